@@ -1,0 +1,11 @@
+//! Any bytes are a document that survives being written, or a refusal. Run it with
+//! `cargo +nightly fuzz run json_roundtrip`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use svc_model::json::Json;
+
+mod round_trip;
+
+fuzz_target!(|bytes: &[u8]| round_trip::check(bytes));

@@ -1,0 +1,15 @@
+//! Context: the few exact parts of earlier work that answer a query.
+
+mod discovery;
+mod query;
+mod retrieval;
+
+pub use discovery::{
+    CommitMatch, ContextDiscoveryRequest, DiscoveryCandidate, DiscoveryCoverage, DiscoveryResult,
+    DiscoverySkipped,
+};
+pub use query::{MaxBytes, Query, tokens};
+pub use retrieval::{
+    ContextCoverage, ContextItem, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
+    ContextSkipped, ContextStatus,
+};

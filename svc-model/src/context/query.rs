@@ -1,0 +1,231 @@
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::field::{FieldKind, FromField, Violation};
+use crate::json::Json;
+use crate::limit::{
+    CONTEXT_REPLY_BYTES_DEFAULT, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_REPLY_BYTES_LOW, QUERY_BYTES_MAX,
+};
+
+/// Words that carry no meaning in a query. They stay in the searched text, where they match nothing.
+const STOP_WORDS: [&str; 34] = [
+    "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "how",
+    "i", "in", "is", "it", "of", "on", "or", "that", "the", "this", "to", "was", "were", "what",
+    "when", "where", "which", "who", "why", "with",
+];
+
+/// Calls `each` with every token of `text`, as written: an identifier `[A-Za-z_][A-Za-z0-9_]*` or a
+/// run of digits. Every other byte separates. Tokens are compared in ASCII lower case.
+pub fn tokens(text: &[u8], mut each: impl FnMut(&[u8])) {
+    let mut start = 0;
+    while start < text.len() {
+        let first = text[start];
+        let more: fn(u8) -> bool = if first.is_ascii_digit() {
+            |byte| byte.is_ascii_digit()
+        } else if first.is_ascii_alphabetic() || first == b'_' {
+            |byte| byte.is_ascii_alphanumeric() || byte == b'_'
+        } else {
+            start += 1;
+            continue;
+        };
+        let rest = &text[start..];
+        let length = rest
+            .iter()
+            .position(|byte| !more(*byte))
+            .unwrap_or(rest.len());
+        each(&rest[..length]);
+        start += length;
+    }
+}
+
+/// A query of English or code keywords: not blank, at most 2,048 bytes of UTF-8, at least one
+/// token that is no stop word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(extend(
+    "minLength" = 1,
+    "maxLength" = QUERY_BYTES_MAX,
+    "examples" = ["connection pool timeout"],
+))]
+pub struct Query {
+    text: String,
+    tokens: BTreeSet<String>,
+}
+
+impl Query {
+    /// Returns the query, or a text that says what is expected.
+    ///
+    /// # Errors
+    ///
+    /// When the text is blank, too long, or has no meaningful token.
+    pub fn new(text: &str) -> Result<Self, &'static str> {
+        if text.len() > QUERY_BYTES_MAX {
+            return Err("must have at most 2048 bytes of UTF-8");
+        }
+        let mut found = BTreeSet::new();
+        tokens(text.as_bytes(), |token| {
+            let token = String::from_utf8_lossy(token).to_ascii_lowercase();
+            if !STOP_WORDS.contains(&token.as_str()) {
+                found.insert(token);
+            }
+        });
+        if found.is_empty() {
+            return Err("must hold a meaningful keyword");
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            tokens: found,
+        })
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the distinct meaningful tokens, in lower case.
+    pub fn tokens(&self) -> &BTreeSet<String> {
+        &self.tokens
+    }
+}
+
+impl TryFrom<String> for Query {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        Self::new(&text)
+    }
+}
+
+impl From<Query> for String {
+    fn from(query: Query) -> Self {
+        query.text
+    }
+}
+
+impl FromField for Query {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let Json::String(text) = value else {
+            return Err(Violation::new(FieldKind::StringType, "must be a string"));
+        };
+        let text = text
+            .as_str()
+            .ok_or(Violation::rule("must hold no surrogate"))?;
+        Self::new(text).map_err(Violation::rule)
+    }
+}
+
+/// The most bytes of a context reply, all of it: 4,096 to 65,536, by default 16,384.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "u64", into = "u64")]
+#[schemars(extend(
+    "minimum" = CONTEXT_REPLY_BYTES_LOW,
+    "maximum" = CONTEXT_REPLY_BYTES_HIGH,
+))]
+pub struct MaxBytes(u64);
+
+impl MaxBytes {
+    /// Returns the bound, when it is in range.
+    pub const fn new(bytes: u64) -> Option<Self> {
+        if bytes >= CONTEXT_REPLY_BYTES_LOW && bytes <= CONTEXT_REPLY_BYTES_HIGH {
+            Some(Self(bytes))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for MaxBytes {
+    fn default() -> Self {
+        Self(CONTEXT_REPLY_BYTES_DEFAULT)
+    }
+}
+
+impl TryFrom<u64> for MaxBytes {
+    type Error = &'static str;
+    fn try_from(bytes: u64) -> Result<Self, &'static str> {
+        Self::new(bytes).ok_or("must be from 4096 to 65536")
+    }
+}
+
+impl From<MaxBytes> for u64 {
+    fn from(bytes: MaxBytes) -> Self {
+        bytes.0
+    }
+}
+
+impl FromField for MaxBytes {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let Some(number) = value.as_number().filter(|number| number.is_integer()) else {
+            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
+        };
+        let kind = match number.as_u64() {
+            Some(bytes) if bytes < CONTEXT_REPLY_BYTES_LOW => FieldKind::GreaterThanEqual,
+            Some(bytes) => match Self::new(bytes) {
+                Some(bytes) => return Ok(bytes),
+                None => FieldKind::LessThanEqual,
+            },
+            None if number.as_str().starts_with('-') => FieldKind::GreaterThanEqual,
+            None => FieldKind::LessThanEqual,
+        };
+        Err(Violation::new(kind, "must be from 4096 to 65536"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        tokens(text.as_bytes(), |token| {
+            found.push(String::from_utf8_lossy(token).to_ascii_lowercase());
+        });
+        found
+    }
+
+    #[test]
+    fn tokens_are_identifiers_and_runs_of_digits() {
+        assert_eq!(
+            split("snake_case camelCase HTTPServer2"),
+            ["snake_case", "camelcase", "httpserver2"]
+        );
+        assert_eq!(
+            split("2fast x9y 3.14 1e+30"),
+            ["2", "fast", "x9y", "3", "14", "1", "e", "30"]
+        );
+        assert_eq!(split("__init__ _ a-b"), ["__init__", "_", "a", "b"]);
+        assert_eq!(split("na\u{ef}ve \u{4e2d}\u{6587}"), ["na", "ve"]);
+    }
+
+    #[test]
+    fn a_query_needs_a_meaningful_token_within_its_bytes() {
+        for text in ["", "  ", "the", "how do i", "!!!", "\u{e9}", "What IS it"] {
+            assert!(Query::new(text).is_err(), "{text:?}");
+        }
+        assert!(Query::new(&"x".repeat(2_048)).is_ok());
+        assert!(Query::new(&"x".repeat(2_049)).is_err());
+        assert!(Query::new(&("\u{e9}".repeat(1_023) + "xx")).is_ok());
+        assert!(Query::new(&("\u{e9}".repeat(1_024) + "x")).is_err());
+        let query = Query::new("The Mango mango RIPE").unwrap();
+        assert_eq!(query.tokens().iter().collect::<Vec<_>>(), ["mango", "ripe"]);
+    }
+
+    #[test]
+    fn max_bytes_is_a_strict_integer_in_range() {
+        let read = |text: &str| MaxBytes::from_field(&Json::parse(text.as_bytes()).unwrap());
+        assert_eq!(read("4096").unwrap().get(), 4_096);
+        assert_eq!(read("65536").unwrap().get(), 65_536);
+        for wrong in [
+            "4095", "65537", "4096.0", "true", "\"4096\"", "null", "-1", "1e5",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

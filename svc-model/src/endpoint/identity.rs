@@ -1,0 +1,31 @@
+use super::{Access, Endpoint, Method};
+use crate::identity::{Health, IdentityProbe};
+use crate::request::NoParameters;
+
+/// `GET /health`.
+#[derive(Debug)]
+pub enum HealthProbe {}
+impl Endpoint for HealthProbe {
+    const NAME: &'static str = "health";
+    const SUMMARY: &'static str = "Whether the service runs.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/health";
+    const ACCESS: Access = Access::Open;
+    const STATUSES: &'static [u16] = &[];
+    type Request = NoParameters;
+    type Reply = Health;
+}
+
+/// `GET /v1/me`.
+#[derive(Debug)]
+pub enum Me {}
+impl Endpoint for Me {
+    const NAME: &'static str = "me";
+    const SUMMARY: &'static str = "What the presented token is.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/v1/me";
+    const ACCESS: Access = Access::Any;
+    const STATUSES: &'static [u16] = &[401];
+    type Request = NoParameters;
+    type Reply = IdentityProbe;
+}

@@ -1,0 +1,63 @@
+use schemars::SchemaGenerator;
+
+use super::{Access, Endpoint, Method, Parameter, Repeat, SchemaOf};
+use crate::ingest::{
+    GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
+    VendorCIRequest,
+};
+
+/// `POST /ingest/gateway`.
+#[derive(Debug)]
+pub enum IngestGateway {}
+impl Endpoint for IngestGateway {
+    const NAME: &'static str = "ingestGateway";
+    const SUMMARY: &'static str = "Stores one model call, as its gateway describes it.";
+    const METHOD: Method = Method::Post;
+    const PATH: &'static str = "/ingest/gateway";
+    const ACCESS: Access = Access::Ingest;
+    const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 422, 503];
+    const REPEAT: Repeat = Repeat::WhenNamed;
+    type Request = GatewayIngestRequest;
+    type Reply = IngestReceipt;
+    const REQUEST_SCHEMA: Option<SchemaOf> =
+        Some(SchemaGenerator::subschema_for::<GatewayIngestRequest>);
+}
+
+/// `POST /ingest/gateway/{provider}`.
+#[derive(Debug)]
+pub enum IngestGatewayBatch {}
+impl Endpoint for IngestGatewayBatch {
+    const NAME: &'static str = "ingestGatewayBatch";
+    const SUMMARY: &'static str =
+        "Stores what a gateway's own webhook logger sends: one payload, an array, or NDJSON.";
+    const METHOD: Method = Method::Post;
+    const PATH: &'static str = "/ingest/gateway/{provider}";
+    const ACCESS: Access = Access::Ingest;
+    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 422, 503];
+    const REPEAT: Repeat = Repeat::WhenNamed;
+    type Request = GatewayBatchRequest;
+    type Reply = GatewayBatchReceipt;
+    const REQUEST_SCHEMA: Option<SchemaOf> =
+        Some(SchemaGenerator::subschema_for::<GatewayBatchRequest>);
+    const PARAMETERS: &'static [Parameter] = &[Parameter {
+        name: "provider",
+        in_path: true,
+        description: "The kind of gateway: a wire value, or litellm for gateway_a.",
+    }];
+}
+
+/// `POST /ingest/ci`.
+#[derive(Debug)]
+pub enum IngestCi {}
+impl Endpoint for IngestCi {
+    const NAME: &'static str = "ingestCi";
+    const SUMMARY: &'static str = "Stores the outcome of one run of any CI system.";
+    const METHOD: Method = Method::Post;
+    const PATH: &'static str = "/ingest/ci";
+    const ACCESS: Access = Access::Ingest;
+    const STATUSES: &'static [u16] = &[401, 403, 409, 413, 422, 503];
+    type Request = VendorCIRequest;
+    type Reply = IngestResult;
+    const REQUEST_SCHEMA: Option<SchemaOf> =
+        Some(SchemaGenerator::subschema_for::<VendorCIRequest>);
+}

@@ -1,0 +1,223 @@
+//! Every route of the service as a type, and the list of them.
+//!
+//! The server binds each type to a handler, the client calls it, `openapi.json` and the access test
+//! walk [`all`]. No path is written anywhere else.
+
+mod context;
+mod evidence;
+mod facts;
+mod identity;
+mod ingest;
+
+pub use context::{
+    ContextRetrieval, Discovery, GrantInventory, GrantManifest, GrantRead, Selected,
+};
+pub use evidence::{EvidenceInventory, EvidenceManifest, EvidenceReading};
+pub use facts::{Compatibility, Facts, SessionCalls, SessionFacts};
+pub use identity::{HealthProbe, Me};
+pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
+
+use schemars::JsonSchema;
+use schemars::Schema;
+use schemars::SchemaGenerator;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::limit;
+use crate::request::Request;
+
+/// The method of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `GET`.
+    Get,
+    /// `POST`.
+    Post,
+}
+
+impl Method {
+    /// Returns the method as it is written on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Everybody.
+    Open,
+    /// Every configured bearer token.
+    Any,
+    /// Ingest and operator tokens.
+    Ingest,
+    /// The operator token.
+    Operator,
+    /// Retrieval and operator tokens, within the configured grant.
+    Context(Grant),
+}
+
+/// Which grant a context route needs; with another it is 404.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grant {
+    /// One configured Session.
+    Single,
+    /// One configured Session or several.
+    Configured,
+}
+
+/// Whether a repeated request is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repeat {
+    /// It reads only, or its repetition is recognised as a redelivery.
+    Safe,
+    /// It is safe when the request names its delivery, which the caller knows.
+    WhenNamed,
+}
+
+/// One route.
+pub trait Endpoint: 'static {
+    /// The name of the operation, unique, in lower camel case.
+    const NAME: &'static str;
+    /// One sentence that says what it answers.
+    const SUMMARY: &'static str;
+    /// The method.
+    const METHOD: Method;
+    /// The path; parameters in braces.
+    const PATH: &'static str;
+    /// Who may call it.
+    const ACCESS: Access;
+    /// The most bytes of a request body.
+    const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
+    /// The most bytes of a reply.
+    const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
+    /// The statuses beside 200 that it documents.
+    const STATUSES: &'static [u16];
+    /// Whether a repeated request is safe.
+    const REPEAT: Repeat = Repeat::Safe;
+    /// What it is asked.
+    type Request: Request;
+    /// What it answers with status 200.
+    type Reply: Serialize + DeserializeOwned + JsonSchema;
+    /// The published schema of the request body, when it has one.
+    const REQUEST_SCHEMA: Option<SchemaOf> = None;
+    /// The parameters in the path and the query, all required strings.
+    const PARAMETERS: &'static [Parameter] = &[];
+}
+
+/// Gives the schema of a type.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// One parameter of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it stands in the path; otherwise in the query.
+    pub in_path: bool,
+    /// What it is.
+    pub description: &'static str,
+}
+
+/// One route as a value.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// See [`Endpoint::NAME`].
+    pub name: &'static str,
+    /// See [`Endpoint::SUMMARY`].
+    pub summary: &'static str,
+    /// See [`Endpoint::METHOD`].
+    pub method: Method,
+    /// See [`Endpoint::PATH`].
+    pub path: &'static str,
+    /// See [`Endpoint::ACCESS`].
+    pub access: Access,
+    /// See [`Endpoint::BODY_BYTES_MAX`].
+    pub body_bytes_max: usize,
+    /// See [`Endpoint::REPLY_BYTES_MAX`].
+    pub reply_bytes_max: usize,
+    /// See [`Endpoint::STATUSES`].
+    pub statuses: &'static [u16],
+    /// See [`Endpoint::PARAMETERS`].
+    pub parameters: &'static [Parameter],
+    /// See [`Endpoint::REQUEST_SCHEMA`].
+    pub request_schema: Option<SchemaOf>,
+    /// The schema of the reply.
+    pub reply_schema: SchemaOf,
+}
+
+/// Returns the route as a value.
+pub fn describe<E: Endpoint>() -> Description {
+    Description {
+        name: E::NAME,
+        summary: E::SUMMARY,
+        method: E::METHOD,
+        path: E::PATH,
+        access: E::ACCESS,
+        body_bytes_max: E::BODY_BYTES_MAX,
+        reply_bytes_max: E::REPLY_BYTES_MAX,
+        statuses: E::STATUSES,
+        parameters: E::PARAMETERS,
+        request_schema: E::REQUEST_SCHEMA,
+        reply_schema: SchemaGenerator::subschema_for::<E::Reply>,
+    }
+}
+
+/// Returns every route.
+pub fn all() -> Vec<Description> {
+    vec![
+        describe::<HealthProbe>(),
+        describe::<Me>(),
+        describe::<IngestGateway>(),
+        describe::<IngestGatewayBatch>(),
+        describe::<IngestCi>(),
+        describe::<Facts>(),
+        describe::<SessionFacts>(),
+        describe::<SessionCalls>(),
+        describe::<Compatibility>(),
+        describe::<EvidenceInventory>(),
+        describe::<EvidenceManifest>(),
+        describe::<EvidenceReading>(),
+        describe::<ContextRetrieval>(),
+        describe::<Discovery>(),
+        describe::<Selected>(),
+        describe::<GrantInventory>(),
+        describe::<GrantManifest>(),
+        describe::<GrantRead>(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_and_every_name_stands_once() {
+        let all = all();
+        let names: BTreeSet<_> = all.iter().map(|route| route.name).collect();
+        let routes: BTreeSet<_> = all
+            .iter()
+            .map(|route| (route.path, route.method.as_str()))
+            .collect();
+        assert_eq!(names.len(), all.len());
+        assert_eq!(routes.len(), all.len());
+    }
+
+    #[test]
+    fn path_parameters_are_declared() {
+        for route in all() {
+            let in_path = route.path.matches('{').count();
+            let declared = route
+                .parameters
+                .iter()
+                .filter(|parameter| parameter.in_path)
+                .count();
+            assert_eq!(in_path, declared, "{}", route.path);
+        }
+    }
+}

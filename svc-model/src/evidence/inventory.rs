@@ -1,0 +1,77 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set;
+use crate::field::Violations;
+use crate::id::{FactId, SessionId};
+use crate::json::WriteError;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+use crate::version::Version1;
+
+/// Asks which calls of a Session are visible.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InventoryRequest {
+    /// The Session.
+    pub session_id: SessionId,
+}
+
+impl Request for InventoryRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut violations = Violations::default();
+        let session_id = incoming
+            .query_fields()
+            .required("session_id", &mut violations);
+        Ok(violations.finish(|| {
+            Some(Self {
+                session_id: session_id?,
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Ok(Outgoing::default().with_query("session_id", self.session_id.as_str()))
+    }
+}
+
+closed_set! {
+    /// How complete the capture of a Session is. The service cannot know what it was not sent.
+    pub enum CaptureCompleteness {
+        /// Not known.
+        Unknown = "unknown",
+    }
+}
+
+/// One visible call, without its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallSummary {
+    /// The id of the call.
+    pub inference_call_id: FactId,
+    /// When the call was observed.
+    pub observed_at: Instant,
+    /// The provider of the model, as the gateway names it.
+    pub model_provider: Option<String>,
+    /// The model, as the gateway names it.
+    pub model: Option<String>,
+}
+
+/// The visible calls of one Session. No content, no raw payload, no user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Inventory {
+    /// Always 1.
+    pub schema_version: Version1,
+    /// The Session that was asked for, trimmed.
+    pub session_id: SessionId,
+    /// The high-water mark of the quarantine log in the snapshot of this answer; 0 when empty.
+    pub quarantine_revision: u64,
+    /// Whether the Session is known. An unknown and a foreign Session are the same answer.
+    pub found: bool,
+    /// How many calls are visible: the length of `calls`.
+    pub visible_inference_calls: u64,
+    /// How many calls are quarantined.
+    pub quarantined_inference_calls: u64,
+    /// The visible calls by observation time, then id.
+    pub calls: Vec<CallSummary>,
+    /// Always `unknown`.
+    pub capture_completeness: CaptureCompleteness,
+}

@@ -1,0 +1,13 @@
+//! Exact evidence: what a call said, by reference, never summarised or clipped.
+
+mod inventory;
+mod manifest;
+mod message;
+mod read;
+mod reference;
+
+pub use inventory::{CallSummary, CaptureCompleteness, Inventory, InventoryRequest};
+pub use manifest::{Manifest, ManifestMessage, ManifestPart, ManifestRequest};
+pub use message::{Message, Part, PartType};
+pub use read::{EvidenceRead, EvidenceReadItem, EvidenceReadRequest};
+pub use reference::{Reference, Side};

@@ -1,0 +1,129 @@
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Part, Reference};
+use crate::field::{FieldKind, Fields, Step, Undeclared, Violation, Violations};
+use crate::id::SessionId;
+use crate::json::{Json, Text, WriteError};
+use crate::limit::EVIDENCE_REFERENCES_MAX;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+use crate::version::Version1;
+
+/// Asks for exact parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceReadRequest {
+    /// Always 1.
+    pub schema_version: Version1,
+    /// The Session of every reference.
+    pub session_id: SessionId,
+    /// One to 32 distinct occurrences.
+    #[schemars(length(min = 1, max = 32))]
+    pub references: Vec<Reference>,
+}
+
+fn references(fields: &Fields<'_>, violations: &mut Violations) -> Option<Vec<Reference>> {
+    let list = match fields.get("references") {
+        None => {
+            violations.push(
+                Violation::new(FieldKind::Missing, "field required").at(fields.loc("references")),
+            );
+            return None;
+        }
+        Some(Json::Array(list)) => list,
+        Some(_) => {
+            violations.push(
+                Violation::new(FieldKind::ListType, "must be a list").at(fields.loc("references")),
+            );
+            return None;
+        }
+    };
+    let length = match list.len() {
+        0 => Some((FieldKind::TooShort, "must have at least 1 reference")),
+        1..=EVIDENCE_REFERENCES_MAX => None,
+        _ => Some((FieldKind::TooLong, "must have at most 32 references")),
+    };
+    if let Some((kind, message)) = length {
+        violations.push(Violation::new(kind, message).at(fields.loc("references")));
+        return None;
+    }
+    let mut seen = HashSet::new();
+    let mut read = Vec::with_capacity(list.len());
+    for (index, item) in list.iter().enumerate() {
+        let mut place = fields.loc("references");
+        place.push(Step::from(index));
+        let Some(object) = item.as_object() else {
+            violations.push(
+                Violation::new(FieldKind::ModelAttributesType, "must be a JSON object").at(place),
+            );
+            continue;
+        };
+        let Some(reference) = Reference::read(&Fields::new(object, place.clone()), violations)
+        else {
+            continue;
+        };
+        if !seen.insert(reference.clone()) {
+            violations.push(Violation::rule("must be distinct").at(place));
+        }
+        read.push(reference);
+    }
+    Some(read)
+}
+
+impl Request for EvidenceReadRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let body = incoming.object()?;
+        let fields = Fields::new(&body, vec!["body".into()]);
+        let mut violations = Violations::default();
+        let schema_version = fields.required("schema_version", &mut violations);
+        let session_id = fields.required("session_id", &mut violations);
+        let references = references(&fields, &mut violations);
+        fields.deny_undeclared(
+            &["schema_version", "session_id", "references"],
+            Undeclared::ByParent,
+            &mut violations,
+        );
+        Ok(violations.finish(|| {
+            Some(Self {
+                schema_version: schema_version?,
+                session_id: session_id?,
+                references: references?,
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+/// One part, complete. Historical roles and tool calls are data only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceReadItem {
+    /// The occurrence that was asked for.
+    pub reference: Reference,
+    /// When its call was observed.
+    pub observed_at: Instant,
+    /// Who speaks.
+    pub role: Text,
+    /// Why the model stopped.
+    pub finish_reason: Option<Text>,
+    /// The part.
+    pub part: Part,
+}
+
+/// The parts that were asked for: all of them, in the order of the request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceRead {
+    /// Always 1.
+    pub schema_version: Version1,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The high-water mark of the quarantine log in the snapshot of this answer.
+    pub quarantine_revision: u64,
+    /// The parts.
+    pub items: Vec<EvidenceReadItem>,
+}

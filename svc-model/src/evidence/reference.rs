@@ -1,0 +1,79 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set;
+use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
+use crate::id::InferenceCallId;
+use crate::json::Json;
+
+closed_set! {
+    /// The side of a call.
+    pub enum Side {
+        /// What the model was sent.
+        Input = "input",
+        /// What the model answered.
+        Output = "output",
+    }
+}
+
+/// One occurrence of a part: a call, a side, a message of that side, a part of that message.
+///
+/// It is stable for ever, because facts are immutable; quarantine hides it and release shows it
+/// again. The same content under two references is two occurrences.
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// The call.
+    pub inference_call_id: InferenceCallId,
+    /// The side of the call.
+    pub side: Side,
+    /// The message of that side, from 0.
+    pub message_index: u64,
+    /// The part of that message, from 0.
+    pub part_index: u64,
+}
+
+/// An index of a list: a JSON integer from 0. One too large for any list is beyond every end.
+struct Index(u64);
+
+impl FromField for Index {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let Json::Number(number) = value else {
+            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
+        };
+        if !number.is_integer() {
+            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
+        }
+        match number.as_u64() {
+            Some(index) => Ok(Self(index)),
+            None if number.as_str() == "-0" => Ok(Self(0)),
+            None if number.as_str().starts_with('-') => Err(Violation::new(
+                FieldKind::GreaterThanEqual,
+                "must be at least 0",
+            )),
+            None => Ok(Self(u64::MAX)),
+        }
+    }
+}
+
+impl Reference {
+    pub(super) fn read(fields: &Fields<'_>, violations: &mut Violations) -> Option<Self> {
+        let inference_call_id = fields.required("inference_call_id", violations);
+        let side = fields.required("side", violations);
+        let message_index = fields.required::<Index>("message_index", violations);
+        let part_index = fields.required::<Index>("part_index", violations);
+        fields.deny_undeclared(
+            &["inference_call_id", "side", "message_index", "part_index"],
+            Undeclared::ByParent,
+            violations,
+        );
+        Some(Self {
+            inference_call_id: inference_call_id?,
+            side: side?,
+            message_index: message_index?.0,
+            part_index: part_index?.0,
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! Reading a request field by field, gathering every violation.
+//!
+//! serde stops at the first mistake and repeats the input in its messages. The service does
+//! neither: a 422 lists all violations, each with a fixed text. So request bodies are read by
+//! [`Fields`], and each value type says in [`FromField`] what it accepts.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::json::{Json, Object};
+use crate::limit::UNDECLARED_NAME_CHARACTERS_MAX;
+
+/// The kind of a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FieldKind {
+    /// A required field is absent.
+    Missing,
+    /// The object declares no such member.
+    ExtraForbidden,
+    /// The value is outside the closed set.
+    Enum,
+    /// The value is not the constant that is required.
+    LiteralError,
+    /// The value is no string.
+    StringType,
+    /// The value is no integer.
+    IntType,
+    /// The text of a parameter is no integer.
+    IntParsing,
+    /// The number is below its least value.
+    GreaterThanEqual,
+    /// The number is above its greatest value.
+    LessThanEqual,
+    /// The value is no object.
+    DictType,
+    /// The value is no list.
+    ListType,
+    /// The list has too few items.
+    TooShort,
+    /// The list has too many items.
+    TooLong,
+    /// The value is no UUID.
+    UuidParsing,
+    /// The instant has no offset.
+    TimezoneAware,
+    /// The value is no instant.
+    DatetimeParsing,
+    /// The body is not JSON.
+    JsonInvalid,
+    /// The body or member is no object.
+    ModelAttributesType,
+    /// The value breaks a rule of its type.
+    ValueError,
+}
+
+/// One step of the place of a violation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Step {
+    /// An index of a list, or an offset in the body.
+    Index(u64),
+    /// The name of a member, or the part of the request: `body`, `query`, `path`, `header`.
+    Name(Cow<'static, str>),
+}
+
+impl From<&'static str> for Step {
+    fn from(name: &'static str) -> Self {
+        Self::Name(Cow::Borrowed(name))
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index as u64)
+    }
+}
+
+/// One violated field of a request. The input is never repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FieldError {
+    /// The kind of the violation.
+    #[serde(rename = "type")]
+    pub kind: FieldKind,
+    /// Where it is: first the part of the request, then the members and indices down to the value.
+    pub loc: Vec<Step>,
+    /// A fixed text that says what is expected.
+    pub msg: Cow<'static, str>,
+}
+
+/// What is wrong with one value, without its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    kind: FieldKind,
+    message: &'static str,
+}
+
+impl Violation {
+    /// Returns a violation of this kind with a text that says what is expected.
+    pub const fn new(kind: FieldKind, message: &'static str) -> Self {
+        Self { kind, message }
+    }
+
+    /// Returns the usual violation of a rule.
+    pub const fn rule(message: &'static str) -> Self {
+        Self::new(FieldKind::ValueError, message)
+    }
+
+    /// Returns the violation at a place.
+    pub fn at(self, loc: Vec<Step>) -> FieldError {
+        FieldError {
+            kind: self.kind,
+            loc,
+            msg: Cow::Borrowed(self.message),
+        }
+    }
+
+    /// Returns the text.
+    pub const fn message(self) -> &'static str {
+        self.message
+    }
+}
+
+/// A value that can be read from one JSON field.
+pub trait FromField: Sized {
+    /// Reads the value.
+    ///
+    /// # Errors
+    ///
+    /// The violation when the field does not hold one.
+    fn from_field(value: &Json) -> Result<Self, Violation>;
+}
+
+/// How an undeclared member is located.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undeclared {
+    /// By its own name, unless that is long (ingest routes).
+    ByName,
+    /// By the object that holds it, so that the name is not repeated (evidence and context routes).
+    ByParent,
+}
+
+/// The violations found so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Violations(Vec<FieldError>);
+
+impl Violations {
+    /// Adds one.
+    pub fn push(&mut self, error: FieldError) {
+        self.0.push(error);
+    }
+
+    /// Returns one alone.
+    pub fn one(error: FieldError) -> Self {
+        Self(vec![error])
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns them as a list.
+    pub fn into_vec(self) -> Vec<FieldError> {
+        self.0
+    }
+
+    /// Returns the value that `build` makes, or the violations when there are any.
+    ///
+    /// # Errors
+    ///
+    /// `self` when a violation was added, or when `build` finds a field absent.
+    pub fn finish<T>(self, build: impl FnOnce() -> Option<T>) -> Result<T, Self> {
+        if self.is_empty()
+            && let Some(value) = build()
+        {
+            return Ok(value);
+        }
+        Err(self)
+    }
+}
+
+/// One object that is being read.
+#[derive(Debug)]
+pub struct Fields<'a> {
+    object: &'a Object,
+    place: Vec<Step>,
+}
+
+impl<'a> Fields<'a> {
+    /// Starts to read the object at this place.
+    pub fn new(object: &'a Object, place: Vec<Step>) -> Self {
+        Self { object, place }
+    }
+
+    /// Returns the place of a member.
+    pub fn loc(&self, name: &'static str) -> Vec<Step> {
+        let mut loc = self.place.clone();
+        loc.push(name.into());
+        loc
+    }
+
+    /// Returns the place of the object.
+    pub fn place(&self) -> Vec<Step> {
+        self.place.clone()
+    }
+
+    /// Returns the raw member.
+    pub fn get(&self, name: &str) -> Option<&'a Json> {
+        self.object.get(name)
+    }
+
+    /// Reads a member that must be present.
+    pub fn required<T: FromField>(
+        &self,
+        name: &'static str,
+        violations: &mut Violations,
+    ) -> Option<T> {
+        let Some(value) = self.get(name) else {
+            violations
+                .push(Violation::new(FieldKind::Missing, "field required").at(self.loc(name)));
+            return None;
+        };
+        self.read(name, value, violations)
+    }
+
+    /// Reads a member that may be absent; present it must be valid, also when null.
+    pub fn present<T: FromField>(
+        &self,
+        name: &'static str,
+        violations: &mut Violations,
+    ) -> Option<T> {
+        self.read(name, self.get(name)?, violations)
+    }
+
+    /// Reads a member that may be absent or null.
+    pub fn nullable<T: FromField>(
+        &self,
+        name: &'static str,
+        violations: &mut Violations,
+    ) -> Option<T> {
+        match self.get(name)? {
+            Json::Null => None,
+            value => self.read(name, value, violations),
+        }
+    }
+
+    fn read<T: FromField>(
+        &self,
+        name: &'static str,
+        value: &Json,
+        violations: &mut Violations,
+    ) -> Option<T> {
+        T::from_field(value)
+            .map_err(|violation| violations.push(violation.at(self.loc(name))))
+            .ok()
+    }
+
+    /// Adds a violation for every member that is not declared.
+    pub fn deny_undeclared(
+        &self,
+        declared: &[&str],
+        undeclared: Undeclared,
+        violations: &mut Violations,
+    ) {
+        for (name, _) in self.object {
+            if declared.iter().any(|known| name == *known) {
+                continue;
+            }
+            let mut loc = self.place.clone();
+            if undeclared == Undeclared::ByName
+                && let Some(name) = name.as_str()
+                && name.chars().count() <= UNDECLARED_NAME_CHARACTERS_MAX
+            {
+                loc.push(Step::Name(Cow::Owned(name.to_owned())));
+            }
+            violations
+                .push(Violation::new(FieldKind::ExtraForbidden, "field not declared").at(loc));
+            if undeclared == Undeclared::ByParent {
+                return;
+            }
+        }
+    }
+}
+
+/// Declares a closed set: an enum whose wire names are given once.
+///
+/// The macro derives the serde names, `as_str`, `ALL`, [`FromField`] (kind `enum`) and `Display`.
+#[macro_export]
+macro_rules! closed_set {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        $vis enum $name { $($(#[$doc])* #[serde(rename = $wire)] $variant,)+ }
+
+        impl $name {
+            /// Every value, in the order of the specification.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Returns the value as it is written on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $wire),+ }
+            }
+
+            /// Returns the value that is written so on the wire.
+            pub fn from_wire(text: &str) -> Option<Self> {
+                match text { $($wire => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl $crate::field::FromField for $name {
+            fn from_field(value: &$crate::json::Json) -> Result<Self, $crate::field::Violation> {
+                value.as_str().and_then(Self::from_wire).ok_or($crate::field::Violation::new(
+                    $crate::field::FieldKind::Enum,
+                    "must be one of the closed set",
+                ))
+            }
+        }
+    };
+}

@@ -1,0 +1,275 @@
+//! Identity strings and ids, each a type of its own.
+//!
+//! An identity string is trimmed of Unicode white space and U+001C..U+001F, is not empty, holds no
+//! NUL and no surrogate, and has at most [`IDENTITY_BYTES_MAX`] bytes. It is compared exactly.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::field::{FieldKind, FromField, Violation};
+use crate::json::{Json, Text};
+use crate::limit::IDENTITY_BYTES_MAX;
+
+/// Why a text is no identity string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// Nothing is left after trimming.
+    #[error("must not be blank")]
+    Blank,
+    /// It holds U+0000 or a surrogate.
+    #[error("must hold no NUL and no surrogate")]
+    NotScalar,
+    /// It is longer than [`IDENTITY_BYTES_MAX`].
+    #[error("must have at most 1024 bytes of UTF-8")]
+    TooLong,
+}
+
+impl IdentityError {
+    /// Returns the fixed text.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::Blank => "must not be blank",
+            Self::NotScalar => "must hold no NUL and no surrogate",
+            Self::TooLong => "must have at most 1024 bytes of UTF-8",
+        }
+    }
+}
+
+/// Returns whether a character is trimmed from identity strings.
+pub fn is_trimmed(character: char) -> bool {
+    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
+}
+
+/// Returns the identity string in `text`.
+///
+/// # Errors
+///
+/// See [`IdentityError`].
+pub fn identity(text: &str) -> Result<&str, IdentityError> {
+    let trimmed = text.trim_matches(is_trimmed);
+    if trimmed.is_empty() {
+        Err(IdentityError::Blank)
+    } else if trimmed.contains('\0') {
+        Err(IdentityError::NotScalar)
+    } else if trimmed.len() > IDENTITY_BYTES_MAX {
+        Err(IdentityError::TooLong)
+    } else {
+        Ok(trimmed)
+    }
+}
+
+/// Returns the identity string in a captured text.
+///
+/// # Errors
+///
+/// See [`IdentityError`]; a surrogate is [`IdentityError::NotScalar`].
+pub fn identity_text(text: &Text) -> Result<&str, IdentityError> {
+    text.as_str()
+        .map_or(Err(IdentityError::NotScalar), identity)
+}
+
+macro_rules! identity_string {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "String", into = "String")]
+        #[schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX))]
+        pub struct $name(String);
+
+        impl $name {
+            /// Returns the identity in `text`, trimmed.
+            ///
+            /// # Errors
+            ///
+            /// See [`IdentityError`].
+            pub fn new(text: &str) -> Result<Self, IdentityError> {
+                identity(text).map(|text| Self(text.to_owned()))
+            }
+
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdentityError;
+            fn try_from(text: String) -> Result<Self, IdentityError> {
+                Self::new(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromField for $name {
+            fn from_field(value: &Json) -> Result<Self, Violation> {
+                let Json::String(text) = value else {
+                    return Err(Violation::new(FieldKind::StringType, "must be a string"));
+                };
+                identity_text(text)
+                    .map(|text| Self(text.to_owned()))
+                    .map_err(|error| Violation::rule(error.message()))
+            }
+        }
+    };
+}
+
+identity_string! {
+    /// The id of a Session, given by the agent or its gateway.
+    SessionId
+}
+identity_string! {
+    /// The id of a user, as captured. Never returned by an evidence or context route.
+    UserId
+}
+identity_string! {
+    /// The id of a fact in a request: compared exactly, so an id that is no UUID names no fact.
+    InferenceCallId
+}
+identity_string! {
+    /// The id of a run, unique within the organization and its CI provider.
+    RunId
+}
+identity_string! {
+    /// An identity of another system that the service only keeps and compares.
+    ForeignId
+}
+
+/// The id of a stored fact: a UUID, written in lower case with hyphens.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct FactId(#[schemars(with = "String", extend("format" = "uuid"))] Uuid);
+
+impl FactId {
+    /// Returns the fact id of this UUID.
+    pub const fn new(id: Uuid) -> Self {
+        Self(id)
+    }
+
+    /// Returns the UUID.
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
+
+    /// Returns the fact id that is written so, in lower case with hyphens.
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = Uuid::try_parse(text).ok()?;
+        let mut buffer = Uuid::encode_buffer();
+        (id.hyphenated().encode_lower(&mut buffer) == text).then_some(Self(id))
+    }
+}
+
+impl fmt::Display for FactId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+/// The organization of the deployment: ASCII, lower case, `[a-z0-9][a-z0-9._-]{0,63}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = "^[a-z0-9][a-z0-9._-]{0,63}$"))]
+pub struct OrgId(String);
+
+/// A text that is no organization id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an organization is 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit")]
+pub struct OrgIdError;
+
+impl OrgId {
+    /// Returns the organization id, in lower case. The text is not trimmed.
+    ///
+    /// # Errors
+    ///
+    /// When another character, or none, is in it.
+    pub fn new(text: &str) -> Result<Self, OrgIdError> {
+        let text = text.to_ascii_lowercase();
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = text.as_bytes();
+        let valid = bytes.len() <= 64
+            && bytes.first().copied().is_some_and(plain)
+            && bytes
+                .iter()
+                .all(|byte| plain(*byte) || matches!(byte, b'.' | b'_' | b'-'));
+        if valid {
+            Ok(Self(text))
+        } else {
+            Err(OrgIdError)
+        }
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for OrgId {
+    type Error = OrgIdError;
+    fn try_from(text: String) -> Result<Self, OrgIdError> {
+        Self::new(&text)
+    }
+}
+
+impl From<OrgId> for String {
+    fn from(org: OrgId) -> Self {
+        org.0
+    }
+}
+
+impl fmt::Display for OrgId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identities_are_trimmed_and_bounded() {
+        assert_eq!(
+            SessionId::new(" a b\u{1f}\u{3000}").unwrap().as_str(),
+            "a b"
+        );
+        assert_eq!(SessionId::new(" \t"), Err(IdentityError::Blank));
+        assert_eq!(SessionId::new("a\0b"), Err(IdentityError::NotScalar));
+        assert!(SessionId::new(&"x".repeat(IDENTITY_BYTES_MAX)).is_ok());
+        assert_eq!(
+            SessionId::new(&"x".repeat(IDENTITY_BYTES_MAX + 1)),
+            Err(IdentityError::TooLong)
+        );
+    }
+
+    #[test]
+    fn a_fact_id_has_one_spelling() {
+        let text = "531f97ae-8872-41e7-8b99-d5840ab3cd2f";
+        assert_eq!(FactId::parse(text).unwrap().to_string(), text);
+        assert_eq!(FactId::parse(&text.to_uppercase()), None);
+        assert_eq!(FactId::parse(&text.replace('-', "")), None);
+    }
+
+    #[test]
+    fn an_organization_is_lower_cased_but_not_trimmed() {
+        assert_eq!(OrgId::new("ACME").unwrap().as_str(), "acme");
+        for wrong in ["", " acme", "-a", "a b", "\u{e9}", &"a".repeat(65)] {
+            assert_eq!(OrgId::new(wrong), Err(OrgIdError));
+        }
+    }
+}

@@ -1,0 +1,296 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set;
+use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
+use crate::id::{ForeignId, RunId, identity_text, is_trimmed};
+use crate::json::{Json, Text, WriteError};
+use crate::limit::{CI_REASON_CHARACTERS_MAX, PATH_BYTES_MAX};
+use crate::repository::{
+    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
+    RepositoryProvider,
+};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+
+closed_set! {
+    /// The system that ran a check, declared by the sender.
+    pub enum CiProvider {
+        /// The forge's own runs (GitHub Actions and its relatives).
+        ForgeActions = "forge_actions",
+        /// Jenkins.
+        CiA = "ci_a",
+        /// GitLab CI.
+        CiB = "ci_b",
+        /// CircleCI.
+        CiC = "ci_c",
+        /// Buildkite.
+        CiD = "ci_d",
+        /// Another system.
+        Other = "other",
+    }
+}
+
+closed_set! {
+    /// The normalised result of a run. Only `passed` and `failed` count as verdicts.
+    pub enum CiResult {
+        /// The run passed.
+        Passed = "passed",
+        /// The run failed.
+        Failed = "failed",
+        /// The run could not be carried out.
+        Error = "error",
+        /// The run was stopped by its time limit.
+        TimedOut = "timed_out",
+        /// The run was stopped by someone.
+        Cancelled = "cancelled",
+        /// The run was not started.
+        Skipped = "skipped",
+        /// The run says neither yes nor no.
+        Neutral = "neutral",
+        /// The system reported something else.
+        Unknown = "unknown",
+    }
+}
+
+/// The outcome of one run of a CI system: metadata only, no logs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VendorCIRequest {
+    /// The CI system.
+    pub provider: CiProvider,
+    /// The system's id of the run.
+    pub run_id: RunId,
+    /// The attempt, from 1; absent is its own value, not the first or the last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub run_attempt: Option<i64>,
+    /// The repository as the sender calls it.
+    pub repo: RepositoryName,
+    /// The kind of forge; all three identity members or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_provider: Option<RepositoryProvider>,
+    /// The host of the forge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_host: Option<RepositoryHost>,
+    /// The forge's id of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_id: Option<RepositoryId>,
+    /// The commit that was checked.
+    pub commit_sha: CommitSha,
+    /// The branch that was checked; may be empty.
+    pub branch: Branch,
+    /// The name of the workflow, trimmed.
+    #[serde(default)]
+    pub workflow_name: Text,
+    /// The system's id of the workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<ForeignId>,
+    /// The path of the workflow's definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = PATH_BYTES_MAX))]
+    pub workflow_path: Option<String>,
+    /// The normalised result.
+    pub result: CiResult,
+    /// Where a person reads about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_url: Option<Text>,
+    /// The system's own word for the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_result: Option<Text>,
+    /// The kind of failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<Text>,
+    /// Free text about the failure, at most 4,096 code points; credentials in it are redacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = CI_REASON_CHARACTERS_MAX))]
+    pub reason: Option<Text>,
+    /// The type of the event that this outcome was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_event_type: Option<Text>,
+    /// The version of the specification of that event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_spec_version: Option<Text>,
+    /// The id of that event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_event_id: Option<ForeignId>,
+}
+
+const DECLARED: [&str; 20] = [
+    "provider",
+    "run_id",
+    "run_attempt",
+    "repo",
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "commit_sha",
+    "branch",
+    "workflow_name",
+    "workflow_id",
+    "workflow_path",
+    "result",
+    "run_url",
+    "provider_result",
+    "error_type",
+    "reason",
+    "source_event_type",
+    "source_spec_version",
+    "source_event_id",
+];
+
+fn text(value: &Json) -> Result<&Text, Violation> {
+    value
+        .as_text()
+        .ok_or(Violation::new(FieldKind::StringType, "must be a string"))
+}
+
+struct Attempt(i64);
+impl FromField for Attempt {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let Json::Number(number) = value else {
+            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
+        };
+        if !number.is_integer() {
+            return Err(Violation::new(FieldKind::IntType, "must be an integer"));
+        }
+        match number.as_i64() {
+            Some(attempt) if attempt >= 1 => Ok(Self(attempt)),
+            None if !number.as_str().starts_with('-') => Err(Violation::new(
+                FieldKind::LessThanEqual,
+                "must be at most 2^63-1",
+            )),
+            _ => Err(Violation::new(
+                FieldKind::GreaterThanEqual,
+                "must be at least 1",
+            )),
+        }
+    }
+}
+
+/// Any text, trimmed, not blank.
+struct Content(Text);
+impl FromField for Content {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let trimmed = text(value)?.trimmed();
+        if trimmed.is_empty() {
+            return Err(Violation::rule("must not be blank"));
+        }
+        Ok(Self(trimmed))
+    }
+}
+
+struct WorkflowName(Text);
+impl FromField for WorkflowName {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        Ok(Self(text(value)?.trimmed()))
+    }
+}
+
+struct WorkflowPath(Option<String>);
+impl FromField for WorkflowPath {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let path = text(value)?.as_str().filter(|path| !path.contains('\0'));
+        let Some(path) = path.map(|path| path.trim_matches(is_trimmed)) else {
+            return Err(Violation::rule("must hold no NUL and no surrogate"));
+        };
+        if path.len() > PATH_BYTES_MAX {
+            return Err(Violation::rule("must have at most 4096 bytes of UTF-8"));
+        }
+        Ok(Self((!path.is_empty()).then(|| path.to_owned())))
+    }
+}
+
+struct Reason(Text);
+impl FromField for Reason {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let reason = text(value)?;
+        let characters = reason
+            .as_bytes()
+            .iter()
+            .filter(|byte| **byte & 0xc0 != 0x80)
+            .count();
+        if characters > CI_REASON_CHARACTERS_MAX {
+            return Err(Violation::rule("must have at most 4096 characters"));
+        }
+        Ok(Self(reason.clone()))
+    }
+}
+
+struct Repository(RepositoryName);
+impl FromField for Repository {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        identity_text(text(value)?).map_err(|error| Violation::rule(error.message()))?;
+        RepositoryName::from_field(value).map(Self)
+    }
+}
+
+impl Request for VendorCIRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let body = incoming.object().map_err(Refusal::malformed_as_violation)?;
+        let fields = Fields::new(&body, vec!["body".into()]);
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let provider = fields.required("provider", v);
+        let run_id = fields.required("run_id", v);
+        let run_attempt = fields.nullable::<Attempt>("run_attempt", v);
+        let repo = fields.required::<Repository>("repo", v);
+        let identity = RepositoryIdentity::read(&fields, v);
+        let commit_sha = fields.required("commit_sha", v);
+        let branch = fields.required("branch", v);
+        let workflow_name = fields.present::<WorkflowName>("workflow_name", v);
+        let workflow_id = fields.nullable("workflow_id", v);
+        let workflow_path = fields.nullable::<WorkflowPath>("workflow_path", v);
+        let result = fields.required("result", v);
+        let mut content = |name| fields.nullable::<Content>(name, v).map(|content| content.0);
+        let run_url = content("run_url");
+        let provider_result = content("provider_result");
+        let error_type = content("error_type");
+        let source_event_type = content("source_event_type");
+        let source_spec_version = content("source_spec_version");
+        let reason = fields.nullable::<Reason>("reason", v);
+        let source_event_id = fields.nullable("source_event_id", v);
+        fields.deny_undeclared(&DECLARED, Undeclared::ByName, v);
+        let (repository_provider, repository_host, repository_id) = identity
+            .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
+            .map_or((None, None, None), |(a, b, c)| (Some(a), Some(b), Some(c)));
+        Ok(violations.finish(|| {
+            Some(Self {
+                provider: provider?,
+                run_id: run_id?,
+                run_attempt: run_attempt.map(|attempt| attempt.0),
+                repo: repo?.0,
+                repository_provider,
+                repository_host,
+                repository_id,
+                commit_sha: commit_sha?,
+                branch: branch?,
+                workflow_name: workflow_name.map(|name| name.0).unwrap_or_default(),
+                workflow_id,
+                workflow_path: workflow_path.and_then(|path| path.0),
+                result: result?,
+                run_url,
+                provider_result,
+                error_type,
+                reason: reason.map(|reason| reason.0),
+                source_event_type,
+                source_spec_version,
+                source_event_id,
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+impl VendorCIRequest {
+    /// Returns the identity of the repository, when the sender gave one.
+    pub fn repository_identity(&self) -> Option<RepositoryIdentity> {
+        Some(RepositoryIdentity {
+            repository_provider: self.repository_provider?,
+            repository_host: self.repository_host.clone()?,
+            repository_id: self.repository_id.clone()?,
+        })
+    }
+}

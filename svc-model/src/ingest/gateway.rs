@@ -1,0 +1,274 @@
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::closed_set;
+use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
+use crate::id::{SessionId, UserId};
+use crate::json::{Json, Object, WriteError};
+use crate::limit::GATEWAY_BATCH_PAYLOADS_MAX;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+
+closed_set! {
+    /// The kind of model gateway that a call was copied from.
+    pub enum GatewayProvider {
+        /// LiteLLM. The only kind with an adapter.
+        GatewayA = "gateway_a",
+        /// Portkey.
+        GatewayB = "gateway_b",
+        /// Helicone.
+        GatewayC = "gateway_c",
+        /// Another gateway.
+        Unknown = "unknown",
+    }
+}
+
+impl GatewayProvider {
+    /// Returns the kind that a path segment names: its wire name, or the product's own name.
+    pub fn from_path(segment: &str) -> Option<Self> {
+        match segment {
+            "litellm" => Some(Self::GatewayA),
+            "portkey" => Some(Self::GatewayB),
+            "helicone" => Some(Self::GatewayC),
+            wire => Self::from_wire(wire),
+        }
+    }
+}
+
+/// The envelope of a sender that names its deliveries, so that a repeated one is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// The id of the delivery, any UUID. The id of the fact is derived from it.
+    #[schemars(with = "String", extend("format" = "uuid"))]
+    pub id: Uuid,
+    /// When the sender observed the call.
+    pub observed_at: Instant,
+}
+
+/// One model call, as its gateway describes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GatewayIngestRequest {
+    /// The kind of gateway.
+    pub provider: GatewayProvider,
+    /// The Session of the call; without it the payload is searched for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The user of the call; without it the payload is searched for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    /// The gateway's own description of the call. Any content is accepted.
+    #[schemars(schema_with = "object_schema")]
+    pub payload: Json,
+    /// The sender's name of this delivery.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
+}
+
+fn object_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
+}
+
+struct UuidField(Uuid);
+
+impl FromField for UuidField {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        value
+            .as_str()
+            .and_then(|text| Uuid::try_parse(text).ok())
+            .map(Self)
+            .ok_or(Violation::new(FieldKind::UuidParsing, "must be a UUID"))
+    }
+}
+
+impl Capture {
+    fn read(fields: &Fields<'_>, violations: &mut Violations) -> Option<Self> {
+        let value = fields.get("capture").filter(|value| !value.is_null())?;
+        let Some(object) = value.as_object() else {
+            violations.push(
+                Violation::new(FieldKind::ModelAttributesType, "must be a JSON object")
+                    .at(fields.loc("capture")),
+            );
+            return None;
+        };
+        let capture = Fields::new(object, fields.loc("capture"));
+        let id = capture.required::<UuidField>("id", violations);
+        let observed_at = capture.required("observed_at", violations);
+        capture.deny_undeclared(&["id", "observed_at"], Undeclared::ByName, violations);
+        Some(Self {
+            id: id?.0,
+            observed_at: observed_at?,
+        })
+    }
+}
+
+impl Request for GatewayIngestRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut body = incoming.object()?;
+        let mut violations = Violations::default();
+        let fields = Fields::new(&body, vec!["body".into()]);
+        let provider = fields.required("provider", &mut violations);
+        let session_id = fields.nullable("session_id", &mut violations);
+        let user_id = fields.nullable("user_id", &mut violations);
+        match fields.get("payload") {
+            Some(Json::Object(_)) => {}
+            Some(_) => violations.push(
+                Violation::new(FieldKind::DictType, "must be a JSON object")
+                    .at(fields.loc("payload")),
+            ),
+            None => violations.push(
+                Violation::new(FieldKind::Missing, "field required").at(fields.loc("payload")),
+            ),
+        }
+        let capture = Capture::read(&fields, &mut violations);
+        fields.deny_undeclared(
+            &["provider", "session_id", "user_id", "payload", "capture"],
+            Undeclared::ByName,
+            &mut violations,
+        );
+        let payload = body.remove("payload");
+        Ok(violations.finish(|| {
+            Some(Self {
+                provider: provider?,
+                session_id,
+                user_id,
+                payload: payload?,
+                capture,
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+closed_set! {
+    /// Why a payload of a batch can never be stored as it is.
+    pub enum RejectedPayload {
+        /// The line is not JSON.
+        MalformedJson = "malformed_json",
+        /// The item is no JSON object.
+        NotAnObject = "not_an_object",
+        /// An identity in it is over its bound, or holds NUL or a surrogate.
+        InvalidPayload = "invalid_payload",
+        /// Its ids name another call.
+        InferenceCallIdentityConflict = "inference_call_identity_conflict",
+    }
+}
+
+/// What a gateway's own webhook logger sends: one payload, a JSON array of payloads, or one
+/// payload a line (NDJSON). Sessions, users and times come from the payloads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayBatchRequest {
+    /// The kind of gateway.
+    pub provider: GatewayProvider,
+    /// The payloads in the order they were sent.
+    pub payloads: Vec<Result<Object, RejectedPayload>>,
+}
+
+/// The body alone: the kind of gateway stands in the path.
+impl JsonSchema for GatewayBatchRequest {
+    fn schema_name() -> Cow<'static, str> {
+        "GatewayBatchRequest".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "What a gateway's own webhook logger sends. Sessions, users and times come from the payloads.",
+            "anyOf": [
+                {
+                    "type": "object",
+                    "description": "One payload: the gateway's own description of a call. Any content is accepted.",
+                },
+                {
+                    "type": "array",
+                    "maxItems": GATEWAY_BATCH_PAYLOADS_MAX,
+                    "items": true,
+                    "description": "Payloads in order. An item that is no object is counted as rejected.",
+                },
+            ],
+        })
+    }
+}
+
+fn payload(value: Json) -> Result<Object, RejectedPayload> {
+    value.into_object().ok_or(RejectedPayload::NotAnObject)
+}
+
+/// Reads one payload a line; nothing when no line holds JSON.
+fn lines(body: &[u8]) -> Option<Vec<Result<Object, RejectedPayload>>> {
+    let mut any = false;
+    let payloads = body
+        .split(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty())
+        .map(|line| {
+            let value = Json::parse(line).map_err(|_| RejectedPayload::MalformedJson)?;
+            any = true;
+            payload(value)
+        })
+        .collect();
+    any.then_some(payloads)
+}
+
+impl Request for GatewayBatchRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut violations = Violations::default();
+        let path = incoming.path_fields();
+        let provider = path
+            .get("provider")
+            .and_then(Json::as_str)
+            .and_then(GatewayProvider::from_path);
+        if provider.is_none() {
+            violations.push(
+                Violation::new(FieldKind::Enum, "must be one of the closed set")
+                    .at(path.loc("provider")),
+            );
+        }
+        let payloads = match incoming.json() {
+            Ok(Json::Array(items)) => items.into_iter().map(payload).collect(),
+            Ok(value @ Json::Object(_)) => vec![payload(value)],
+            Ok(_) => {
+                violations.push(
+                    Violation::new(
+                        FieldKind::ModelAttributesType,
+                        "must be a JSON object or array",
+                    )
+                    .at(vec!["body".into()]),
+                );
+                Vec::new()
+            }
+            Err(Refusal::Malformed { offset }) => {
+                lines(incoming.body).ok_or(Refusal::Malformed { offset })?
+            }
+            Err(Refusal::Invalid(missing)) => {
+                for error in missing.into_vec() {
+                    violations.push(error);
+                }
+                Vec::new()
+            }
+        };
+        if payloads.len() > GATEWAY_BATCH_PAYLOADS_MAX {
+            violations.push(
+                Violation::new(FieldKind::TooLong, "must have at most 10000 payloads")
+                    .at(vec!["body".into()]),
+            );
+        }
+        Ok(violations.finish(|| {
+            Some(Self {
+                provider: provider?,
+                payloads,
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let payloads: Vec<Cow<'_, Object>> =
+            self.payloads.iter().flatten().map(Cow::Borrowed).collect();
+        Ok(Outgoing::body(&payloads)?.with_path("provider", self.provider.as_str()))
+    }
+}

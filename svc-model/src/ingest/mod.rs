@@ -1,0 +1,11 @@
+//! What is captured: requests of the ingest routes and their receipts.
+
+mod ci;
+mod gateway;
+mod receipt;
+
+pub use ci::{CiProvider, CiResult, VendorCIRequest};
+pub use gateway::{
+    Capture, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, RejectedPayload,
+};
+pub use receipt::{GatewayBatchReceipt, IngestReceipt, IngestResult, SkipReason, Skipped};

@@ -1,0 +1,33 @@
+//! What the evidence service says and hears: every request, reply, closed set, id, limit and
+//! problem, the list of endpoints, and the exact JSON they travel in.
+//!
+//! The crate is a plain vocabulary. It knows neither a runtime nor a database nor an HTTP library:
+//! the server binds the [`endpoint`] types, the client calls them, and the published schemas are
+//! generated from the same definitions, so the three cannot disagree.
+//!
+//! ```
+//! use svc_model::json::Json;
+//!
+//! let captured = br#"{"price":1.10,"note":"a lone \ud800 survives"}"#;
+//! let value = Json::parse(captured)?;
+//! assert_eq!(value.to_canonical(), captured);
+//! # Ok::<(), svc_model::json::ParseError>(())
+//! ```
+#![warn(missing_docs)]
+
+pub mod context;
+pub mod endpoint;
+pub mod evidence;
+pub mod facts;
+pub mod field;
+pub mod id;
+pub mod identity;
+pub mod ingest;
+pub mod json;
+pub mod limit;
+pub mod openapi;
+pub mod problem;
+pub mod repository;
+pub mod request;
+pub mod time;
+pub mod version;

@@ -1,0 +1,73 @@
+//! Every bound of the service, each with the routes it holds for.
+//!
+//! Byte limits on stored evidence are measured on the canonical form (compact ASCII JSON), never on
+//! what a database happens to store, so every backend refuses at the same size.
+
+/// Bytes of a request body, on every route that names no smaller cap. Larger is 413.
+pub const BODY_BYTES_MAX: usize = 25 * 1024 * 1024;
+/// Bytes of an evidence read request.
+pub const EVIDENCE_READ_BODY_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of a context request.
+pub const CONTEXT_BODY_BYTES_MAX: usize = 16 * 1024;
+
+/// UTF-8 bytes of an identity string: a Session, user, call, run, branch or repository name.
+pub const IDENTITY_BYTES_MAX: usize = 1_024;
+/// UTF-8 bytes of a path.
+pub const PATH_BYTES_MAX: usize = 4_096;
+/// Characters of the name of an undeclared member that a 422 may repeat; a longer one is located by
+/// its parent.
+pub const UNDECLARED_NAME_CHARACTERS_MAX: usize = 64;
+/// Characters (code points) of a CI reason.
+pub const CI_REASON_CHARACTERS_MAX: usize = 4_096;
+/// Payloads in one batch of `POST /ingest/gateway/{provider}`.
+pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
+
+/// References in one evidence read.
+pub const EVIDENCE_REFERENCES_MAX: usize = 32;
+/// Visible inference calls of an inventory, and of a context scan by default.
+pub const EVIDENCE_CALLS_MAX: u64 = 1_000;
+/// Canonical bytes of the columns that an inventory, a manifest or an evidence read selects; also
+/// of one row and of the metadata of a context scan.
+pub const EVIDENCE_SOURCE_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Bytes of an inventory, manifest or evidence read reply.
+pub const EVIDENCE_REPLY_BYTES_MAX: usize = 1024 * 1024;
+
+/// UTF-8 bytes of a context query.
+pub const QUERY_BYTES_MAX: usize = 2_048;
+/// The smallest `max_bytes` of a context request.
+pub const CONTEXT_REPLY_BYTES_LOW: u64 = 4_096;
+/// The largest `max_bytes` of a context request.
+pub const CONTEXT_REPLY_BYTES_HIGH: u64 = 65_536;
+/// The `max_bytes` of a context request that names none.
+pub const CONTEXT_REPLY_BYTES_DEFAULT: u64 = 16_384;
+/// Bytes of a context reply without its items; taken from `max_bytes` before any item is chosen.
+pub const CONTEXT_ENVELOPE_BYTES_MAX: usize = 2_048;
+/// Items of a context reply, candidates of a discovery reply.
+pub const CONTEXT_ITEMS_MAX: usize = 8;
+/// Canonical bytes of all rows that a context scan selects, by default.
+pub const CONTEXT_SOURCE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Parts of a context scan, by default.
+pub const CONTEXT_PARTS_MAX: u64 = 16_384;
+/// Bytes of candidate state of a context scan, by default.
+pub const CONTEXT_STATE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Bytes that one candidate group or found Session adds to the state of a context scan beside its
+/// texts.
+pub const CONTEXT_STATE_OVERHEAD_BYTES: u64 = 512;
+/// Sessions of a plural grant.
+pub const GRANT_SESSIONS_MAX: usize = 32;
+/// UTF-8 bytes of the text of a plural grant.
+pub const GRANT_BYTES_MAX: usize = 16 * 1024;
+
+/// Visible calls of `GET /v1/facts/session/{session_id}/inference-calls`.
+pub const RECONCILIATION_CALLS_MAX: u64 = 1_000;
+/// Visible calls of the compatibility evidence of a Session.
+pub const COMPATIBILITY_CALLS_MAX: u64 = 50;
+/// Visible decisions, and separately edit observations, of the compatibility evidence of a Session.
+pub const COMPATIBILITY_DECISIONS_MAX: u64 = 1_000;
+
+/// Characters of a configured secret, at least.
+pub const SECRET_CHARACTERS_MIN: usize = 24;
+/// Seconds after which a read is stopped.
+pub const READ_DEADLINE_SECONDS: u64 = 30;
+/// Reads that may run at once, by default; one more is answered 503 without waiting.
+pub const READ_SLOTS_DEFAULT: usize = 2;

@@ -1,0 +1,359 @@
+//! The schemas of everything that travels, by type name.
+
+use std::collections::BTreeSet;
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::endpoint::{self, Description};
+use crate::problem::ProblemBody;
+
+/// Where OpenAPI keeps the schemas.
+const COMPONENTS: &str = "#/components/schemas/";
+/// Where a schema that stands alone keeps those it refers to.
+const DEFINITIONS: &str = "#/$defs/";
+/// The dialect of every schema.
+pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// Every route with the schemas of its bodies, and what these refer to.
+#[derive(Debug)]
+pub(super) struct Catalogue {
+    /// The routes in the order of the endpoint list.
+    pub(super) routes: Vec<Route>,
+    /// The schema of every answer that is no success.
+    pub(super) problem: Schema,
+    /// The named schemas.
+    pub(super) components: Map<String, Value>,
+}
+
+/// One route with the schemas of its bodies.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// The route.
+    pub(super) endpoint: Description,
+    /// The schema of the request body, when it has one.
+    pub(super) request: Option<Schema>,
+    /// The schema of the reply.
+    pub(super) reply: Schema,
+}
+
+impl Catalogue {
+    /// Describes every route.
+    pub(super) fn new() -> Self {
+        let mut incoming = generator(SchemaSettings::for_deserialize);
+        let mut outgoing = generator(SchemaSettings::for_serialize);
+        let routes = endpoint::all()
+            .into_iter()
+            .map(|endpoint| Route {
+                request: endpoint.request_schema.map(|schema| schema(&mut incoming)),
+                reply: (endpoint.reply_schema)(&mut outgoing),
+                endpoint,
+            })
+            .collect();
+        let problem = outgoing.subschema_for::<ProblemBody>();
+        let mut components = outgoing.take_definitions(true);
+        components.extend(incoming.take_definitions(true));
+        Self {
+            routes,
+            problem,
+            components,
+        }
+    }
+
+    /// Returns the named schema as a document that needs no other.
+    pub(super) fn standalone(&self, name: &str) -> Option<Value> {
+        let mut document = self.components.get(name)?.as_object()?.clone();
+        let mut needed = BTreeSet::new();
+        self.gather(self.components.get(name)?, &mut needed);
+        let definitions: Map<String, Value> = needed
+            .into_iter()
+            .filter_map(|name| Some((name.to_owned(), self.components.get(name)?.clone())))
+            .collect();
+        document.insert("$schema".into(), DIALECT.into());
+        document.insert("$id".into(), format!("{name}.json").into());
+        document.insert("title".into(), name.into());
+        if !definitions.is_empty() {
+            document.insert("$defs".into(), definitions.into());
+        }
+        let mut document = Value::Object(document);
+        redirect(&mut document);
+        Some(document)
+    }
+
+    /// Returns the first member that the request body of a route must have.
+    pub(super) fn required_member(&self, route: &Route) -> Option<&str> {
+        let body = self.components.get(type_name(route.request.as_ref()?)?)?;
+        body.get("required")?.get(0)?.as_str()
+    }
+
+    /// Adds the name of every schema that `schema` refers to, directly or through others.
+    fn gather<'a>(&'a self, schema: &'a Value, needed: &mut BTreeSet<&'a str>) {
+        match schema {
+            Value::Object(members) => {
+                for (member, value) in members {
+                    if member == "$ref"
+                        && let Some(name) = value.as_str().and_then(component_name)
+                    {
+                        if let Some(target) = self.components.get(name)
+                            && needed.insert(name)
+                        {
+                            self.gather(target, needed);
+                        }
+                    } else {
+                        self.gather(value, needed);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.gather(item, needed)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// Returns the name of the type that a schema refers to, when it is a bare reference.
+pub(super) fn type_name(schema: &Schema) -> Option<&str> {
+    component_name(schema.get("$ref")?.as_str()?)
+}
+
+fn component_name(reference: &str) -> Option<&str> {
+    reference.strip_prefix(COMPONENTS)
+}
+
+fn generator(direction: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator {
+    let mut settings = SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        })
+        .with_transform(RecursiveTransform(list_values))
+        .with_transform(RecursiveTransform(join_lines));
+    settings = direction(settings);
+    if settings.contract.is_serialize() {
+        settings = settings.with_transform(RecursiveTransform(forbid_null));
+    }
+    settings.into_generator()
+}
+
+/// Gives a closed set its plain `enum` beside the list of documented values.
+///
+/// The generator writes each documented value as an alternative of its own. That keeps the sentence
+/// of each value, but hides from most readers of schemas that the whole is a closed set of strings.
+fn list_values(schema: &mut Schema) {
+    let values: Option<Vec<Value>> =
+        schema
+            .get("oneOf")
+            .and_then(Value::as_array)
+            .and_then(|alternatives| {
+                let value = |alternative: &Value| {
+                    alternative
+                        .get("const")
+                        .filter(|it| it.is_string())
+                        .cloned()
+                };
+                alternatives.iter().map(value).collect()
+            });
+    let Some(values) = values.filter(|values| !values.is_empty()) else {
+        return;
+    };
+    for alternative in schema
+        .get_mut("oneOf")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if let Some(members) = alternative.as_object_mut() {
+            members.remove("type");
+        }
+    }
+    schema.insert("type".into(), json!("string"));
+    schema.insert("enum".into(), values.into());
+}
+
+/// Takes the line breaks of the source out of the paragraphs of a sentence.
+fn join_lines(schema: &mut Schema) {
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        let paragraphs: Vec<_> = description
+            .split("\n\n")
+            .map(|paragraph| paragraph.replace('\n', " "))
+            .collect();
+        *description = paragraphs.join("\n\n");
+    }
+}
+
+/// Says that a member which a reply may leave out is never null: it is left out instead.
+fn forbid_null(schema: &mut Schema) {
+    let required: BTreeSet<String> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str().map(str::to_owned))
+        .collect();
+    let members = schema
+        .get_mut("properties")
+        .and_then(Value::as_object_mut)
+        .into_iter()
+        .flatten();
+    for (name, member) in members {
+        let Some(member) = member.as_object_mut().filter(|_| !required.contains(name)) else {
+            continue;
+        };
+        if let Some(Value::Array(types)) = member.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                member.insert("type".into(), only);
+            }
+        }
+        if let Some(Value::Array(alternatives)) = member.get_mut("anyOf") {
+            alternatives.retain(|alternative| *alternative != json!({ "type": "null" }));
+            if let [Value::Object(only)] = alternatives.as_slice() {
+                let only = only.clone();
+                member.remove("anyOf");
+                for (keyword, value) in only {
+                    member.entry(keyword).or_insert(value);
+                }
+            }
+        }
+    }
+}
+
+/// Turns references into the components of OpenAPI into references within one document.
+fn redirect(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            for (member, value) in members {
+                if member == "$ref"
+                    && let Some(name) = value.as_str().and_then(component_name)
+                {
+                    *value = format!("{DEFINITIONS}{name}").into();
+                } else {
+                    redirect(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redirect),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_travels_both_ways_differs_in_undeclared_members_only() {
+        let mut incoming = generator(SchemaSettings::for_deserialize);
+        let mut outgoing = generator(SchemaSettings::for_serialize);
+        for endpoint in endpoint::all() {
+            if let Some(schema) = endpoint.request_schema {
+                schema(&mut incoming);
+            }
+            (endpoint.reply_schema)(&mut outgoing);
+        }
+        let sent = outgoing.take_definitions(true);
+        let mut shared = 0;
+        for (name, mut accepted) in incoming.take_definitions(true) {
+            let Some(sent) = sent.get(&name) else {
+                continue;
+            };
+            shared += 1;
+            if let Some(members) = accepted.as_object_mut()
+                && sent.get("additionalProperties").is_none()
+            {
+                members.remove("additionalProperties");
+            }
+            assert_eq!(&accepted, sent, "{name}");
+        }
+        assert!(shared > 0);
+    }
+
+    #[test]
+    fn a_schema_that_stands_alone_refers_to_nothing_outside() {
+        let catalogue = Catalogue::new();
+        for name in catalogue.components.keys() {
+            let text = catalogue.standalone(name).unwrap().to_string();
+            assert!(!text.contains(COMPONENTS), "{name}");
+            for reference in text.split(DEFINITIONS).skip(1) {
+                let target = reference.split('"').next().unwrap();
+                assert!(
+                    text.contains(&format!("\"{target}\":")),
+                    "{name} refers to {target}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_type_and_every_member_has_a_sentence() {
+        for (name, schema) in Catalogue::new().components {
+            assert!(
+                schema.get("description").is_some(),
+                "{name} has no description"
+            );
+            let members = schema.get("properties").and_then(Value::as_object);
+            for (member, schema) in members.into_iter().flatten() {
+                assert!(
+                    schema.get("description").is_some(),
+                    "{name}.{member} has no description"
+                );
+            }
+            for alternative in schema
+                .get("oneOf")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                assert!(
+                    alternative.get("description").is_some(),
+                    "{name}: {alternative}"
+                );
+            }
+            let text = schema.to_string();
+            assert!(
+                !text.contains("[`") && !text.contains("`]"),
+                "{name} publishes a source link"
+            );
+        }
+    }
+
+    #[test]
+    fn a_reply_leaves_a_member_out_or_sends_its_value() {
+        let catalogue = Catalogue::new();
+        let probe = &catalogue.components["IdentityProbe"]["properties"];
+        assert_eq!(
+            probe["source_session_id"]["$ref"],
+            "#/components/schemas/SessionId"
+        );
+        assert_eq!(probe["source_session_ids"]["type"], "array");
+        let call = &catalogue.components["SessionInferenceCall"]["properties"];
+        assert_eq!(call["model"]["type"], json!(["string", "null"]));
+    }
+
+    #[test]
+    fn a_sentence_has_no_line_breaks_of_the_source() {
+        let mut schema = schemars::json_schema!({ "description": "One\nline.\n\nAnother." });
+        join_lines(&mut schema);
+        assert_eq!(schema.get("description").unwrap(), "One line.\n\nAnother.");
+    }
+
+    #[test]
+    fn the_bounds_of_a_checked_text_are_published() {
+        let components = Catalogue::new().components;
+        assert_eq!(components["SessionId"]["maxLength"], 1_024);
+        assert_eq!(components["Query"]["maxLength"], 2_048);
+        assert_eq!(components["MaxBytes"]["minimum"], 4_096);
+        assert!(components["CommitSha"]["pattern"].is_string());
+    }
+
+    #[test]
+    fn a_closed_set_lists_its_values_and_says_what_each_means() {
+        let catalogue = Catalogue::new();
+        let side = &catalogue.components["Side"];
+        assert_eq!(side["type"], "string");
+        assert_eq!(side["enum"], json!(["input", "output"]));
+        assert_eq!(side["oneOf"][0]["description"], "What the model was sent.");
+    }
+}

@@ -1,0 +1,151 @@
+//! The OpenAPI document.
+
+use serde_json::{Map, Value, json};
+
+use super::catalogue::{Catalogue, DIALECT};
+use super::operation::operation;
+use crate::version::SERVICE_VERSION;
+
+/// The name of the one security scheme.
+pub(super) const SECURITY_SCHEME: &str = "bearer";
+
+/// What the routes have in common, for a reader of the document.
+const CONVENTIONS: &str = "\
+Records the evidence of what coding agents did and gives exact parts of it back.
+
+A request body is JSON in any content type. Every body is measured while it is read, before the \
+credential is looked at. A refusal has one shape on all routes, never repeats what was sent, and says \
+nothing about facts that the caller may not see. Every answer to an authenticated caller carries \
+`Cache-Control: no-store`.
+
+Strings and numbers of captured content come back as they were captured: lone surrogates and NUL as \
+escapes, numbers in their own spelling and of any size. Read them with a parser that keeps them.
+
+A redelivery is a success with `stored` false. An unknown path is 404, a known path with another \
+method 405.";
+
+/// A group of routes.
+#[derive(Debug)]
+pub(super) struct Area {
+    /// How the paths begin.
+    prefixes: &'static [&'static str],
+    /// The name.
+    pub(super) name: &'static str,
+    /// What the routes are for.
+    description: &'static str,
+}
+
+/// The groups in the order in which a reader meets them.
+const AREAS: &[Area] = &[
+    Area {
+        prefixes: &["/ingest/"],
+        name: "ingest",
+        description: "Sending evidence: model calls of a gateway and results of CI runs.",
+    },
+    Area {
+        prefixes: &["/query/context"],
+        name: "context",
+        description: "Resuming earlier work: exact parts of the Sessions of the configured grant.",
+    },
+    Area {
+        prefixes: &["/query/evidence"],
+        name: "evidence",
+        description: "Exact parts of any Session, for the operator.",
+    },
+    Area {
+        prefixes: &["/v1/facts"],
+        name: "facts",
+        description: "How much is stored, and the metadata of a Session.",
+    },
+    Area {
+        prefixes: &["/health", "/v1/me"],
+        name: "identity",
+        description: "Whether the service runs, and what a token allows.",
+    },
+];
+
+/// Returns the group of a path.
+pub(super) fn area_of(path: &str) -> Option<&'static Area> {
+    AREAS
+        .iter()
+        .find(|area| area.prefixes.iter().any(|prefix| path.starts_with(prefix)))
+}
+
+/// Describes the service.
+pub(super) fn document(catalogue: &Catalogue) -> Value {
+    let mut paths = Map::new();
+    for route in &catalogue.routes {
+        let path = paths
+            .entry(route.endpoint.path)
+            .or_insert_with(|| json!({}));
+        path[route.endpoint.method.as_str().to_ascii_lowercase()] = operation(catalogue, route);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": DIALECT,
+        "info": {
+            "title": "Agent-work evidence service",
+            "version": SERVICE_VERSION,
+            "description": CONVENTIONS,
+            "license": { "name": "Apache License 2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/", "description": "The deployment that serves this document." }],
+        "tags": AREAS
+            .iter()
+            .map(|area| json!({ "name": area.name, "description": area.description }))
+            .collect::<Value>(),
+        "paths": paths,
+        "components": {
+            "schemas": catalogue.components,
+            "securitySchemes": {
+                SECURITY_SCHEME: {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "A configured token. Its authority is `ingest`, `operator` or \
+                                    `retrieval`; each operation names those that it accepts.",
+                },
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::endpoint;
+
+    #[test]
+    fn every_route_belongs_to_a_group_and_every_group_has_a_route() {
+        let mut used = BTreeSet::new();
+        for route in endpoint::all() {
+            let area = area_of(route.path);
+            assert!(area.is_some(), "{} belongs to no group", route.path);
+            used.extend(area.map(|area| area.name));
+        }
+        assert_eq!(used.len(), AREAS.len());
+    }
+
+    #[test]
+    fn every_route_is_an_operation_of_its_own() {
+        let document = document(&Catalogue::new());
+        for route in endpoint::all() {
+            let method = route.method.as_str().to_ascii_lowercase();
+            assert_eq!(
+                document["paths"][route.path][method]["operationId"],
+                route.name
+            );
+        }
+    }
+
+    #[test]
+    fn every_reference_has_a_target() {
+        let document = document(&Catalogue::new());
+        let text = document.to_string();
+        for reference in text.split("\"#/").skip(1) {
+            let pointer = format!("/{}", reference.split('"').next().unwrap());
+            assert!(document.pointer(&pointer).is_some(), "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! One route as an operation of OpenAPI.
+
+use serde_json::{Map, Value, json};
+
+use super::catalogue::{Catalogue, Route};
+use super::document::{SECURITY_SCHEME, area_of};
+use super::refusal::Refusal;
+use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Parameter};
+
+/// Describes one route.
+pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
+    let endpoint = &route.endpoint;
+    let mut operation = json!({
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "description": required_authority(endpoint.access),
+        "security": security(endpoint.access),
+        "responses": responses(catalogue, route),
+        "x-reply-bytes-max": endpoint.reply_bytes_max,
+    });
+    if let Some(area) = area_of(endpoint.path) {
+        operation["tags"] = json!([area.name]);
+    }
+    if !endpoint.parameters.is_empty() {
+        operation["parameters"] = endpoint.parameters.iter().map(parameter).collect();
+    }
+    if let Some(body) = request_body(route) {
+        operation["requestBody"] = body;
+        operation["x-body-bytes-max"] = endpoint.body_bytes_max.into();
+    }
+    operation
+}
+
+/// Says in one sentence who may call a route.
+fn required_authority(access: Access) -> &'static str {
+    match access {
+        Access::Open => "Open: no credential is required.",
+        Access::Any => "Every configured bearer token is accepted.",
+        Access::Ingest => "Requires an ingest token or the operator token.",
+        Access::Operator => "Requires the operator token.",
+        Access::Context(Grant::Single) => {
+            "Requires the retrieval token or the operator token, and a grant of exactly one \
+             configured Session."
+        }
+        Access::Context(Grant::Configured) => {
+            "Requires the retrieval token or the operator token, and reaches the Sessions of the \
+             configured grant only."
+        }
+    }
+}
+
+/// Lists the alternatives of which a caller needs one.
+fn security(access: Access) -> Value {
+    let authorities: &[&str] = match access {
+        Access::Open => return json!([]),
+        Access::Any => return json!([{ SECURITY_SCHEME: [] }]),
+        Access::Ingest => &["ingest", "operator"],
+        Access::Operator => &["operator"],
+        Access::Context(_) => &["retrieval", "operator"],
+    };
+    authorities
+        .iter()
+        .map(|authority| json!({ SECURITY_SCHEME: [authority] }))
+        .collect()
+}
+
+fn parameter(parameter: &Parameter) -> Value {
+    json!({
+        "name": parameter.name,
+        "in": if parameter.in_path { "path" } else { "query" },
+        "required": true,
+        "description": parameter.description,
+        "schema": { "type": "string", "minLength": 1 },
+    })
+}
+
+fn request_body(route: &Route) -> Option<Value> {
+    let schema = route.request.as_ref()?;
+    let mut content = json!({ "application/json": { "schema": schema } });
+    if route.endpoint.name == IngestGatewayBatch::NAME {
+        content["application/x-ndjson"] = json!({
+            "schema": { "type": "string", "description": "One payload a line, each a JSON object." },
+        });
+    }
+    Some(json!({ "required": true, "content": content }))
+}
+
+fn responses(catalogue: &Catalogue, route: &Route) -> Value {
+    let mut responses = Map::new();
+    responses.insert(
+        "200".into(),
+        json!({
+            "description": "The reply.",
+            "content": { "application/json": { "schema": route.reply } },
+        }),
+    );
+    for status in route.endpoint.statuses {
+        let Some(refusal) = Refusal::of(catalogue, route, *status) else {
+            continue;
+        };
+        let mut content = json!({ "schema": catalogue.problem });
+        let examples = refusal.examples();
+        if !examples.is_empty() {
+            content["examples"] = examples.into();
+        }
+        let mut response = json!({
+            "description": refusal.description,
+            "content": { "application/json": content },
+        });
+        if *status == 401 {
+            response["headers"] = json!({
+                "WWW-Authenticate": {
+                    "description": "The scheme of the credential.",
+                    "required": true,
+                    "schema": { "const": "Bearer" },
+                },
+            });
+        }
+        responses.insert(status.to_string(), response);
+    }
+    responses.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_documented_status_is_described() {
+        let catalogue = Catalogue::new();
+        for route in &catalogue.routes {
+            let responses = responses(&catalogue, route);
+            for status in route.endpoint.statuses {
+                let response = responses.get(status.to_string());
+                assert!(response.is_some(), "{} {status}", route.endpoint.path);
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_credential_names_its_scheme() {
+        let catalogue = Catalogue::new();
+        for route in &catalogue.routes {
+            let scheme = responses(&catalogue, route)["401"]["headers"]["WWW-Authenticate"].clone();
+            assert_eq!(scheme.is_object(), route.endpoint.access != Access::Open);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What a route answers instead of a reply, status by status.
+
+use serde_json::{Map, Value, json};
+
+use super::catalogue::{Catalogue, Route};
+use crate::endpoint::{
+    Access, Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch,
+    SessionCalls,
+};
+use crate::field::{FieldKind, Step, Violation, Violations};
+use crate::problem::{Code, Decline, Problem, RequiredAuthority, SessionBound};
+
+/// One documented status: its sentence, and problems that are answered with it.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// When the status is answered.
+    pub(super) description: &'static str,
+    /// Bodies that it has, by name.
+    problems: Vec<(&'static str, Problem)>,
+}
+
+impl Refusal {
+    /// Describes one status of a route; nothing for a status that no route may document.
+    pub(super) fn of(catalogue: &Catalogue, route: &Route, status: u16) -> Option<Self> {
+        let access = route.endpoint.access;
+        let name = route.endpoint.name;
+        let (description, problems) = match status {
+            400 if matches!(name, IngestGateway::NAME | IngestGatewayBatch::NAME) => (
+                "The body is not JSON, or the gateway has no adapter. Nothing was stored.",
+                vec![
+                    ("malformed", Problem::MalformedJson),
+                    ("provider", Problem::UnsupportedProvider),
+                ],
+            ),
+            400 => (
+                "The body is not JSON.",
+                vec![("malformed", Problem::MalformedJson)],
+            ),
+            401 => (
+                "No credential, or one that is not configured.",
+                vec![("credential", Problem::Unauthorized)],
+            ),
+            403 => forbidden(access)?,
+            404 => (
+                not_found(access)?,
+                vec![("disabled", Problem::RetrievalDisabled)],
+            ),
+            409 => conflict(route),
+            413 => (
+                "The body is over its cap. This is answered before the credential is looked at.",
+                vec![("body", Problem::BodyTooLarge)],
+            ),
+            422 => (
+                "Fields of the request are violated. Every violation is listed with its place, and \
+                 nothing of the input is repeated.",
+                violation(catalogue, route),
+            ),
+            503 if access == Access::Ingest => (
+                "The fact store cannot be reached and nothing was acknowledged. Send the same bytes \
+                 again.",
+                vec![("store", Problem::StoreUnavailable)],
+            ),
+            503 => (
+                "All read slots are in use, the deadline has passed, or the fact store cannot be \
+                 reached. Ask again later.",
+                vec![
+                    ("capacity", Problem::CapacityExceeded),
+                    ("deadline", Problem::DeadlineExceeded),
+                    ("store", Problem::StoreUnavailable),
+                ],
+            ),
+            _ => return None,
+        };
+        Some(Self {
+            description,
+            problems,
+        })
+    }
+
+    /// Returns the bodies as OpenAPI examples.
+    pub(super) fn examples(&self) -> Map<String, Value> {
+        self.problems
+            .iter()
+            .map(|(name, problem)| ((*name).to_owned(), json!({ "value": problem.body() })))
+            .collect()
+    }
+}
+
+type Described = (&'static str, Vec<(&'static str, Problem)>);
+
+fn forbidden(access: Access) -> Option<Described> {
+    let (description, authority) = match access {
+        Access::Open | Access::Any => return None,
+        Access::Ingest => (
+            "The token has another authority than ingest or operator.",
+            RequiredAuthority::Ingest,
+        ),
+        Access::Operator => (
+            "The token has another authority than operator.",
+            RequiredAuthority::Operator,
+        ),
+        Access::Context(_) => (
+            "The token has another authority than retrieval or operator, or the Session is outside \
+             the configured grant, whether or not it exists.",
+            RequiredAuthority::Retrieval,
+        ),
+    };
+    let mut problems = vec![("authority", Problem::Forbidden(authority))];
+    if matches!(access, Access::Context(_)) {
+        problems.push(("grant", Problem::OutsideGrant));
+    }
+    Some((description, problems))
+}
+
+fn not_found(access: Access) -> Option<&'static str> {
+    match access {
+        Access::Open | Access::Any | Access::Ingest | Access::Operator => None,
+        Access::Context(Grant::Single) => Some(
+            "Context retrieval is not configured, or is configured for several Sessions, of which \
+             one must be selected.",
+        ),
+        Access::Context(Grant::Configured) => Some("Context retrieval is not configured."),
+    }
+}
+
+fn conflict(route: &Route) -> Described {
+    match (route.endpoint.access, route.endpoint.name) {
+        (Access::Ingest, IngestCi::NAME) => (
+            "A fact with the same key is stored with another repository identity.",
+            vec![(
+                "identity",
+                Problem::Conflict(Code::RepositoryIdentityConflict),
+            )],
+        ),
+        (Access::Ingest, _) => (
+            "The ids of the delivery name another fact. No id of that fact is disclosed.",
+            vec![(
+                "identity",
+                Problem::Conflict(Code::InferenceCallIdentityConflict),
+            )],
+        ),
+        (_, SessionCalls::NAME) => bound(SessionBound::Reconciliation),
+        (_, Compatibility::NAME) => bound(SessionBound::Compatibility),
+        _ => (
+            "The read is declined whole, with its reason: an unavailable fact, a bound that would be \
+             exceeded, or a number that is not finite. There is no partial answer.",
+            vec![(
+                "declined",
+                Problem::Declined(Decline::EvidenceResponseLimit {
+                    limit: route.endpoint.reply_bytes_max as u64,
+                }),
+            )],
+        ),
+    }
+}
+
+fn bound(bound: SessionBound) -> Described {
+    (
+        "The Session has more visible facts than this read may take. There is no partial answer.",
+        vec![("bound", Problem::SessionBound(bound))],
+    )
+}
+
+/// An absent member or query parameter of the route; nothing when it has neither.
+fn violation(catalogue: &Catalogue, route: &Route) -> Vec<(&'static str, Problem)> {
+    let member = catalogue
+        .required_member(route)
+        .map(|name| ("body", name.to_owned()));
+    let parameter = route
+        .endpoint
+        .parameters
+        .iter()
+        .find(|parameter| !parameter.in_path)
+        .map(|parameter| ("query", parameter.name.to_owned()));
+    let Some((part, name)) = member.or(parameter) else {
+        return Vec::new();
+    };
+    let missing = Violation::new(FieldKind::Missing, "field required")
+        .at(vec![part.into(), Step::Name(name.into())]);
+    vec![("missing", Problem::Invalid(Violations::one(missing)))]
+}

@@ -1,0 +1,213 @@
+//! What a caller can be told instead of a reply: one closed set, the body of each value, and
+//! nothing of what the caller sent.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::field::{FieldError, Violations};
+
+/// The body of every answer that is no success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProblemBody {
+    /// What went wrong.
+    pub detail: Detail,
+}
+
+/// What went wrong, in one of four shapes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Detail {
+    /// A fixed text.
+    Text(Cow<'static, str>),
+    /// The violated fields (422).
+    Fields(Vec<FieldError>),
+    /// A bound that the answer would break (409).
+    Declined(Decline),
+    /// A closed code: a conflict (409) or an unavailable store (503).
+    Code(CodeDetail),
+}
+
+/// A closed code and its fixed text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeDetail {
+    /// The code.
+    pub code: Code,
+    /// A fixed text for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Cow<'static, str>>,
+}
+
+/// The closed codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The ids of a call name another call, or two. No id of it is disclosed.
+    InferenceCallIdentityConflict,
+    /// A fact with the same key is stored with another identity.
+    RepositoryIdentityConflict,
+    /// The fact store cannot be reached. Nothing was acknowledged.
+    DatabaseUnavailable,
+}
+
+/// Why a bounded read is declined whole. There is no partial answer.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Decline {
+    /// The fact is absent, foreign or quarantined; which of them is not disclosed.
+    EvidenceUnavailable {
+        /// The index of the first reference that fails, in an evidence read.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reference_index: Option<u64>,
+    },
+    /// The call is visible, but has no such message or part.
+    EvidencePartAbsent {
+        /// The index of the first reference that fails.
+        reference_index: u64,
+    },
+    /// The Session, or the whole grant, has too many visible calls.
+    EvidenceInventoryLimit {
+        /// How many there are.
+        count: u64,
+        /// How many may be.
+        limit: u64,
+    },
+    /// The selected columns are too large.
+    EvidenceSourceLimit {
+        /// Their canonical bytes.
+        bytes: u64,
+        /// The most bytes that are read.
+        limit: u64,
+    },
+    /// The reply would be too large.
+    EvidenceResponseLimit {
+        /// The most bytes of a reply.
+        limit: u64,
+    },
+    /// The scan has too many parts.
+    RetrievalPartLimit {
+        /// How many there are.
+        count: u64,
+        /// How many may be.
+        limit: u64,
+    },
+    /// The candidates of the scan take too much memory.
+    RetrievalStateLimit {
+        /// The most bytes of candidate state.
+        limit_bytes: u64,
+    },
+    /// The selector names several repositories.
+    RepositorySelectorAmbiguous,
+    /// Too many distinct repository claims.
+    RepositoryEvidenceLimit,
+    /// The reply would hold a number that is not finite.
+    NonFiniteNumber,
+}
+
+/// A bound of a Session read that is answered 409 with a fixed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionBound {
+    /// Too many visible calls to list.
+    Reconciliation,
+    /// Too many visible facts for the compatibility evidence.
+    Compatibility,
+}
+
+/// Everything that a caller can be told instead of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// No such path, or a documentation path that is closed.
+    NotFound,
+    /// The path has no such method.
+    MethodNotAllowed {
+        /// The methods it has.
+        allow: &'static str,
+    },
+    /// The body is over its cap.
+    BodyTooLarge,
+    /// No valid credential.
+    Unauthorized,
+    /// A valid credential of the wrong authority.
+    Forbidden(RequiredAuthority),
+    /// The Session is not in the configured grant, whether or not it exists.
+    OutsideGrant,
+    /// Context retrieval is not configured, or not for this route.
+    RetrievalDisabled,
+    /// The body is not JSON.
+    MalformedJson,
+    /// The gateway has no adapter.
+    UnsupportedProvider,
+    /// Fields are violated.
+    Invalid(Violations),
+    /// A fact with the same identity says otherwise.
+    Conflict(Code),
+    /// A bounded read is declined.
+    Declined(Decline),
+    /// A Session is over a bound.
+    SessionBound(SessionBound),
+    /// All read slots are in use.
+    CapacityExceeded,
+    /// The deadline has passed.
+    DeadlineExceeded,
+    /// The store cannot be reached, or the service failed in a way that is logged.
+    StoreUnavailable,
+}
+
+/// The authority that a route requires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequiredAuthority {
+    /// Ingest or operator.
+    Ingest,
+    /// Operator.
+    Operator,
+    /// Retrieval or operator.
+    Retrieval,
+}
+
+impl Problem {
+    /// Returns the body of the answer.
+    pub fn body(&self) -> ProblemBody {
+        let detail = match self {
+            Self::NotFound => text("Not Found"),
+            Self::MethodNotAllowed { .. } => text("Method Not Allowed"),
+            Self::BodyTooLarge => text("request body too large"),
+            Self::Unauthorized => text("Invalid token"),
+            Self::Forbidden(RequiredAuthority::Ingest) => text("Ingest authority required"),
+            Self::Forbidden(RequiredAuthority::Operator) => text("Operator authority required"),
+            Self::Forbidden(RequiredAuthority::Retrieval) => text("Retrieval authority required"),
+            Self::OutsideGrant => text("Session is outside the context grant"),
+            Self::RetrievalDisabled => text("Context retrieval is disabled"),
+            Self::MalformedJson => text("Malformed JSON body"),
+            Self::UnsupportedProvider => text("Unsupported provider"),
+            Self::Invalid(violations) => Detail::Fields(violations.clone().into_vec()),
+            Self::Conflict(code) => Detail::Code(CodeDetail {
+                code: *code,
+                message: match code {
+                    Code::RepositoryIdentityConflict => {
+                        Some("a fact with this key is stored with another identity".into())
+                    }
+                    Code::InferenceCallIdentityConflict | Code::DatabaseUnavailable => None,
+                },
+            }),
+            Self::Declined(decline) => Detail::Declined(decline.clone()),
+            Self::SessionBound(SessionBound::Reconciliation) => {
+                text("Session exceeds the reconciliation limit")
+            }
+            Self::SessionBound(SessionBound::Compatibility) => {
+                text("Session exceeds the compatibility limit")
+            }
+            Self::CapacityExceeded => text("work capacity exceeded"),
+            Self::DeadlineExceeded => text("work budget exceeded"),
+            Self::StoreUnavailable => Detail::Code(CodeDetail {
+                code: Code::DatabaseUnavailable,
+                message: Some("fact store unavailable".into()),
+            }),
+        };
+        ProblemBody { detail }
+    }
+}
+
+const fn text(text: &'static str) -> Detail {
+    Detail::Text(Cow::Borrowed(text))
+}

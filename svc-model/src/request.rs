@@ -1,0 +1,159 @@
+//! How a request becomes a message and back, without an HTTP library.
+
+use crate::field::{FieldKind, Fields, Step, Violation, Violations};
+use crate::json::{self, Json, Object};
+
+/// The parts of a received request that its type reads.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// Path parameters by name, percent-decoded.
+    pub path: &'a Object,
+    /// Query parameters by name, percent-decoded; of a repeated parameter the last.
+    pub query: &'a Object,
+    /// The body, within its cap.
+    pub body: &'a [u8],
+}
+
+impl Incoming<'_> {
+    /// Parses the body as JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Malformed`]; an absent body is a violation of kind `missing`.
+    pub fn json(&self) -> Result<Json, Refusal> {
+        if self.body.is_empty() {
+            return Err(Refusal::Invalid(Violations::one(
+                Violation::new(FieldKind::Missing, "field required").at(vec!["body".into()]),
+            )));
+        }
+        Json::parse(self.body).map_err(|error| Refusal::Malformed {
+            offset: error.offset,
+        })
+    }
+
+    /// Parses the body as a JSON object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Incoming::json`]; another value is a violation of kind `model_attributes_type`.
+    pub fn object(&self) -> Result<Object, Refusal> {
+        self.json()?.into_object().ok_or_else(|| {
+            Refusal::Invalid(Violations::one(
+                Violation::new(FieldKind::ModelAttributesType, "must be a JSON object")
+                    .at(vec!["body".into()]),
+            ))
+        })
+    }
+
+    /// Starts to read the query parameters.
+    pub fn query_fields(&self) -> Fields<'_> {
+        Fields::new(self.query, vec!["query".into()])
+    }
+
+    /// Starts to read the path parameters.
+    pub fn path_fields(&self) -> Fields<'_> {
+        Fields::new(self.path, vec!["path".into()])
+    }
+}
+
+/// Why a received request is none of its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The body is not JSON.
+    Malformed {
+        /// The byte where reading stopped.
+        offset: usize,
+    },
+    /// Fields are violated.
+    Invalid(Violations),
+}
+
+impl From<Violations> for Refusal {
+    fn from(violations: Violations) -> Self {
+        Self::Invalid(violations)
+    }
+}
+
+impl Refusal {
+    /// Returns the refusal of a route that answers malformed JSON as a violation (422).
+    #[must_use]
+    pub fn malformed_as_violation(self) -> Self {
+        match self {
+            Self::Malformed { offset } => Self::Invalid(Violations::one(
+                Violation::new(FieldKind::JsonInvalid, "must be JSON")
+                    .at(vec!["body".into(), Step::from(offset)]),
+            )),
+            other @ Self::Invalid(_) => other,
+        }
+    }
+}
+
+/// The parts of a request that is to be sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Path parameters by name, not encoded.
+    pub path: Vec<(&'static str, String)>,
+    /// Query parameters by name, not encoded.
+    pub query: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: Option<Vec<u8>>,
+}
+
+impl Outgoing {
+    /// Returns a request whose body is this value.
+    ///
+    /// # Errors
+    ///
+    /// When the value is over the cap of every route, or holds a number that is not finite.
+    pub fn body<T: serde::Serialize>(value: &T) -> Result<Self, json::WriteError> {
+        Ok(Self {
+            body: Some(json::to_vec(value, crate::limit::BODY_BYTES_MAX)?),
+            ..Self::default()
+        })
+    }
+
+    /// Adds a path parameter.
+    #[must_use]
+    pub fn with_path(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.path.push((name, value.into()));
+        self
+    }
+
+    /// Adds a query parameter.
+    #[must_use]
+    pub fn with_query(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((name, value.into()));
+        self
+    }
+}
+
+/// A request that the server reads and the client writes.
+pub trait Request: Sized {
+    /// Reads the request.
+    ///
+    /// # Errors
+    ///
+    /// See [`Refusal`].
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal>;
+
+    /// Writes the request.
+    ///
+    /// # Errors
+    ///
+    /// See [`Outgoing::body`].
+    fn write(&self) -> Result<Outgoing, json::WriteError>;
+}
+
+/// A request without parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NoParameters;
+
+impl Request for NoParameters {
+    fn read(_: &Incoming<'_>) -> Result<Self, Refusal> {
+        Ok(Self)
+    }
+
+    fn write(&self) -> Result<Outgoing, json::WriteError> {
+        Ok(Outgoing::default())
+    }
+}

@@ -1,0 +1,229 @@
+//! Instants: UTC, microseconds, 1970-01-01 to 2262-01-01.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::field::{FieldKind, FromField, Violation};
+use crate::json::Json;
+
+/// The first instant that is no longer accepted: 2262-01-01T00:00:00Z.
+const END_MICROSECONDS: i64 = 9_214_646_400_000_000;
+
+/// A moment in UTC with microseconds.
+///
+/// On the wire it is RFC 3339 with `Z`, without a fraction when the microseconds are zero and with
+/// six digits otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(i64);
+
+impl Instant {
+    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z, when it is in range.
+    pub const fn from_microseconds(microseconds: i64) -> Option<Self> {
+        if microseconds >= 0 && microseconds < END_MICROSECONDS {
+            Some(Self(microseconds))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the microseconds since 1970-01-01T00:00:00Z.
+    pub const fn microseconds(self) -> i64 {
+        self.0
+    }
+
+    /// Returns the instant of RFC 3339 text with an offset.
+    ///
+    /// Further digits of the fraction are cut, seconds may be omitted, a blank may stand for `T`.
+    ///
+    /// # Errors
+    ///
+    /// [`InstantError`] says which rule is broken.
+    pub fn parse(text: &str) -> Result<Self, InstantError> {
+        let Ok(timestamp) = text.parse::<Timestamp>() else {
+            let time = text.rsplit(['T', 't', ' ']).next().unwrap_or_default();
+            let offset = time.contains(['Z', 'z', '+', '-']);
+            return Err(
+                if !offset && text.parse::<jiff::civil::DateTime>().is_ok() && time.contains(':') {
+                    InstantError::NoOffset
+                } else {
+                    InstantError::Malformed
+                },
+            );
+        };
+        let microseconds = timestamp.as_nanosecond().div_euclid(1_000);
+        i64::try_from(microseconds)
+            .ok()
+            .and_then(Self::from_microseconds)
+            .ok_or(InstantError::OutOfRange)
+    }
+
+    /// Returns the instant of Unix time: seconds, or milliseconds when the number is above 2e10.
+    fn from_unix(text: &str) -> Result<Self, InstantError> {
+        let seconds: f64 = text.parse().map_err(|_| InstantError::Malformed)?;
+        if !seconds.is_finite() {
+            return Err(InstantError::OutOfRange);
+        }
+        let seconds = if seconds.abs() > 2e10 {
+            seconds / 1_000.0
+        } else {
+            seconds
+        };
+        let microseconds = (seconds * 1e6).round();
+        if !(0.0..9.3e15).contains(&microseconds) {
+            return Err(InstantError::OutOfRange);
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "checked to be in range above"
+        )]
+        Self::from_microseconds(microseconds as i64).ok_or(InstantError::OutOfRange)
+    }
+}
+
+/// Why a value is no instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InstantError {
+    /// It cannot be read.
+    #[error("must be an RFC 3339 instant")]
+    Malformed,
+    /// It has no offset.
+    #[error("must have an offset")]
+    NoOffset,
+    /// It is before 1970 or after 2261.
+    #[error("must be from 1970 to 2261")]
+    OutOfRange,
+}
+
+impl From<InstantError> for Violation {
+    fn from(error: InstantError) -> Self {
+        match error {
+            InstantError::Malformed => {
+                Self::new(FieldKind::DatetimeParsing, "must be an RFC 3339 instant")
+            }
+            InstantError::NoOffset => Self::new(FieldKind::TimezoneAware, "must have an offset"),
+            InstantError::OutOfRange => Self::rule("must be from 1970 to 2261"),
+        }
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let timestamp = Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
+        if self.0 % 1_000_000 == 0 {
+            write!(f, "{timestamp:.0}")
+        } else {
+            write!(f, "{timestamp:.6}")
+        }
+    }
+}
+
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Instant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl JsonSchema for Instant {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Instant".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "description": "RFC 3339 in UTC with `Z`; no fraction when the microseconds are zero, else six digits.",
+        })
+    }
+}
+
+impl FromField for Instant {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let result = match value {
+            Json::Number(number) => Self::from_unix(number.as_str()),
+            Json::String(text) => match text.as_str() {
+                Some(text)
+                    if text
+                        .bytes()
+                        .all(|byte| byte.is_ascii_digit() || byte == b'.') =>
+                {
+                    Self::from_unix(text)
+                }
+                Some(text) => Self::parse(text),
+                None => Err(InstantError::Malformed),
+            },
+            _ => Err(InstantError::Malformed),
+        };
+        result.map_err(Violation::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_read_with_an_offset_and_written_in_utc() {
+        for (text, written) in [
+            (
+                "2026-01-02T05:04:05.678901+02:00",
+                "2026-01-02T03:04:05.678901Z",
+            ),
+            ("2026-01-02 03:04:05.12Z", "2026-01-02T03:04:05.120000Z"),
+            (
+                "2026-01-02T03:04:05.1234569z",
+                "2026-01-02T03:04:05.123456Z",
+            ),
+            ("2026-01-02T03:04Z", "2026-01-02T03:04:00Z"),
+        ] {
+            assert_eq!(Instant::parse(text).unwrap().to_string(), written, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_broken_rule_has_its_error() {
+        assert_eq!(
+            Instant::parse("2026-01-02T03:04:05"),
+            Err(InstantError::NoOffset)
+        );
+        assert_eq!(Instant::parse("yesterday"), Err(InstantError::Malformed));
+        assert_eq!(Instant::parse("2026-01-02"), Err(InstantError::Malformed));
+        assert_eq!(
+            Instant::parse("1969-12-31T23:59:59Z"),
+            Err(InstantError::OutOfRange)
+        );
+        assert_eq!(
+            Instant::parse("2262-01-01T00:00:00Z"),
+            Err(InstantError::OutOfRange)
+        );
+        assert!(Instant::parse("2261-12-31T23:59:59.999999Z").is_ok());
+        assert_eq!(
+            Instant::parse("9999-12-31T23:59:59-23:59"),
+            Err(InstantError::Malformed)
+        );
+    }
+
+    #[test]
+    fn a_field_may_hold_unix_time() {
+        let read = |text: &str| Instant::from_field(&Json::parse(text.as_bytes()).unwrap());
+        assert_eq!(
+            read("1767323045.5").unwrap().to_string(),
+            "2026-01-02T03:04:05.500000Z"
+        );
+        assert_eq!(
+            read("\"1767323045000\"").unwrap().to_string(),
+            "2026-01-02T03:04:05Z"
+        );
+        assert!(read("-1").is_err());
+        assert!(read("1e400").is_err());
+        assert!(read("null").is_err());
+    }
+}
