@@ -1,0 +1,303 @@
+-- Facts are rows; message content is content-addressed. Times are UTC microseconds (_us), booleans
+-- are 0 or 1, JSON is compact ASCII text.
+
+-- Every distinct message, and every large member of a raw payload, once.
+CREATE TABLE content (
+    content_id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    codec BIGINT NOT NULL,
+    byte_count BIGINT NOT NULL,
+    bytes BLOB NOT NULL
+);
+
+CREATE TABLE sessions (
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT,
+    user_id_conflict BIGINT NOT NULL,
+    first_observed_at_us BIGINT NOT NULL,
+    last_observed_at_us BIGINT NOT NULL,
+    PRIMARY KEY (org_id, session_id)
+) WITHOUT ROWID;
+
+CREATE TABLE inference_calls (
+    inference_call_id TEXT NOT NULL,
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT,
+    gateway_provider TEXT NOT NULL,
+    model_call_id TEXT,
+    model_provider TEXT,
+    model TEXT,
+    input_tokens BIGINT,
+    output_tokens BIGINT,
+    duration_ms BIGINT,
+    observed_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    call_alias_count BIGINT NOT NULL,
+    input_byte_count BIGINT NOT NULL,
+    input_part_count BIGINT NOT NULL,
+    output_byte_count BIGINT NOT NULL,
+    output_part_count BIGINT NOT NULL,
+    input_contents BLOB NOT NULL,
+    output_contents BLOB NOT NULL,
+    raw_codec BIGINT NOT NULL,
+    raw_byte_count BIGINT NOT NULL,
+    raw_contents BLOB NOT NULL,
+    raw_skeleton BLOB NOT NULL
+);
+CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
+CREATE UNIQUE INDEX inference_calls_by_model_call
+    ON inference_calls (org_id, gateway_provider, model_call_id) WHERE model_call_id IS NOT NULL;
+CREATE INDEX inference_calls_by_session
+    ON inference_calls (org_id, session_id, observed_at_us, inference_call_id);
+
+-- Under which ids decisions may name a call.
+CREATE TABLE call_aliases (
+    org_id TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    inference_call_id TEXT NOT NULL,
+    ordinal BIGINT NOT NULL,
+    PRIMARY KEY (org_id, call_id, inference_call_id)
+) WITHOUT ROWID;
+
+CREATE TABLE developer_decisions (
+    decision_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT,
+    agent_harness TEXT NOT NULL,
+    file_path TEXT NOT NULL,
+    accepted BIGINT NOT NULL,
+    explicit BIGINT NOT NULL,
+    interaction_mode TEXT NOT NULL,
+    commit_sha TEXT,
+    call_id TEXT,
+    edit_retention_score DOUBLE,
+    observation_delay_ms BIGINT,
+    occurred_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    raw TEXT NOT NULL
+);
+CREATE INDEX developer_decisions_by_session
+    ON developer_decisions (org_id, session_id, occurred_at_us, decision_id);
+
+CREATE TABLE edit_observations (
+    observation_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT,
+    agent_harness TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    file_path TEXT NOT NULL,
+    applied_text TEXT NOT NULL,
+    observed_file_text TEXT NOT NULL,
+    external_lines_added BIGINT,
+    external_lines_removed BIGINT,
+    occurred_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    raw TEXT NOT NULL,
+    UNIQUE (org_id, agent_harness, session_id, call_id)
+);
+CREATE INDEX edit_observations_by_session
+    ON edit_observations (org_id, session_id, occurred_at_us, observation_id);
+
+CREATE TABLE rejected_edits (
+    rejection_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT,
+    agent_harness TEXT NOT NULL,
+    call_id TEXT NOT NULL,
+    file_path TEXT NOT NULL,
+    proposed TEXT NOT NULL,
+    occurred_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    raw TEXT NOT NULL,
+    UNIQUE (org_id, agent_harness, session_id, call_id)
+);
+CREATE INDEX rejected_edits_by_session
+    ON rejected_edits (org_id, session_id, occurred_at_us, rejection_id);
+
+CREATE TABLE retry_linkages (
+    retry_linkage_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    user_id TEXT,
+    agent_harness TEXT NOT NULL,
+    tool_name TEXT NOT NULL,
+    file_path TEXT NOT NULL,
+    rejected_call_id TEXT NOT NULL,
+    accepted_call_id TEXT NOT NULL,
+    occurred_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    raw TEXT NOT NULL,
+    UNIQUE (org_id, agent_harness, session_id, tool_name, file_path, rejected_call_id, accepted_call_id)
+);
+CREATE INDEX retry_linkages_by_session
+    ON retry_linkages (org_id, session_id, occurred_at_us, retry_linkage_id);
+
+CREATE TABLE pushes (
+    push_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    repository_provider TEXT,
+    repository_host TEXT,
+    repository_id TEXT,
+    clone_url TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    before_sha TEXT NOT NULL,
+    after_sha TEXT NOT NULL,
+    forced BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX pushes_by_identity
+    ON pushes (org_id, repository_provider, repository_host, repository_id, ref, before_sha, after_sha)
+    WHERE repository_id IS NOT NULL;
+CREATE UNIQUE INDEX pushes_by_name
+    ON pushes (org_id, repo, ref, before_sha, after_sha) WHERE repository_id IS NULL;
+
+CREATE TABLE pull_request_revisions (
+    revision_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    repository_provider TEXT,
+    repository_host TEXT,
+    repository_id TEXT,
+    pr_number BIGINT NOT NULL,
+    head_repo TEXT,
+    head_repository_provider TEXT,
+    head_repository_host TEXT,
+    head_repository_id TEXT,
+    head_ref TEXT NOT NULL,
+    head_sha TEXT NOT NULL,
+    base_ref TEXT NOT NULL,
+    base_sha TEXT NOT NULL,
+    previous_head_sha TEXT,
+    source_event_id TEXT,
+    captured_at_us BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX pull_request_revisions_by_identity
+    ON pull_request_revisions
+    (org_id, repository_provider, repository_host, repository_id, pr_number, head_sha, base_sha)
+    WHERE repository_id IS NOT NULL;
+CREATE UNIQUE INDEX pull_request_revisions_by_name
+    ON pull_request_revisions (org_id, provider, repo, pr_number, head_sha, base_sha)
+    WHERE repository_id IS NULL;
+
+CREATE TABLE pull_request_merges (
+    merge_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    repository_provider TEXT,
+    repository_host TEXT,
+    repository_id TEXT,
+    pr_number BIGINT NOT NULL,
+    head_repo TEXT,
+    head_repository_provider TEXT,
+    head_repository_host TEXT,
+    head_repository_id TEXT,
+    head_ref TEXT NOT NULL,
+    head_sha TEXT NOT NULL,
+    base_ref TEXT NOT NULL,
+    base_sha TEXT NOT NULL,
+    merge_commit_sha TEXT NOT NULL,
+    merged_at_us BIGINT NOT NULL,
+    source_event_id TEXT,
+    captured_at_us BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX pull_request_merges_by_identity
+    ON pull_request_merges (org_id, repository_provider, repository_host, repository_id, pr_number)
+    WHERE repository_id IS NOT NULL;
+CREATE UNIQUE INDEX pull_request_merges_by_name
+    ON pull_request_merges (org_id, provider, repo, pr_number) WHERE repository_id IS NULL;
+
+CREATE TABLE repository_renames (
+    rename_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    repository_provider TEXT NOT NULL,
+    repository_host TEXT NOT NULL,
+    repository_id TEXT NOT NULL,
+    old_repo TEXT NOT NULL,
+    new_repo TEXT NOT NULL,
+    source_event_id TEXT,
+    occurred_at_us BIGINT,
+    captured_at_us BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX repository_renames_by_event
+    ON repository_renames (org_id, repository_provider, repository_host, source_event_id)
+    WHERE source_event_id IS NOT NULL;
+
+CREATE TABLE session_commit_observations (
+    observation_id TEXT NOT NULL PRIMARY KEY,
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    repository_provider TEXT,
+    repository_host TEXT,
+    repository_id TEXT,
+    commit_sha TEXT NOT NULL,
+    source_push_id TEXT NOT NULL,
+    captured_at_us BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX session_commit_observations_by_identity
+    ON session_commit_observations
+    (org_id, repository_provider, repository_host, repository_id, commit_sha, session_id)
+    WHERE repository_id IS NOT NULL;
+CREATE UNIQUE INDEX session_commit_observations_by_name
+    ON session_commit_observations (org_id, repo, commit_sha, session_id)
+    WHERE repository_id IS NULL;
+
+CREATE TABLE ci_outcomes (
+    outcome_id TEXT NOT NULL,
+    org_id TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    run_attempt BIGINT,
+    repo TEXT NOT NULL,
+    repository_provider TEXT,
+    repository_host TEXT,
+    repository_id TEXT,
+    commit_sha TEXT NOT NULL,
+    branch TEXT NOT NULL,
+    workflow_name TEXT NOT NULL,
+    workflow_id TEXT,
+    workflow_path TEXT,
+    result TEXT NOT NULL,
+    run_url TEXT,
+    provider_result TEXT,
+    error_type TEXT,
+    reason TEXT,
+    source_event_type TEXT,
+    source_spec_version TEXT,
+    source_event_id TEXT,
+    pr_number BIGINT,
+    captured_at_us BIGINT NOT NULL,
+    raw TEXT NOT NULL
+);
+CREATE UNIQUE INDEX ci_outcomes_by_id ON ci_outcomes (outcome_id);
+CREATE UNIQUE INDEX ci_outcomes_by_identity
+    ON ci_outcomes
+    (org_id, repository_provider, repository_host, provider, run_id, COALESCE(run_attempt, 0))
+    WHERE repository_id IS NOT NULL;
+CREATE UNIQUE INDEX ci_outcomes_by_name
+    ON ci_outcomes (org_id, provider, run_id, COALESCE(run_attempt, 0))
+    WHERE repository_id IS NULL;
+
+-- Append-only. The latest row of a fact decides whether it is quarantined.
+CREATE TABLE quarantine_log (
+    quarantine_revision INTEGER PRIMARY KEY AUTOINCREMENT,
+    quarantine_id TEXT NOT NULL UNIQUE,
+    org_id TEXT NOT NULL,
+    fact_table TEXT NOT NULL,
+    fact_id TEXT NOT NULL,
+    action TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    recorded_at_us BIGINT NOT NULL
+);
+CREATE INDEX quarantine_log_by_fact
+    ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);
+CREATE INDEX quarantine_log_by_revision ON quarantine_log (org_id, quarantine_revision);

@@ -1,0 +1,377 @@
+use std::collections::BTreeSet;
+
+use svc_model::evidence::{Message, Part};
+use svc_model::id::{FactId, OrgId};
+use svc_model::ingest::{GatewayIngestRequest, GatewayProvider, SkipReason};
+use svc_model::json::Json;
+use uuid::Uuid;
+
+use super::degradation::Degradation;
+use super::identity::name;
+use super::message::Normaliser;
+use super::metadata::Metadata;
+use super::{redact, response, scalar, session, user};
+use crate::capture::redaction::Counts;
+use crate::capture::{Receipt, Redaction};
+use crate::fact::InferenceCall;
+
+/// The namespace of fact ids that are derived from a capture id. Changing it would store every
+/// repeated delivery again.
+const CAPTURE_NAMESPACE: Uuid = Uuid::from_u128(0x68fd_420d_834b_49ea_b702_29e3_5609_70b7);
+
+/// What became of a payload.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Captured {
+    /// It is a call.
+    Call(Box<InferenceCall>),
+    /// It is declined with success.
+    Skipped {
+        /// Why.
+        reason: SkipReason,
+        /// The gateway's or the model's own id of the call.
+        model_call_id: Option<String>,
+    },
+}
+
+/// Why a payload can never be captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GatewayError {
+    /// There is no adapter for this kind of gateway.
+    #[error("the gateway has no adapter")]
+    UnsupportedProvider,
+    /// An identity in the payload is over its bound, or holds NUL or a surrogate.
+    #[error("the payload holds an identity that cannot be kept")]
+    InvalidPayload,
+}
+
+/// What happened to a payload on its way, for the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// What was left out.
+    pub degradation: Degradation,
+    /// What was redacted.
+    pub redactions: Counts,
+}
+
+/// Turns a delivery of a gateway into an inference call.
+///
+/// # Errors
+///
+/// See [`GatewayError`].
+pub fn capture(
+    request: GatewayIngestRequest,
+    receipt: Receipt<'_>,
+) -> Result<(Captured, Notes), GatewayError> {
+    if request.provider != GatewayProvider::GatewayA {
+        return Err(GatewayError::UnsupportedProvider);
+    }
+    let payload = request.payload.as_object().ok_or(GatewayError::InvalidPayload)?;
+    let metadata = Metadata::new(payload);
+    let session_id = match request.session_id {
+        Some(given) => Some(given),
+        None => session::session(&metadata)?,
+    };
+    let Some(session_id) = session_id else {
+        let model_call_id = scalar::model_call_id(payload).unwrap_or_default();
+        let skipped = Captured::Skipped { reason: SkipReason::NoSession, model_call_id };
+        return Ok((skipped, Notes::default()));
+    };
+    let user_id = match request.user_id {
+        Some(given) => Some(given),
+        None => user::user(&metadata)?,
+    };
+    let answer = payload.get("response").and_then(Json::as_object);
+    let model = match name(payload.get("model"))? {
+        Some(model) => Some(model),
+        None => name(answer.and_then(|answer| answer.get("model")))?,
+    };
+    let mut normaliser = Normaliser::default();
+    let input_messages = normaliser.prompt(payload.get("messages"))?;
+    let output_messages = response::output(&mut normaliser, payload.get("response"))?;
+    let usage = scalar::usage(payload);
+    let model_call_id = scalar::model_call_id(payload)?;
+    let mut call = InferenceCall {
+        inference_call_id: FactId::new(match request.capture {
+            Some(capture) => derived_id(receipt.org_id, capture.id),
+            None => receipt.fresh_id,
+        }),
+        gateway_provider: request.provider,
+        session_id,
+        user_id,
+        call_aliases: aliases(&output_messages, model_call_id.as_ref()),
+        model_call_id,
+        model_provider: name(payload.get("custom_llm_provider"))?,
+        model,
+        input_tokens: scalar::tokens(payload, usage, "prompt_tokens", "input_tokens"),
+        output_tokens: scalar::tokens(payload, usage, "completion_tokens", "output_tokens"),
+        duration_ms: scalar::duration_ms(payload),
+        observed_at: request.capture.map_or(receipt.received_at, |capture| capture.observed_at),
+        input_messages,
+        output_messages,
+        raw: request.payload,
+    };
+    let redactions = match receipt.redaction {
+        Redaction::On => redact::redact(&mut call, &normaliser.origins),
+        Redaction::Off => Counts::default(),
+    };
+    let notes = Notes { degradation: normaliser.degradation, redactions };
+    Ok((Captured::Call(Box::new(call)), notes))
+}
+
+/// Returns the fact id of a named delivery.
+fn derived_id(org_id: &OrgId, capture_id: Uuid) -> Uuid {
+    // Neither text holds anything that JSON escapes.
+    let name = format!("[\"{}\",\"{}\"]", org_id.as_str(), capture_id.hyphenated());
+    Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes())
+}
+
+/// Returns the ids of the tools that were called in an answer and that of the call itself.
+fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
+    let called = output.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+        Part::ToolCall { id, .. } => Some(id),
+        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCallResponse { .. } => None,
+    });
+    called.chain(model_call_id).collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::id::{SessionId, UserId};
+    use svc_model::ingest::{Capture, GatewayProvider};
+    use svc_model::json::to_value;
+    use svc_model::time::Instant;
+
+    use super::super::testing::{FRESH_ID, call, deliver, json, parts_json, request};
+    use super::*;
+
+    const ARRAY: &str = include_str!("../../../../tests/fixtures/litellm/generic_api_json_array.json");
+    const LINES: &str =
+        include_str!("../../../../tests/fixtures/litellm/generic_api_ndjson_correlation_off.ndjson");
+
+    fn parts(messages: &[Message]) -> Vec<String> {
+        messages.iter().map(parts_json).collect()
+    }
+
+    #[test]
+    fn a_chat_completion_in_full() {
+        let (call, notes) = call(json(
+            r#"{"litellm_call_id":"c","model":"gpt-4o","custom_llm_provider":"openai",
+                "messages":[{"role":"system","content":"be brief"},{"role":"user","content":"say hi"}],
+                "response":{"id":"r","model":"gpt-4o-2024","choices":[{"index":0,"finish_reason":"tool_calls","message":
+                    {"role":"assistant","content":"hi","tool_calls":[{"id":"t2","function":{"name":"f","arguments":"{}"}},
+                    {"id":"c","function":{"name":"f","arguments":"{}"}},{"id":"a","function":{"name":"f"}}]}}],
+                    "usage":{"prompt_tokens":11,"completion_tokens":2}},
+                "prompt_tokens":99,"completion_tokens":98,"response_time":1.25}"#,
+        ));
+        assert_eq!(call.inference_call_id, FactId::new(FRESH_ID));
+        assert_eq!(call.model_call_id.as_deref(), Some("c"));
+        assert_eq!(call.model.as_deref(), Some("gpt-4o"));
+        assert_eq!(call.model_provider.as_deref(), Some("openai"));
+        assert_eq!((call.input_tokens, call.output_tokens), (Some(11), Some(2)));
+        assert_eq!(call.duration_ms, Some(1_250));
+        assert_eq!(call.observed_at, Instant::from_microseconds(1).unwrap());
+        assert_eq!(call.call_aliases, ["a", "c", "t2"]);
+        assert_eq!(
+            parts(&call.input_messages),
+            [r#"system [{"type":"text","content":"be brief"}]"#, r#"user [{"type":"text","content":"say hi"}]"#]
+        );
+        assert_eq!(call.output_messages[0].finish_reason, Some("tool_calls".into()));
+        assert_eq!(notes, Notes::default());
+    }
+
+    #[test]
+    fn an_empty_payload_is_a_call() {
+        let (call, notes) = call(json("{}"));
+        assert_eq!((call.model_call_id, call.model, call.model_provider), (None, None, None));
+        assert_eq!((call.input_tokens, call.output_tokens, call.duration_ms), (None, None, None));
+        assert_eq!((call.input_messages, call.output_messages), (Vec::new(), Vec::new()));
+        assert!(call.call_aliases.is_empty());
+        assert_eq!(notes, Notes::default());
+    }
+
+    #[test]
+    fn names_of_models_are_trimmed_and_fall_back() {
+        let model = |payload: &str| {
+            let (call, _) = call(json(payload));
+            (call.model, call.model_provider)
+        };
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            model(r#"{"model":" openai/x ","custom_llm_provider":" openai "}"#),
+            (some("openai/x"), some("openai"))
+        );
+        let fallback = r#"{"model":" ","custom_llm_provider":"","response":{"model":" r "}}"#;
+        assert_eq!(model(fallback), (some("r"), None));
+        assert_eq!(model(r#"{"model":5,"custom_llm_provider":6}"#), (None, None));
+    }
+
+    #[test]
+    fn only_the_first_kind_of_gateway_has_an_adapter() {
+        for provider in [GatewayProvider::GatewayB, GatewayProvider::GatewayC, GatewayProvider::Unknown] {
+            let request = GatewayIngestRequest { provider, ..request(json("{}")) };
+            let refused = deliver(request, Redaction::On);
+            assert_eq!(refused, Err(GatewayError::UnsupportedProvider));
+        }
+    }
+
+    #[test]
+    fn a_call_without_a_session_is_skipped_whatever_else_is_wrong() {
+        for (payload, model_call_id) in [
+            (r#"{"litellm_call_id":" c ","messages":[{"role":"user","content":"x"}]}"#, Some("c".to_owned())),
+            (r#"{"litellm_call_id":"c\u0000","model":"\u0000"}"#, None),
+            ("{}", None),
+        ] {
+            let skipped = Captured::Skipped { reason: SkipReason::NoSession, model_call_id };
+            let expected = Ok((skipped, Notes::default()));
+            assert_eq!(deliver(request(json(payload)), Redaction::On), expected, "{payload}");
+        }
+    }
+
+    #[test]
+    fn an_identity_that_cannot_be_kept_refuses_the_call() {
+        for payload in [
+            r#"{"litellm_call_id":"x\u0000"}"#,
+            r#"{"response":{"id":"x\ud800"}}"#,
+            r#"{"model":"x\u0000"}"#,
+            r#"{"response":{"model":"x\u0000"}}"#,
+            r#"{"custom_llm_provider":"x\ud800"}"#,
+            r#"{"end_user":"x\u0000"}"#,
+            r#"{"messages":[{"role":"tool","tool_call_id":"x\u0000","content":"a"}]}"#,
+            r#"{"response":{"output":[{"type":"function_call","call_id":"x\u0000"}]}}"#,
+        ] {
+            let mut request = request(json(payload));
+            request.session_id = SessionId::new("s").ok();
+            assert_eq!(deliver(request, Redaction::On), Err(GatewayError::InvalidPayload), "{payload}");
+        }
+        let session = r#"{"metadata":{"session_id":"x\u0000"}}"#;
+        assert_eq!(deliver(request(json(session)), Redaction::On), Err(GatewayError::InvalidPayload));
+    }
+
+    #[test]
+    fn ids_of_the_envelope_win_and_are_resolved_apart() {
+        let payload = r#"{"metadata":{"session_id":"meta","user_id":"payload"}}"#;
+        let ids = |session: Option<&str>, user: Option<&str>| {
+            let mut request = request(json(payload));
+            request.session_id = session.map(|id| SessionId::new(id).unwrap());
+            request.user_id = user.map(|id| UserId::new(id).unwrap());
+            match deliver(request, Redaction::On).unwrap().0 {
+                Captured::Call(call) => (call.session_id.to_string(), call.user_id.unwrap().to_string()),
+                Captured::Skipped { .. } => panic!("there is a session"),
+            }
+        };
+        assert_eq!(ids(None, None), ("meta".to_owned(), "payload".to_owned()));
+        assert_eq!(ids(Some("env"), None), ("env".to_owned(), "payload".to_owned()));
+        assert_eq!(ids(None, Some("env")), ("meta".to_owned(), "env".to_owned()));
+    }
+
+    #[test]
+    fn a_named_delivery_has_a_derived_id_and_its_own_time() {
+        let id = |capture: u128| {
+            let capture = Capture {
+                id: Uuid::from_u128(capture),
+                observed_at: Instant::from_microseconds(5).unwrap(),
+            };
+            let mut request = request(json("{}"));
+            request.session_id = SessionId::new("s").ok();
+            request.capture = Some(capture);
+            match deliver(request, Redaction::On).unwrap().0 {
+                Captured::Call(call) => {
+                    assert_eq!(call.observed_at, capture.observed_at);
+                    call.inference_call_id
+                }
+                Captured::Skipped { .. } => panic!("there is a session"),
+            }
+        };
+        assert_eq!(id(1), id(1));
+        assert_ne!(id(1), id(2));
+        assert_eq!(id(1).uuid().get_version_num(), 5);
+        let name = br#"["acme","00000000-0000-0000-0000-000000000001"]"#;
+        assert_eq!(id(1).uuid(), Uuid::new_v5(&CAPTURE_NAMESPACE, name));
+        let other = OrgId::new("other").unwrap();
+        assert_ne!(derived_id(&other, Uuid::from_u128(1)), id(1).uuid());
+    }
+
+    #[test]
+    fn a_credential_is_redacted_wherever_it_stands_alone_in_the_call() {
+        let (call, notes) = call(json(
+            r#"{"messages":[{"role":"assistant","content":"first\nhunter2\nnot hunter2 here","tool_calls":[{"id":"t","function":
+                {"name":"curl","arguments":"{\"x-api-key\": \"hunter2\", \"Authorization\": \"Bearer qwertyqwertyqwerty\", \"deep\": [{\"service_api_key\": \"abc\"}], \"n\": 5}"}}]},
+                {"role":"tool","tool_call_id":"t","content":"{\"echo\":\"hunter2\",\"k\":\"qwertyqwertyqwerty\"}"}]}"#,
+        ));
+        assert_eq!(
+            parts(&call.input_messages),
+            [
+                r##"assistant [{"type":"text","content":"first\n#\nnot hunter2 here"},{"type":"tool_call","id":"t","name":"curl","arguments":{"x-api-key":"#","Authorization":"Bearer #","deep":[{"service_api_key":"#"}],"n":5}}]"##
+                    .replace('#', "[REDACTED_CREDENTIAL]"),
+                r##"tool [{"type":"tool_call_response","id":"t","result":{"echo":"#","k":"#"}}]"##
+                    .replace('#', "[REDACTED_CREDENTIAL]"),
+            ]
+        );
+        let raw = String::from_utf8(call.raw.to_canonical()).unwrap();
+        assert_eq!(raw.matches("hunter2").count(), 1, "only in the sentence: {raw}");
+        assert!(!raw.contains("qwerty"), "{raw}");
+        assert!(notes.redactions.structured_credential >= 6);
+    }
+
+    #[test]
+    fn identities_names_and_roles_are_never_redacted() {
+        let key = "sk-abcdefghijklmnopqrst";
+        let (call, _) = call(json(
+            &r#"{"litellm_call_id":"@","model":"@","messages":[{"role":"@","content":"@"}],
+                "response":{"output":[{"type":"function_call","call_id":"@","name":"@","arguments":{"@":1}}]}}"#
+                .replace('@', key),
+        ));
+        assert_eq!(call.model_call_id.as_deref(), Some(key));
+        assert_eq!(call.model.as_deref(), Some(key));
+        let input = format!(r#"{key} [{{"type":"text","content":"[REDACTED_CREDENTIAL]"}}]"#);
+        assert_eq!(parts(&call.input_messages), [input]);
+        let output = format!(
+            r#"assistant [{{"type":"tool_call","id":"{key}","name":"{key}","arguments":{{"{key}":1}}}}]"#
+        );
+        assert_eq!(parts(&call.output_messages), [output]);
+    }
+
+    #[test]
+    fn redaction_can_be_off() {
+        let payload = json(r#"{"messages":[{"role":"user","content":"sk-abcdefghijklmnopqrst"}],"api_key":"x"}"#);
+        let mut request = request(payload.clone());
+        request.session_id = SessionId::new("s").ok();
+        let (captured, notes) = deliver(request, Redaction::Off).unwrap();
+        let Captured::Call(call) = captured else { panic!("there is a session") };
+        assert_eq!(call.raw, payload);
+        assert_eq!(notes.redactions, Counts::default());
+        assert!(parts(&call.input_messages)[0].contains("sk-abcdefghijklmnopqrst"));
+    }
+
+    /// What a test reads of a payload of a real proxy.
+    fn summary(payload: Json) -> String {
+        match deliver(request(payload), Redaction::On).unwrap() {
+            (Captured::Call(call), notes) => {
+                assert_eq!(notes.redactions, Counts::default(), "nothing in it is a credential");
+                format!(
+                    "{} {:?} {:?} {:?}/{:?} {}+{} {:?} ms",
+                    call.session_id,
+                    call.user_id.map(String::from).unwrap_or_default(),
+                    call.model.unwrap_or_default(),
+                    call.input_tokens,
+                    call.output_tokens,
+                    parts(&call.input_messages).join(" "),
+                    parts(&call.output_messages).join(" "),
+                    call.duration_ms.unwrap_or_default(),
+                )
+            }
+            (Captured::Skipped { reason, .. }, _) => reason.to_string(),
+        }
+    }
+
+    #[test]
+    fn payloads_of_a_real_proxy() {
+        let payloads = json(ARRAY).into_array().unwrap();
+        let summaries: Vec<_> = payloads.into_iter().map(summary).collect();
+        for found in &summaries { println!("{found}"); }
+        for line in LINES.lines() {
+            println!("{}", summary(json(line)));
+        }
+        panic!();
+    }
+}

@@ -1,0 +1,138 @@
+//! The content of a message: text, or blocks of several kinds.
+
+use svc_model::json::{Json, Object};
+
+use super::GatewayError;
+use super::identity::identity;
+use super::message::{Draft, Normaliser};
+use super::reasoning;
+
+impl Normaliser {
+    /// Appends the parts of a content. What is no list is a list of one.
+    pub(super) fn content(
+        &mut self,
+        content: &Json,
+        drafts: &mut Vec<Draft>,
+    ) -> Result<(), GatewayError> {
+        let elements = content.as_array().unwrap_or(std::slice::from_ref(content));
+        for element in elements {
+            drafts.extend(self.element(element)?);
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, element: &Json) -> Result<Option<Draft>, GatewayError> {
+        let draft = match element {
+            Json::Null => return Ok(None),
+            Json::String(text) => Some(Draft::text(text)),
+            Json::Object(block) => return self.block(block),
+            Json::Bool(_) | Json::Number(_) | Json::Array(_) => None,
+        };
+        self.degradation.unsupported_content += u64::from(draft.is_none());
+        Ok(draft)
+    }
+
+    fn block(&mut self, block: &Object) -> Result<Option<Draft>, GatewayError> {
+        let either = |first, second| block.get(first).or_else(|| block.get(second));
+        let text = match block.get("type").and_then(Json::as_str).unwrap_or_default() {
+            // A `text` that is present but no string hides the `content`.
+            "text" | "input_text" | "output_text" => either("text", "content"),
+            "refusal" => block.get("refusal"),
+            "thinking" | "reasoning" => {
+                let draft = reasoning::of_block(block).map(Draft::reasoning);
+                self.degradation.opaque_reasoning += u64::from(draft.is_none());
+                return Ok(draft);
+            }
+            "redacted_thinking" => {
+                self.degradation.opaque_reasoning += 1;
+                return Ok(None);
+            }
+            "tool_use" | "tool_call" => {
+                let id = identity(block.get("id"))?;
+                let (arguments, origin) = self.arguments(either("input", "arguments"));
+                return Ok(self.tool_call(id, block.get("name"), arguments, origin));
+            }
+            "tool_result" | "tool_call_response" => {
+                let id = identity(either("tool_use_id", "id"))?;
+                return Ok(self.tool_result(id, either("result", "content")));
+            }
+            _ => None,
+        };
+        let draft = text.and_then(Json::as_text).map(Draft::text);
+        self.degradation.unsupported_content += u64::from(draft.is_none());
+        Ok(draft)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::degradation::Degradation;
+    use super::super::testing::{json, parts_json};
+    use super::*;
+
+    fn read(content: &str) -> (String, Degradation) {
+        let mut normaliser = Normaliser::default();
+        let mut drafts = Vec::new();
+        normaliser.content(&json(content), &mut drafts).unwrap();
+        let message = normaliser.message("r".into(), drafts, None);
+        (parts_json(&message)[2..].to_owned(), normaliser.degradation)
+    }
+
+    #[test]
+    fn each_kind_of_content_gives_its_part() {
+        let text = |text: &str| format!(r#"[{{"type":"text","content":"{text}"}}]"#);
+        for (content, expected) in [
+            (r#""s""#, text("s")),
+            (r#""""#, text("")),
+            (r#"["a",null]"#, text("a")),
+            (r#"{"type":"text","text":"a"}"#, text("a")),
+            (r#"{"type":"input_text","text":"a"}"#, text("a")),
+            (r#"{"type":"output_text","text":"a"}"#, text("a")),
+            (r#"{"type":"text","content":"a"}"#, text("a")),
+            (r#"{"type":"text","text":"","content":"a"}"#, text("")),
+            (r#"{"type":"refusal","refusal":"no"}"#, text("no")),
+            (r#"{"type":"thinking","thinking":" p ","signature":"s"}"#, r#"[{"type":"reasoning","content":" p "}]"#.to_owned()),
+            (r#"{"type":"reasoning","content":"p"}"#, r#"[{"type":"reasoning","content":"p"}]"#.to_owned()),
+            (r#"{"type":"tool_use","id":" t ","name":"f","input":{"a":1}}"#, r#"[{"type":"tool_call","id":"t","name":"f","arguments":{"a":1}}]"#.to_owned()),
+            (r#"{"type":"tool_call","id":"t","arguments":"{\"a\":1}"}"#, r#"[{"type":"tool_call","id":"t","name":"","arguments":{"a":1}}]"#.to_owned()),
+            (r#"{"type":"tool_use","id":"t","name":5,"input":null,"arguments":{"a":1}}"#, r#"[{"type":"tool_call","id":"t","name":"5","arguments":{}}]"#.to_owned()),
+            (r#"{"type":"tool_result","tool_use_id":"t","content":"{\"j\":1}"}"#, r#"[{"type":"tool_call_response","id":"t","result":{"j":1}}]"#.to_owned()),
+            (r#"{"type":"tool_call_response","id":"t","result":null,"content":"x"}"#, r#"[{"type":"tool_call_response","id":"t","result":null}]"#.to_owned()),
+            (r#"{"type":"tool_result","tool_use_id":"t"}"#, r#"[{"type":"tool_call_response","id":"t","result":null}]"#.to_owned()),
+        ] {
+            let (parts, left_out) = read(content);
+            assert_eq!(parts, expected, "{content}");
+            assert!(left_out.is_empty(), "{content}");
+        }
+    }
+
+    #[test]
+    fn what_gives_no_part_is_counted() {
+        let unsupported = Degradation { unsupported_content: 1, ..Degradation::default() };
+        let opaque = Degradation { opaque_reasoning: 1, ..Degradation::default() };
+        let missing = Degradation { missing_id: 1, ..Degradation::default() };
+        for (content, expected) in [
+            ("null", Degradation::default()),
+            ("[]", Degradation::default()),
+            ("5", unsupported),
+            ("true", unsupported),
+            (r#"[["nested"]]"#, unsupported),
+            ("{}", unsupported),
+            (r#"{"text":"untyped"}"#, unsupported),
+            (r#"{"type":"text","text":5,"content":"hidden"}"#, unsupported),
+            (r#"{"type":"text","text":null,"content":"hidden"}"#, unsupported),
+            (r#"{"type":"image_url","image_url":{"url":"data:x"}}"#, unsupported),
+            (r#"{"type":"document","source":{}}"#, unsupported),
+            (r#"{"type":"refusal"}"#, unsupported),
+            (r#"{"type":"thinking","thinking":"  "}"#, opaque),
+            (r#"{"type":"thinking","thinking":5,"text":"hidden"}"#, opaque),
+            (r#"{"type":"redacted_thinking","data":"zz"}"#, opaque),
+            (r#"{"type":"tool_use","name":"noid","input":{}}"#, missing),
+            (r#"{"type":"tool_use","id":" ","input":{}}"#, missing),
+            (r#"{"type":"tool_result","content":"noid"}"#, missing),
+            (r#"{"type":"tool_result","tool_use_id":null,"id":"hidden"}"#, missing),
+        ] {
+            assert_eq!(read(content), ("[]".to_owned(), expected), "{content}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading the strings of a payload, each by what it is to be.
+
+use svc_model::id::{IdentityError, identity_text, is_trimmed};
+use svc_model::json::{Json, Text};
+
+use super::GatewayError;
+
+/// Returns a value that is a string and not blank.
+pub(super) fn usable(value: Option<&Json>) -> Option<&Text> {
+    value?.as_text().filter(|text| !text.is_blank())
+}
+
+/// Returns an identity, trimmed; nothing when the value is no string, or blank.
+pub(super) fn identity(value: Option<&Json>) -> Result<Option<&str>, GatewayError> {
+    let Some(text) = value.and_then(Json::as_text) else {
+        return Ok(None);
+    };
+    match identity_text(text) {
+        Ok(identity) => Ok(Some(identity)),
+        Err(IdentityError::Blank) => Ok(None),
+        Err(IdentityError::NotScalar | IdentityError::TooLong) => Err(GatewayError::InvalidPayload),
+    }
+}
+
+/// Returns the name of a model or of its provider, trimmed; nothing when the value is no string, or
+/// blank. It may be of any length, since nothing is found by it.
+pub(super) fn name(value: Option<&Json>) -> Result<Option<String>, GatewayError> {
+    let Some(text) = usable(value) else {
+        return Ok(None);
+    };
+    match text.as_str().map(|text| text.trim_matches(is_trimmed)) {
+        Some(name) if !name.contains('\0') => Ok(Some(name.to_owned())),
+        _ => Err(GatewayError::InvalidPayload),
+    }
+}
+
+/// Returns whether a text is a UUID with hyphens, in any case.
+pub(super) fn is_uuid(text: &[u8]) -> bool {
+    text.len() == 36
+        && text.iter().enumerate().all(|(place, byte)| match place {
+            8 | 13 | 18 | 23 => *byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn only_a_string_that_is_not_blank_is_usable() {
+        for value in ["null", "5", "true", "[\"x\"]", "{}", "\"\"", "\" \\t\\u001f\\u3000\""] {
+            assert_eq!(usable(Some(&json(value))), None, "{value}");
+            assert_eq!(identity(Some(&json(value))), Ok(None), "{value}");
+            assert_eq!(name(Some(&json(value))), Ok(None), "{value}");
+        }
+        assert_eq!(usable(None), None);
+        assert_eq!(usable(Some(&json("\" a\""))), Some(&" a".into()));
+    }
+
+    #[test]
+    fn an_identity_is_trimmed_scalar_and_bounded() {
+        assert_eq!(identity(Some(&json("\" a b\\n\""))), Ok(Some("a b")));
+        let long = |length| Json::from("x".repeat(length));
+        assert!(identity(Some(&long(1_024))).is_ok());
+        for refused in [json("\"a\\u0000\""), json("\"\\ud800\""), long(1_025)] {
+            assert_eq!(identity(Some(&refused)), Err(GatewayError::InvalidPayload));
+        }
+    }
+
+    #[test]
+    fn a_name_is_trimmed_and_scalar() {
+        assert_eq!(name(Some(&json("\" openai/x \""))), Ok(Some("openai/x".to_owned())));
+        assert!(name(Some(&Json::from("x".repeat(100_000)))).unwrap().is_some());
+        for refused in ["\"a\\u0000\"", "\"\\ud800\""] {
+            assert_eq!(name(Some(&json(refused))), Err(GatewayError::InvalidPayload), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_uuid_has_its_hyphens() {
+        assert!(is_uuid(b"00000003-0000-4000-8000-0123456789aB"));
+        for text in [
+            "", "00000003-0000-4000-8000-0123456789a", "00000003-0000-4000-8000-0123456789abc",
+            "00000003000040008000-0123456789ab----", "00000003-0000-4000-8000-0123456789ag",
+        ] {
+            assert!(!is_uuid(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One logged item becomes a message, or none.
+
+use svc_model::evidence::{Message, Part};
+use svc_model::json::{Json, Object, Text};
+
+use super::GatewayError;
+use super::degradation::Degradation;
+use super::identity::{identity, usable};
+use super::reasoning::Reasoning;
+use super::tool;
+
+/// Turns the items of one payload into messages and counts what is left out.
+#[derive(Debug, Default)]
+pub(super) struct Normaliser {
+    pub(super) degradation: Degradation,
+    /// The origin of each part of the messages that were made, in order.
+    pub(super) origins: Vec<Origin>,
+}
+
+/// How a part came out of the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Its strings are strings of the payload.
+    Verbatim,
+    /// It was decoded from a document inside of a string.
+    Decoded,
+}
+
+/// A part on its way into a message.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) part: Part,
+    pub(super) origin: Origin,
+}
+
+impl Draft {
+    pub(super) fn text(content: &Text) -> Self {
+        Self { part: Part::Text { content: content.clone() }, origin: Origin::Verbatim }
+    }
+
+    pub(super) fn reasoning(content: &Text) -> Self {
+        Self { part: Part::Reasoning { content: content.clone() }, origin: Origin::Verbatim }
+    }
+}
+
+impl Normaliser {
+    /// Returns the messages of a prompt: a list of items, or an object that holds one, or plain text
+    /// of the user.
+    pub(super) fn prompt(&mut self, prompt: Option<&Json>) -> Result<Vec<Message>, GatewayError> {
+        match prompt {
+            Some(Json::Array(items)) => self.items(items),
+            Some(Json::Object(holder)) => match holder.get("messages") {
+                Some(Json::Array(items)) => self.items(items),
+                _ => Ok(Vec::new()),
+            },
+            Some(Json::String(text)) if !text.is_empty() => Ok(vec![self.plain("user", text, None)]),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    pub(super) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, GatewayError> {
+        items.iter().filter_map(|item| self.item(item).transpose()).collect()
+    }
+
+    /// Returns the message of one item of a list.
+    fn item(&mut self, item: &Json) -> Result<Option<Message>, GatewayError> {
+        if let Some(item) = item.as_object() {
+            return self.object(item, None);
+        }
+        self.degradation.unsupported_content += 1;
+        Ok(None)
+    }
+
+    /// Returns the message of one item, of either of the interfaces that models have.
+    pub(super) fn object(
+        &mut self,
+        item: &Object,
+        finish_reason: Option<Text>,
+    ) -> Result<Option<Message>, GatewayError> {
+        let kind = match item.get("type") {
+            None | Some(Json::Null) => "message",
+            Some(kind) => kind.as_str().unwrap_or_default(),
+        };
+        let (role, draft) = match kind {
+            "message" => return self.ordinary(item, finish_reason),
+            "function_call" => {
+                let (arguments, origin) = self.arguments(item.get("arguments"));
+                ("assistant", self.called_item(item, arguments, origin)?)
+            }
+            "custom_tool_call" => {
+                let arguments = self.free_input(item.get("input"));
+                ("assistant", self.called_item(item, arguments, Origin::Verbatim)?)
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                let id = identity(item.get("call_id"))?;
+                ("tool", self.tool_result(id, item.get("output")))
+            }
+            "reasoning" => return Ok(self.reasoning_item(item)),
+            _ => {
+                self.degradation.unsupported_content += 1;
+                return Ok(None);
+            }
+        };
+        Ok(draft.map(|draft| self.message(role.into(), vec![draft], None)))
+    }
+
+    /// Returns a message of one text.
+    pub(super) fn plain(&mut self, role: &str, text: &Text, finish_reason: Option<Text>) -> Message {
+        self.message(role.into(), vec![Draft::text(text)], finish_reason)
+    }
+
+    pub(super) fn message(
+        &mut self,
+        role: Text,
+        drafts: Vec<Draft>,
+        finish_reason: Option<Text>,
+    ) -> Message {
+        self.origins.extend(drafts.iter().map(|draft| draft.origin));
+        let parts = drafts.into_iter().map(|draft| draft.part).collect();
+        Message { role, parts, finish_reason }
+    }
+
+    fn called_item(
+        &mut self,
+        item: &Object,
+        arguments: Object,
+        origin: Origin,
+    ) -> Result<Option<Draft>, GatewayError> {
+        let id = match identity(item.get("call_id"))? {
+            Some(id) => Some(id),
+            None => identity(item.get("id"))?,
+        };
+        Ok(self.tool_call(id, item.get("name"), arguments, origin))
+    }
+
+    fn ordinary(
+        &mut self,
+        item: &Object,
+        finish_reason: Option<Text>,
+    ) -> Result<Option<Message>, GatewayError> {
+        let Some(role) = usable(item.get("role")).map(Text::trimmed) else {
+            self.degradation.unsupported_content += 1;
+            return Ok(None);
+        };
+        if role == "tool"
+            && let Some(id) = identity(item.get("tool_call_id"))?
+        {
+            let (result, origin) = tool::decoded(item.get("content"));
+            let part = Part::ToolCallResponse { id: id.to_owned(), result };
+            return Ok(Some(self.message(role, vec![Draft { part, origin }], finish_reason)));
+        }
+        let assistant = role == "assistant";
+        let mut drafts = Vec::new();
+        if let Some(content) = item.get("content") {
+            self.content(content, &mut drafts)?;
+        }
+        if assistant {
+            let inline = drafts.iter().any(|draft| matches!(draft.part, Part::Reasoning { .. }));
+            if !inline {
+                drafts.splice(0..0, self.sibling_reasoning(item));
+            }
+            drafts.extend(usable(item.get("refusal")).map(Draft::text));
+        }
+        if let Some(Json::Array(calls)) = item.get("tool_calls") {
+            self.chat_calls(calls, &mut drafts)?;
+        }
+        Ok(Some(self.message(role, drafts, finish_reason)))
+    }
+
+    fn reasoning_item(&mut self, item: &Object) -> Option<Message> {
+        let drafts = match Reasoning::of_item(item) {
+            Reasoning::Readable(drafts) => drafts,
+            Reasoning::Opaque => {
+                self.degradation.opaque_reasoning += 1;
+                return None;
+            }
+        };
+        Some(self.message("assistant".into(), drafts, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{json, parts_json};
+    use super::*;
+
+    fn prompted(prompt: &str) -> (Vec<String>, Degradation) {
+        let mut normaliser = Normaliser::default();
+        let messages = normaliser.prompt(Some(&json(prompt))).unwrap();
+        let parts: usize = messages.iter().map(|message| message.parts.len()).sum();
+        assert_eq!(normaliser.origins.len(), parts, "{prompt}");
+        (messages.iter().map(parts_json).collect(), normaliser.degradation)
+    }
+
+    /// Returns the one message of an item, as its role and parts.
+    fn read(item: &str) -> Option<String> {
+        prompted(&format!("[{item}]")).0.pop()
+    }
+
+    #[test]
+    fn a_prompt_is_a_list_or_holds_one_or_is_text() {
+        let hi = r#"user [{"type":"text","content":"hi"}]"#;
+        for (prompt, expected) in [
+            (r#"[{"role":"user","content":"hi"}]"#, vec![hi]),
+            (r#"{"messages":[{"role":"user","content":"hi"}]}"#, vec![hi]),
+            (r#""hi""#, vec![hi]),
+            (r#""""#, vec![]),
+            (r#"{"messages":"hi"}"#, vec![]),
+            (r#"{"role":"user","content":"hi"}"#, vec![]),
+            ("null", vec![]),
+            ("5", vec![]),
+            ("[]", vec![]),
+        ] {
+            assert_eq!(prompted(prompt).0, expected, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_dropped() {
+        for item in [
+            "null", "\"text\"", "5", "[]", "{}", r#"{"content":"no role"}"#,
+            r#"{"role":" ","content":"x"}"#, r#"{"role":5,"content":"x"}"#,
+            r#"{"type":"web_search_call","role":"user","content":"x"}"#,
+            r#"{"type":5,"role":"user","content":"x"}"#, r#"{"type":"","role":"user"}"#,
+            r#"{"type":"Message","role":"user"}"#,
+        ] {
+            assert_eq!(read(item), None, "{item}");
+        }
+        let (_, left_out) = prompted(r#"["x",{"type":"web_search_call"},{"content":"x"}]"#);
+        assert_eq!(left_out, Degradation { unsupported_content: 3, ..Degradation::default() });
+    }
+
+    #[test]
+    fn a_message_keeps_its_role_and_may_be_empty() {
+        for (item, expected) in [
+            (r#"{"role":" Developer ","type":null}"#, "Developer []"),
+            (r#"{"role":"user","type":"message","content":null}"#, "user []"),
+            (r#"{"role":"user","content":[]}"#, "user []"),
+            (r#"{"role":"user","content":5}"#, "user []"),
+            (r#"{"role":"user","content":""}"#, r#"user [{"type":"text","content":""}]"#),
+            (r#"{"role":"user","content":{"type":"text","text":"one block"}}"#, r#"user [{"type":"text","content":"one block"}]"#),
+            (r#"{"role":"a\u0000\ud800","content":"\u0000\ud800"}"#, r#"a\u0000\ud800 [{"type":"text","content":"\u0000\ud800"}]"#),
+        ] {
+            assert_eq!(read(item).as_deref(), Some(expected), "{item}");
+        }
+    }
+
+    #[test]
+    fn a_tool_message_with_an_id_is_one_result() {
+        for (item, expected) in [
+            (r#"{"role":"tool","tool_call_id":" t ","content":"{\"a\":1}","tool_calls":[{"id":"x","function":{}}]}"#,
+                r#"tool [{"type":"tool_call_response","id":"t","result":{"a":1}}]"#),
+            (r#"{"role":" tool ","tool_call_id":"t"}"#, r#"tool [{"type":"tool_call_response","id":"t","result":null}]"#),
+            (r#"{"role":"tool","tool_call_id":"t","content":[{"type":"text","text":"x"}]}"#,
+                r#"tool [{"type":"tool_call_response","id":"t","result":[{"type":"text","text":"x"}]}]"#),
+            (r#"{"role":"tool","tool_call_id":" ","content":"x"}"#, r#"tool [{"type":"text","content":"x"}]"#),
+            (r#"{"role":"tool","tool_call_id":5,"content":"x","tool_calls":[{"id":"i","function":{"name":"f"}}]}"#,
+                r#"tool [{"type":"text","content":"x"},{"type":"tool_call","id":"i","name":"f","arguments":{}}]"#),
+            (r#"{"role":"Tool","tool_call_id":"t","content":"5"}"#, r#"Tool [{"type":"text","content":"5"}]"#),
+        ] {
+            assert_eq!(read(item).as_deref(), Some(expected), "{item}");
+        }
+    }
+
+    #[test]
+    fn items_of_the_responses_interface() {
+        for (item, expected) in [
+            (r#"{"type":"function_call","call_id":" c ","id":"i","name":"f","arguments":"{\"a\":1}"}"#,
+                Some(r#"assistant [{"type":"tool_call","id":"c","name":"f","arguments":{"a":1}}]"#)),
+            (r#"{"type":"function_call","call_id":" ","id":"i","name":"f"}"#,
+                Some(r#"assistant [{"type":"tool_call","id":"i","name":"f","arguments":{}}]"#)),
+            (r#"{"type":"function_call","name":"f","arguments":"{}"}"#, None),
+            (r#"{"type":"function_call_output","call_id":"c","output":"[1, 2]"}"#,
+                Some(r#"tool [{"type":"tool_call_response","id":"c","result":[1,2]}]"#)),
+            (r#"{"type":"function_call_output","id":"c","output":"x"}"#, None),
+            (r#"{"type":"function_call_output","call_id":"c"}"#,
+                Some(r#"tool [{"type":"tool_call_response","id":"c","result":null}]"#)),
+            (r#"{"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"*** Begin"}"#,
+                Some(r#"assistant [{"type":"tool_call","id":"c","name":"apply_patch","arguments":{"input":"*** Begin"}}]"#)),
+            (r#"{"type":"custom_tool_call_output","call_id":"c","output":"{\"output\":\"Done\"}"}"#,
+                Some(r#"tool [{"type":"tool_call_response","id":"c","result":{"output":"Done"}}]"#)),
+            (r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"one"},{"text":" "},{"text":"two"}],"encrypted_content":"zz"}"#,
+                Some(r#"assistant [{"type":"reasoning","content":"one"},{"type":"reasoning","content":"two"}]"#)),
+            (r#"{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}]}"#,
+                Some(r#"assistant [{"type":"reasoning","content":"raw"}]"#)),
+            (r#"{"type":"reasoning","summary":[],"encrypted_content":"zz"}"#, None),
+        ] {
+            assert_eq!(read(item).as_deref(), expected, "{item}");
+        }
+    }
+
+    #[test]
+    fn reasoning_beside_the_content_comes_first_and_yields_to_that_inside() {
+        let reasoned = |text: &str| {
+            format!(r#"assistant [{{"type":"reasoning","content":"{text}"}},{{"type":"text","content":"a"}}]"#)
+        };
+        for (item, expected) in [
+            (r#"{"role":"assistant","content":"a","reasoning_content":" flat "}"#, reasoned(" flat ")),
+            (r#"{"role":"assistant","content":"a","reasoning_content":"flat","thinking_blocks":[{"type":"thinking","thinking":"block"},{"type":"redacted_thinking"}]}"#, reasoned("block")),
+            (r#"{"role":"assistant","content":"a","reasoning_content":"flat","thinking_blocks":[{"type":"redacted_thinking"}]}"#, reasoned("flat")),
+            (r#"{"role":"assistant","content":"a","thinking_blocks":[],"provider_specific_fields":{"thinking_blocks":[{"type":"thinking","thinking":"nested"}]},"reasoning_content":"flat"}"#, reasoned("flat")),
+            (r#"{"role":"assistant","content":"a","thinking_blocks":null,"provider_specific_fields":{"thinking_blocks":[{"type":"reasoning","text":"nested"}]}}"#, reasoned("nested")),
+            (r#"{"role":"assistant","content":[{"type":"thinking","thinking":"inline"},{"type":"text","text":"a"}],"reasoning_content":"flat"}"#, reasoned("inline")),
+            (r#"{"role":"user","content":"a","reasoning_content":"flat"}"#, r#"user [{"type":"text","content":"a"}]"#.to_owned()),
+            (r#"{"role":"assistant","content":"a","reasoning_content":" "}"#, r#"assistant [{"type":"text","content":"a"}]"#.to_owned()),
+        ] {
+            assert_eq!(read(item), Some(expected), "{item}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_text_before_the_tool_calls() {
+        assert_eq!(
+            read(r#"{"role":"assistant","content":null,"refusal":"no","tool_calls":[{"id":"t","function":{"name":"f"}}]}"#).as_deref(),
+            Some(r#"assistant [{"type":"text","content":"no"},{"type":"tool_call","id":"t","name":"f","arguments":{}}]"#)
+        );
+        assert_eq!(read(r#"{"role":"assistant","refusal":null}"#).as_deref(), Some("assistant []"));
+    }
+
+    #[test]
+    fn an_id_that_cannot_be_kept_refuses_the_payload() {
+        for item in [
+            r#"{"role":"tool","tool_call_id":"x\u0000","content":"a"}"#,
+            r#"{"type":"function_call","call_id":"\ud800"}"#,
+            r#"{"type":"function_call_output","call_id":"x\u0000"}"#,
+            r#"{"role":"assistant","tool_calls":[{"id":"x\u0000","function":{}}]}"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"x\u0000"}]}"#,
+            r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"x\u0000"}]}"#,
+        ] {
+            let prompt = json(&format!("[{item}]"));
+            let refused = Normaliser::default().prompt(Some(&prompt));
+            assert_eq!(refused, Err(GatewayError::InvalidPayload), "{item}");
+        }
+        let long = format!(r#"[{{"role":"tool","tool_call_id":"{}"}}]"#, "x".repeat(1_025));
+        assert!(Normaliser::default().prompt(Some(&json(&long))).is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! Where a payload speaks of who made the call.
+
+use svc_model::json::{Json, Object, Text};
+
+use super::identity::usable;
+
+/// The places of a payload that may hold Sessions and users.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Metadata<'p> {
+    payload: &'p Object,
+    /// What the gateway knows of the call.
+    metadata: Option<&'p Object>,
+    /// What the client sent as metadata of its own.
+    requester: Option<&'p Object>,
+    /// The client's headers: those that the gateway sets apart, then all it kept.
+    headers: [Option<&'p Object>; 2],
+}
+
+impl<'p> Metadata<'p> {
+    pub(super) fn new(payload: &'p Object) -> Self {
+        let object = |holder: Option<&'p Object>, name| holder?.get(name)?.as_object();
+        let metadata = object(Some(payload), "metadata");
+        let requester = object(metadata, "requester_metadata");
+        let headers = [object(metadata, "requester_custom_headers"), object(requester, "headers")];
+        Self { payload, metadata, requester, headers }
+    }
+
+    /// Returns a usable text of the payload itself.
+    pub(super) fn top_level(&self, name: &str) -> Option<&'p Text> {
+        usable(self.payload.get(name))
+    }
+
+    /// Returns a usable text of the gateway's metadata, else of the client's.
+    pub(super) fn get(&self, name: &str) -> Option<&'p Text> {
+        [self.metadata, self.requester].into_iter().flatten().find_map(|object| usable(object.get(name)))
+    }
+
+    /// Returns the texts that may name a user and, inside of it, a Session.
+    pub(super) fn user_identities(&self) -> impl Iterator<Item = &'p Text> + use<'p> {
+        [self.top_level("end_user"), self.get("user_id")].into_iter().flatten()
+    }
+
+    /// Returns a usable header of the client; its name is given in lower case.
+    pub(super) fn header(&self, name: &str) -> Option<&'p Text> {
+        let named = |(known, value): (&Text, &'p Json)| {
+            usable(Some(value)).filter(|_| known.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
+        };
+        self.headers.into_iter().flatten().find_map(|headers| headers.iter().find_map(named))
+    }
+}

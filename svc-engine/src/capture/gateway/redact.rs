@@ -1,0 +1,41 @@
+//! Redacting a call: its parts and the payload that is kept.
+
+use svc_model::evidence::Part;
+
+use super::message::Origin;
+use crate::capture::redaction::{Counts, Redactor};
+use crate::fact::InferenceCall;
+
+/// Redacts a call in place. `origins` says of each part, input first, how it came out of the
+/// payload.
+///
+/// A credential that stands under its name in the arguments or the result of a tool is looked for in
+/// the whole call. The payload goes first: when nothing in it is replaced, nothing can be replaced in
+/// a part that repeats its strings, and only the decoded parts are left to do.
+pub(super) fn redact(call: &mut InferenceCall, origins: &[Origin]) -> Counts {
+    let mut redactor = Redactor::default();
+    for part in call.input_messages.iter().chain(&call.output_messages).flat_map(|it| &it.parts) {
+        match part {
+            Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),
+            Part::ToolCallResponse { result, .. } => redactor.learn(result),
+            Part::Text { .. } | Part::Reasoning { .. } => {}
+        }
+    }
+    redactor.json(&mut call.raw);
+    let clean = redactor.counts().is_empty();
+    let messages = call.input_messages.iter_mut().chain(&mut call.output_messages);
+    for (part, origin) in messages.flat_map(|message| &mut message.parts).zip(origins) {
+        if !clean || *origin == Origin::Decoded {
+            redact_part(&mut redactor, part);
+        }
+    }
+    redactor.counts()
+}
+
+fn redact_part(redactor: &mut Redactor, part: &mut Part) {
+    match part {
+        Part::Text { content } | Part::Reasoning { content } => redactor.text(content),
+        Part::ToolCall { arguments, .. } => redactor.object(arguments),
+        Part::ToolCallResponse { result, .. } => redactor.json(result),
+    }
+}

@@ -1,0 +1,183 @@
+//! Which Session a payload belongs to.
+
+use svc_model::id::{IdentityError, SessionId};
+use svc_model::json::Text;
+
+use super::identity::{is_uuid, usable};
+use super::metadata::Metadata;
+use super::{GatewayError, embedded};
+
+/// The word before the UUID of a Session at the end of a user identity.
+const SUFFIX: &[u8] = b"session_";
+const UUID_BYTES: usize = 36;
+
+/// Returns the Session that the first usable source names.
+///
+/// The gateway's id of a trace is never taken for one: without a Session it is new for every call.
+pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, GatewayError> {
+    let uuid = |text: &Text| {
+        let text = text.trimmed();
+        is_uuid(text.as_bytes()).then_some(text)
+    };
+    let found = metadata
+        .get("session_id")
+        .cloned()
+        .or_else(|| metadata.user_identities().find_map(in_object))
+        .or_else(|| metadata.user_identities().find_map(in_suffix))
+        .or_else(|| metadata.header("x-codex-turn-metadata").and_then(in_object))
+        .or_else(|| metadata.header("x-svc-session").and_then(uuid))
+        .or_else(|| metadata.header("x-claude-code-session-id").cloned())
+        .or_else(|| metadata.header("x-session-id").cloned())
+        .or_else(|| metadata.top_level("litellm_session_id").and_then(uuid))
+        .or_else(|| metadata.top_level("session_id").and_then(uuid));
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    match found.as_str().map_or(Err(IdentityError::NotScalar), SessionId::new) {
+        Ok(session) => Ok(Some(session)),
+        Err(IdentityError::Blank) => Ok(None),
+        Err(IdentityError::NotScalar | IdentityError::TooLong) => Err(GatewayError::InvalidPayload),
+    }
+}
+
+/// Returns the UUID under `session_id` of the object that a text is.
+fn in_object(text: &Text) -> Option<Text> {
+    let object = embedded::object(text)?;
+    let session = usable(object.get("session_id"))?.trimmed();
+    is_uuid(session.as_bytes()).then_some(session)
+}
+
+/// Returns the UUID with which a text of the form `..._session_UUID` ends.
+fn in_suffix(text: &Text) -> Option<Text> {
+    let text = text.trimmed();
+    let (_, session) = split_suffix(text.as_bytes())?;
+    Some(std::str::from_utf8(session).ok()?.into())
+}
+
+/// Splits a trimmed text into what stands before `session_UUID`, and the UUID.
+pub(super) fn split_suffix(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (before, session) = text.split_at_checked(text.len().checked_sub(UUID_BYTES)?)?;
+    let before = before.strip_suffix(SUFFIX)?;
+    let apart = matches!(before.last(), None | Some(b'_'));
+    (apart && is_uuid(session)).then_some((before, session))
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::Json;
+
+    use super::*;
+
+    const A: &str = "0000000a-0000-4000-8000-0123456789AB";
+    const B: &str = "0000000b-0000-4000-8000-0123456789ab";
+
+    fn resolve(payload: &str) -> Result<Option<String>, GatewayError> {
+        let payload = payload.replace("@A", A).replace("@B", B);
+        let payload = Json::parse(payload.as_bytes()).unwrap().into_object().unwrap();
+        session(&Metadata::new(&payload)).map(|found| found.map(String::from))
+    }
+
+    #[test]
+    fn the_sources_in_their_order() {
+        // Each row is the next source; a row wins over all rows after it.
+        let sources = [
+            (r#""session_id":" meta ""#, "meta", "meta"),
+            (r#""requester_metadata":{"session_id":"req"}"#, "meta", "req"),
+            (r#""end_user":"{\"session_id\":\" @A \"}""#, "top", A),
+            (r#""user_id":"{\"session_id\":\"@B\"}""#, "meta", B),
+        ];
+        for (text, place, expected) in sources {
+            let payload = match place {
+                "top" => format!("{{{text}}}"),
+                _ => format!("{{\"metadata\":{{{text}}}}}"),
+            };
+            assert_eq!(resolve(&payload), Ok(Some(expected.to_owned())), "{payload}");
+        }
+        let all = r#"{"end_user":"x_session_@A","session_id":"@B","metadata":{
+            "user_id":"{\"session_id\":\"@B\"}",
+            "requester_custom_headers":{"x-svc-session":"@A"}}}"#;
+        assert_eq!(resolve(all), Ok(Some(B.to_owned())), "an object wins over a suffix");
+    }
+
+    #[test]
+    fn requester_metadata_is_the_second_source_of_the_user_identity() {
+        let payload = r#"{"metadata":{"user_id":" ","requester_metadata":{"user_id":"u_session_@A"}}}"#;
+        assert_eq!(resolve(payload), Ok(Some(A.to_owned())));
+        let payload = r#"{"metadata":{"user_id":"plain","requester_metadata":{"user_id":"u_session_@A"}}}"#;
+        assert_eq!(resolve(payload), Ok(None));
+    }
+
+    #[test]
+    fn a_suffix_stands_apart_and_keeps_its_spelling() {
+        for text in ["session_@A", "user_a_account__session_@A", "_session_@A", " x_session_@A "] {
+            let payload = format!(r#"{{"end_user":"{text}"}}"#);
+            assert_eq!(resolve(&payload), Ok(Some(A.to_owned())), "{text}");
+        }
+        for text in ["xsession_@A", "Session_@A", "session_@A.", "session-@A", "@A", "session_@Ab"] {
+            let payload = format!(r#"{{"end_user":"{text}"}}"#);
+            assert_eq!(resolve(&payload), Ok(None), "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_are_read_in_both_places_in_any_case() {
+        for header in [
+            r#""x-codex-turn-metadata":"{\"session_id\":\"@A\"}""#,
+            r#""X-Codex-Turn-Metadata":"{\"session_id\":\"@A\"}""#,
+            r#""x-svc-session":" @A ""#,
+            r#""X-Svc-Session":"@A""#,
+            r#""X-Claude-Code-Session-Id":"@A""#,
+            r#""x-session-id":"@A""#,
+        ] {
+            for payload in [
+                format!(r#"{{"metadata":{{"requester_custom_headers":{{{header}}}}}}}"#),
+                format!(r#"{{"metadata":{{"requester_metadata":{{"headers":{{{header}}}}}}}}}"#),
+            ] {
+                assert_eq!(resolve(&payload), Ok(Some(A.to_owned())), "{payload}");
+            }
+            for payload in [
+                format!(r#"{{"metadata":{{"headers":{{{header}}}}}}}"#),
+                format!(r#"{{"metadata":{{"requester_metadata":{{"requester_custom_headers":{{{header}}}}}}}}}"#),
+                format!(r#"{{"headers":{{{header}}}}}"#),
+            ] {
+                assert_eq!(resolve(&payload), Ok(None), "{payload}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_session() {
+        for payload in [
+            "{}",
+            r#"{"trace_id":"@A","id":"@A"}"#,
+            r#"{"metadata":{"trace_id":"@A","requester_metadata":{"trace_id":"@A"}}}"#,
+            r#"{"session_id":"plain","litellm_session_id":"plain"}"#,
+            r#"{"session_id":"","litellm_session_id":5}"#,
+            r#"{"metadata":[],"end_user":{"session_id":"@A"}}"#,
+            r#"{"metadata":{"session_id":" ","requester_metadata":{"session_id":["@A"]}}}"#,
+            r#"{"end_user":"{\"session_id\":\"plain\"}"}"#,
+            r#"{"end_user":"[{\"session_id\":\"@A\"}]"}"#,
+            r#"{"metadata":{"requester_custom_headers":{"x-svc-session":"plain","x-codex-turn-metadata":"@A"}}}"#,
+            r#"{"metadata":{"requester_custom_headers":{"x-svc-session":["@A"]}}}"#,
+            r#"{"response":{"id":"@A"},"model_parameters":{"session_id":"@A"}}"#,
+        ] {
+            assert_eq!(resolve(payload), Ok(None), "{payload}");
+        }
+    }
+
+    #[test]
+    fn the_last_sources_are_the_gateways_own_ids() {
+        assert_eq!(resolve(r#"{"session_id":"@B","litellm_session_id":" @A "}"#), Ok(Some(A.to_owned())));
+        assert_eq!(resolve(r#"{"session_id":"@B"}"#), Ok(Some(B.to_owned())));
+        let header = r#"{"session_id":"@B","metadata":{"requester_metadata":{"headers":{"x-session-id":"any"}}}}"#;
+        assert_eq!(resolve(header), Ok(Some("any".to_owned())));
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_kept_refuses_the_payload() {
+        for session in ["a\\u0000b", "\\ud800", &"x".repeat(1_025)] {
+            let payload = format!(r#"{{"metadata":{{"session_id":"{session}"}}}}"#);
+            assert_eq!(resolve(&payload), Err(GatewayError::InvalidPayload));
+        }
+    }
+}

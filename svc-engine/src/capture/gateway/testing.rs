@@ -1,0 +1,60 @@
+//! What the tests of this module share.
+
+use svc_model::evidence::Message;
+use svc_model::id::{OrgId, SessionId};
+use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
+use svc_model::json::{Json, to_value};
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use super::{Captured, GatewayError, Notes, capture};
+use crate::capture::{Receipt, Redaction};
+use crate::fact::InferenceCall;
+
+pub(super) const FRESH_ID: Uuid = Uuid::from_u128(7);
+
+pub(super) fn json(text: &str) -> Json {
+    Json::parse(text.as_bytes()).unwrap()
+}
+
+/// Returns the role of a message and the canonical form of its parts.
+pub(super) fn parts_json(message: &Message) -> String {
+    let canonical = |json: Json| String::from_utf8(json.to_canonical()).unwrap();
+    let role = canonical(Json::String(message.role.clone()));
+    format!("{} {}", role.trim_matches('"'), canonical(to_value(&message.parts).unwrap()))
+}
+
+pub(super) fn request(payload: Json) -> GatewayIngestRequest {
+    GatewayIngestRequest {
+        provider: GatewayProvider::GatewayA,
+        session_id: None,
+        user_id: None,
+        payload,
+        capture: None,
+    }
+}
+
+pub(super) fn deliver(
+    request: GatewayIngestRequest,
+    redaction: Redaction,
+) -> Result<(Captured, Notes), GatewayError> {
+    let receipt = Receipt {
+        org_id: &OrgId::new("acme").unwrap(),
+        received_at: Instant::from_microseconds(1).unwrap(),
+        fresh_id: FRESH_ID,
+        redaction,
+    };
+    capture(request, receipt)
+}
+
+/// Captures a payload under the Session `s`.
+pub(super) fn call(payload: Json) -> (InferenceCall, Notes) {
+    let request = GatewayIngestRequest {
+        session_id: Some(SessionId::new("s").unwrap()),
+        ..request(payload)
+    };
+    match deliver(request, Redaction::On).unwrap() {
+        (Captured::Call(call), notes) => (*call, notes),
+        (skipped @ Captured::Skipped { .. }, _) => panic!("{skipped:?}"),
+    }
+}

@@ -1,0 +1,197 @@
+//! Tool calls and their results.
+
+use svc_model::evidence::Part;
+use svc_model::json::{Json, Object, Text};
+
+use super::identity::identity;
+use super::message::{Draft, Normaliser, Origin};
+use super::{GatewayError, embedded};
+
+/// The argument under which a tool that takes free text gets it.
+const FREE_INPUT: &str = "input";
+
+impl Normaliser {
+    /// Returns a tool call, when it has an id.
+    pub(super) fn tool_call(
+        &mut self,
+        id: Option<&str>,
+        name: Option<&Json>,
+        arguments: Object,
+        origin: Origin,
+    ) -> Option<Draft> {
+        let Some(id) = id else {
+            self.degradation.missing_id += 1;
+            return None;
+        };
+        let part = Part::ToolCall { id: id.to_owned(), name: tool_name(name), arguments };
+        Some(Draft { part, origin })
+    }
+
+    /// Returns the result of a tool call, when it has an id.
+    pub(super) fn tool_result(&mut self, id: Option<&str>, result: Option<&Json>) -> Option<Draft> {
+        let Some(id) = id else {
+            self.degradation.missing_id += 1;
+            return None;
+        };
+        let (result, origin) = decoded(result);
+        Some(Draft { part: Part::ToolCallResponse { id: id.to_owned(), result }, origin })
+    }
+
+    /// Appends the tool calls beside the content of a chat message.
+    pub(super) fn chat_calls(
+        &mut self,
+        calls: &[Json],
+        drafts: &mut Vec<Draft>,
+    ) -> Result<(), GatewayError> {
+        for call in calls {
+            let function_call = call.as_object().filter(|call| match call.get("type") {
+                None | Some(Json::Null) => true,
+                Some(kind) => kind.as_str() == Some("function"),
+            });
+            let Some(call) = function_call else {
+                self.degradation.unsupported_content += 1;
+                continue;
+            };
+            let function = call.get("function").and_then(Json::as_object);
+            let member = |name| function.and_then(|function| function.get(name));
+            let id = identity(call.get("id"))?;
+            let (arguments, origin) = self.arguments(member("arguments"));
+            drafts.extend(self.tool_call(id, member("name"), arguments, origin));
+        }
+        Ok(())
+    }
+
+    /// Returns the arguments of a tool call: an object, or a text that is one; else none at all.
+    pub(super) fn arguments(&mut self, arguments: Option<&Json>) -> (Object, Origin) {
+        let given = match arguments {
+            Some(Json::Object(object)) => return (object.clone(), Origin::Verbatim),
+            Some(Json::String(text)) => match embedded::object(text) {
+                Some(object) => return (object, Origin::Decoded),
+                None => !text.is_blank(),
+            },
+            None | Some(Json::Null) => false,
+            Some(_) => true,
+        };
+        self.degradation.malformed_arguments += u64::from(given);
+        (Object::new(), Origin::Verbatim)
+    }
+
+    /// Returns the arguments of a tool that takes free text.
+    pub(super) fn free_input(&mut self, input: Option<&Json>) -> Object {
+        match input {
+            Some(Json::String(text)) => Object::from_iter([(FREE_INPUT, text.clone())]),
+            _ => {
+                self.degradation.malformed_arguments += 1;
+                Object::new()
+            }
+        }
+    }
+}
+
+/// Returns a result; a text that is a document is what it says.
+pub(super) fn decoded(result: Option<&Json>) -> (Json, Origin) {
+    match result {
+        None => (Json::Null, Origin::Verbatim),
+        Some(Json::String(text)) => match embedded::document(text) {
+            Some(document) => (document, Origin::Decoded),
+            None => (Json::String(text.clone()), Origin::Verbatim),
+        },
+        Some(other) => (other.clone(), Origin::Verbatim),
+    }
+}
+
+fn tool_name(name: Option<&Json>) -> Text {
+    match name {
+        None | Some(Json::Null) => Text::default(),
+        Some(Json::String(name)) => name.clone(),
+        Some(other) => String::from_utf8_lossy(&other.to_canonical()).into_owned().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::degradation::Degradation;
+    use super::super::testing::json;
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object_whatever_was_sent() {
+        for (sent, expected, malformed) in [
+            (r#"{"a":1.10}"#, r#"{"a":1.10}"#, 0),
+            (r#""{\"a\":1.10}""#, r#"{"a":1.10}"#, 0),
+            (r#"" {\"a\":{\"b\":null}} ""#, r#"{"a":{"b":null}}"#, 0),
+            (r#""{bad""#, "{}", 1),
+            (r#""[1]""#, "{}", 1),
+            (r#""5""#, "{}", 1),
+            (r#""""#, "{}", 0),
+            ("null", "{}", 0),
+            ("5", "{}", 1),
+            ("[1]", "{}", 1),
+        ] {
+            let mut normaliser = Normaliser::default();
+            let (arguments, _) = normaliser.arguments(Some(&json(sent)));
+            assert_eq!(Json::Object(arguments), json(expected), "{sent}");
+            let left_out = Degradation { malformed_arguments: malformed, ..Degradation::default() };
+            assert_eq!(normaliser.degradation, left_out, "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_is_a_document_is_decoded() {
+        for (sent, expected) in [
+            (r#""5""#, "5"),
+            (r#""\"q\"""#, r#""q""#),
+            (r#""NaN""#, "NaN"),
+            (r#"" [1, 2] ""#, "[1,2]"),
+            (r#""{\"a\":1e5}""#, r#"{"a":1e5}"#),
+            (r#""5 apples""#, r#""5 apples""#),
+            (r#""{""#, r#""{""#),
+            (r#""""#, r#""""#),
+            ("5", "5"),
+            (r#"[{"type":"text","text":"{}"}]"#, r#"[{"type":"text","text":"{}"}]"#),
+            ("null", "null"),
+        ] {
+            assert_eq!(decoded(Some(&json(sent))).0, json(expected), "{sent}");
+        }
+        assert_eq!(decoded(None).0, Json::Null);
+        let deep = Json::from("[".repeat(513) + &"]".repeat(513));
+        assert_eq!(decoded(Some(&deep)), (deep.clone(), Origin::Verbatim));
+    }
+
+    #[test]
+    fn a_name_is_kept_as_it_is_or_spelled_out() {
+        for (sent, expected) in [
+            (r#"" Edit ""#, " Edit "),
+            ("null", ""),
+            ("5", "5"),
+            (r#"{"a":[true]}"#, r#"{"a":[true]}"#),
+        ] {
+            assert_eq!(tool_name(Some(&json(sent))), Text::from(expected), "{sent}");
+        }
+        assert_eq!(tool_name(None), Text::default());
+    }
+
+    #[test]
+    fn chat_calls_are_functions_with_an_id() {
+        let calls = json(
+            r#"[{"id":"t1","type":"function","function":{"name":"edit","arguments":"{\"n\":1}"}},
+                {"id":"t2","type":null,"function":{"name":"edit","arguments":{"already":"object"}}},
+                {"id":" t3 ","function":"junk"},{"type":"function","function":{"name":"noid"}},
+                {"id":"t5","type":5},{"id":"t6","type":"custom"},"junk"]"#,
+        );
+        let mut normaliser = Normaliser::default();
+        let mut drafts = Vec::new();
+        normaliser.chat_calls(calls.as_array().unwrap(), &mut drafts).unwrap();
+        let ids: Vec<_> = drafts
+            .iter()
+            .map(|draft| match &draft.part {
+                Part::ToolCall { id, .. } => id.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(ids, ["t1", "t2", "t3"]);
+        let left_out =
+            Degradation { missing_id: 1, unsupported_content: 3, ..Degradation::default() };
+        assert_eq!(normaliser.degradation, left_out);
+    }
+}

@@ -1,0 +1,68 @@
+use std::ops::AddAssign;
+
+/// How many credentials were replaced, by what gave them away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Values under the name of a credential, and their repetitions.
+    pub structured_credential: u64,
+    /// Tokens of an `Authorization` header.
+    pub authorization_header: u64,
+    /// Values assigned to an API key.
+    pub api_key_assignment: u64,
+    /// Bearer tokens.
+    pub bearer_token: u64,
+    /// Keys that a provider's prefix gives away.
+    pub provider_key: u64,
+    /// JSON web tokens.
+    pub web_token: u64,
+    /// Random-looking values assigned to a token or password.
+    pub secret_assignment: u64,
+    /// Private keys in PEM form.
+    pub private_key: u64,
+}
+
+/// What gave a credential away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    StructuredCredential,
+    AuthorizationHeader,
+    ApiKeyAssignment,
+    BearerToken,
+    ProviderKey,
+    WebToken,
+    SecretAssignment,
+    PrivateKey,
+}
+
+impl Counts {
+    /// Returns whether nothing was replaced.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn add(&mut self, reason: Reason, replaced: usize) {
+        *match reason {
+            Reason::StructuredCredential => &mut self.structured_credential,
+            Reason::AuthorizationHeader => &mut self.authorization_header,
+            Reason::ApiKeyAssignment => &mut self.api_key_assignment,
+            Reason::BearerToken => &mut self.bearer_token,
+            Reason::ProviderKey => &mut self.provider_key,
+            Reason::WebToken => &mut self.web_token,
+            Reason::SecretAssignment => &mut self.secret_assignment,
+            Reason::PrivateKey => &mut self.private_key,
+        } += replaced as u64;
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.structured_credential += other.structured_credential;
+        self.authorization_header += other.authorization_header;
+        self.api_key_assignment += other.api_key_assignment;
+        self.bearer_token += other.bearer_token;
+        self.provider_key += other.provider_key;
+        self.web_token += other.web_token;
+        self.secret_assignment += other.secret_assignment;
+        self.private_key += other.private_key;
+    }
+}

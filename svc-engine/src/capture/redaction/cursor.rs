@@ -1,0 +1,188 @@
+//! Reading a text forwards from a place, byte by byte.
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'t> {
+    pub(super) text: &'t [u8],
+    pub(super) at: usize,
+}
+
+/// A quote that opens or closes a string, with the backslashes that JSON inside of JSON puts before
+/// it: none, one, three, seven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quote {
+    pub(super) mark: u8,
+    pub(super) backslashes: usize,
+}
+
+/// Returns whether a byte may stand in a token of a header.
+pub(super) const fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/')
+}
+
+/// Returns whether a byte is a blank.
+pub(super) const fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+/// Returns whether a byte may stand in a word.
+pub(super) const fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Returns whether the byte before `start`, if there is one, satisfies `test`.
+pub(super) fn preceded_by(text: &[u8], start: usize, test: impl Fn(u8) -> bool) -> bool {
+    start > 0 && test(text[start - 1])
+}
+
+impl<'t> Cursor<'t> {
+    pub(super) const fn new(text: &'t [u8], at: usize) -> Self {
+        Self { text, at }
+    }
+
+    /// Returns the byte at the place.
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    /// Passes the bytes that satisfy `test`; returns how many there are.
+    pub(super) fn run(&mut self, test: impl Fn(u8) -> bool) -> usize {
+        let rest = &self.text[self.at..];
+        let length = rest.iter().position(|byte| !test(*byte)).unwrap_or(rest.len());
+        self.at += length;
+        length
+    }
+
+    /// Passes blanks, if there are any.
+    pub(super) fn blanks(&mut self) {
+        self.run(is_blank);
+    }
+
+    /// Passes blanks and tabs of which there must be one.
+    pub(super) fn gap(&mut self) -> Option<()> {
+        (self.run(|byte| matches!(byte, b' ' | b'\t')) > 0).then_some(())
+    }
+
+    /// Passes one byte, which must satisfy `test`.
+    pub(super) fn one(&mut self, test: impl Fn(u8) -> bool) -> Option<u8> {
+        let byte = self.peek().filter(|byte| test(*byte))?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// Passes a word in any case.
+    pub(super) fn word(&mut self, word: &[u8]) -> Option<()> {
+        let found = self.text.get(self.at..self.at + word.len())?;
+        found.eq_ignore_ascii_case(word).then(|| self.at += word.len())
+    }
+
+    /// Passes a token of at least `shortest` bytes and the padding after it.
+    pub(super) fn token(&mut self, shortest: usize) -> Option<()> {
+        (self.run(is_token) >= shortest).then(|| {
+            self.run(|byte| byte == b'=');
+        })
+    }
+
+    /// Passes a quote.
+    pub(super) fn quote(&mut self) -> Option<Quote> {
+        let mut ahead = *self;
+        let backslashes = ahead.run(|byte| byte == b'\\');
+        let mark = ahead.one(|byte| matches!(byte, b'"' | b'\''))?;
+        (backslashes + 1).is_power_of_two().then(|| {
+            *self = ahead;
+            Quote { mark, backslashes }
+        })
+    }
+
+    /// Passes the quote that closes what `open` opened.
+    pub(super) fn same_quote(&mut self, open: Quote) -> Option<()> {
+        (self.quote()? == open).then_some(())
+    }
+
+    /// Passes a string, its quotes included; returns where its content ends. One that is not closed
+    /// ends with the text; one with a line break is none.
+    pub(super) fn string(&mut self, open: Quote) -> Option<usize> {
+        loop {
+            self.run(|byte| byte != open.mark && !matches!(byte, b'\n' | b'\r' | b'\\'));
+            let backslashes = self.run(|byte| byte == b'\\');
+            match self.peek() {
+                None => return Some(self.at),
+                Some(b'\n' | b'\r') => return None,
+                Some(byte) if byte == open.mark => {
+                    self.at += 1;
+                    if let Some(belonging) = open.closed_after(backslashes) {
+                        return Some(self.at - 1 - belonging);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Quote {
+    /// Returns how many bytes the quote takes.
+    pub(super) const fn length(self) -> usize {
+        self.backslashes + 1
+    }
+
+    /// Returns whether a text ends with this very quote.
+    pub(super) fn ends(self, text: &[u8]) -> bool {
+        text.split_last().is_some_and(|(mark, before)| {
+            let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+            *mark == self.mark && backslashes == self.backslashes
+        })
+    }
+
+    /// Returns whether a mark after so many backslashes closes the string or one around it, and if
+    /// so, how many of the backslashes belong to the mark.
+    fn closed_after(self, backslashes: usize) -> Option<usize> {
+        let mut left = backslashes;
+        let mut belonging = 0;
+        // Each round undoes the escapes of one string around.
+        while left % 2 == 1 {
+            if belonging == self.backslashes {
+                return None;
+            }
+            left /= 2;
+            belonging = belonging * 2 + 1;
+        }
+        Some(belonging)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(text: &str) -> Option<&str> {
+        let mut cursor = Cursor::new(text.as_bytes(), 0);
+        let open = cursor.quote()?;
+        let start = cursor.at;
+        cursor.string(open).map(|end| &text[start..end])
+    }
+
+    #[test]
+    fn a_string_ends_at_its_own_quote() {
+        for (text, expected) in [
+            (r#""abc" d"#, Some("abc")),
+            (r#"'a"c' d"#, Some(r#"a"c"#)),
+            (r#""a\"c" d"#, Some(r#"a\"c"#)),
+            (r#""a\\" d"#, Some(r"a\\")),
+            (r#""""#, Some("")),
+            (r#""open"#, Some("open")),
+            (r#""open\"#, Some(r"open\")),
+            ("\"line\nbreak\"", None),
+            ("\"line\\\nbreak\"", None),
+            (r#"\"abc\" d"#, Some("abc")),
+            (r#"\"a\\\"c\" d"#, Some(r#"a\\\"c"#)),
+            (r#"\"a\\\\\" d"#, Some(r"a\\\\")),
+            (r#"\"abc" d"#, Some("abc")),
+            (r#"\\\"abc\\\" d"#, Some("abc")),
+            (r#"\\\"a\" d"#, Some("a")),
+            (r#"\\"abc""#, None),
+        ] {
+            assert_eq!(content(text), expected, "{text}");
+        }
+    }
+}

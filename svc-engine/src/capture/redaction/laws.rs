@@ -1,0 +1,93 @@
+//! What holds of every text and value.
+
+use proptest::prelude::*;
+use svc_model::json::{Json, Object, Text};
+
+use super::{Redactor, redact_json, redact_text};
+
+/// Pieces of which credentials and their surroundings are made, so that random texts hold many.
+fn text() -> impl Strategy<Value = Text> {
+    let piece = prop_oneof![
+        prop::sample::select(vec![
+            "Authorization", "authorization", "Bearer", " ", "  ", ":", "=", "\"", "'", "\\", "\\\"", "\n", "api_key",
+            "OPENAI_API_KEY", "x-api-key", "apikey", "api key", "sk-", "ghp_", "AKIA", "xoxb-", "eyJ", ".", "-----BEGIN ",
+            "PRIVATE KEY", "-----", "-----END ", "token", "password", "abcdefghijklmnop", "ABCDEFGHIJKLMNOP", "12345678",
+            "[REDACTED_CREDENTIAL]", "[", "]", "{", "}", ",", "key", "value", "name", "_", "-", "\u{e9}", "\0", "(",
+        ])
+        .prop_map(|piece| piece.as_bytes().to_vec()),
+        Just(vec![0xed, 0xa0, 0x80]),
+        Just(vec![0xed, 0xbf, 0xbf]),
+        any::<char>().prop_map(|char| char.to_string().into_bytes()),
+    ];
+    prop::collection::vec(piece, 0..24)
+        .prop_filter_map("two halves of a pair", |pieces| Text::from_wtf8(pieces.concat()))
+}
+
+fn value() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::Bool),
+        any::<i64>().prop_map(Json::from),
+        text().prop_map(Json::String),
+    ];
+    let name = prop_oneof![
+        prop::sample::select(vec!["api_key", "Authorization", "token", "key", "value", "name", "x"])
+            .prop_map(Text::from),
+        text(),
+    ];
+    leaf.prop_recursive(4, 32, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            prop::collection::vec((name.clone(), inner), 0..6)
+                .prop_map(|members| Json::Object(members.into_iter().collect::<Object>())),
+        ]
+    })
+}
+
+/// Returns a value with every string empty.
+fn shape(value: &Json) -> Json {
+    match value {
+        Json::String(_) => Json::String(Text::default()),
+        Json::Array(items) => Json::Array(items.iter().map(shape).collect()),
+        Json::Object(object) => {
+            Json::Object(object.iter().map(|(name, value)| (name.clone(), shape(value))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn redacting_a_text_twice_is_redacting_it_once(text in text()) {
+        let mut once = text.clone();
+        let counts = redact_text(&mut once);
+        prop_assert_eq!(counts.is_empty(), once == text);
+        let mut twice = once.clone();
+        prop_assert!(redact_text(&mut twice).is_empty());
+        prop_assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn redacting_a_value_twice_is_redacting_it_once(value in value()) {
+        let mut once = value.clone();
+        let counts = redact_json(&mut once);
+        prop_assert_eq!(counts.is_empty(), once == value);
+        prop_assert_eq!(shape(&once), shape(&value));
+        let mut twice = once.clone();
+        prop_assert!(redact_json(&mut twice).is_empty());
+        prop_assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn what_was_learnt_stands_alone_nowhere(value in value(), secret in "[a-z]{4,8}", text in text()) {
+        let mut redactor = Redactor::default();
+        redactor.learn(&Json::from_iter([Json::Object(Object::from_iter([("api_key", secret.as_str())]))]));
+        let line = [text.as_bytes(), b"\n", secret.as_bytes()].concat();
+        let mut leaf = Json::Array(vec![Json::String(Text::from_wtf8(line).unwrap()), value]);
+        redactor.json(&mut leaf);
+        let leaf = leaf.into_array().unwrap().swap_remove(0).into_text().unwrap();
+        prop_assert!(!leaf.as_bytes().split(|byte| *byte == b'\n').any(|line| line == secret.as_bytes()));
+    }
+}

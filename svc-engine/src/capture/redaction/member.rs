@@ -1,0 +1,78 @@
+//! Members of JSON or of code that is written inside of a text: `"api_key": "..."`.
+
+use std::ops::Range;
+
+use super::anchor::Anchor;
+use super::cursor::{Cursor, Quote, is_blank};
+use super::name;
+
+/// The longest name of a member that is looked at.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Returns the value of the member whose quoted name ends with the anchor, when the name is that of
+/// a credential.
+///
+/// Quotes may be escaped, as in JSON inside of JSON. The member of an attribute list counts too:
+/// there the name is itself a value, `"key": "api_key", "value": "..."`.
+pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    let mut cursor = Cursor::new(text, anchor.end);
+    let quote = cursor.quote()?;
+    let open = opening(text, anchor.start, quote)?;
+    if !name::is_credential(&text[open..anchor.end]) {
+        return None;
+    }
+    cursor.blanks();
+    match cursor.one(|byte| matches!(byte, b':' | b','))? {
+        b':' => {}
+        _ => attribute(text, open - quote.length(), quote, &mut cursor)?,
+    }
+    cursor.blanks();
+    let quote = cursor.quote()?;
+    let start = cursor.at;
+    cursor.string(quote).map(|end| start..end)
+}
+
+/// Returns where the name begins of which the anchor is the end.
+fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize> {
+    let line = &text[anchor.saturating_sub(NAME_BYTES_MAX)..anchor];
+    let back = line.iter().rev().position(|byte| matches!(byte, b'"' | b'\'' | b'\n' | b'\r'))?;
+    let open = anchor - back;
+    quote.ends(&text[..open]).then_some(open)
+}
+
+/// Passes the name and colon of an attribute's value, when the attribute's name, whose quote opens
+/// at `before`, is the value of a member `key` or `name`.
+fn attribute(text: &[u8], before: usize, quote: Quote, cursor: &mut Cursor<'_>) -> Option<()> {
+    let name = without_blanks(&text[..before]).strip_suffix(b":")?;
+    let name = without_blanks(name);
+    if !quote.ends(name) {
+        return None;
+    }
+    let name = &name[..name.len() - quote.length()];
+    let word = &name[name.len().checked_sub(4)?..];
+    let word = word.strip_suffix(b"key").map_or(word, |_| &word[1..]);
+    if !word.eq_ignore_ascii_case(b"key") && !word.eq_ignore_ascii_case(b"name") {
+        return None;
+    }
+    member(cursor, b"value", quote)?;
+    cursor.blanks();
+    if cursor.one(|byte| byte == b'{').is_some() {
+        member(cursor, b"stringValue", quote)?;
+    }
+    Some(())
+}
+
+/// Passes the name of a member and its colon.
+fn member(cursor: &mut Cursor<'_>, name: &[u8], quote: Quote) -> Option<()> {
+    cursor.blanks();
+    cursor.same_quote(quote)?;
+    cursor.word(name)?;
+    cursor.same_quote(quote)?;
+    cursor.blanks();
+    cursor.one(|byte| byte == b':').map(|_| ())
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |last| last + 1);
+    &text[..end]
+}

@@ -1,0 +1,48 @@
+//! Credentials are replaced by a marker before a fact is stored.
+//!
+//! What a credential looks like, in text and in structured values, is fixed and small: a header, a
+//! member or an assignment whose name says so, or a token whose prefix says so. Everything else is
+//! evidence and stays as it is, names of members included. The patterns lean towards leaving text
+//! alone: ordinary code speaks of tokens and passwords all the time.
+//!
+//! Every byte that is captured passes through here, and nearly all of it is clean. So a text is
+//! first searched for a few short sequences without one of which nothing can match ([`anchor`]);
+//! only around those is it looked at closely, and only a text that really holds a credential is
+//! copied. Replacing is idempotent: what was redacted once is not changed again.
+
+mod anchor;
+mod assignment;
+mod counts;
+mod cursor;
+mod known;
+#[cfg(test)]
+mod laws;
+mod member;
+mod name;
+mod private_key;
+mod redactor;
+mod rewrite;
+mod token;
+
+use svc_model::json::{Json, Text};
+
+pub use counts::Counts;
+pub use redactor::Redactor;
+
+/// What stands in place of a credential.
+pub const MARKER: &str = "[REDACTED_CREDENTIAL]";
+
+/// Redacts one text.
+pub fn redact_text(text: &mut Text) -> Counts {
+    let mut redactor = Redactor::default();
+    redactor.text(text);
+    redactor.counts()
+}
+
+/// Redacts a structured value: what stands under the name of a credential, and every other string
+/// as a text.
+pub fn redact_json(value: &mut Json) -> Counts {
+    let mut redactor = Redactor::default();
+    redactor.json(value);
+    redactor.counts()
+}

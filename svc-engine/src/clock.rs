@@ -1,0 +1,85 @@
+//! Time and fresh ids: the only things that are not decided by what was sent or stored.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+/// Tells the time.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
+
+impl Clock {
+    /// Returns the clock of the system.
+    pub fn system() -> Self {
+        Self(Arc::new(|| {
+            let since = std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .unwrap_or_default();
+            i64::try_from(since.as_micros())
+                .ok()
+                .and_then(Instant::from_microseconds)
+                .expect("the system clock is between 1970 and 2262")
+        }))
+    }
+
+    /// Returns a clock that starts at `first` and moves on by one microsecond with every look.
+    pub fn ticking(first: Instant) -> Self {
+        let next = AtomicU64::new(0);
+        Self(Arc::new(move || {
+            let ticks = next.fetch_add(1, Ordering::Relaxed);
+            i64::try_from(ticks)
+                .ok()
+                .and_then(|ticks| first.microseconds().checked_add(ticks))
+                .and_then(Instant::from_microseconds)
+                .unwrap_or(first)
+        }))
+    }
+
+    /// Returns the present moment.
+    pub fn now(&self) -> Instant {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+/// Gives fresh ids.
+#[derive(Clone)]
+pub struct Ids(Arc<dyn Fn() -> Uuid + Send + Sync>);
+
+impl Ids {
+    /// Returns random ids (version 4).
+    pub fn random() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this is the one source of fresh ids"
+        )]
+        Self(Arc::new(Uuid::new_v4))
+    }
+
+    /// Returns the ids 1, 2, 3 and so on.
+    pub fn counting() -> Self {
+        let next = AtomicU64::new(1);
+        Self(Arc::new(move || {
+            Uuid::from_u128(u128::from(next.fetch_add(1, Ordering::Relaxed)))
+        }))
+    }
+
+    /// Returns a fresh id.
+    pub fn fresh(&self) -> Uuid {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Ids {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Ids")
+    }
+}

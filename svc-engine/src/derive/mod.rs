@@ -1,0 +1,7 @@
+//! Facts become results: synchronous functions over values, without store, clock, I/O or logging.
+//!
+//! What is derived is never stored. It is computed for one answer, from one snapshot.
+
+pub mod rank;
+pub mod score;
+pub mod tokens;

@@ -1,0 +1,254 @@
+//! The engine: what a server, or any other program, asks of the service.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use svc_model::context::{
+    ContextDiscoveryRequest, ContextResult, ContextSelectedRequest, DiscoveryResult,
+};
+use svc_model::evidence::{
+    EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
+};
+use svc_model::facts::{
+    CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
+};
+use svc_model::id::{OrgId, SessionId};
+use svc_model::limit::{READ_DEADLINE_SECONDS, READ_SLOTS_DEFAULT};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::capture::{Receipt, Redaction};
+use crate::clock::{Clock, Ids};
+use crate::error::Error;
+use crate::read::{self, ContentCache, ScanLimits};
+use crate::store::{Append, Outcome, Snapshot, Store, StoreConfig, StoreError};
+
+/// Snapshots beside those of the read slots: counts and metadata, which take no slot.
+const READERS_BESIDE_SLOTS: usize = 2;
+
+/// What an engine is opened with.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The store.
+    pub store: StoreConfig,
+    /// Evidence and context reads that may run at once.
+    pub read_slots: usize,
+    /// The bounds of a context scan.
+    pub scan: ScanLimits,
+    /// Bytes of decoded content that are kept in memory.
+    pub cache_bytes: u64,
+    /// Whether credentials are redacted before storage.
+    pub redaction: Redaction,
+}
+
+impl EngineConfig {
+    /// Returns the defaults for a store.
+    pub fn new(url: crate::store::DatabaseUrl, org_id: OrgId) -> Self {
+        Self {
+            store: StoreConfig {
+                url,
+                org_id,
+                migrate: true,
+                readers: READ_SLOTS_DEFAULT + READERS_BESIDE_SLOTS,
+            },
+            read_slots: READ_SLOTS_DEFAULT,
+            scan: ScanLimits::default(),
+            cache_bytes: 64 * 1024 * 1024,
+            redaction: Redaction::On,
+        }
+    }
+
+    /// Sets how many reads may run at once.
+    #[must_use]
+    pub fn with_read_slots(mut self, slots: usize) -> Self {
+        self.read_slots = slots;
+        self.store.readers = slots + READERS_BESIDE_SLOTS;
+        self
+    }
+}
+
+/// The service without its transport. Cloning gives another handle to the same one.
+#[derive(Clone, Debug)]
+pub struct Engine(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    content: ContentCache,
+    slots: Arc<Semaphore>,
+    scan: ScanLimits,
+    redaction: Redaction,
+    clock: Clock,
+    ids: Ids,
+}
+
+impl Engine {
+    /// Opens the store and starts the writer. It blocks.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be opened.
+    pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
+        Ok(Self(Arc::new(Inner {
+            store: Store::open(&config.store)?,
+            content: ContentCache::new(config.cache_bytes),
+            slots: Arc::new(Semaphore::new(config.read_slots)),
+            scan: config.scan,
+            redaction: config.redaction,
+            clock,
+            ids,
+        })))
+    }
+
+    /// Returns the organization.
+    pub fn org_id(&self) -> &OrgId {
+        self.0.store.org_id()
+    }
+
+    /// Returns what capture is told of a delivery that arrives now.
+    pub fn receipt(&self) -> Receipt<'_> {
+        Receipt {
+            org_id: self.org_id(),
+            received_at: self.0.clock.now(),
+            fresh_id: self.0.ids.fresh(),
+            redaction: self.0.redaction,
+        }
+    }
+
+    /// Prepares a call for [`Engine::append`], on the caller's thread.
+    pub fn prepare(
+        &self,
+        call: crate::fact::InferenceCall,
+        received_at: svc_model::time::Instant,
+    ) -> Append {
+        Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
+    }
+
+    /// Appends facts and waits until they have reached the disk.
+    ///
+    /// # Errors
+    ///
+    /// When the facts were not stored; then none is acknowledged.
+    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
+        Ok(self.0.store.append(facts).await?)
+    }
+
+    /// Finishes what was accepted and stops the writer. It blocks.
+    pub fn close(&self) {
+        self.0.store.close();
+    }
+
+    /// Runs a read on a blocking thread, in one snapshot that is stopped at the deadline.
+    async fn read<T: Send + 'static>(
+        &self,
+        slot: Option<OwnedSemaphorePermit>,
+        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let inner = Arc::clone(&self.0);
+        let deadline = Instant::now() + Duration::from_secs(READ_DEADLINE_SECONDS);
+        let work = move || {
+            // Held until the answer is computed, also when the caller has gone.
+            let _slot = slot;
+            let mut snapshot = inner.store.snapshot(deadline)?;
+            read(&inner, &mut snapshot)
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(result) => result,
+            Err(failure) => {
+                tracing::error!(panicked = failure.is_panic(), "read.failed");
+                Err(Error::Store(StoreError::Closed))
+            }
+        }
+    }
+
+    /// Takes a read slot. There is no queue.
+    fn slot(&self) -> Result<Option<OwnedSemaphorePermit>, Error> {
+        Arc::clone(&self.0.slots)
+            .try_acquire_owned()
+            .map(Some)
+            .map_err(|_| Error::Busy)
+    }
+
+    /// See [`read::inventory`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] without a free slot; otherwise as the function says. So for every read here.
+    pub async fn inventory(&self, request: InventoryRequest) -> Result<Inventory, Error> {
+        self.read(self.slot()?, |_, snapshot| {
+            read::inventory(snapshot, request)
+        })
+        .await
+    }
+
+    /// See [`read::manifest`].
+    pub async fn manifest(&self, request: ManifestRequest) -> Result<Manifest, Error> {
+        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::manifest(snapshot, &inner.content, request)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::read`].
+    pub async fn evidence(&self, request: EvidenceReadRequest) -> Result<EvidenceRead, Error> {
+        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::read(snapshot, &inner.content, request)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::selected`].
+    pub async fn selected(&self, request: ContextSelectedRequest) -> Result<ContextResult, Error> {
+        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::selected(snapshot, &inner.content, &inner.scan, request)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::discover`].
+    pub async fn discover(
+        &self,
+        grant: Arc<[SessionId]>,
+        request: ContextDiscoveryRequest,
+    ) -> Result<DiscoveryResult, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::facts`]. It takes no slot.
+    pub async fn facts(&self) -> Result<FactsCounts, Error> {
+        self.read(None, |_, snapshot| read::facts(snapshot)).await
+    }
+
+    /// See [`read::session_facts`]. It takes no slot.
+    pub async fn session_facts(
+        &self,
+        request: SessionRequest,
+    ) -> Result<SessionFactsCounts, Error> {
+        self.read(None, |_, snapshot| read::session_facts(snapshot, request))
+            .await
+    }
+
+    /// See [`read::session_inference_calls`]. It takes no slot.
+    pub async fn session_inference_calls(
+        &self,
+        request: SessionRequest,
+    ) -> Result<SessionInferenceCalls, Error> {
+        self.read(None, |_, snapshot| {
+            read::session_inference_calls(snapshot, request)
+        })
+        .await
+    }
+
+    /// See [`read::compatibility_evidence`]. It takes no slot.
+    pub async fn compatibility_evidence(
+        &self,
+        request: SessionRequest,
+    ) -> Result<CompatibilityEvidence, Error> {
+        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::compatibility_evidence(snapshot, &inner.content, request)
+        };
+        self.read(None, read).await
+    }
+}

@@ -1,0 +1,43 @@
+//! What can go wrong, without a transport.
+
+use svc_model::problem::{Code, Decline, SessionBound};
+
+use crate::store::StoreError;
+
+/// Why the engine gives no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A fact with the same identity says otherwise.
+    #[error("an identity conflict")]
+    Conflict(Code),
+    /// A bounded read is declined whole.
+    #[error("a bounded read is declined")]
+    Declined(Decline),
+    /// A Session is over a bound.
+    #[error("a Session is over a bound")]
+    SessionBound(SessionBound),
+    /// All read slots are in use.
+    #[error("all read slots are in use")]
+    Busy,
+    /// The deadline has passed.
+    #[error("the deadline has passed")]
+    Deadline,
+    /// The store gave no answer.
+    #[error("the fact store")]
+    Store(#[source] StoreError),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Deadline => Self::Deadline,
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl From<Decline> for Error {
+    fn from(decline: Decline) -> Self {
+        Self::Declined(decline)
+    }
+}

@@ -1,0 +1,41 @@
+use svc_model::evidence::Message;
+use svc_model::id::{FactId, SessionId, UserId};
+use svc_model::ingest::GatewayProvider;
+use svc_model::json::Json;
+use svc_model::time::Instant;
+
+/// One model call, copied from a gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InferenceCall {
+    /// The id of the fact: derived from the capture id, or fresh.
+    pub inference_call_id: FactId,
+    /// The kind of gateway.
+    pub gateway_provider: GatewayProvider,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The user; stored, never returned by an evidence or context route.
+    pub user_id: Option<UserId>,
+    /// The gateway's or the model's own id of the call. With the gateway it is unique.
+    pub model_call_id: Option<String>,
+    /// The provider of the model.
+    pub model_provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Tokens of the prompt.
+    pub input_tokens: Option<i64>,
+    /// Tokens of the answer.
+    pub output_tokens: Option<i64>,
+    /// Duration in milliseconds.
+    pub duration_ms: Option<i64>,
+    /// When the call was observed: the sender's time, else that of receipt.
+    pub observed_at: Instant,
+    /// What the model was sent.
+    pub input_messages: Vec<Message>,
+    /// What the model answered.
+    pub output_messages: Vec<Message>,
+    /// Under which ids decisions may name the call: the tool calls of its output and its own id,
+    /// distinct and sorted.
+    pub call_aliases: Vec<String>,
+    /// The gateway's whole description, with credentials redacted. Never returned.
+    pub raw: Json,
+}

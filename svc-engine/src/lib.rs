@@ -1,0 +1,16 @@
+//! The evidence service without its transport: facts, capture, storage, derivation and reads.
+//!
+//! Two arrows and nothing else. In: a request becomes facts ([`capture`], pure) and facts are
+//! appended ([`store`], one writer, group commit). Out: a question opens one snapshot ([`read`]),
+//! derives ([`derive`], pure) and becomes a reply. A function belongs to one arrow.
+
+pub mod capture;
+pub mod clock;
+pub mod derive;
+pub mod engine;
+pub mod error;
+pub mod fact;
+pub mod read;
+pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -1,0 +1,140 @@
+//! Selecting the parts of one Session that answer a query: retrieval policy version 1.
+
+use std::collections::HashMap;
+
+use svc_model::context::{
+    ContextCoverage, ContextItem, ContextResult, ContextSelectedRequest, ContextSkipped,
+    ContextStatus,
+};
+use svc_model::evidence::CaptureCompleteness;
+use svc_model::facts::FactTable;
+use svc_model::json;
+use svc_model::limit::{CONTEXT_ENVELOPE_BYTES_MAX, CONTEXT_STATE_OVERHEAD_BYTES};
+use svc_model::problem::Decline;
+use svc_model::version::Version1;
+
+use super::ContentCache;
+pub use super::occurrence::ScanLimits;
+use super::occurrence::{Occurrence, Scan, digits};
+use crate::derive::rank::{Packer, Packing};
+use crate::error::Error;
+use crate::store::Snapshot;
+
+/// Occurrences of one content. The best ranked of them stands for all.
+struct Group<'a> {
+    best: Occurrence<'a>,
+    /// The bytes of the largest encoded item among them.
+    item_bytes_max: u64,
+}
+
+fn item_bytes(occurrence: &Occurrence<'_>) -> u64 {
+    const NAMES: &str = r#"{"score":,"evidence":}"#;
+    NAMES.len() as u64 + digits(occurrence.score()) + occurrence.item_bytes()
+}
+
+/// Returns the parts of a Session that answer a query.
+///
+/// # Errors
+///
+/// Declined when the Session is unknown or a bound of the scan is broken. No partial scan succeeds.
+pub fn selected(
+    snapshot: &mut Snapshot<'_>,
+    cache: &ContentCache,
+    limits: &ScanLimits,
+    request: ContextSelectedRequest,
+) -> Result<ContextResult, Error> {
+    let session_id = request.session_id;
+    let quarantine_revision = snapshot.quarantine_revision()?;
+    if !snapshot.session_known(&session_id)? {
+        return Err(Decline::EvidenceUnavailable {
+            reference_index: None,
+        }
+        .into());
+    }
+    let mut measure = snapshot.call_measure(&session_id)?;
+    measure.metadata_bytes += session_id.as_str().len() as u64;
+    limits.check(&measure)?;
+    let counts = snapshot.session_fact_count(&session_id, FactTable::InferenceCalls)?;
+    let scan = Scan::open(snapshot, cache, &session_id, &request.query)?;
+
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut by_content: HashMap<[u8; 32], usize> = HashMap::new();
+    let mut state_bytes = 0;
+    let parts = scan.each(|occurrence| {
+        let sameness = occurrence.sameness();
+        let bytes = item_bytes(&occurrence);
+        let position = *by_content.entry(sameness.digest).or_insert(groups.len());
+        match groups.get_mut(position) {
+            Some(group) => {
+                state_bytes += bytes.saturating_sub(group.item_bytes_max);
+                group.item_bytes_max = group.item_bytes_max.max(bytes);
+                if occurrence.rank() < group.best.rank() {
+                    group.best = occurrence;
+                }
+            }
+            None => {
+                state_bytes += sameness.key_bytes + bytes + CONTEXT_STATE_OVERHEAD_BYTES;
+                groups.push(Group {
+                    best: occurrence,
+                    item_bytes_max: bytes,
+                });
+            }
+        }
+        Ok(limits.check_state(state_bytes)?)
+    })?;
+    groups.sort_unstable_by(|a, b| a.best.rank().cmp(&b.best.rank()));
+
+    let mut skipped = ContextSkipped {
+        reasoning_part: parts.reasoning,
+        non_finite_number: parts.non_finite,
+        no_match: parts.unmatched,
+        repeated_content: parts.matched - groups.len() as u64,
+        item_limit: 0,
+        response_budget: 0,
+    };
+    let mut packer = Packer::new(request.max_bytes.get() - CONTEXT_ENVELOPE_BYTES_MAX as u64);
+    let mut items = Vec::new();
+    for group in &groups {
+        match packer.offer(item_bytes(&group.best)) {
+            Packing::Chosen => items.push(ContextItem {
+                score: group.best.score(),
+                evidence: group.best.item(),
+            }),
+            Packing::ItemLimit => skipped.item_limit += 1,
+            Packing::Budget => skipped.response_budget += 1,
+        }
+    }
+    let status = match (items.is_empty(), groups.is_empty()) {
+        (false, _) => ContextStatus::Matched,
+        (true, false) => ContextStatus::BudgetExhausted,
+        (true, true) => ContextStatus::NoMatch,
+    };
+    let mut result = ContextResult {
+        schema_version: Version1,
+        policy_version: Version1,
+        source_session_id: session_id,
+        quarantine_revision,
+        status,
+        capture_completeness: CaptureCompleteness::Unknown,
+        coverage: ContextCoverage {
+            visible_inference_calls: counts.visible,
+            quarantined_inference_calls: counts.total - counts.visible,
+            scanned_parts: parts.scanned,
+            complete_visible_scan: true,
+        },
+        skipped,
+        items: Vec::new(),
+    };
+    check_envelope(&result)?;
+    result.items = items;
+    Ok(result)
+}
+
+/// Checks that a result without its items is within the bytes that were set aside for it.
+pub(super) fn check_envelope<T: serde::Serialize>(result: &T) -> Result<(), Decline> {
+    json::to_vec(result, CONTEXT_ENVELOPE_BYTES_MAX)
+        .map(drop)
+        .map_err(|_| Decline::EvidenceResponseLimit {
+            limit: CONTEXT_ENVELOPE_BYTES_MAX as u64,
+        })
+}

@@ -1,0 +1,237 @@
+//! Finding the Sessions of a grant that answer a query or made a commit.
+
+use std::cmp::Reverse;
+
+use svc_model::context::{
+    CommitMatch, ContextDiscoveryRequest, ContextStatus, DiscoveryCandidate, DiscoveryCoverage,
+    DiscoveryResult, DiscoverySkipped,
+};
+use svc_model::evidence::{CaptureCompleteness, EvidenceReadItem};
+use svc_model::facts::FactTable;
+use svc_model::id::SessionId;
+use svc_model::json;
+use svc_model::limit::{
+    CONTEXT_ENVELOPE_BYTES_MAX, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_STATE_OVERHEAD_BYTES,
+};
+use svc_model::version::Version1;
+
+use super::ContentCache;
+use super::context::check_envelope;
+use super::occurrence::{Occurrence, PartCounts, Scan, ScanLimits};
+use crate::derive::rank::{Packer, Packing};
+use crate::error::Error;
+use crate::store::{ScanMeasure, Snapshot};
+
+/// Bytes of the two ids of a commit match, which count as metadata of the scan.
+const MATCH_ID_BYTES: u64 = 2 * 36;
+
+struct Found<'g> {
+    session_id: &'g SessionId,
+    commit_match: Option<CommitMatch>,
+}
+
+/// Returns the Sessions of the grant that answer the query or made the commit.
+///
+/// # Errors
+///
+/// Declined when a bound of the scan is broken. A grant without any known Session is no error.
+pub fn discover(
+    snapshot: &mut Snapshot<'_>,
+    cache: &ContentCache,
+    limits: &ScanLimits,
+    grant: &[SessionId],
+    request: ContextDiscoveryRequest,
+) -> Result<DiscoveryResult, Error> {
+    let quarantine_revision = snapshot.quarantine_revision()?;
+    let mut found = Vec::new();
+    let mut measure = ScanMeasure::default();
+    let mut coverage = DiscoveryCoverage {
+        authorized_sessions: grant.len() as u64,
+        found_sessions: 0,
+        visible_inference_calls: 0,
+        quarantined_inference_calls: 0,
+        scanned_parts: 0,
+        matched_parts: 0,
+        complete_visible_scan: true,
+    };
+    for session_id in grant {
+        if !snapshot.session_known(session_id)? {
+            continue;
+        }
+        let commit_match = match &request.commit {
+            Some(anchor) => snapshot.commit_match(session_id, anchor)?,
+            None => None,
+        };
+        add(
+            &mut measure,
+            snapshot.call_measure(session_id)?,
+            session_id,
+            commit_match.is_some(),
+        );
+        let counts = snapshot.session_fact_count(session_id, FactTable::InferenceCalls)?;
+        coverage.found_sessions += 1;
+        coverage.visible_inference_calls += counts.visible;
+        coverage.quarantined_inference_calls += counts.total - counts.visible;
+        found.push(Found {
+            session_id,
+            commit_match,
+        });
+    }
+    limits.check(&measure)?;
+
+    let mut state_bytes = 0;
+    let mut parts = PartCounts::default();
+    let mut candidates = Vec::new();
+    let mut skipped = DiscoverySkipped::default();
+    for Found {
+        session_id,
+        commit_match,
+    } in found
+    {
+        state_bytes += CONTEXT_STATE_OVERHEAD_BYTES;
+        limits.check_state(state_bytes)?;
+        let scan = Scan::open(snapshot, cache, session_id, &request.query)?;
+        let mut best: Option<Occurrence<'_>> = None;
+        let mut item_bytes_max = 0;
+        let counts = scan.each(|occurrence| {
+            let bytes = occurrence.item_bytes();
+            if bytes > item_bytes_max {
+                state_bytes += bytes - item_bytes_max;
+                item_bytes_max = bytes;
+                limits.check_state(state_bytes)?;
+            }
+            if best.is_none_or(|best| occurrence.rank() < best.rank()) {
+                best = Some(occurrence);
+            }
+            Ok(())
+        })?;
+        parts += counts;
+        if best.is_none() && commit_match.is_none() {
+            skipped.unmatched_session += 1;
+            continue;
+        }
+        candidates.push(Candidate {
+            session_id: session_id.clone(),
+            score: best.map_or(0, |best| best.score()),
+            matched_parts: counts.matched,
+            // One that fits nowhere is not copied: a preview may take megabytes.
+            preview: best
+                .map(|best| (best.item_bytes() <= CONTEXT_REPLY_BYTES_HIGH).then(|| best.item())),
+            commit_match,
+        });
+    }
+    candidates.sort_by(|a, b| a.key().cmp(&b.key()));
+    coverage.scanned_parts = parts.scanned;
+    coverage.matched_parts = parts.matched;
+    skipped.reasoning_part = parts.reasoning;
+    skipped.non_finite_number = parts.non_finite;
+    skipped.unmatched_part = parts.unmatched;
+
+    let any = !candidates.is_empty();
+    let mut packer = Packer::new(request.max_bytes.get() - CONTEXT_ENVELOPE_BYTES_MAX as u64);
+    let mut items = Vec::new();
+    for candidate in candidates {
+        match candidate.pack(&mut packer) {
+            Ok(item) => items.push(item),
+            Err(Packing::ItemLimit) => skipped.candidate_limit += 1,
+            Err(Packing::Budget | Packing::Chosen) => skipped.response_budget += 1,
+        }
+    }
+    let status = match (items.is_empty(), any) {
+        (false, _) => ContextStatus::Matched,
+        (true, true) => ContextStatus::BudgetExhausted,
+        (true, false) => ContextStatus::NoMatch,
+    };
+    let mut result = DiscoveryResult {
+        schema_version: Version1,
+        policy_version: Version1,
+        quarantine_revision,
+        capture_completeness: CaptureCompleteness::Unknown,
+        commit: request.commit,
+        status,
+        coverage,
+        skipped,
+        items: Vec::new(),
+    };
+    check_envelope(&result)?;
+    result.items = items;
+    Ok(result)
+}
+
+/// Adds what one Session of the grant brings to the scan.
+fn add(total: &mut ScanMeasure, session: ScanMeasure, session_id: &SessionId, matched: bool) {
+    let id_bytes = session_id.as_str().len() as u64;
+    let link_bytes = if matched {
+        id_bytes + MATCH_ID_BYTES
+    } else {
+        0
+    };
+    let rows = session.calls * id_bytes;
+    total.calls += session.calls;
+    total.parts += session.parts;
+    total.metadata_bytes += session.metadata_bytes + rows + id_bytes + link_bytes;
+    total.row_bytes += session.row_bytes + rows + id_bytes + link_bytes;
+    let row_bytes_max = if session.calls == 0 {
+        0
+    } else {
+        session.row_bytes_max + id_bytes
+    };
+    total.row_bytes_max = total
+        .row_bytes_max
+        .max(row_bytes_max)
+        .max(id_bytes)
+        .max(link_bytes);
+}
+
+struct Candidate {
+    session_id: SessionId,
+    score: u64,
+    matched_parts: u64,
+    /// The best part; `Some(None)` when it is too large for any reply.
+    preview: Option<Option<EvidenceReadItem>>,
+    commit_match: Option<CommitMatch>,
+}
+
+impl Candidate {
+    fn key(&self) -> impl Ord + '_ {
+        (
+            self.commit_match.is_none(),
+            Reverse(self.score),
+            &self.session_id,
+        )
+    }
+
+    /// Offers the candidate to the packer: with its preview, or without when the commit earns it
+    /// its place whether or not the preview fits.
+    fn pack(self, packer: &mut Packer) -> Result<DiscoveryCandidate, Packing> {
+        let by_commit = self.commit_match.is_some();
+        let too_large = matches!(self.preview, Some(None));
+        let mut candidate = DiscoveryCandidate {
+            session_id: self.session_id,
+            score: self.score,
+            matched_parts: self.matched_parts,
+            preview: self.preview.flatten(),
+            commit_match: self.commit_match,
+        };
+        if too_large && !by_commit {
+            return Err(packer.offer(CONTEXT_REPLY_BYTES_HIGH));
+        }
+        match packer.offer(bytes(&candidate)) {
+            Packing::Chosen => Ok(candidate),
+            Packing::Budget if by_commit && candidate.preview.is_some() => {
+                candidate.preview = None;
+                match packer.offer(bytes(&candidate)) {
+                    Packing::Chosen => Ok(candidate),
+                    refused => Err(refused),
+                }
+            }
+            refused => Err(refused),
+        }
+    }
+}
+
+/// Returns the encoded bytes of a candidate; more than any reply has when it cannot be encoded.
+fn bytes(candidate: &DiscoveryCandidate) -> u64 {
+    let most = 2 * usize::try_from(CONTEXT_REPLY_BYTES_HIGH).unwrap_or(usize::MAX);
+    json::to_vec(candidate, most).map_or(u64::MAX / 2, |bytes| bytes.len() as u64)
+}

@@ -1,0 +1,225 @@
+//! Inventory, manifest and exact reads.
+
+use std::collections::HashMap;
+
+use svc_model::evidence::{
+    CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Inventory,
+    InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Reference, Side,
+};
+use svc_model::facts::FactTable;
+use svc_model::id::InferenceCallId;
+use svc_model::limit::{EVIDENCE_CALLS_MAX, EVIDENCE_SOURCE_BYTES_MAX};
+use svc_model::problem::Decline;
+use svc_model::version::Version1;
+
+use super::ContentCache;
+use crate::error::Error;
+use crate::store::{CallRow, CallSide, Snapshot};
+
+fn check_source(bytes: u64) -> Result<(), Decline> {
+    if bytes > EVIDENCE_SOURCE_BYTES_MAX {
+        return Err(Decline::EvidenceSourceLimit {
+            bytes,
+            limit: EVIDENCE_SOURCE_BYTES_MAX,
+        });
+    }
+    Ok(())
+}
+
+/// Returns the visible calls of a Session.
+///
+/// # Errors
+///
+/// Declined when there are too many of them or their metadata is too large.
+pub fn inventory(
+    snapshot: &mut Snapshot<'_>,
+    request: InventoryRequest,
+) -> Result<Inventory, Error> {
+    let session_id = request.session_id;
+    let quarantine_revision = snapshot.quarantine_revision()?;
+    let found = snapshot.session_known(&session_id)?;
+    let counts = snapshot.session_fact_count(&session_id, FactTable::InferenceCalls)?;
+    if counts.visible > EVIDENCE_CALLS_MAX {
+        return Err(Decline::EvidenceInventoryLimit {
+            count: counts.visible,
+            limit: EVIDENCE_CALLS_MAX,
+        }
+        .into());
+    }
+    check_source(snapshot.call_measure(&session_id)?.metadata_bytes)?;
+    Ok(Inventory {
+        schema_version: Version1,
+        quarantine_revision,
+        found,
+        visible_inference_calls: counts.visible,
+        quarantined_inference_calls: counts.total - counts.visible,
+        calls: snapshot.call_summaries(&session_id)?,
+        capture_completeness: CaptureCompleteness::Unknown,
+        session_id,
+    })
+}
+
+/// Returns the structure of a call.
+///
+/// # Errors
+///
+/// Declined when the call is not visible in this Session or is too large.
+pub fn manifest(
+    snapshot: &mut Snapshot<'_>,
+    cache: &ContentCache,
+    request: ManifestRequest,
+) -> Result<Manifest, Error> {
+    let quarantine_revision = snapshot.quarantine_revision()?;
+    let call = snapshot
+        .call(&request.session_id, &request.inference_call_id)?
+        .ok_or(Decline::EvidenceUnavailable {
+            reference_index: None,
+        })?;
+    let summary = &call.summary;
+    let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len) as u64;
+    check_source(
+        request.inference_call_id.as_str().len() as u64
+            + text_bytes(&summary.model_provider)
+            + text_bytes(&summary.model)
+            + call.input.byte_count
+            + call.output.byte_count,
+    )?;
+    let ids = call
+        .input
+        .contents
+        .iter()
+        .chain(&call.output.contents)
+        .copied();
+    let contents = cache.load(snapshot, ids)?;
+    let mut messages = Vec::with_capacity(call.input.contents.len() + call.output.contents.len());
+    for (side, columns) in [(Side::Input, &call.input), (Side::Output, &call.output)] {
+        for (message_index, id) in (0_u64..).zip(&columns.contents) {
+            let message = &contents[id].message;
+            let parts = (0_u64..)
+                .zip(&message.parts)
+                .map(|(part_index, part)| ManifestPart {
+                    part_type: part.part_type(),
+                    reference: Reference {
+                        inference_call_id: request.inference_call_id.clone(),
+                        side,
+                        message_index,
+                        part_index,
+                    },
+                })
+                .collect();
+            messages.push(ManifestMessage {
+                side,
+                message_index,
+                role: message.role.clone(),
+                finish_reason: message.finish_reason.clone(),
+                parts,
+            });
+        }
+    }
+    Ok(Manifest {
+        schema_version: Version1,
+        session_id: request.session_id,
+        quarantine_revision,
+        call: call.summary,
+        messages,
+    })
+}
+
+/// Returns exact parts, all or none.
+///
+/// # Errors
+///
+/// Declined when what they stand in is too large, when one of them is not there, or when one holds
+/// a number that is not finite.
+pub fn read(
+    snapshot: &mut Snapshot<'_>,
+    cache: &ContentCache,
+    request: EvidenceReadRequest,
+) -> Result<EvidenceRead, Error> {
+    let quarantine_revision = snapshot.quarantine_revision()?;
+    let mut calls: HashMap<&InferenceCallId, Option<CallRow>> = HashMap::new();
+    for reference in &request.references {
+        let id = &reference.inference_call_id;
+        if !calls.contains_key(id) {
+            calls.insert(id, snapshot.call(&request.session_id, id)?);
+        }
+    }
+    check_source(source_bytes(&request.references, &calls))?;
+    let located = request
+        .references
+        .iter()
+        .enumerate()
+        .map(|(index, reference)| {
+            let call = calls[&reference.inference_call_id].as_ref().ok_or(
+                Decline::EvidenceUnavailable {
+                    reference_index: Some(index as u64),
+                },
+            )?;
+            let content = usize::try_from(reference.message_index)
+                .ok()
+                .and_then(|message| side(call, reference.side).contents.get(message));
+            Ok((call, content.copied()))
+        })
+        .collect::<Vec<Result<_, Decline>>>();
+    let ids = located.iter().filter_map(|place| place.as_ref().ok()?.1);
+    let contents = cache.load(snapshot, ids)?;
+    let mut items = Vec::with_capacity(request.references.len());
+    for (index, (reference, place)) in request.references.iter().zip(located).enumerate() {
+        let (call, content) = place?;
+        let found = content.and_then(|id| {
+            let message = &contents[&id].message;
+            let part = message
+                .parts
+                .get(usize::try_from(reference.part_index).ok()?)?;
+            Some((message, part))
+        });
+        let (message, part) = found.ok_or(Decline::EvidencePartAbsent {
+            reference_index: index as u64,
+        })?;
+        items.push(EvidenceReadItem {
+            reference: reference.clone(),
+            observed_at: call.summary.observed_at,
+            role: message.role.clone(),
+            finish_reason: message.finish_reason.clone(),
+            part: part.clone(),
+        });
+    }
+    if items.iter().any(|item| !item.part.is_finite()) {
+        return Err(Decline::NonFiniteNumber.into());
+    }
+    Ok(EvidenceRead {
+        schema_version: Version1,
+        session_id: request.session_id,
+        quarantine_revision,
+        items,
+    })
+}
+
+const fn side(call: &CallRow, side: Side) -> &CallSide {
+    match side {
+        Side::Input => &call.input,
+        Side::Output => &call.output,
+    }
+}
+
+/// Returns the canonical bytes of the columns that the references stand in: per visible call its
+/// id, and each side that is referred to once.
+fn source_bytes(
+    references: &[Reference],
+    calls: &HashMap<&InferenceCallId, Option<CallRow>>,
+) -> u64 {
+    let mut bytes = 0;
+    for (id, call) in calls {
+        let Some(call) = call else { continue };
+        bytes += id.as_str().len() as u64;
+        for each in [Side::Input, Side::Output] {
+            let named = |reference: &Reference| {
+                reference.side == each && reference.inference_call_id == **id
+            };
+            if references.iter().any(named) {
+                bytes += side(call, each).byte_count;
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,112 @@
+//! Counts and metadata of facts.
+
+use std::collections::BTreeSet;
+
+use svc_model::evidence::Part;
+use svc_model::facts::{
+    CompatibilityCall, CompatibilityEvidence, FactTable, FactsCounts, SessionFactsCounts,
+    SessionInferenceCalls, SessionRequest,
+};
+use svc_model::limit::{
+    COMPATIBILITY_CALLS_MAX, COMPATIBILITY_DECISIONS_MAX, RECONCILIATION_CALLS_MAX,
+};
+use svc_model::problem::SessionBound;
+
+use super::ContentCache;
+use crate::error::Error;
+use crate::store::Snapshot;
+
+/// Returns the counts of the organization's facts.
+///
+/// # Errors
+///
+/// When the store gives no answer.
+pub fn facts(snapshot: &mut Snapshot<'_>) -> Result<FactsCounts, Error> {
+    Ok(FactsCounts {
+        sessions: snapshot.session_count()?,
+        tables: snapshot.fact_counts()?,
+        quarantine_revision: snapshot.quarantine_revision()?,
+    })
+}
+
+/// Returns the counts of the facts of a Session.
+///
+/// # Errors
+///
+/// When the store gives no answer.
+pub fn session_facts(
+    snapshot: &mut Snapshot<'_>,
+    request: SessionRequest,
+) -> Result<SessionFactsCounts, Error> {
+    Ok(SessionFactsCounts {
+        tables: snapshot.session_fact_counts(&request.session_id)?,
+        session_id: request.session_id,
+    })
+}
+
+/// Returns the scalars of the visible calls of a Session.
+///
+/// # Errors
+///
+/// When there are too many of them.
+pub fn session_inference_calls(
+    snapshot: &mut Snapshot<'_>,
+    request: SessionRequest,
+) -> Result<SessionInferenceCalls, Error> {
+    let count = snapshot.session_fact_count(&request.session_id, FactTable::InferenceCalls)?;
+    if count.visible > RECONCILIATION_CALLS_MAX {
+        return Err(Error::SessionBound(SessionBound::Reconciliation));
+    }
+    Ok(SessionInferenceCalls {
+        inference_calls: snapshot.call_scalars(&request.session_id)?,
+        session_id: request.session_id,
+    })
+}
+
+/// Returns what of a Session an agent harness can compare with its own records.
+///
+/// # Errors
+///
+/// When there is too much of it.
+pub fn compatibility_evidence(
+    snapshot: &mut Snapshot<'_>,
+    cache: &ContentCache,
+    request: SessionRequest,
+) -> Result<CompatibilityEvidence, Error> {
+    let session_id = request.session_id;
+    for (table, limit) in [
+        (FactTable::InferenceCalls, COMPATIBILITY_CALLS_MAX),
+        (FactTable::DeveloperDecisions, COMPATIBILITY_DECISIONS_MAX),
+        (FactTable::EditObservations, COMPATIBILITY_DECISIONS_MAX),
+    ] {
+        if snapshot.session_fact_count(&session_id, table)?.visible > limit {
+            return Err(Error::SessionBound(SessionBound::Compatibility));
+        }
+    }
+    let outputs = snapshot.call_outputs(&session_id)?;
+    let contents = cache.load(snapshot, outputs.iter().flatten().copied())?;
+    let inference_calls = outputs
+        .iter()
+        .map(|output| {
+            let ids: BTreeSet<&str> = output
+                .iter()
+                .flat_map(|id| &contents[id].message.parts)
+                .filter_map(|part| match part {
+                    Part::ToolCall { id, .. } => Some(id.as_str()),
+                    Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCallResponse { .. } => {
+                        None
+                    }
+                })
+                .collect();
+            CompatibilityCall {
+                tool_call_ids: ids.into_iter().map(str::to_owned).collect(),
+            }
+        })
+        .collect();
+    Ok(CompatibilityEvidence {
+        inference_calls,
+        developer_decisions: snapshot.decisions(&session_id)?,
+        edit_observations: snapshot.edit_observations(&session_id)?,
+        session_id,
+    })
+}

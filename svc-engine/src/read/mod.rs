@@ -1,0 +1,18 @@
+//! Questions become replies: one snapshot, derivation, a reply. Every bound is checked before what
+//! it bounds is read, and no answer is partial.
+//!
+//! The functions block; [`crate::engine::Engine`] runs them on a blocking thread, under a slot and a
+//! deadline.
+
+mod content;
+mod context;
+mod discovery;
+mod evidence;
+mod facts;
+mod occurrence;
+
+pub use content::{Content, ContentCache};
+pub use context::{ScanLimits, selected};
+pub use discovery::discover;
+pub use evidence::{inventory, manifest, read};
+pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};

@@ -1,0 +1,585 @@
+//! Inference calls: scalars, the ordered ids of their messages, and their raw payload.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use svc_model::evidence::CallSummary;
+use svc_model::facts::SessionInferenceCall;
+use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
+use svc_model::ingest::GatewayProvider;
+use svc_model::problem::Code;
+use svc_model::time::Instant;
+
+use super::StoreError;
+use super::connection::{Connection, Insert, Lookup};
+use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
+use super::error::corrupt;
+use super::quarantine::visible;
+use super::value::{Row, Value};
+use super::writer::Outcome;
+
+const INSERT: Insert = Insert {
+    into: "INSERT INTO inference_calls
+        (inference_call_id, org_id, session_id, user_id, gateway_provider, model_call_id,
+         model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
+         captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
+         output_part_count, input_contents, output_contents, raw_codec, raw_byte_count,
+         raw_contents, raw_skeleton)",
+    columns: 24,
+    then: "ON CONFLICT DO NOTHING RETURNING inference_call_id",
+};
+const INSERT_ALIAS: Insert = Insert {
+    into: "INSERT INTO call_aliases (org_id, call_id, inference_call_id, ordinal)",
+    columns: 4,
+    then: "ON CONFLICT DO NOTHING",
+};
+// The ids tell a redelivery from a conflict. Quarantined calls count.
+const BY_ID: Lookup = Lookup {
+    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id
+        FROM inference_calls WHERE inference_call_id",
+};
+const BY_MODEL_CALL: Lookup = Lookup {
+    select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id
+        FROM inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
+};
+
+const SUMMARIES: &str = concat!(
+    "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model
+    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("inference_calls", "inference_call_id"),
+    " ORDER BY f.observed_at_us, f.inference_call_id"
+);
+const SCALARS: &str = concat!(
+    "SELECT f.inference_call_id, f.model_call_id, f.gateway_provider, f.model_provider, f.model,
+        f.input_tokens, f.output_tokens, f.duration_ms
+    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("inference_calls", "inference_call_id"),
+    " ORDER BY f.observed_at_us, f.inference_call_id"
+);
+const CONTENTS: &str = concat!(
+    "SELECT f.inference_call_id, f.observed_at_us, f.input_contents, f.output_contents
+    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("inference_calls", "inference_call_id"),
+    " ORDER BY f.observed_at_us, f.inference_call_id"
+);
+const OUTPUTS: &str = concat!(
+    "SELECT f.output_contents FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("inference_calls", "inference_call_id"),
+    " ORDER BY f.observed_at_us, f.inference_call_id"
+);
+const ONE: &str = concat!(
+    "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
+        f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents
+    FROM inference_calls f
+    WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("inference_calls", "inference_call_id")
+);
+/// Sizes on the canonical form: of a row, and of the part of it that is no message.
+const MEASURE: &str = concat!(
+    "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
+        CAST(COALESCE(SUM(metadata + messages), 0) AS BIGINT),
+        CAST(COALESCE(MAX(metadata + messages), 0) AS BIGINT),
+        CAST(COALESCE(SUM(parts), 0) AS BIGINT)
+    FROM (SELECT OCTET_LENGTH(f.inference_call_id) + COALESCE(OCTET_LENGTH(f.model_provider), 0)
+            + COALESCE(OCTET_LENGTH(f.model), 0) AS metadata,
+        f.input_byte_count + f.output_byte_count AS messages,
+        f.input_part_count + f.output_part_count AS parts
+    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("inference_calls", "inference_call_id"),
+    ") AS measured"
+);
+const RAW: &str = "SELECT raw_codec, raw_byte_count, raw_skeleton, raw_contents
+    FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2";
+
+/// The statements of this module, for the test that prepares each of them.
+pub(super) fn statements() -> Vec<String> {
+    let mut statements = vec![
+        INSERT.text(2),
+        INSERT_ALIAS.text(2),
+        BY_ID.text(2),
+        BY_MODEL_CALL.text(2),
+    ];
+    statements
+        .extend([SUMMARIES, SCALARS, CONTENTS, OUTPUTS, ONE, MEASURE, RAW].map(str::to_owned));
+    statements
+}
+
+/// The ids of a call, by which a redelivery is told from a conflict.
+#[derive(Clone, Debug)]
+struct Identity {
+    inference_call_id: String,
+    org_id: String,
+    gateway_provider: String,
+    model_call_id: Option<String>,
+}
+
+impl Identity {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            inference_call_id: row.text(0)?,
+            org_id: row.text(1)?,
+            gateway_provider: row.text(2)?,
+            model_call_id: row.optional_text(3)?,
+        })
+    }
+}
+
+/// The stored calls that share an id with the calls of one transaction.
+#[derive(Debug, Default)]
+struct Retained {
+    by_id: HashMap<String, Identity>,
+    by_model_call: HashMap<(String, String, String), Identity>,
+}
+
+impl Retained {
+    fn find(connection: &mut Connection, calls: &[&Encoded]) -> Result<Self, StoreError> {
+        let mut retained = Self::default();
+        let ids: Vec<String> = calls
+            .iter()
+            .map(|encoded| encoded.call.inference_call_id.to_string())
+            .collect();
+        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        connection.lookup(&BY_ID, &keys, |row| {
+            retained.add(Identity::read(row)?);
+            Ok(())
+        })?;
+        let keys: Vec<Value<'_>> = calls
+            .iter()
+            .filter_map(|encoded| encoded.call.model_call_id.as_deref())
+            .map(Value::from)
+            .collect();
+        connection.lookup(&BY_MODEL_CALL, &keys, |row| {
+            retained.add(Identity::read(row)?);
+            Ok(())
+        })?;
+        Ok(retained)
+    }
+
+    fn add(&mut self, identity: Identity) {
+        if let Some(model_call_id) = &identity.model_call_id {
+            let key = (
+                identity.org_id.clone(),
+                identity.gateway_provider.clone(),
+                model_call_id.clone(),
+            );
+            self.by_model_call.insert(key, identity.clone());
+        }
+        self.by_id
+            .insert(identity.inference_call_id.clone(), identity);
+    }
+
+    /// Says what becomes of a call beside what is stored; nothing when no stored call shares an id.
+    fn outcome(&self, org_id: &OrgId, encoded: &Encoded) -> Result<Option<Outcome>, StoreError> {
+        let call = &encoded.call;
+        let by_id = self.by_id.get(&call.inference_call_id.to_string());
+        let by_model_call = call.model_call_id.as_ref().and_then(|model_call_id| {
+            self.by_model_call.get(&(
+                org_id.as_str().to_owned(),
+                call.gateway_provider.as_str().to_owned(),
+                model_call_id.clone(),
+            ))
+        });
+        let one = match (by_id, by_model_call) {
+            (None, None) => return Ok(None),
+            (Some(one), None) | (None, Some(one)) => one,
+            (Some(one), Some(other)) if one.inference_call_id == other.inference_call_id => one,
+            (Some(_), Some(_)) => {
+                return Ok(Some(Outcome::Conflict(Code::InferenceCallIdentityConflict)));
+            }
+        };
+        let same = one.org_id == org_id.as_str()
+            && one.gateway_provider == call.gateway_provider.as_str()
+            && one.model_call_id == call.model_call_id;
+        Ok(Some(if same {
+            Outcome::Redelivered(
+                FactId::parse(&one.inference_call_id)
+                    .ok_or(corrupt("inference_calls", "its id"))?,
+            )
+        } else {
+            Outcome::Conflict(Code::InferenceCallIdentityConflict)
+        }))
+    }
+}
+
+/// The columns of a call that are made for its row.
+struct Columns {
+    inference_call_id: String,
+    input_contents: Vec<u8>,
+    output_contents: Vec<u8>,
+    raw_contents: Vec<u8>,
+}
+
+fn number(count: usize) -> Value<'static> {
+    Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// Stores calls and says what became of each.
+///
+/// A call that shares an id with a stored one never gets as far as its content, so a redelivery
+/// writes nothing and a conflict leaves nothing behind.
+pub(super) fn store(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    calls: &[&Encoded],
+    fresh: &mut HashMap<ContentDigest, i64>,
+    encoder: &Encoder,
+) -> Result<Vec<Outcome>, StoreError> {
+    let retained = Retained::find(connection, calls)?;
+    let mut outcomes = Vec::with_capacity(calls.len());
+    for encoded in calls {
+        outcomes.push(retained.outcome(org_id, encoded)?);
+    }
+    let new: Vec<&Encoded> = calls
+        .iter()
+        .zip(&outcomes)
+        .filter(|(_, outcome)| outcome.is_none())
+        .map(|(encoded, _)| *encoded)
+        .collect();
+    let stored = insert(connection, org_id, &new, fresh, encoder)?;
+    // Of two calls of one transaction that share an id the first is stored; the second is judged
+    // by it. The same holds when another server was faster.
+    let late: Vec<&Encoded> = new
+        .iter()
+        .filter(|encoded| !stored.contains(&encoded.call.inference_call_id))
+        .copied()
+        .collect();
+    let mut first: HashSet<FactId> = HashSet::new();
+    let retained = if late.is_empty() && stored.len() == new.len() {
+        Retained::default()
+    } else {
+        Retained::find(connection, &new)?
+    };
+    calls
+        .iter()
+        .zip(outcomes)
+        .map(|(encoded, outcome)| {
+            let id = encoded.call.inference_call_id;
+            match outcome {
+                Some(outcome) => Ok(outcome),
+                None if stored.contains(&id) && first.insert(id) => Ok(Outcome::Stored(id)),
+                None => retained
+                    .outcome(org_id, encoded)?
+                    .ok_or(corrupt("inference_calls", "a retained call is absent")),
+            }
+        })
+        .collect()
+}
+
+/// Inserts calls with their content and aliases, and returns the ids of those that were inserted.
+fn insert(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    calls: &[&Encoded],
+    fresh: &mut HashMap<ContentDigest, i64>,
+    encoder: &Encoder,
+) -> Result<HashSet<FactId>, StoreError> {
+    if calls.is_empty() {
+        return Ok(HashSet::new());
+    }
+    resolve(connection, calls, fresh, encoder)?;
+    let ids = |contents: &[ContentRef]| {
+        content::write_ids(contents.iter().map(|content| {
+            match content {
+                ContentRef::Known(id) => *id,
+                ContentRef::New(new) => fresh
+                    .get(&new.digest)
+                    .copied()
+                    .or_else(|| encoder.known(&new.digest))
+                    .unwrap_or(0),
+            }
+        }))
+    };
+    let columns: Vec<Columns> = calls
+        .iter()
+        .map(|encoded| Columns {
+            inference_call_id: encoded.call.inference_call_id.to_string(),
+            input_contents: ids(&encoded.input.contents),
+            output_contents: ids(&encoded.output.contents),
+            raw_contents: ids(&encoded.raw_contents),
+        })
+        .collect();
+    let mut values = Vec::with_capacity(calls.len() * INSERT.columns);
+    for (encoded, columns) in calls.iter().zip(&columns) {
+        let call = &encoded.call;
+        values.extend([
+            Value::Text(&columns.inference_call_id),
+            org_id.as_str().into(),
+            call.session_id.as_str().into(),
+            call.user_id
+                .as_ref()
+                .map(svc_model::id::UserId::as_str)
+                .into(),
+            call.gateway_provider.as_str().into(),
+            call.model_call_id.as_deref().into(),
+            call.model_provider.as_deref().into(),
+            call.model.as_deref().into(),
+            call.input_tokens.into(),
+            call.output_tokens.into(),
+            call.duration_ms.into(),
+            Value::Integer(call.observed_at.microseconds()),
+            Value::Integer(encoded.captured_at.microseconds()),
+            number(call.call_aliases.len()),
+            number(encoded.input.byte_count),
+            number(encoded.input.part_count),
+            number(encoded.output.byte_count),
+            number(encoded.output.part_count),
+            Value::Blob(&columns.input_contents),
+            Value::Blob(&columns.output_contents),
+            Value::Integer(encoded.raw_skeleton.codec.number()),
+            number(encoded.raw_skeleton.byte_count),
+            Value::Blob(&columns.raw_contents),
+            Value::Blob(&encoded.raw_skeleton.bytes),
+        ]);
+    }
+    let mut stored = HashSet::new();
+    connection.insert(&INSERT, &values, |row| {
+        let id = FactId::parse(&row.text(0)?).ok_or(corrupt("inference_calls", "its id"))?;
+        stored.insert(id);
+        Ok(())
+    })?;
+    let mut values = Vec::new();
+    for (encoded, columns) in calls.iter().zip(&columns) {
+        if !stored.contains(&encoded.call.inference_call_id) {
+            continue;
+        }
+        for (ordinal, call_id) in encoded.call.call_aliases.iter().enumerate() {
+            values.extend([
+                Value::Text(org_id.as_str()),
+                Value::Text(call_id),
+                Value::Text(&columns.inference_call_id),
+                number(ordinal),
+            ]);
+        }
+    }
+    connection.insert(&INSERT_ALIAS, &values, |_| Ok(()))?;
+    Ok(stored)
+}
+
+/// Stores the content of calls that is not known to be stored, each once.
+fn resolve(
+    connection: &mut Connection,
+    calls: &[&Encoded],
+    fresh: &mut HashMap<ContentDigest, i64>,
+    encoder: &Encoder,
+) -> Result<(), StoreError> {
+    let mut new: Vec<&NewContent> = calls
+        .iter()
+        .flat_map(|encoded| {
+            [
+                &encoded.input.contents,
+                &encoded.output.contents,
+                &encoded.raw_contents,
+            ]
+        })
+        .flatten()
+        .filter_map(|content| match content {
+            ContentRef::Known(_) => None,
+            ContentRef::New(new) => Some(&**new),
+        })
+        .filter(|new| !fresh.contains_key(&new.digest) && encoder.known(&new.digest).is_none())
+        .collect();
+    new.sort_unstable_by_key(|content| content.digest);
+    new.dedup_by_key(|content| content.digest);
+    let ids = content::store(connection, &new)?;
+    fresh.extend(new.iter().map(|content| content.digest).zip(ids));
+    Ok(())
+}
+
+/// What the visible calls of a Session amount to, before any of them is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanMeasure {
+    /// How many there are.
+    pub calls: u64,
+    /// Canonical bytes of their ids and models.
+    pub metadata_bytes: u64,
+    /// Canonical bytes of their rows.
+    pub row_bytes: u64,
+    /// Canonical bytes of the largest row.
+    pub row_bytes_max: u64,
+    /// How many parts their messages have.
+    pub parts: u64,
+}
+
+/// The ids and the message contents of one visible call.
+#[derive(Clone, Debug)]
+pub struct CallContents {
+    /// The call.
+    pub inference_call_id: InferenceCallId,
+    /// When it was observed.
+    pub observed_at: Instant,
+    /// The contents of its input messages, in order.
+    pub input: Vec<i64>,
+    /// The contents of its output messages, in order.
+    pub output: Vec<i64>,
+}
+
+/// One side of a visible call.
+#[derive(Clone, Debug)]
+pub struct CallSide {
+    /// Canonical bytes of its messages.
+    pub byte_count: u64,
+    /// The contents of its messages, in order.
+    pub contents: Vec<i64>,
+}
+
+/// One visible call.
+#[derive(Clone, Debug)]
+pub struct CallRow {
+    /// Its metadata.
+    pub summary: CallSummary,
+    /// What the model was sent.
+    pub input: CallSide,
+    /// What the model answered.
+    pub output: CallSide,
+}
+
+/// The scalars of a call that the facts route lists.
+pub type CallScalars = SessionInferenceCall;
+
+fn instant(row: &Row<'_>, index: usize) -> Result<Instant, StoreError> {
+    Instant::from_microseconds(row.integer(index)?).ok_or(corrupt("inference_calls", "a time"))
+}
+
+fn fact_id(row: &Row<'_>, index: usize) -> Result<FactId, StoreError> {
+    FactId::parse(&row.text(index)?).ok_or(corrupt("inference_calls", "its id"))
+}
+
+fn summary(row: &Row<'_>) -> Result<CallSummary, StoreError> {
+    Ok(CallSummary {
+        inference_call_id: fact_id(row, 0)?,
+        observed_at: instant(row, 1)?,
+        model_provider: row.optional_text(2)?,
+        model: row.optional_text(3)?,
+    })
+}
+
+fn keys<'a>(org_id: &'a OrgId, session_id: &'a SessionId) -> [Value<'a>; 2] {
+    [org_id.as_str().into(), session_id.as_str().into()]
+}
+
+pub(super) fn measure(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<ScanMeasure, StoreError> {
+    Ok(connection
+        .first(MEASURE, &keys(org_id, session_id), |row| {
+            Ok(ScanMeasure {
+                calls: row.count(0)?,
+                metadata_bytes: row.count(1)?,
+                row_bytes: row.count(2)?,
+                row_bytes_max: row.count(3)?,
+                parts: row.count(4)?,
+            })
+        })?
+        .unwrap_or_default())
+}
+
+pub(super) fn summaries(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CallSummary>, StoreError> {
+    connection.all(SUMMARIES, &keys(org_id, session_id), summary)
+}
+
+pub(super) fn scalars(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CallScalars>, StoreError> {
+    connection.all(SCALARS, &keys(org_id, session_id), |row| {
+        Ok(CallScalars {
+            inference_call_id: fact_id(row, 0)?,
+            model_call_id: row.optional_text(1)?,
+            gateway_provider: GatewayProvider::from_wire(&row.text(2)?)
+                .ok_or(corrupt("inference_calls", "its gateway"))?,
+            model_provider: row.optional_text(3)?,
+            model: row.optional_text(4)?,
+            input_tokens: row.optional_integer(5)?,
+            output_tokens: row.optional_integer(6)?,
+            duration_ms: row.optional_integer(7)?,
+        })
+    })
+}
+
+pub(super) fn contents(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CallContents>, StoreError> {
+    connection.all(CONTENTS, &keys(org_id, session_id), |row| {
+        Ok(CallContents {
+            inference_call_id: InferenceCallId::new(&row.text(0)?)
+                .map_err(|_| corrupt("inference_calls", "its id"))?,
+            observed_at: instant(row, 1)?,
+            input: content::read_ids(&row.blob(2)?)?,
+            output: content::read_ids(&row.blob(3)?)?,
+        })
+    })
+}
+
+pub(super) fn outputs(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<Vec<i64>>, StoreError> {
+    connection.all(OUTPUTS, &keys(org_id, session_id), |row| {
+        content::read_ids(&row.blob(0)?)
+    })
+}
+
+pub(super) fn one(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+    inference_call_id: &InferenceCallId,
+) -> Result<Option<CallRow>, StoreError> {
+    let [org, session] = keys(org_id, session_id);
+    connection.first(
+        ONE,
+        &[org, session, inference_call_id.as_str().into()],
+        |row| {
+            Ok(CallRow {
+                summary: summary(row)?,
+                input: CallSide {
+                    byte_count: row.count(4)?,
+                    contents: content::read_ids(&row.blob(6)?)?,
+                },
+                output: CallSide {
+                    byte_count: row.count(5)?,
+                    contents: content::read_ids(&row.blob(7)?)?,
+                },
+            })
+        },
+    )
+}
+
+/// Returns the raw payload of a call, quarantined or not. No route returns it.
+pub(super) fn raw(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    inference_call_id: FactId,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let keys = [
+        org_id.as_str().into(),
+        Value::Text(&inference_call_id.to_string()),
+    ];
+    let Some((skeleton, ids)) = connection.first(RAW, &keys, |row| {
+        let skeleton = content::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?;
+        Ok((skeleton, content::read_ids(&row.blob(3)?)?))
+    })?
+    else {
+        return Ok(None);
+    };
+    let mut found = HashMap::new();
+    content::read(connection, &ids, |id, bytes| {
+        found.insert(id, Arc::new(bytes));
+        Ok(())
+    })?;
+    let contents: Option<Vec<_>> = ids.iter().map(|id| found.get(id).cloned()).collect();
+    contents
+        .and_then(|contents| content::join(&skeleton, &contents))
+        .ok_or(corrupt("inference_calls", "its raw payload"))
+        .map(Some)
+}

@@ -1,0 +1,61 @@
+//! What of decisions and edits an agent harness can compare with its own records.
+
+use svc_model::facts::{AgentHarness, CompatibilityDecision, CompatibilityEdit, InteractionMode};
+use svc_model::id::{OrgId, SessionId};
+
+use super::StoreError;
+use super::connection::Connection;
+use super::error::corrupt;
+use super::quarantine::visible;
+
+const DECISIONS: &str = concat!(
+    "SELECT f.agent_harness, f.accepted, f.explicit, f.interaction_mode, f.call_id
+    FROM developer_decisions f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("developer_decisions", "decision_id"),
+    " ORDER BY f.occurred_at_us, f.decision_id"
+);
+const EDITS: &str = concat!(
+    "SELECT f.agent_harness, f.call_id
+    FROM edit_observations f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+    visible!("edit_observations", "observation_id"),
+    " ORDER BY f.occurred_at_us, f.observation_id"
+);
+
+/// The statements of this module, for the test that prepares each of them.
+pub(super) fn statements() -> Vec<String> {
+    vec![DECISIONS.to_owned(), EDITS.to_owned()]
+}
+
+pub(super) fn decisions(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CompatibilityDecision>, StoreError> {
+    let keys = [org_id.as_str().into(), session_id.as_str().into()];
+    connection.all(DECISIONS, &keys, |row| {
+        Ok(CompatibilityDecision {
+            agent_harness: AgentHarness::from_wire(&row.text(0)?)
+                .ok_or(corrupt("developer_decisions", "its harness"))?,
+            accepted: row.integer(1)? == 1,
+            explicit: row.integer(2)? == 1,
+            interaction_mode: InteractionMode::from_wire(&row.text(3)?)
+                .ok_or(corrupt("developer_decisions", "its mode"))?,
+            call_id: row.optional_text(4)?,
+        })
+    })
+}
+
+pub(super) fn edits(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CompatibilityEdit>, StoreError> {
+    let keys = [org_id.as_str().into(), session_id.as_str().into()];
+    connection.all(EDITS, &keys, |row| {
+        Ok(CompatibilityEdit {
+            agent_harness: AgentHarness::from_wire(&row.text(0)?)
+                .ok_or(corrupt("edit_observations", "its harness"))?,
+            call_id: row.text(1)?,
+        })
+    })
+}

@@ -1,0 +1,208 @@
+//! Storage: facts become rows, rows become facts. Nothing derived is stored, nothing stored is
+//! changed.
+//!
+//! Two verbs only. [`Store::append`] hands facts to the one writer of the process, which commits
+//! what is waiting as one transaction and answers after the commit. [`Store::snapshot`] opens one
+//! read transaction, and everything in a reply comes from it.
+//!
+//! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; [`connection`] is the only
+//! place that knows which of them runs. Calls block, so they are made from a blocking thread.
+
+mod calls;
+mod ci;
+mod compatibility;
+mod connection;
+mod content;
+mod counts;
+mod error;
+mod migrate;
+mod observations;
+mod pool;
+mod postgres;
+mod quarantine;
+mod sessions;
+mod snapshot;
+mod sqlite;
+mod url;
+mod value;
+mod writer;
+
+pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
+pub use content::{Encoded, Encoder};
+pub use error::StoreError;
+pub use migrate::SchemaState;
+pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
+pub use snapshot::Snapshot;
+pub use url::DatabaseUrl;
+pub use writer::{Append, Outcome};
+
+use std::time::{Duration, Instant};
+
+use svc_model::id::OrgId;
+use svc_model::time::Instant as Received;
+
+use self::connection::Connection;
+use self::pool::Pool;
+use self::writer::Writer;
+use crate::fact::InferenceCall;
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// Where the facts are.
+    pub url: DatabaseUrl,
+    /// The organization whose facts are read and written.
+    pub org_id: OrgId,
+    /// Whether an absent or older schema is brought to head.
+    pub migrate: bool,
+    /// Reads that may have a snapshot open at once.
+    pub readers: usize,
+}
+
+/// The facts of one organization.
+#[derive(Debug)]
+pub struct Store {
+    org_id: OrgId,
+    readers: Pool,
+    writer: Writer,
+    encoder: Encoder,
+}
+
+impl Store {
+    /// Opens the store: connects, brings the schema to head when that is wanted, starts the writer.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached, or its schema is not at head.
+    pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
+        let mut connection = Connection::open(&config.url)?;
+        if config.migrate {
+            migrate::upgrade(&mut connection)?;
+        }
+        match migrate::state(&mut connection)? {
+            SchemaState::AtHead(_) => {}
+            state => return Err(StoreError::Schema(state)),
+        }
+        let encoder = Encoder::default();
+        Ok(Self {
+            org_id: config.org_id.clone(),
+            readers: Pool::new(config.url.clone(), config.readers),
+            writer: Writer::start(connection, config.org_id.clone(), encoder.clone())?,
+            encoder,
+        })
+    }
+
+    /// Prepares a call for storage: encodes its messages and its raw payload. This is the costly
+    /// part of an append and runs on the caller's thread.
+    pub fn encode(&self, call: InferenceCall, received_at: Received) -> Encoded {
+        self.encoder.encode(call, received_at)
+    }
+
+    /// Appends facts and waits for the commit.
+    ///
+    /// # Errors
+    ///
+    /// When the facts were not stored; then none is acknowledged.
+    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
+        self.writer.append(facts).await
+    }
+
+    /// Opens a snapshot that is stopped at the deadline.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached before the deadline.
+    pub fn snapshot(&self, deadline: Instant) -> Result<Snapshot<'_>, StoreError> {
+        Snapshot::open(&self.readers, &self.org_id, deadline)
+    }
+
+    /// Returns the organization.
+    pub fn org_id(&self) -> &OrgId {
+        &self.org_id
+    }
+
+    /// Finishes what was accepted and stops the writer.
+    pub fn close(&self) {
+        self.writer.close();
+    }
+}
+
+/// Returns the state of the schema.
+///
+/// # Errors
+///
+/// When the store cannot be reached.
+pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
+    if !Connection::exists(url) {
+        return Ok(SchemaState::Absent);
+    }
+    migrate::state(&mut Connection::open(url)?)
+}
+
+/// Brings the schema to head and returns its revision.
+///
+/// # Errors
+///
+/// When the store cannot be reached, or its schema is of a later service.
+pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
+    let mut connection = Connection::open(url)?;
+    migrate::upgrade(&mut connection)?;
+    match migrate::state(&mut connection)? {
+        SchemaState::AtHead(revision) => Ok(revision),
+        state => Err(StoreError::Schema(state)),
+    }
+}
+
+/// Facts of one organization, for an operator at the shell: no server, no writer, no cache.
+#[derive(Debug)]
+pub struct Ledger {
+    org_id: OrgId,
+    readers: Pool,
+}
+
+impl Ledger {
+    /// Opens the ledger of an existing store.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    pub fn open(url: &DatabaseUrl, org_id: OrgId) -> Result<Self, StoreError> {
+        if !Connection::exists(url) {
+            return Err(StoreError::Schema(SchemaState::Absent));
+        }
+        Ok(Self {
+            org_id,
+            readers: Pool::new(url.clone(), 1),
+        })
+    }
+
+    /// Opens a snapshot.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
+        let deadline =
+            Instant::now() + Duration::from_secs(svc_model::limit::READ_DEADLINE_SECONDS);
+        Snapshot::open(&self.readers, &self.org_id, deadline)
+    }
+
+    /// Appends to the quarantine log.
+    ///
+    /// # Errors
+    ///
+    /// When the schema is not at head, or the store cannot be reached.
+    pub fn quarantine(
+        &self,
+        entries: &[quarantine::NewEntry],
+    ) -> Result<Vec<QuarantineReceipt>, StoreError> {
+        let mut connection = self.readers.writing()?;
+        match migrate::state(&mut connection)? {
+            SchemaState::AtHead(_) => {}
+            state => return Err(StoreError::Schema(state)),
+        }
+        quarantine::append(&mut connection, &self.org_id, entries)
+    }
+}
+
+pub use quarantine::NewEntry as NewQuarantineEntry;

@@ -1,0 +1,59 @@
+//! Observed links between Sessions and commits.
+
+use svc_model::context::CommitMatch;
+use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::repository::CommitAnchor;
+use svc_model::time::Instant;
+
+use super::StoreError;
+use super::connection::Connection;
+use super::error::corrupt;
+use super::quarantine::visible;
+
+/// The visible observation of a Session at a commit, whose push is visible and of the same
+/// repository.
+const MATCH: &str = concat!(
+    "SELECT f.observation_id, f.source_push_id, f.captured_at_us
+    FROM session_commit_observations f
+    JOIN pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
+        AND p.repository_provider = f.repository_provider
+        AND p.repository_host = f.repository_host AND p.repository_id = f.repository_id
+    WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
+        AND f.repository_id = $4 AND f.commit_sha = $5 AND f.session_id = $6 AND ",
+    visible!("session_commit_observations", "observation_id"),
+    " AND EXISTS (SELECT 1 FROM pushes f WHERE f.push_id = p.push_id AND ",
+    visible!("pushes", "push_id"),
+    ")"
+);
+
+/// The statements of this module, for the test that prepares each of them.
+pub(super) fn statements() -> Vec<String> {
+    vec![MATCH.to_owned()]
+}
+
+/// Returns the observed link between a Session and a commit.
+pub(super) fn commit_match(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+    anchor: &CommitAnchor,
+) -> Result<Option<CommitMatch>, StoreError> {
+    let keys = [
+        org_id.as_str().into(),
+        anchor.repository_provider.as_str().into(),
+        anchor.repository_host.as_str().into(),
+        anchor.repository_id.as_str().into(),
+        anchor.commit_sha.as_str().into(),
+        session_id.as_str().into(),
+    ];
+    connection.first(MATCH, &keys, |row| {
+        let id =
+            |text: &str| FactId::parse(text).ok_or(corrupt("session_commit_observations", "an id"));
+        Ok(CommitMatch {
+            observation_id: id(&row.text(0)?)?,
+            source_push_id: id(&row.text(1)?)?,
+            captured_at: Instant::from_microseconds(row.integer(2)?)
+                .ok_or(corrupt("session_commit_observations", "its time"))?,
+        })
+    })
+}

@@ -1,0 +1,232 @@
+//! The append-only log of quarantine and release, and what it makes visible.
+
+use svc_model::facts::FactTable;
+use svc_model::id::OrgId;
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use super::StoreError;
+use super::connection::Connection;
+use super::error::corrupt;
+use super::value::Value;
+
+/// The condition that a fact is visible: the latest row of the log about it is no quarantine.
+///
+/// It stands in the WHERE clause of every read, after the table's alias `f`.
+macro_rules! visible {
+    ($table:literal, $id:literal) => {
+        concat!(
+            "NOT EXISTS (SELECT 1 FROM quarantine_log q WHERE q.org_id = f.org_id",
+            " AND q.fact_table = '",
+            $table,
+            "' AND q.fact_id = f.",
+            $id,
+            " AND q.action = 'quarantine' AND NOT EXISTS (SELECT 1 FROM quarantine_log later",
+            " WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table",
+            " AND later.fact_id = q.fact_id",
+            " AND later.quarantine_revision > q.quarantine_revision))"
+        )
+    };
+}
+pub(super) use visible;
+
+/// What a row of the log does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuarantineAction {
+    /// The fact is taken out of every answer.
+    Quarantine,
+    /// The fact is shown again.
+    Release,
+}
+
+impl QuarantineAction {
+    /// Returns the word for the action.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quarantine => "quarantine",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// One row that is to be appended.
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    /// A fresh id of the row.
+    pub quarantine_id: Uuid,
+    /// The kind of fact.
+    pub table: FactTable,
+    /// The fact. It need not exist.
+    pub fact_id: String,
+    /// What is done.
+    pub action: QuarantineAction,
+    /// Why, exactly as the operator wrote it.
+    pub reason: String,
+    /// When.
+    pub recorded_at: Instant,
+}
+
+/// What became of one appended row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuarantineReceipt {
+    /// The revision of the row.
+    pub revision: u64,
+    /// Whether the fact exists.
+    pub target_found: bool,
+}
+
+/// One row of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its revision.
+    pub revision: u64,
+    /// The kind of fact.
+    pub fact_table: String,
+    /// The fact.
+    pub fact_id: String,
+    /// `quarantine` or `release`.
+    pub action: String,
+    /// Why.
+    pub reason: String,
+    /// When.
+    pub recorded_at: Instant,
+}
+
+const APPEND: &str = "INSERT INTO quarantine_log
+    (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING quarantine_revision";
+const REVISION: &str =
+    "SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1";
+const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reason, recorded_at_us
+    FROM quarantine_log WHERE org_id = $1 ORDER BY quarantine_revision DESC LIMIT $2";
+const LOG_LENGTH: &str = "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1";
+
+/// The statements of this module, for the test that prepares each of them.
+pub(super) fn statements() -> Vec<String> {
+    let mut statements: Vec<String> = [APPEND, REVISION, LOG, LOG_LENGTH]
+        .map(str::to_owned)
+        .to_vec();
+    statements.extend(FactTable::ALL.iter().map(|table| target(*table).to_owned()));
+    statements
+}
+
+/// Returns the statement that finds a fact by its id.
+const fn target(table: FactTable) -> &'static str {
+    match table {
+        FactTable::InferenceCalls => {
+            "SELECT 1 FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2"
+        }
+        FactTable::DeveloperDecisions => {
+            "SELECT 1 FROM developer_decisions WHERE org_id = $1 AND decision_id = $2"
+        }
+        FactTable::CiOutcomes => "SELECT 1 FROM ci_outcomes WHERE org_id = $1 AND outcome_id = $2",
+        FactTable::Pushes => "SELECT 1 FROM pushes WHERE org_id = $1 AND push_id = $2",
+        FactTable::PullRequestMerges => {
+            "SELECT 1 FROM pull_request_merges WHERE org_id = $1 AND merge_id = $2"
+        }
+        FactTable::PullRequestRevisions => {
+            "SELECT 1 FROM pull_request_revisions WHERE org_id = $1 AND revision_id = $2"
+        }
+        FactTable::EditObservations => {
+            "SELECT 1 FROM edit_observations WHERE org_id = $1 AND observation_id = $2"
+        }
+        FactTable::RejectedEdits => {
+            "SELECT 1 FROM rejected_edits WHERE org_id = $1 AND rejection_id = $2"
+        }
+        FactTable::RetryLinkages => {
+            "SELECT 1 FROM retry_linkages WHERE org_id = $1 AND retry_linkage_id = $2"
+        }
+        FactTable::SessionCommitObservations => {
+            "SELECT 1 FROM session_commit_observations WHERE org_id = $1 AND observation_id = $2"
+        }
+        FactTable::RepositoryRenames => {
+            "SELECT 1 FROM repository_renames WHERE org_id = $1 AND rename_id = $2"
+        }
+    }
+}
+
+/// Appends rows in one transaction.
+pub(super) fn append(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    entries: &[NewEntry],
+) -> Result<Vec<QuarantineReceipt>, StoreError> {
+    connection.begin_write()?;
+    let mut receipts = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match append_one(connection, org_id, entry) {
+            Ok(receipt) => receipts.push(receipt),
+            Err(error) => {
+                connection.rollback()?;
+                return Err(error);
+            }
+        }
+    }
+    connection.commit()?;
+    Ok(receipts)
+}
+
+fn append_one(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    entry: &NewEntry,
+) -> Result<QuarantineReceipt, StoreError> {
+    let target_found = connection
+        .first(
+            target(entry.table),
+            &[org_id.as_str().into(), Value::Text(&entry.fact_id)],
+            |_| Ok(()),
+        )?
+        .is_some();
+    let revision = connection
+        .first(
+            APPEND,
+            &[
+                Value::Text(&entry.quarantine_id.to_string()),
+                org_id.as_str().into(),
+                entry.table.as_str().into(),
+                Value::Text(&entry.fact_id),
+                entry.action.as_str().into(),
+                Value::Text(&entry.reason),
+                Value::Integer(entry.recorded_at.microseconds()),
+            ],
+            |row| row.count(0),
+        )?
+        .ok_or(corrupt("quarantine_log", "no revision was given"))?;
+    Ok(QuarantineReceipt {
+        revision,
+        target_found,
+    })
+}
+
+/// Returns the high-water mark of the organization's log; 0 when it is empty.
+pub(super) fn revision(connection: &mut Connection, org_id: &OrgId) -> Result<u64, StoreError> {
+    Ok(connection
+        .first(REVISION, &[org_id.as_str().into()], |row| row.count(0))?
+        .unwrap_or_default())
+}
+
+/// Returns the latest rows of the log, oldest first, and how many there are in all.
+pub(super) fn log(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    rows_max: u64,
+) -> Result<(Vec<LogEntry>, u64), StoreError> {
+    let limit = i64::try_from(rows_max).unwrap_or(i64::MAX);
+    let mut rows = connection.all(LOG, &[org_id.as_str().into(), limit.into()], |row| {
+        Ok(LogEntry {
+            revision: row.count(0)?,
+            fact_table: row.text(1)?,
+            fact_id: row.text(2)?,
+            action: row.text(3)?,
+            reason: row.text(4)?,
+            recorded_at: Instant::from_microseconds(row.integer(5)?)
+                .ok_or(corrupt("quarantine_log", "its time"))?,
+        })
+    })?;
+    rows.reverse();
+    let length = connection
+        .first(LOG_LENGTH, &[org_id.as_str().into()], |row| row.count(0))?
+        .unwrap_or_default();
+    Ok((rows, length))
+}

@@ -1,0 +1,229 @@
+//! One read transaction. Everything in a reply comes from one.
+
+use std::time::Instant;
+
+use svc_model::context::CommitMatch;
+use svc_model::evidence::CallSummary;
+use svc_model::facts::{
+    CompatibilityDecision, CompatibilityEdit, FactCount, FactTable, FactTables, SessionFactTables,
+};
+use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
+use svc_model::repository::CommitAnchor;
+
+use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
+use super::connection::Connection;
+use super::pool::Pool;
+use super::quarantine::LogEntry;
+use super::{StoreError, compatibility, content, counts, observations, quarantine, sessions};
+
+/// A read transaction over the facts of one organization, stopped at its deadline.
+#[derive(Debug)]
+pub struct Snapshot<'s> {
+    pool: &'s Pool,
+    org_id: &'s OrgId,
+    connection: Option<Connection>,
+    deadline: Instant,
+}
+
+impl<'s> Snapshot<'s> {
+    pub(super) fn open(
+        pool: &'s Pool,
+        org_id: &'s OrgId,
+        deadline: Instant,
+    ) -> Result<Self, StoreError> {
+        let mut connection = pool.take(deadline)?;
+        match connection.begin_read(deadline) {
+            Ok(()) => {}
+            // A server that was restarted leaves a connection behind that only looks alive.
+            Err(_) if !connection.is_usable() => {
+                pool.lost();
+                connection = pool.take(deadline)?;
+                connection.begin_read(deadline)?;
+            }
+            Err(error) => {
+                pool.lost();
+                return Err(error);
+            }
+        }
+        Ok(Self {
+            pool,
+            org_id,
+            connection: Some(connection),
+            deadline,
+        })
+    }
+
+    /// Returns an error once the deadline has passed. Long derivations ask between their steps.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Deadline`].
+    pub fn check_deadline(&self) -> Result<(), StoreError> {
+        if Instant::now() < self.deadline {
+            Ok(())
+        } else {
+            Err(StoreError::Deadline)
+        }
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+        self.connection.as_mut().ok_or(StoreError::Closed)
+    }
+
+    /// Returns the high-water mark of the quarantine log; 0 when it is empty.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer before the deadline; so for every method here.
+    pub fn quarantine_revision(&mut self) -> Result<u64, StoreError> {
+        let org_id = self.org_id;
+        quarantine::revision(self.connection()?, org_id)
+    }
+
+    /// Returns the latest rows of the quarantine log, oldest first, and how many there are in all.
+    pub fn quarantine_log(&mut self, rows_max: u64) -> Result<(Vec<LogEntry>, u64), StoreError> {
+        let org_id = self.org_id;
+        quarantine::log(self.connection()?, org_id, rows_max)
+    }
+
+    /// Returns whether any fact named the Session.
+    pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
+        let org_id = self.org_id;
+        sessions::known(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns how many Sessions are known.
+    pub fn session_count(&mut self) -> Result<u64, StoreError> {
+        let org_id = self.org_id;
+        counts::sessions(self.connection()?, org_id)
+    }
+
+    /// Returns the counts of every kind of fact.
+    pub fn fact_counts(&mut self) -> Result<FactTables, StoreError> {
+        let org_id = self.org_id;
+        counts::facts(self.connection()?, org_id)
+    }
+
+    /// Returns the counts of the facts of a Session.
+    pub fn session_fact_counts(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<SessionFactTables, StoreError> {
+        let org_id = self.org_id;
+        counts::session_facts(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the counts of one kind of fact of a Session.
+    pub fn session_fact_count(
+        &mut self,
+        session_id: &SessionId,
+        table: FactTable,
+    ) -> Result<FactCount, StoreError> {
+        let org_id = self.org_id;
+        counts::of_session(self.connection()?, org_id, session_id, table)
+    }
+
+    /// Returns what the visible calls of a Session amount to.
+    pub fn call_measure(&mut self, session_id: &SessionId) -> Result<ScanMeasure, StoreError> {
+        let org_id = self.org_id;
+        calls::measure(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the visible calls of a Session by observation time, then id.
+    pub fn call_summaries(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<CallSummary>, StoreError> {
+        let org_id = self.org_id;
+        calls::summaries(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the scalars of the visible calls of a Session, in the same order.
+    pub fn call_scalars(&mut self, session_id: &SessionId) -> Result<Vec<CallScalars>, StoreError> {
+        let org_id = self.org_id;
+        calls::scalars(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the contents of the visible calls of a Session, in the same order.
+    pub fn call_contents(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<CallContents>, StoreError> {
+        let org_id = self.org_id;
+        calls::contents(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the output contents of the visible calls of a Session, in the same order.
+    pub fn call_outputs(&mut self, session_id: &SessionId) -> Result<Vec<Vec<i64>>, StoreError> {
+        let org_id = self.org_id;
+        calls::outputs(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns a call when it is one of this Session and visible. Absent, foreign, of another
+    /// Session and quarantined are the same answer.
+    pub fn call(
+        &mut self,
+        session_id: &SessionId,
+        inference_call_id: &InferenceCallId,
+    ) -> Result<Option<CallRow>, StoreError> {
+        let org_id = self.org_id;
+        calls::one(self.connection()?, org_id, session_id, inference_call_id)
+    }
+
+    /// Returns the raw payload of a call as it was captured, with credentials redacted. No route
+    /// returns it.
+    pub fn call_raw(&mut self, inference_call_id: FactId) -> Result<Option<Vec<u8>>, StoreError> {
+        let org_id = self.org_id;
+        calls::raw(self.connection()?, org_id, inference_call_id)
+    }
+
+    /// Calls `each` with the id and the canonical bytes of every content, in any order.
+    pub fn content(
+        &mut self,
+        content_ids: &[i64],
+        each: impl FnMut(i64, Vec<u8>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        content::read(self.connection()?, content_ids, each)
+    }
+
+    /// Returns the visible decisions of a Session by time, then id.
+    pub fn decisions(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<CompatibilityDecision>, StoreError> {
+        let org_id = self.org_id;
+        compatibility::decisions(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the visible edit observations of a Session by time, then id.
+    pub fn edit_observations(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<CompatibilityEdit>, StoreError> {
+        let org_id = self.org_id;
+        compatibility::edits(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns the observed link between a Session and a commit, when it and its push are visible.
+    pub fn commit_match(
+        &mut self,
+        session_id: &SessionId,
+        anchor: &CommitAnchor,
+    ) -> Result<Option<CommitMatch>, StoreError> {
+        let org_id = self.org_id;
+        observations::commit_match(self.connection()?, org_id, session_id, anchor)
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        match connection.end_read() {
+            Ok(()) => self.pool.give(connection),
+            // Closing the connection ends its transaction too.
+            Err(_) => self.pool.lost(),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! SQLite: one file, one writing connection, read-only readers, write-ahead log.
+
+use std::fmt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{CachedStatement, OpenFlags};
+
+use super::StoreError;
+use super::connection::{EachRow, Insert, Lookup};
+use super::value::{Row, Value};
+
+/// Virtual machine steps between two looks at the deadline: some tens of microseconds.
+const STEPS_PER_LOOK: i32 = 10_000;
+/// Statements that stay prepared on a connection.
+const STATEMENTS_MAX: usize = 128;
+
+pub(super) struct SqliteConnection(rusqlite::Connection);
+
+impl SqliteConnection {
+    /// Opens the file for writing, and makes it with its folder when it is absent.
+    pub(super) fn writing(path: &Path) -> Result<Self, StoreError> {
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(folder)?;
+        }
+        let connection = Self::open(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        )?;
+        // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back
+        // every 64 MiB rather than every 4, because a copy holds up the commits that wait for it.
+        connection.batch(
+            "PRAGMA page_size = 8192;
+             PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = FULL;
+             PRAGMA wal_autocheckpoint = 4000;
+             PRAGMA journal_size_limit = 67108864;
+             PRAGMA cache_size = -32768;
+             PRAGMA temp_store = MEMORY;",
+        )?;
+        Ok(connection)
+    }
+
+    /// Opens the file for reading only.
+    pub(super) fn reading(path: &Path) -> Result<Self, StoreError> {
+        let connection = Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.batch("PRAGMA cache_size = -8192; PRAGMA mmap_size = 268435456;")?;
+        Ok(connection)
+    }
+
+    fn open(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
+        let connection =
+            rusqlite::Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        Ok(Self(connection))
+    }
+
+    pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        self.0
+            .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= deadline))?;
+        self.batch("BEGIN")
+    }
+
+    pub(super) fn end_read(&mut self) -> Result<(), StoreError> {
+        self.0.progress_handler(0, None::<fn() -> bool>)?;
+        self.batch("COMMIT")
+    }
+
+    pub(super) fn batch(&self, sql: &str) -> Result<(), StoreError> {
+        Ok(self.0.execute_batch(sql)?)
+    }
+
+    pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        bind(&mut statement, values)?;
+        Ok(statement.raw_execute()? as u64)
+    }
+
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(sql)?;
+        step(&mut statement, values, each)
+    }
+
+    /// Inserts row by row: a prepared statement costs SQLite less than a long text.
+    pub(super) fn insert(
+        &self,
+        insert: &Insert,
+        values: &[Value<'_>],
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(&insert.text(1))?;
+        for row in values.chunks_exact(insert.columns) {
+            step(&mut statement, row, each)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn lookup(
+        &self,
+        lookup: &Lookup,
+        keys: &[Value<'_>],
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
+        let mut statement = self.0.prepare_cached(&lookup.text(1))?;
+        for key in keys {
+            step(&mut statement, std::slice::from_ref(key), each)?;
+        }
+        Ok(())
+    }
+}
+
+fn step(
+    statement: &mut CachedStatement<'_>,
+    values: &[Value<'_>],
+    each: EachRow<'_>,
+) -> Result<(), StoreError> {
+    bind(statement, values)?;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        each(&Row::Sqlite(row))?;
+    }
+    Ok(())
+}
+
+/// Binds each placeholder to the value of its number. SQLite itself numbers them by first use.
+fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(), StoreError> {
+    for index in 1..=statement.parameter_count() {
+        let number = statement
+            .parameter_name(index)
+            .and_then(|name| name.get(1..)?.parse::<usize>().ok())
+            .unwrap_or(index);
+        let value = values
+            .get(number.wrapping_sub(1))
+            .copied()
+            .unwrap_or(Value::Null);
+        statement.raw_bind_parameter(index, value)?;
+    }
+    Ok(())
+}
+
+impl fmt::Debug for SqliteConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SqliteConnection")
+    }
+}

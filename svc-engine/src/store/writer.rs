@@ -1,0 +1,264 @@
+//! The one writer of the process: group commit.
+//!
+//! Whoever appends sends to one thread over a bounded channel. The thread takes what is waiting,
+//! writes it as one transaction, and answers every sender after the commit. One disk flush then
+//! serves all of them, and a sender that waits costs nothing but its place in the channel.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::thread::JoinHandle;
+
+use svc_model::id::{FactId, OrgId};
+use svc_model::problem::Code;
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection::Connection;
+use super::content::{Encoded, Encoder};
+use super::sessions::Touched;
+use super::{StoreError, calls, ci};
+use crate::fact::CiOutcome;
+
+/// Deliveries that wait for the writer; one more waits with its sender.
+const WAITING_MAX: usize = 256;
+/// Facts of one transaction, at most, unless one delivery has more.
+const GROUP_FACTS_MAX: usize = 128;
+
+/// One fact that is to be stored.
+#[derive(Debug)]
+pub enum Append {
+    /// A model call.
+    InferenceCall(Box<Encoded>),
+    /// The outcome of a CI run.
+    CiOutcome(Box<CiOutcome>),
+}
+
+/// What became of one fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is stored.
+    Stored(FactId),
+    /// It was stored before, under this id.
+    Redelivered(FactId),
+    /// Its identity says otherwise than a stored fact.
+    Conflict(Code),
+}
+
+type Answer = Result<Vec<Outcome>, StoreError>;
+
+struct Delivery {
+    facts: Vec<Append>,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The sending end of the writer.
+pub(super) struct Writer {
+    sender: Mutex<Option<mpsc::Sender<Delivery>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Writer")
+    }
+}
+
+impl Writer {
+    /// Starts the writer on a thread of its own.
+    pub(super) fn start(
+        connection: Connection,
+        org_id: OrgId,
+        encoder: Encoder,
+    ) -> Result<Self, StoreError> {
+        let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        let mut worker = Worker {
+            connection,
+            org_id,
+            encoder,
+        };
+        let thread = std::thread::Builder::new()
+            .name("svc-writer".to_owned())
+            .spawn(move || worker.run(receiver))?;
+        Ok(Self {
+            sender: Mutex::new(Some(sender)),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Appends facts and waits for the commit.
+    pub(super) async fn append(&self, facts: Vec<Append>) -> Answer {
+        if facts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sender = self
+            .sender
+            .lock()
+            .ok()
+            .and_then(|sender| sender.clone())
+            .ok_or(StoreError::Closed)?;
+        let (answer, received) = oneshot::channel();
+        sender
+            .send(Delivery { facts, answer })
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        drop(sender);
+        received.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Stops to accept, writes what was accepted, and waits for the thread.
+    pub(super) fn close(&self) {
+        if let Ok(mut sender) = self.sender.lock() {
+            sender.take();
+        }
+        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
+        if let Some(thread) = thread {
+            // The thread has caught its own panics; there is nothing to add here.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+struct Worker {
+    connection: Connection,
+    org_id: OrgId,
+    encoder: Encoder,
+}
+
+impl Worker {
+    fn run(&mut self, mut receiver: mpsc::Receiver<Delivery>) {
+        while let Some(first) = receiver.blocking_recv() {
+            let mut facts = first.facts.len();
+            let mut group = vec![first];
+            while facts < GROUP_FACTS_MAX
+                && let Ok(next) = receiver.try_recv()
+            {
+                facts += next.facts.len();
+                group.push(next);
+            }
+            self.serve(group);
+        }
+    }
+
+    fn serve(&mut self, group: Vec<Delivery>) {
+        let all: Vec<&[Append]> = group
+            .iter()
+            .map(|delivery| delivery.facts.as_slice())
+            .collect();
+        match self.transaction(&all) {
+            Ok(outcomes) => {
+                for (delivery, outcomes) in group.into_iter().zip(outcomes) {
+                    // A sender that went away has no use for the answer.
+                    drop(delivery.answer.send(Ok(outcomes)));
+                }
+            }
+            // One delivery must not take the others down: each is tried on its own.
+            Err(error) if group.len() > 1 && self.connection.is_usable() => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "store.group_failed"
+                );
+                for delivery in group {
+                    let answer = self
+                        .transaction(&[&delivery.facts])
+                        .map(|outcomes| outcomes.into_iter().flatten().collect());
+                    drop(delivery.answer.send(answer));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "store.append_failed"
+                );
+                let mut group = group.into_iter();
+                if let Some(delivery) = group.next() {
+                    drop(delivery.answer.send(Err(error)));
+                }
+                for delivery in group {
+                    drop(delivery.answer.send(Err(StoreError::NotStored)));
+                }
+            }
+        }
+    }
+
+    fn transaction(&mut self, group: &[&[Append]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        self.connection.reconnect()?;
+        self.connection.begin_write()?;
+        let mut fresh = HashMap::new();
+        let written = self.write(group, &mut fresh);
+        let committed = written.and_then(|outcomes| {
+            self.connection.commit()?;
+            Ok(outcomes)
+        });
+        match committed {
+            Ok(outcomes) => {
+                for (digest, content_id) in fresh {
+                    self.encoder.remember(digest, content_id);
+                }
+                Ok(outcomes)
+            }
+            Err(error) => {
+                if let Err(error) = self.connection.rollback() {
+                    tracing::debug!(
+                        error = &error as &dyn std::error::Error,
+                        "store.rollback_failed"
+                    );
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        group: &[&[Append]],
+        fresh: &mut HashMap<super::content::ContentDigest, i64>,
+    ) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        let facts = || group.iter().flat_map(|facts| facts.iter());
+        let mut encoded = Vec::new();
+        let mut outcomes = Vec::new();
+        for fact in facts() {
+            match fact {
+                Append::InferenceCall(call) => encoded.push(&**call),
+                Append::CiOutcome(outcome) => outcomes.push(&**outcome),
+            }
+        }
+        let connection = &mut self.connection;
+        let stored_calls = if encoded.is_empty() {
+            Vec::new()
+        } else {
+            calls::store(connection, &self.org_id, &encoded, fresh, &self.encoder)?
+        };
+        let mut touched = Touched::default();
+        for (encoded, outcome) in encoded.iter().zip(&stored_calls) {
+            if let Outcome::Stored(_) = outcome {
+                let call = &encoded.call;
+                touched.add(&call.session_id, call.user_id.as_ref(), call.observed_at);
+            }
+        }
+        touched.write(connection, &self.org_id)?;
+        let stored_outcomes = if outcomes.is_empty() {
+            Vec::new()
+        } else {
+            ci::store(connection, &self.org_id, &outcomes)?
+        };
+        let (mut calls, mut outcomes) = (stored_calls.into_iter(), stored_outcomes.into_iter());
+        Ok(group
+            .iter()
+            .map(|facts| {
+                facts
+                    .iter()
+                    .filter_map(|fact| match fact {
+                        Append::InferenceCall(_) => calls.next(),
+                        Append::CiOutcome(_) => outcomes.next(),
+                    })
+                    .collect()
+            })
+            .collect())
+    }
+}
