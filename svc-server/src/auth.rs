@@ -1,0 +1,128 @@
+//! Who calls: bearer tokens and what they allow.
+
+use axum::http::{HeaderMap, header};
+use secrecy::ExposeSecret as _;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use svc_model::endpoint::Access;
+use svc_model::identity::Authority;
+use svc_model::problem::{Problem, RequiredAuthority};
+
+use crate::settings::Settings;
+
+/// A caller whose token is valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) authority: Authority,
+    pub(crate) client_id: String,
+}
+
+/// The configured tokens, as digests. The tokens themselves are not kept.
+pub(crate) struct Tokens(Vec<([u8; 32], Caller)>);
+
+impl Tokens {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let mut tokens = Vec::new();
+        let mut add = |secret: &str, authority, client_id: &str| {
+            // In development mode a secret may be empty; it then matches nothing.
+            if !secret.is_empty() {
+                let digest = Sha256::digest(secret.as_bytes()).into();
+                tokens.push((
+                    digest,
+                    Caller {
+                        authority,
+                        client_id: client_id.to_owned(),
+                    },
+                ));
+            }
+        };
+        add(
+            settings.operator_token.expose_secret(),
+            Authority::Operator,
+            "operator",
+        );
+        if let Some(token) = &settings.retrieval_token {
+            add(token.expose_secret(), Authority::Retrieval, "retrieval");
+        }
+        for (client, token) in &settings.ingest_tokens {
+            add(token.expose_secret(), Authority::Ingest, client);
+        }
+        Self(tokens)
+    }
+
+    /// Names the caller of a request. Every configured token is compared, whatever matches.
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<&Caller> {
+        let header = headers.get(header::AUTHORIZATION)?.as_bytes();
+        let space = header.iter().position(|byte| *byte == b' ')?;
+        let (scheme, token) = header.split_at(space);
+        let token = token.trim_ascii();
+        if !scheme.eq_ignore_ascii_case(b"bearer") || token.is_empty() {
+            return None;
+        }
+        let presented: [u8; 32] = Sha256::digest(token).into();
+        let mut caller = None;
+        for (digest, known) in &self.0 {
+            if bool::from(digest.ct_eq(&presented)) {
+                caller = Some(known);
+            }
+        }
+        caller
+    }
+}
+
+/// Checks that a caller may use a route.
+pub(crate) fn authorize(access: Access, caller: &Caller) -> Result<(), Problem> {
+    let (allowed, required) = match (access, caller.authority) {
+        (Access::Open | Access::Any, _) | (_, Authority::Operator) => return Ok(()),
+        (Access::Ingest, authority) => (authority == Authority::Ingest, RequiredAuthority::Ingest),
+        (Access::Operator, _) => (false, RequiredAuthority::Operator),
+        (Access::Context(_), authority) => (
+            authority == Authority::Retrieval,
+            RequiredAuthority::Retrieval,
+        ),
+    };
+    if allowed {
+        Ok(())
+    } else {
+        Err(Problem::Forbidden(required))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn tokens() -> Tokens {
+        let caller = Caller {
+            authority: Authority::Operator,
+            client_id: "operator".to_owned(),
+        };
+        Tokens(vec![(Sha256::digest(b"right").into(), caller)])
+    }
+
+    fn known(header: &'static str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, HeaderValue::from_static(header));
+        tokens().caller(&headers).is_some()
+    }
+
+    #[test]
+    fn the_scheme_has_no_case_and_blanks_do_not_count() {
+        for header in ["Bearer right", "bearer right", "BEARER    right  "] {
+            assert!(known(header), "{header}");
+        }
+        for header in [
+            "Bearer wrong",
+            "Bearer right x",
+            "Basic right",
+            "right",
+            "Bearer ",
+            "Bearer",
+        ] {
+            assert!(!known(header), "{header}");
+        }
+        assert!(tokens().caller(&HeaderMap::new()).is_none());
+    }
+}

@@ -1,0 +1,173 @@
+//! One order of checks for every route.
+//!
+//! Path and method, body size, credential, authority, grant, body, fields: each can end a request,
+//! and a caller without a valid credential learns nothing but 404, 405, 413 and 401. Then comes the
+//! handler, which calls the engine once, and the reply is written within its budget.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request as HttpRequest;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use percent_encoding::percent_decode_str;
+use svc_model::endpoint::{Access, Endpoint, Grant as Needs};
+use svc_model::json::{self, Object, Text};
+use svc_model::problem::Problem;
+use svc_model::request::{Incoming, Request as _};
+
+use crate::app::App;
+use crate::auth::{self, Caller};
+use crate::body::{self, Keep};
+use crate::problem;
+use crate::settings::Grant;
+
+/// A body of more bytes is read and captured apart from the other requests' thread.
+const INLINE_BYTES_MAX: usize = 256 * 1024;
+
+/// Answers requests of one route.
+pub(crate) type Handler =
+    Arc<dyn Fn(App, HttpRequest) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
+
+/// Binds a function to an endpoint. `Caller` is absent only on open routes.
+pub(crate) fn bind<E, F, A>(function: F) -> Handler
+where
+    E: Endpoint,
+    E::Request: Send,
+    F: Fn(App, Option<Caller>, E::Request) -> A + Clone + Send + Sync + 'static,
+    A: Future<Output = Result<E::Reply, Problem>> + Send + 'static,
+{
+    Arc::new(move |app, request| {
+        let function = function.clone();
+        Box::pin(async move {
+            let mut response = match answer::<E, F, A>(app, request, function).await {
+                Ok(response) => response,
+                Err(problem) => problem::answer(&problem),
+            };
+            if E::ACCESS != Access::Open {
+                response
+                    .headers_mut()
+                    .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            }
+            response
+        })
+    })
+}
+
+async fn answer<E, F, A>(app: App, request: HttpRequest, function: F) -> Result<Response, Problem>
+where
+    E: Endpoint,
+    F: Fn(App, Option<Caller>, E::Request) -> A,
+    A: Future<Output = Result<E::Reply, Problem>>,
+{
+    let (parts, content) = request.into_parts();
+    let caller = app.tokens.caller(&parts.headers).cloned();
+    let known = caller.is_some() || E::ACCESS == Access::Open;
+    let keep = if known { Keep::Bytes } else { Keep::Nothing };
+    let content = body::read(&parts.headers, content, E::BODY_BYTES_MAX, keep).await?;
+    if !known {
+        return Err(Problem::Unauthorized);
+    }
+    if let Some(caller) = &caller {
+        auth::authorize(E::ACCESS, caller)?;
+    }
+    if let Access::Context(needs) = E::ACCESS {
+        check_grant(needs, &app.grant)?;
+    }
+    let path = path_parameters(E::PATH, parts.uri.path());
+    let query = query_parameters(parts.uri.query().unwrap_or_default());
+    let incoming = Incoming {
+        path: &path,
+        query: &query,
+        body: &content,
+    };
+    let request =
+        apart(content.len(), || E::Request::read(&incoming)).map_err(problem::of_refusal)?;
+    drop(content);
+    let reply = function(app, caller, request).await?;
+    json::to_vec(&reply, E::REPLY_BYTES_MAX)
+        .map(|body| respond(StatusCode::OK, body))
+        .map_err(|error| problem::of_write(error, E::REPLY_BYTES_MAX))
+}
+
+/// Runs work on a body of this size: a large one lets other requests go on meanwhile.
+fn apart<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes > INLINE_BYTES_MAX {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
+}
+
+fn check_grant(needs: Needs, grant: &Grant) -> Result<(), Problem> {
+    match (needs, grant) {
+        (Needs::Single, Grant::Single(_))
+        | (Needs::Configured, Grant::Single(_) | Grant::Plural(_)) => Ok(()),
+        (Needs::Single | Needs::Configured, Grant::None) | (Needs::Single, Grant::Plural(_)) => {
+            Err(Problem::RetrievalDisabled)
+        }
+    }
+}
+
+/// Returns the parameters in a path, percent-decoded: a slash in one is written `%2F`.
+fn path_parameters(template: &'static str, path: &str) -> Object {
+    template
+        .split('/')
+        .zip(path.split('/'))
+        .filter_map(|(name, value)| Some((name.strip_prefix('{')?.strip_suffix('}')?, value)))
+        .map(|(name, value)| {
+            let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
+            (Text::from(name), json::Json::from(value))
+        })
+        .collect()
+}
+
+/// Returns the parameters in a query; of a repeated one the last counts.
+fn query_parameters(query: &str) -> Object {
+    let mut parameters = Object::new();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        parameters.insert(name.into_owned(), value.into_owned());
+    }
+    parameters
+}
+
+/// Returns a JSON answer.
+pub(crate) fn respond(status: StatusCode, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_parameter_may_hold_a_slash() {
+        let found = path_parameters(
+            "/v1/facts/session/{session_id}/x",
+            "/v1/facts/session/a%2Fb%20c/x",
+        );
+        assert_eq!(
+            found.get("session_id").and_then(json::Json::as_str),
+            Some("a/b c")
+        );
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_parameter_counts() {
+        let found = query_parameters("a=1&b=%FF&a=2+3");
+        assert_eq!(found.get("a").and_then(json::Json::as_str), Some("2 3"));
+        assert_eq!(
+            found.get("b").and_then(json::Json::as_str),
+            Some("\u{fffd}")
+        );
+    }
+}

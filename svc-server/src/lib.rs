@@ -1,0 +1,23 @@
+//! The evidence service over HTTP.
+//!
+//! A request is measured, its caller is named, its body is read as the endpoint's type, the engine
+//! is called once, and the reply is written within its budget. There is one order of these checks
+//! for every route ([`dispatch`]), one place that knows status codes ([`problem`]), and no decision
+//! about facts anywhere here.
+
+mod app;
+mod auth;
+mod body;
+mod dispatch;
+mod embedded;
+pub mod env;
+mod observe;
+mod problem;
+mod routes;
+mod serve;
+mod settings;
+mod source;
+
+pub use embedded::{LocalCredentials, local_credentials};
+pub use serve::{Running, ServeError, serve, start};
+pub use settings::{Grant, LogFormat, Overrides, Settings, SettingsError};

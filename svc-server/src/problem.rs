@@ -1,0 +1,93 @@
+//! The one place that knows status codes.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use svc_engine::error::Error;
+use svc_model::json;
+use svc_model::problem::{Decline, Problem};
+use svc_model::request::Refusal;
+
+use crate::dispatch::respond;
+
+/// Returns the status of a problem.
+pub(crate) const fn status(problem: &Problem) -> StatusCode {
+    match problem {
+        Problem::NotFound | Problem::RetrievalDisabled => StatusCode::NOT_FOUND,
+        Problem::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+        Problem::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Problem::Unauthorized => StatusCode::UNAUTHORIZED,
+        Problem::Forbidden(_) | Problem::OutsideGrant => StatusCode::FORBIDDEN,
+        Problem::MalformedJson | Problem::UnsupportedProvider => StatusCode::BAD_REQUEST,
+        Problem::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        Problem::Conflict(_) | Problem::Declined(_) | Problem::SessionBound(_) => {
+            StatusCode::CONFLICT
+        }
+        Problem::CapacityExceeded | Problem::DeadlineExceeded | Problem::StoreUnavailable => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+/// Returns the answer of a problem.
+pub(crate) fn answer(problem: &Problem) -> Response {
+    let status = status(problem);
+    let mut response = match json::to_vec(&problem.body(), usize::MAX) {
+        Ok(body) => respond(status, body),
+        Err(error) => {
+            tracing::error!(%error, "problem.unwritable");
+            respond(status, b"{\"detail\":\"unavailable\"}".to_vec())
+        }
+    };
+    let headers = response.headers_mut();
+    match problem {
+        Problem::Unauthorized => insert(headers, "www-authenticate", "Bearer"),
+        Problem::MethodNotAllowed { allow } => insert(headers, "allow", allow),
+        Problem::CapacityExceeded => insert(headers, "retry-after", "1"),
+        _ => {}
+    }
+    response
+}
+
+fn insert(headers: &mut axum::http::HeaderMap, name: &'static str, value: &'static str) {
+    headers.insert(name, axum::http::HeaderValue::from_static(value));
+}
+
+/// Says what a caller is told of an engine error. What it is not told is logged here, once.
+pub(crate) fn of_engine(error: Error) -> Problem {
+    match error {
+        Error::Conflict(code) => Problem::Conflict(code),
+        Error::Declined(decline) => Problem::Declined(decline),
+        Error::SessionBound(bound) => Problem::SessionBound(bound),
+        Error::Busy => Problem::CapacityExceeded,
+        Error::Deadline => Problem::DeadlineExceeded,
+        Error::Store(error) => {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "store.unavailable"
+            );
+            Problem::StoreUnavailable
+        }
+    }
+}
+
+/// Says what a caller is told of a refused request.
+pub(crate) fn of_refusal(refusal: Refusal) -> Problem {
+    match refusal {
+        Refusal::Malformed { .. } => Problem::MalformedJson,
+        Refusal::Invalid(violations) => Problem::Invalid(violations),
+    }
+}
+
+/// Says what a caller is told of a reply that cannot be written within its budget.
+pub(crate) fn of_write(error: json::WriteError, reply_bytes_max: usize) -> Problem {
+    match error {
+        json::WriteError::NonFinite => Problem::Declined(Decline::NonFiniteNumber),
+        json::WriteError::Budget => Problem::Declined(Decline::EvidenceResponseLimit {
+            limit: reply_bytes_max as u64,
+        }),
+        other => {
+            tracing::error!(error = %other, "reply.unwritable");
+            Problem::StoreUnavailable
+        }
+    }
+}

@@ -1,0 +1,149 @@
+use svc_engine::capture::ci;
+use svc_engine::capture::gateway::{self, Captured, GatewayError};
+use svc_engine::store::{Append, Outcome};
+use svc_model::field::{Violation, Violations};
+use svc_model::ingest::{
+    GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
+    IngestResult, RejectedPayload, SkipReason, Skipped, VendorCIRequest,
+};
+use svc_model::json::Json;
+use svc_model::problem::Problem;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::problem::of_engine;
+
+/// What capture makes of one payload.
+enum Prepared {
+    Fact(Append),
+    Skipped(SkipReason),
+}
+
+/// Captures one payload. What it says of the payload is counts and ids, never content.
+fn prepare(app: &App, request: GatewayIngestRequest) -> Result<Prepared, GatewayError> {
+    let receipt = app.engine.receipt();
+    let provider = request.provider;
+    let (captured, notes) = gateway::capture(request, receipt)?;
+    if !notes.degradation.is_empty() {
+        tracing::debug!(degradation = ?notes.degradation, "inference_messages_degraded");
+    }
+    if !notes.redactions.is_empty() {
+        tracing::info!(redactions = ?notes.redactions, "fact_redacted");
+    }
+    Ok(match captured {
+        Captured::Call(call) => Prepared::Fact(app.engine.prepare(*call, receipt.received_at)),
+        Captured::Skipped {
+            reason,
+            model_call_id,
+        } => {
+            tracing::info!(
+                provider = provider.as_str(),
+                call_id = model_call_id.as_deref(),
+                "gateway_ingest_skipped_no_session"
+            );
+            Prepared::Skipped(reason)
+        }
+    })
+}
+
+fn invalid_payload() -> Problem {
+    tracing::info!("gateway_ingest_invalid_payload");
+    Problem::Invalid(Violations::one(
+        Violation::rule("the identities of the payload must hold no NUL and no surrogate, and have at most 1024 bytes")
+            .at(vec!["body".into(), "payload".into()]),
+    ))
+}
+
+async fn append_one(app: &App, fact: Append) -> Result<IngestResult, Problem> {
+    let outcomes = app.engine.append(vec![fact]).await.map_err(of_engine)?;
+    match outcomes.first() {
+        Some(Outcome::Stored(fact_id)) => {
+            tracing::debug!(%fact_id, stored = true, "fact_stored");
+            Ok(IngestResult {
+                fact_id: *fact_id,
+                stored: true,
+            })
+        }
+        Some(Outcome::Redelivered(fact_id)) => {
+            tracing::debug!(%fact_id, stored = false, "fact_stored");
+            Ok(IngestResult {
+                fact_id: *fact_id,
+                stored: false,
+            })
+        }
+        Some(Outcome::Conflict(code)) => {
+            tracing::info!(?code, "ingest_identity_conflict");
+            Err(Problem::Conflict(*code))
+        }
+        None => Err(Problem::StoreUnavailable),
+    }
+}
+
+pub(super) async fn gateway(
+    app: App,
+    _: Option<Caller>,
+    request: GatewayIngestRequest,
+) -> Result<IngestReceipt, Problem> {
+    let prepared = prepare(&app, request).map_err(|error| match error {
+        GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
+        GatewayError::InvalidPayload => invalid_payload(),
+    })?;
+    match prepared {
+        Prepared::Skipped(reason) => Ok(IngestReceipt::Skipped(Skipped::new(reason))),
+        Prepared::Fact(fact) => Ok(IngestReceipt::Fact(append_one(&app, fact).await?)),
+    }
+}
+
+pub(super) async fn gateway_batch(
+    app: App,
+    _: Option<Caller>,
+    request: GatewayBatchRequest,
+) -> Result<GatewayBatchReceipt, Problem> {
+    if request.provider != GatewayProvider::GatewayA {
+        return Err(Problem::UnsupportedProvider);
+    }
+    let mut receipt = GatewayBatchReceipt::default();
+    let mut facts = Vec::new();
+    for payload in request.payloads {
+        let prepared = payload.and_then(|payload| {
+            let request = GatewayIngestRequest {
+                provider: request.provider,
+                session_id: None,
+                user_id: None,
+                payload: Json::Object(payload),
+                capture: None,
+            };
+            prepare(&app, request).map_err(|_| RejectedPayload::InvalidPayload)
+        });
+        match prepared {
+            Ok(Prepared::Fact(fact)) => facts.push(fact),
+            Ok(Prepared::Skipped(reason)) => *receipt.skipped.entry(reason).or_default() += 1,
+            Err(reason) => *receipt.rejected.entry(reason).or_default() += 1,
+        }
+    }
+    for outcome in app.engine.append(facts).await.map_err(of_engine)? {
+        match outcome {
+            Outcome::Stored(_) => receipt.stored += 1,
+            Outcome::Redelivered(_) => receipt.duplicates += 1,
+            Outcome::Conflict(_) => {
+                *receipt
+                    .rejected
+                    .entry(RejectedPayload::InferenceCallIdentityConflict)
+                    .or_default() += 1;
+            }
+        }
+    }
+    Ok(receipt)
+}
+
+pub(super) async fn ci(
+    app: App,
+    _: Option<Caller>,
+    request: VendorCIRequest,
+) -> Result<IngestResult, Problem> {
+    let (outcome, redactions) = ci::capture(request, app.engine.receipt());
+    if !redactions.is_empty() {
+        tracing::info!(?redactions, "fact_redacted");
+    }
+    append_one(&app, Append::CiOutcome(Box::new(outcome))).await
+}

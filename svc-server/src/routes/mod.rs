@@ -1,0 +1,88 @@
+//! The routes: each endpoint is bound to the one engine call that answers it.
+
+mod context;
+mod docs;
+mod evidence;
+mod facts;
+mod identity;
+mod ingest;
+
+use std::collections::BTreeMap;
+
+use axum::Router;
+use axum::extract::Request as HttpRequest;
+use axum::routing::any;
+use svc_model::endpoint::{
+    Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory, EvidenceManifest,
+    EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi,
+    IngestGateway, IngestGatewayBatch, Me, Method, Selected, SessionCalls, SessionFacts,
+};
+use svc_model::problem::Problem;
+
+use crate::app::App;
+use crate::dispatch::{Handler, bind};
+use crate::{observe, problem};
+
+#[derive(Default)]
+struct Routes(BTreeMap<&'static str, Vec<(Method, Handler)>>);
+
+impl Routes {
+    fn add<E: Endpoint>(&mut self, handler: Handler) {
+        self.0
+            .entry(E::PATH)
+            .or_default()
+            .push((E::METHOD, handler));
+    }
+}
+
+/// Returns the router of the whole service.
+pub(crate) fn router(app: &App) -> Router {
+    let mut routes = Routes::default();
+    routes.add::<HealthProbe>(bind::<HealthProbe, _, _>(identity::health));
+    routes.add::<Me>(bind::<Me, _, _>(identity::me));
+    routes.add::<IngestGateway>(bind::<IngestGateway, _, _>(ingest::gateway));
+    routes.add::<IngestGatewayBatch>(bind::<IngestGatewayBatch, _, _>(ingest::gateway_batch));
+    routes.add::<IngestCi>(bind::<IngestCi, _, _>(ingest::ci));
+    routes.add::<Facts>(bind::<Facts, _, _>(facts::facts));
+    routes.add::<SessionFacts>(bind::<SessionFacts, _, _>(facts::session));
+    routes.add::<SessionCalls>(bind::<SessionCalls, _, _>(facts::calls));
+    routes.add::<Compatibility>(bind::<Compatibility, _, _>(facts::compatibility));
+    routes.add::<EvidenceInventory>(bind::<EvidenceInventory, _, _>(evidence::inventory));
+    routes.add::<EvidenceManifest>(bind::<EvidenceManifest, _, _>(evidence::manifest));
+    routes.add::<EvidenceReading>(bind::<EvidenceReading, _, _>(evidence::read));
+    routes.add::<ContextRetrieval>(bind::<ContextRetrieval, _, _>(context::retrieve));
+    routes.add::<Discovery>(bind::<Discovery, _, _>(context::discover));
+    routes.add::<Selected>(bind::<Selected, _, _>(context::selected));
+    routes.add::<GrantInventory>(bind::<GrantInventory, _, _>(context::inventory));
+    routes.add::<GrantManifest>(bind::<GrantManifest, _, _>(context::manifest));
+    routes.add::<GrantRead>(bind::<GrantRead, _, _>(context::read));
+
+    let mut router = Router::new();
+    for (path, methods) in routes.0 {
+        let app = app.clone();
+        let allow: &'static str = match methods.as_slice() {
+            [(method, _)] => method.as_str(),
+            _ => "GET, POST",
+        };
+        router = router.route(
+            path,
+            any(move |request: HttpRequest| {
+                let handler = methods
+                    .iter()
+                    .find(|(method, _)| method.as_str() == request.method().as_str())
+                    .map(|(_, handler)| handler.clone());
+                let app = app.clone();
+                async move {
+                    match handler {
+                        Some(handler) => observe::request(path, app, request, handler).await,
+                        None => problem::answer(&Problem::MethodNotAllowed { allow }),
+                    }
+                }
+            }),
+        );
+    }
+    if app.docs {
+        router = docs::add(router);
+    }
+    router.fallback(async || problem::answer(&Problem::NotFound))
+}

@@ -1,0 +1,629 @@
+//! The settings of a server, checked as a whole: every mistake is named, no value is shown.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use svc_engine::capture::Redaction;
+use svc_engine::engine::EngineConfig;
+use svc_engine::store::DatabaseUrl;
+use svc_model::field::FromField as _;
+use svc_model::id::{OrgId, SessionId};
+use svc_model::json::Json;
+use svc_model::limit;
+
+use crate::embedded;
+use crate::env;
+use crate::source::{Source, data_folder};
+
+/// Words that stand where a secret should.
+const PLACEHOLDERS: [&str; 8] = [
+    "",
+    "changeme",
+    "change-me",
+    "replace-me",
+    "your-token",
+    "your-secret",
+    "password",
+    "secret",
+];
+
+/// Settings that a caller gives in place of the environment's.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Where the server listens.
+    pub listen: Option<String>,
+    /// Where the facts are.
+    pub database_url: Option<String>,
+    /// The organization.
+    pub org_id: Option<String>,
+    /// The one Session of the grant.
+    pub retrieval_session_id: Option<String>,
+}
+
+/// The Sessions that context routes may read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// None: context routes are closed.
+    None,
+    /// One, which need not be named.
+    Single(SessionId),
+    /// Several, sorted.
+    Plural(Vec<SessionId>),
+}
+
+impl Grant {
+    /// Returns the Sessions.
+    pub fn sessions(&self) -> &[SessionId] {
+        match self {
+            Self::None => &[],
+            Self::Single(session_id) => std::slice::from_ref(session_id),
+            Self::Plural(session_ids) => session_ids,
+        }
+    }
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The settings of a server.
+#[derive(Debug)]
+pub struct Settings {
+    /// Where the server listens.
+    pub listen: SocketAddr,
+    /// The engine's settings.
+    pub engine: EngineConfig,
+    /// The operator's token.
+    pub(crate) operator_token: SecretString,
+    /// Ingest tokens by client, the legacy one among them.
+    pub(crate) ingest_tokens: BTreeMap<String, SecretString>,
+    /// The token of agents that read context.
+    pub(crate) retrieval_token: Option<SecretString>,
+    /// The Sessions that context routes may read.
+    pub grant: Grant,
+    /// Whether the documentation is served.
+    pub docs: bool,
+    /// What is logged.
+    pub log: String,
+    /// The form of log lines.
+    pub log_format: LogFormat,
+    /// The private file of generated secrets, when the embedded default is used.
+    pub secrets_file: Option<std::path::PathBuf>,
+}
+
+/// Every mistake in the settings, by the name of the setting.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SettingsError(Vec<String>);
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the settings are not valid: ")?;
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Settings {
+    /// Reads the settings of this process.
+    ///
+    /// Without any secret and with SQLite it is the embedded default: secrets are generated once
+    /// into a private file.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes at once.
+    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
+        let flags = [
+            (env::LISTEN, overrides.listen),
+            (env::DATABASE_URL, overrides.database_url),
+            (env::ORG_ID, overrides.org_id),
+            (env::RETRIEVAL_SESSION_ID, overrides.retrieval_session_id),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        let mut source =
+            Source::process(flags).map_err(|unreadable| SettingsError(vec![unreadable.0]))?;
+        let secrets_file =
+            embedded::provide(&mut source).map_err(|mistake| SettingsError(vec![mistake]))?;
+        let mut settings = Self::read(&source)?;
+        settings.secrets_file = secrets_file;
+        Ok(settings)
+    }
+
+    fn read(source: &Source) -> Result<Self, SettingsError> {
+        let mut reader = Reader {
+            source,
+            mistakes: Vec::new(),
+        };
+        let dev_mode = reader.boolean(env::DEV_MODE, false);
+        let listen = reader.parsed(env::LISTEN, "must be HOST:PORT", |text| text.parse().ok());
+        let org_id = reader.parsed(
+            env::ORG_ID,
+            "must be 1 to 64 of a-z, 0-9, '.', '_', '-'",
+            |text| OrgId::new(text).ok(),
+        );
+        let url = reader.parsed(
+            env::DATABASE_URL,
+            "must be sqlite://PATH or postgres://USER@HOST/DATABASE",
+            |text| DatabaseUrl::parse(text).ok(),
+        );
+        let url =
+            url.or_else(|| data_folder().map(|folder| DatabaseUrl::sqlite(&folder.join("svc.db"))));
+        if url.is_none() {
+            reader.mistake(env::DATABASE_URL, "is not set, and neither is HOME");
+        }
+        let secrets = Secrets::read(&mut reader, dev_mode);
+        let grant = reader.grant();
+        secrets.check_retrieval(&mut reader, &grant);
+        let slots = reader.number(env::READ_SLOTS, limit::READ_SLOTS_DEFAULT as u64);
+        let scan = svc_engine::read::ScanLimits {
+            calls: reader.number(env::CONTEXT_MAX_CALLS, limit::EVIDENCE_CALLS_MAX),
+            parts: reader.number(env::CONTEXT_MAX_PARTS, limit::CONTEXT_PARTS_MAX),
+            source_bytes: reader.number(
+                env::CONTEXT_MAX_SOURCE_BYTES,
+                limit::CONTEXT_SOURCE_BYTES_MAX,
+            ),
+            state_bytes: reader
+                .number(env::CONTEXT_MAX_STATE_BYTES, limit::CONTEXT_STATE_BYTES_MAX),
+        };
+        let cache_bytes = reader
+            .parsed(env::CACHE_BYTES, "must be a whole number", |text| {
+                text.parse().ok()
+            })
+            .unwrap_or(64 * 1024 * 1024);
+        let redaction = match reader.boolean(env::REDACTION, true) {
+            true => Redaction::On,
+            false => Redaction::Off,
+        };
+        let migrate = reader.boolean(env::MIGRATE_ON_START, true);
+        let docs = reader.boolean(env::ENABLE_DOCS, false);
+        let log = reader.text(env::LOG).unwrap_or_else(|| "info".to_owned());
+        if log.parse::<tracing_subscriber::EnvFilter>().is_err() {
+            reader.mistake(env::LOG, "must be a level or directives");
+        }
+        let log_format =
+            reader.parsed(env::LOG_FORMAT, "must be text or json", |text| match text {
+                "text" => Some(LogFormat::Text),
+                "json" => Some(LogFormat::Json),
+                _ => None,
+            });
+        let (mistakes, url) = (reader.mistakes, url);
+        let Some(url) = url.filter(|_| mistakes.is_empty()) else {
+            return Err(SettingsError(mistakes));
+        };
+        let org_id = match org_id {
+            Some(org_id) => org_id,
+            None => {
+                OrgId::new("default").map_err(|error| SettingsError(vec![error.to_string()]))?
+            }
+        };
+        let mut engine = EngineConfig::new(url, org_id)
+            .with_read_slots(usize::try_from(slots).unwrap_or(usize::MAX).clamp(1, 1_024));
+        engine.store.migrate = migrate;
+        engine.scan = scan;
+        engine.cache_bytes = cache_bytes;
+        engine.redaction = redaction;
+        Ok(Self {
+            listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000))),
+            engine,
+            operator_token: secrets.operator,
+            ingest_tokens: secrets.ingest,
+            retrieval_token: secrets.retrieval,
+            grant,
+            docs,
+            log,
+            log_format: log_format.unwrap_or(LogFormat::Text),
+            secrets_file: None,
+        })
+    }
+}
+
+/// Reads settings and gathers mistakes.
+struct Reader<'s> {
+    source: &'s Source,
+    mistakes: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn mistake(&mut self, name: &str, what: &str) {
+        self.mistakes.push(format!("{name} {what}"));
+    }
+
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.source.get(name).unwrap_or_else(|unreadable| {
+            self.mistakes.push(unreadable.0);
+            None
+        })
+    }
+
+    fn parsed<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.text(name)?;
+        let value = parse(&text);
+        if value.is_none() {
+            self.mistake(name, expected);
+        }
+        value
+    }
+
+    fn boolean(&mut self, name: &str, default: bool) -> bool {
+        self.parsed(name, "must be true or false", |text| {
+            match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" | "t" | "y" => Some(true),
+                "false" | "0" | "no" | "off" | "f" | "n" => Some(false),
+                _ => None,
+            }
+        })
+        .unwrap_or(default)
+    }
+
+    fn number(&mut self, name: &str, default: u64) -> u64 {
+        self.parsed(name, "must be a whole number from 1", |text| {
+            text.parse().ok().filter(|number| *number > 0)
+        })
+        .unwrap_or(default)
+    }
+
+    fn secret(&mut self, name: &str) -> Option<SecretString> {
+        self.text(name).map(|text| SecretString::from(text.trim()))
+    }
+
+    fn grant(&mut self) -> Grant {
+        let single = self.parsed(env::RETRIEVAL_SESSION_ID, "must be a Session id", |text| {
+            SessionId::new(text).ok()
+        });
+        let plural = self.parsed(
+            env::RETRIEVAL_SESSION_IDS,
+            "must be a JSON array of 1 to 32 distinct Session ids",
+            plural_grant,
+        );
+        match (single, plural) {
+            (None, None) => Grant::None,
+            (Some(session_id), None) => Grant::Single(session_id),
+            (None, Some(session_ids)) => Grant::Plural(session_ids),
+            (Some(_), Some(_)) => {
+                self.mistake(
+                    env::RETRIEVAL_SESSION_IDS,
+                    "excludes SVC_RETRIEVAL_SESSION_ID",
+                );
+                Grant::None
+            }
+        }
+    }
+}
+
+fn plural_grant(text: &str) -> Option<Vec<SessionId>> {
+    if text.len() > limit::GRANT_BYTES_MAX {
+        return None;
+    }
+    let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
+    let mut session_ids = items
+        .iter()
+        .map(|item| SessionId::from_field(item).ok())
+        .collect::<Option<Vec<SessionId>>>()?;
+    let given = session_ids.len();
+    session_ids.sort();
+    session_ids.dedup();
+    let valid = session_ids.len() == given && (1..=limit::GRANT_SESSIONS_MAX).contains(&given);
+    valid.then_some(session_ids)
+}
+
+/// The secrets, checked against each other.
+struct Secrets {
+    operator: SecretString,
+    ingest: BTreeMap<String, SecretString>,
+    retrieval: Option<SecretString>,
+}
+
+impl Secrets {
+    fn read(reader: &mut Reader<'_>, dev_mode: bool) -> Self {
+        let operator = reader.secret(env::OPERATOR_TOKEN);
+        let webhook = reader.secret(env::FORGE_WEBHOOK_SECRET);
+        let legacy = reader.secret(env::API_BEARER_TOKEN);
+        let retrieval = reader.secret(env::RETRIEVAL_TOKEN);
+        let mut ingest = reader
+            .parsed(
+                env::INGEST_TOKENS,
+                "must be a JSON object of client name to token; operator, legacy and retrieval are reserved",
+                ingest_tokens,
+            )
+            .unwrap_or_default();
+        if let Some(legacy) = legacy {
+            ingest.insert("legacy".to_owned(), legacy);
+        }
+        if !dev_mode {
+            check(
+                reader,
+                env::OPERATOR_TOKEN,
+                operator.as_ref(),
+                Characters::Token,
+            );
+            check(
+                reader,
+                env::FORGE_WEBHOOK_SECRET,
+                webhook.as_ref(),
+                Characters::Any,
+            );
+            for (client, token) in &ingest {
+                let name = match client.as_str() {
+                    "legacy" => env::API_BEARER_TOKEN.to_owned(),
+                    client => format!("{}[{client}]", env::INGEST_TOKENS),
+                };
+                check(reader, &name, Some(token), Characters::Token);
+            }
+            if ingest.is_empty() {
+                reader.mistake(env::INGEST_TOKENS, "or SVC_API_BEARER_TOKEN must be set");
+            }
+        }
+        if retrieval.is_some() {
+            check(
+                reader,
+                env::RETRIEVAL_TOKEN,
+                retrieval.as_ref(),
+                Characters::Token,
+            );
+        }
+        let named = ingest
+            .iter()
+            .map(|(client, token)| (format!("{}[{client}]", env::INGEST_TOKENS), token))
+            .chain(
+                operator
+                    .iter()
+                    .map(|token| (env::OPERATOR_TOKEN.to_owned(), token)),
+            )
+            .chain(
+                webhook
+                    .iter()
+                    .map(|token| (env::FORGE_WEBHOOK_SECRET.to_owned(), token)),
+            )
+            .chain(
+                retrieval
+                    .iter()
+                    .map(|token| (env::RETRIEVAL_TOKEN.to_owned(), token)),
+            );
+        let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+        let mut equal = Vec::new();
+        for (name, token) in named {
+            if let Some(other) = seen.insert(token.expose_secret(), name.clone()) {
+                equal.push(format!("{name} must differ from {other}"));
+            }
+        }
+        if !dev_mode || retrieval.is_some() {
+            reader.mistakes.append(&mut equal);
+        }
+        Self {
+            operator: operator.unwrap_or_default(),
+            ingest,
+            retrieval,
+        }
+    }
+
+    fn check_retrieval(&self, reader: &mut Reader<'_>, grant: &Grant) {
+        let sessions = reader.source.is_given(env::RETRIEVAL_SESSION_ID)
+            || reader.source.is_given(env::RETRIEVAL_SESSION_IDS);
+        match (&self.retrieval, grant) {
+            (Some(_), Grant::None) if !sessions => reader.mistake(
+                env::RETRIEVAL_TOKEN,
+                "needs SVC_RETRIEVAL_SESSION_ID or SVC_RETRIEVAL_SESSION_IDS",
+            ),
+            (None, Grant::Single(_) | Grant::Plural(_)) => {
+                reader.mistake(
+                    env::RETRIEVAL_TOKEN,
+                    "must be set, because a Session is granted",
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Which characters a secret may have.
+#[derive(Clone, Copy)]
+enum Characters {
+    /// Printable ASCII without blanks: it travels in a header.
+    Token,
+    /// Any.
+    Any,
+}
+
+fn check(
+    reader: &mut Reader<'_>,
+    name: &str,
+    secret: Option<&SecretString>,
+    characters: Characters,
+) {
+    let Some(secret) = secret.map(|secret| secret.expose_secret()) else {
+        return reader.mistake(name, "must be set");
+    };
+    let printable = secret.bytes().all(|byte| (0x21..=0x7e).contains(&byte));
+    if PLACEHOLDERS.contains(&secret.to_lowercase().as_str()) {
+        reader.mistake(name, "is a placeholder");
+    } else if secret.chars().count() < limit::SECRET_CHARACTERS_MIN {
+        reader.mistake(name, "must have at least 24 characters");
+    } else if matches!(characters, Characters::Token) && !printable {
+        reader.mistake(name, "must be printable ASCII without blanks");
+    }
+}
+
+/// The members of a JSON object in order, repeated ones kept: here a repetition is a mistake.
+struct Members(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Members;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Visit)
+    }
+}
+
+fn ingest_tokens(text: &str) -> Option<BTreeMap<String, SecretString>> {
+    let Members(members) = serde_json::from_str(text).ok()?;
+    let mut tokens = BTreeMap::new();
+    for (name, token) in members {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric();
+        let valid = name.len() <= 64
+            && name.bytes().next().is_some_and(plain)
+            && name
+                .bytes()
+                .all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
+            && !matches!(name.as_str(), "operator" | "legacy" | "retrieval");
+        if !valid
+            || tokens
+                .insert(name, SecretString::from(token.trim()))
+                .is_some()
+        {
+            return None;
+        }
+    }
+    Some(tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATOR: &str = "operator-operator-operator";
+    const INGEST: &str = r#"{"alice":"ingest-ingest-ingest-ingest"}"#;
+    const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
+    const RETRIEVAL: &str = "retrieval-retrieval-retrieval";
+
+    fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+        let mut given = vec![
+            (env::DATABASE_URL, "sqlite:///tmp/x.db"),
+            (env::OPERATOR_TOKEN, OPERATOR),
+            (env::INGEST_TOKENS, INGEST),
+            (env::FORGE_WEBHOOK_SECRET, WEBHOOK),
+        ];
+        given.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        given.extend(more);
+        Settings::read(&Source::of(&given))
+    }
+
+    fn mistakes(more: &[(&str, &str)]) -> Vec<String> {
+        read(more)
+            .map(|_| Vec::new())
+            .unwrap_or_else(|error| error.0)
+    }
+
+    #[test]
+    fn whole_settings_are_read() {
+        let settings = read(&[
+            (env::ORG_ID, "ACME"),
+            (env::RETRIEVAL_TOKEN, RETRIEVAL),
+            (env::RETRIEVAL_SESSION_IDS, r#"["zeta"," alpha "]"#),
+        ])
+        .unwrap();
+        assert_eq!(settings.engine.store.org_id.as_str(), "acme");
+        let grant: Vec<&str> = settings
+            .grant
+            .sessions()
+            .iter()
+            .map(SessionId::as_str)
+            .collect();
+        assert_eq!(grant, ["alpha", "zeta"]);
+        assert!(
+            !format!("{settings:?}").contains(OPERATOR),
+            "secrets are never shown"
+        );
+    }
+
+    #[test]
+    fn all_mistakes_are_named_at_once_and_no_value() {
+        let mistakes = mistakes(&[
+            (env::OPERATOR_TOKEN, "changeme"),
+            (env::FORGE_WEBHOOK_SECRET, "too-short"),
+            (env::LISTEN, "nowhere"),
+            (env::ENABLE_DOCS, "perhaps"),
+        ]);
+        assert_eq!(mistakes.len(), 4, "{mistakes:?}");
+        assert!(
+            mistakes
+                .iter()
+                .all(|mistake| !mistake.contains("too-short"))
+        );
+    }
+
+    #[test]
+    fn secrets_are_distinct_long_and_printable() {
+        assert_eq!(mistakes(&[(env::FORGE_WEBHOOK_SECRET, OPERATOR)]).len(), 1);
+        assert_eq!(mistakes(&[(env::API_BEARER_TOKEN, OPERATOR)]).len(), 1);
+        assert_eq!(
+            mistakes(&[(env::OPERATOR_TOKEN, "blank blank blank blank blank")]).len(),
+            1
+        );
+        assert_eq!(mistakes(&[(env::INGEST_TOKENS, "{}")]).len(), 1);
+        assert_eq!(
+            mistakes(&[(env::DEV_MODE, "true"), (env::OPERATOR_TOKEN, "x")]).len(),
+            0
+        );
+    }
+
+    #[test]
+    fn ingest_clients_are_named_once_and_not_with_reserved_names() {
+        let token = "ingest-ingest-ingest-ingest";
+        for wrong in [
+            "[]".to_owned(),
+            format!(r#"{{"a":"{token}","a":"{token}2"}}"#),
+            format!(r#"{{"operator":"{token}"}}"#),
+            format!(r#"{{"-a":"{token}"}}"#),
+            r#"{"a":1}"#.to_owned(),
+        ] {
+            assert!(
+                !mistakes(&[(env::INGEST_TOKENS, &wrong)]).is_empty(),
+                "{wrong}"
+            );
+        }
+        assert!(
+            mistakes(&[(env::INGEST_TOKENS, &format!(r#"{{"Legacy":"{token}"}}"#))]).is_empty()
+        );
+    }
+
+    #[test]
+    fn a_retrieval_token_and_one_session_setting_belong_together() {
+        let token = (env::RETRIEVAL_TOKEN, RETRIEVAL);
+        let single = (env::RETRIEVAL_SESSION_ID, "s");
+        let plural = (env::RETRIEVAL_SESSION_IDS, r#"["s"]"#);
+        assert!(mistakes(&[token, single]).is_empty());
+        assert!(mistakes(&[token, plural]).is_empty());
+        assert_eq!(mistakes(&[token]).len(), 1);
+        assert_eq!(mistakes(&[single]).len(), 1);
+        assert_eq!(mistakes(&[token, single, plural]).len(), 1);
+        assert_eq!(
+            mistakes(&[(env::RETRIEVAL_TOKEN, OPERATOR), single]).len(),
+            1
+        );
+        for wrong in ["[]", r#"["a","a "]"#, r#"["a",1]"#, "x"] {
+            assert!(
+                !mistakes(&[token, (env::RETRIEVAL_SESSION_IDS, wrong)]).is_empty(),
+                "{wrong}"
+            );
+        }
+    }
+}
