@@ -1,0 +1,120 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{context, db, demo, evidence, facts, me, quarantine, serve};
+use crate::output::Format;
+
+/// Evidence of AI coding-agent work: captured as immutable facts, read back exactly.
+#[derive(Debug, Parser)]
+#[command(
+    name = "svc",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Commands that ask a service read SVC_URL and SVC_TOKEN (or SVC_TOKEN_FILE); without \
+                  them they ask the service of this machine at http://127.0.0.1:8000. Commands on the \
+                  store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as absent.\n\n\
+                  Exit codes: 0 done, also when nothing was found; 1 refused or failed; 2 wrong usage."
+)]
+pub(crate) struct Cli {
+    /// Print JSON, errors included.
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the service.
+    Serve(serve::Serve),
+    /// Count the stored and the visible facts.
+    Facts(facts::Facts),
+    /// Say what the token is.
+    Me(me::Me),
+    /// Find evidence of earlier work by keywords, within the configured Sessions.
+    #[command(subcommand)]
+    Context(context::Context),
+    /// Read exact evidence.
+    #[command(subcommand)]
+    Evidence(evidence::Evidence),
+    /// Plant a small session, find it and read it.
+    Demo(demo::Demo),
+    /// Look after the database.
+    #[command(subcommand)]
+    Db(db::Db),
+    /// Take a fact out of every answer.
+    Quarantine(quarantine::Change),
+    /// Show a quarantined fact again.
+    Release(quarantine::Change),
+    /// List what was quarantined and released.
+    QuarantineLog(quarantine::Log),
+}
+
+/// Which service is asked.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ServiceOptions {
+    /// The URL of the service.
+    #[arg(long, env = "SVC_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) url: Option<String>,
+}
+
+/// Which store is worked on.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct StoreOptions {
+    /// The database: sqlite://PATH or postgres://USER@HOST/DATABASE.
+    #[arg(long, env = "SVC_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub(crate) database_url: Option<String>,
+
+    /// The organization.
+    #[arg(long = "org", env = "SVC_ORG_ID", hide_env_values = true, value_name = "ORG")]
+    pub(crate) org_id: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_takes_json() {
+        for line in ["svc --json facts", "svc facts --json", "svc db status --json"] {
+            let cli = Cli::try_parse_from(line.split(' ')).unwrap();
+            assert_eq!(cli.format(), Format::Json, "{line}");
+        }
+    }
+
+    #[test]
+    fn wrong_usage_is_refused() {
+        for line in [
+            "svc",
+            "svc nonsense",
+            "svc db",
+            "svc context",
+            "svc quarantine-log --tail many",
+            "svc quarantine inference_calls 1",
+            "svc quarantine nonsense 1 --reason x",
+            "svc context retrieve",
+            "svc context retrieve pager --max-bytes 1",
+            "svc evidence read s",
+        ] {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use clap::Subcommand;
+use serde::Serialize;
+use svc_engine::store::{self, SchemaState};
+
+use super::store::settings;
+use crate::cli::StoreOptions;
+use crate::error::CommandError;
+use crate::output::Output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Db {
+    /// Say how the schema relates to the one that this version needs.
+    Status(StoreOptions),
+    /// Bring the schema to the revision that this version needs.
+    Upgrade(StoreOptions),
+}
+
+/// The schema, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Schema {
+    state: &'static str,
+    revision: Option<i64>,
+    head: i64,
+}
+
+impl Db {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        match self {
+            Self::Status(options) => {
+                let state = store::schema_state(&settings(&options)?.url)?;
+                output.value(&schema(state), render_status)
+            }
+            Self::Upgrade(options) => {
+                let revision = store::upgrade(&settings(&options)?.url)?;
+                output.value(&schema(SchemaState::AtHead(revision)), |schema| {
+                    format!("database schema upgraded to {}\n", schema.head)
+                })
+            }
+        }
+    }
+}
+
+fn schema(state: SchemaState) -> Schema {
+    let revision = match state {
+        SchemaState::Absent => None,
+        SchemaState::Behind(revision)
+        | SchemaState::AtHead(revision)
+        | SchemaState::Ahead(revision) => Some(revision),
+    };
+    Schema { state: state.as_str(), revision, head: SchemaState::head() }
+}
+
+fn render_status(schema: &Schema) -> String {
+    let Schema { state, revision, head } = schema;
+    match revision {
+        Some(revision) if revision == head => format!("database schema: {state} ({revision})\n"),
+        _ => format!("database schema: {state} (supported head {head})\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_is_one_line() {
+        let head = SchemaState::head();
+        for (state, line) in [
+            (SchemaState::Absent, format!("database schema: absent (supported head {head})\n")),
+            (SchemaState::Behind(0), format!("database schema: behind (supported head {head})\n")),
+            (SchemaState::AtHead(head), format!("database schema: at_head ({head})\n")),
+            (SchemaState::Ahead(99), format!("database schema: ahead (supported head {head})\n")),
+        ] {
+            assert_eq!(render_status(&schema(state)), line);
+        }
+    }
+}

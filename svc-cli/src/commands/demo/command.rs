@@ -1,0 +1,133 @@
+use clap::Args;
+use svc_client::Client;
+use svc_client::model::problem::Decline;
+use svc_client::{ErrorKind, RawReply};
+use svc_model::context::{DiscoveryResult, MaxBytes, Query};
+use svc_model::endpoint::{EvidenceInventory, EvidenceManifest, GrantInventory, GrantManifest};
+use svc_model::evidence::{
+    EvidenceRead, EvidenceReadRequest, InventoryRequest, ManifestRequest, PartType, Reference, Side,
+};
+use svc_model::id::InferenceCallId;
+use svc_model::ingest::IngestReceipt;
+use svc_model::version::Version1;
+
+use super::local::{self, Place};
+use super::report::{self, Planted, Report};
+use super::story;
+use crate::cli::ServiceOptions;
+use crate::commands::{context, evidence};
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// Plants the Session svc-demo through the public routes, finds it by keywords and reads the exact
+/// part. It can be run again: nothing is planted twice. Without a service to ask, it runs one on this
+/// machine for as long as it takes.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Plant at a service that is not on this machine.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Demo {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let place = local::place(&self.service).await?;
+            let outcome = self.show(&place, output).await;
+            place.leave().await;
+            outcome
+        })
+    }
+
+    async fn show(&self, place: &Place, output: &mut Output) -> Result<(), CommandError> {
+        let client = place.client();
+        if !client.is_loopback() && !self.force {
+            return Err(CommandError::refused(
+                "not_local",
+                "the service is not on this machine, and the demo would stay in its evidence",
+            )
+            .hint("plant it there nevertheless: svc demo --force"));
+        }
+        let report = Report {
+            server: client.url().to_owned(),
+            embedded: place.is_embedded(),
+            planted: plant(client).await?,
+            discovery: discover(client).await?.map(Into::into),
+            read: read(client).await?.into(),
+        };
+        output.value(&report, report::render)?;
+        output.next(&report::next(&report))
+    }
+}
+
+/// Delivers the story.
+async fn plant(client: &Client) -> Result<Planted, CommandError> {
+    let mut planted = Planted::default();
+    for call in story::calls() {
+        match client.ingest_gateway(&call).await? {
+            IngestReceipt::Fact(fact) => planted.calls.count(fact.stored),
+            IngestReceipt::Skipped(skipped) => {
+                let reason = skipped.reason.as_str();
+                return Err(CommandError::refused(reason, "the service did not store a call"));
+            }
+        }
+    }
+    let outcome = client.ingest_ci(&story::outcome()).await?;
+    planted.ci_outcomes.count(outcome.stored);
+    Ok(planted)
+}
+
+/// Finds the story by keywords; nothing when the service does not offer its Session to agents.
+async fn discover(client: &Client) -> Result<Option<RawReply<DiscoveryResult>>, CommandError> {
+    let query = Query::new(story::QUERY).map_err(|rule| CommandError::argument("the query", rule))?;
+    match context::discover(client, &query, MaxBytes::default(), None).await {
+        Ok(found) => {
+            let session_id = story::session_id();
+            let offered = found.value.items.iter().any(|found| found.session_id == session_id);
+            Ok(offered.then_some(found))
+        }
+        Err(error) if *error.kind() == ErrorKind::RetrievalDisabled => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads what the last call answered.
+async fn read(client: &Client) -> Result<RawReply<EvidenceRead>, CommandError> {
+    let request = EvidenceReadRequest {
+        schema_version: Version1,
+        session_id: story::session_id(),
+        references: vec![last_answer(client).await?],
+    };
+    Ok(evidence::read(client, &request).await?)
+}
+
+/// Looks up the last text of the last call: first the inventory, then the manifest.
+async fn last_answer(client: &Client) -> Result<Reference, CommandError> {
+    let hidden = || {
+        let hidden = ErrorKind::Declined(Decline::EvidenceUnavailable { reference_index: None });
+        CommandError::refused(hidden.code(), "the planted calls are not visible")
+            .hint("were they quarantined? svc quarantine-log")
+    };
+    let session_id = story::session_id();
+    let request = InventoryRequest { session_id: session_id.clone() };
+    let inventory = evidence::ask::<EvidenceInventory, GrantInventory>(client, &request).await?;
+    let last = inventory.value.calls.last().ok_or_else(hidden)?;
+    let inference_call_id =
+        InferenceCallId::new(&last.inference_call_id.to_string()).map_err(|_| hidden())?;
+    let request = ManifestRequest { session_id, inference_call_id };
+    let manifest = evidence::ask::<EvidenceManifest, GrantManifest>(client, &request).await?;
+    let messages = manifest.value.messages.into_iter().rev();
+    messages
+        .filter(|message| message.side == Side::Output)
+        .flat_map(|message| message.parts)
+        .find(|part| part.part_type == PartType::Text)
+        .map(|part| part.reference)
+        .ok_or_else(hidden)
+}

@@ -1,0 +1,101 @@
+//! What the demo tells.
+
+use serde::Serialize;
+use svc_client::RawReply;
+use svc_model::context::DiscoveryResult;
+use svc_model::evidence::EvidenceRead;
+use svc_model::json::{Json, RawJson};
+
+use super::story;
+use crate::commands::{context, evidence};
+use crate::output::{escape, quote, reference};
+
+/// The whole demo.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) server: String,
+    pub(super) embedded: bool,
+    pub(super) planted: Planted,
+    pub(super) discovery: Option<Exact<DiscoveryResult>>,
+    pub(super) read: Exact<EvidenceRead>,
+}
+
+/// How much of the story was delivered.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Planted {
+    pub(super) calls: Delivered,
+    pub(super) ci_outcomes: Delivered,
+}
+
+/// How many facts there are now, and how many of them are new.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Delivered {
+    total: u64,
+    stored: u64,
+}
+
+impl Delivered {
+    pub(super) fn count(&mut self, stored: bool) {
+        self.total += 1;
+        self.stored += u64::from(stored);
+    }
+}
+
+/// A reply that is passed on as it came.
+#[derive(Debug)]
+pub(super) struct Exact<T> {
+    value: T,
+    raw: RawJson,
+}
+
+impl<T> Serialize for Exact<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.raw.serialize(serializer)
+    }
+}
+
+impl<T> From<RawReply<T>> for Exact<T> {
+    fn from(reply: RawReply<T>) -> Self {
+        let value = Json::parse(&reply.bytes).unwrap_or_default();
+        Self { value: reply.value, raw: RawJson::from(&value) }
+    }
+}
+
+pub(super) fn render(report: &Report) -> String {
+    let Planted { calls, ci_outcomes } = &report.planted;
+    let mut text = format!(
+        "planted Session {} at {}: {} calls ({} new), {} CI outcome ({} new)\n",
+        story::SESSION,
+        escape(&report.server),
+        calls.total,
+        calls.stored,
+        ci_outcomes.total,
+        ci_outcomes.stored,
+    );
+    if let Some(discovery) = &report.discovery {
+        text.push_str(&format!("\n$ svc context discover {}\n", quote(story::QUERY)));
+        text.push_str(&context::render_discovery(&discovery.value));
+    } else {
+        text.push_str(&format!(
+            "\nAgents cannot find it yet: the service needs SVC_RETRIEVAL_TOKEN and\n\
+             SVC_RETRIEVAL_SESSION_IDS='[\"{}\"]'.\n",
+            story::SESSION
+        ));
+    }
+    let references: Vec<_> =
+        report.read.value.items.iter().map(|item| reference(&item.reference)).collect();
+    let references = references.join(" ");
+    text.push_str(&format!("\n$ svc evidence read {} {references}\n", story::SESSION));
+    text.push_str(&evidence::render_read(&report.read.value));
+    text
+}
+
+pub(super) fn next(report: &Report) -> Vec<String> {
+    let mut next = Vec::new();
+    if report.embedded {
+        next.push("svc serve".to_owned());
+    }
+    next.push(format!("svc evidence inventory {}", story::SESSION));
+    next.push("svc facts".to_owned());
+    next
+}

@@ -1,0 +1,68 @@
+use clap::Args;
+use svc_model::endpoint;
+use svc_model::identity::IdentityProbe;
+use svc_model::request::NoParameters;
+use svc_model::version::SERVICE_VERSION;
+
+use super::service;
+use crate::cli::ServiceOptions;
+use crate::error::CommandError;
+use crate::output::{Output, escape};
+
+/// Says what the token allows, at which service.
+#[derive(Debug, Args)]
+pub(crate) struct Me {
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Me {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let client = service::client(&self.service)?;
+        let reply = service::block_on(async {
+            Ok(client.call_raw::<endpoint::Me>(&NoParameters).await?)
+        })?;
+        if reply.value.version != SERVICE_VERSION {
+            let version = &reply.value.version;
+            output.warning(&format!("the service is {version}, this program {SERVICE_VERSION}"));
+        }
+        output.reply(&reply, |probe| render(client.url(), probe))
+    }
+}
+
+fn render(url: &str, probe: &IdentityProbe) -> String {
+    let mut lines = vec![
+        line("service", url),
+        line("version", &probe.version),
+        line("organization", &probe.org_id.to_string()),
+        line("authority", probe.authority.as_str()),
+        line("client", &probe.client_id),
+    ];
+    let sessions = probe.source_session_ids.as_deref().unwrap_or_default();
+    for session in probe.source_session_id.iter().chain(sessions) {
+        lines.push(line("session", session.as_str()));
+    }
+    lines.concat()
+}
+
+fn line(name: &str, value: &str) -> String {
+    format!("{name:<13} {}\n", escape(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    #[test]
+    fn a_retrieval_token_shows_its_sessions() {
+        let probe = r#"{"org_id":"acme","version":"0.1.0","authority":"retrieval","client_id":"retrieval","source_session_ids":["a\u001b","b c"]}"#;
+        let probe = json::from_slice(probe.as_bytes()).unwrap();
+        assert_eq!(
+            render("https://svc.example", &probe),
+            "service       https://svc.example\nversion       0.1.0\norganization  acme\n\
+             authority     retrieval\nclient        retrieval\nsession       a\\u{1b}\nsession       b c\n"
+        );
+    }
+}

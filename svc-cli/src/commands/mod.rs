@@ -1,0 +1,15 @@
+//! One command, one file.
+
+pub(crate) mod context;
+pub(crate) mod db;
+pub(crate) mod demo;
+pub(crate) mod evidence;
+pub(crate) mod facts;
+pub(crate) mod me;
+pub(crate) mod quarantine;
+mod run;
+pub(crate) mod serve;
+mod service;
+mod store;
+
+pub(crate) use self::run::run;

@@ -1,0 +1,21 @@
+use svc_engine::store::QuarantineAction;
+
+use crate::cli::{Cli, Command};
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// Runs the command.
+pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
+    match cli.command {
+        Command::Serve(serve) => serve.run(),
+        Command::Facts(facts) => facts.run(output),
+        Command::Me(me) => me.run(output),
+        Command::Context(context) => context.run(output),
+        Command::Evidence(evidence) => evidence.run(output),
+        Command::Demo(demo) => demo.run(output),
+        Command::Db(db) => db.run(output),
+        Command::Quarantine(change) => change.run(QuarantineAction::Quarantine, output),
+        Command::Release(change) => change.run(QuarantineAction::Release, output),
+        Command::QuarantineLog(log) => log.run(output),
+    }
+}

@@ -1,0 +1,42 @@
+use clap::Args;
+use svc_server::{Overrides, Settings};
+
+use super::store::given;
+use crate::cli::StoreOptions;
+use crate::error::CommandError;
+
+/// Runs the service until it is stopped. With no settings at all it makes what it needs: a SQLite
+/// file, an organization, and secrets in a private file whose path it prints.
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// The address to listen on; by default 127.0.0.1:8000.
+    #[arg(long, env = "SVC_LISTEN", hide_env_values = true, value_name = "HOST:PORT")]
+    listen: Option<String>,
+
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+impl Serve {
+    pub(crate) fn run(self) -> Result<(), CommandError> {
+        let settings = Settings::load(Overrides {
+            listen: given(self.listen.as_deref()),
+            database_url: given(self.store.database_url.as_deref()),
+            org_id: given(self.store.org_id.as_deref()),
+            ..Overrides::default()
+        })?;
+        Ok(svc_server::serve(settings)?)
+    }
+}
+
+impl From<svc_server::SettingsError> for CommandError {
+    fn from(error: svc_server::SettingsError) -> Self {
+        Self::refused("configuration", error.to_string())
+    }
+}
+
+impl From<svc_server::ServeError> for CommandError {
+    fn from(error: svc_server::ServeError) -> Self {
+        Self::refused("serve", error.to_string())
+    }
+}

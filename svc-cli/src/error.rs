@@ -1,0 +1,185 @@
+//! What a command could not do: why, how that ends the program, and what to run next.
+
+use std::error::Error as _;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use svc_client::model::problem::{Code, Decline, RequiredAuthority};
+use svc_client::{BuildError, Denial, ErrorKind};
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The service, the store or this program refused, or failed.
+    Refused,
+    /// The command line is none.
+    Usage,
+    /// Nobody reads the output any more. That is nobody's fault.
+    BrokenPipe,
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    kind: Kind,
+    code: String,
+    message: String,
+    hints: Vec<String>,
+}
+
+impl CommandError {
+    /// Returns a refusal: a closed word for programs, a text for people.
+    pub(crate) fn refused(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { kind: Kind::Refused, code: code.into(), message: message.into(), hints: Vec::new() }
+    }
+
+    /// Returns the refusal of an argument that breaks a rule.
+    pub(crate) fn argument(name: &str, rule: impl fmt::Display) -> Self {
+        Self::refused("invalid_argument", format!("{name} {rule}"))
+    }
+
+    /// Returns the error of a wrong command line.
+    pub(crate) fn usage(message: &str) -> Self {
+        let first = message.lines().find(|line| !line.is_empty()).unwrap_or_default();
+        let first = first.trim_start_matches("error: ");
+        Self { kind: Kind::Usage, ..Self::refused("usage", first) }
+    }
+
+    /// Adds a command that a person may want to run next, or another piece of advice.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns the closed word.
+    pub(crate) fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// Returns the text, which may hold what came from outside.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self.kind {
+            Kind::Refused => ExitCode::from(1),
+            Kind::Usage => ExitCode::from(2),
+            Kind::BrokenPipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// Returns the text of an error and of everything that caused it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some libraries repeat their cause in their own text.
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::BrokenPipe => Kind::BrokenPipe,
+            _ => Kind::Refused,
+        };
+        Self { kind, ..Self::refused("io", error.to_string()) }
+    }
+}
+
+impl From<BuildError> for CommandError {
+    fn from(error: BuildError) -> Self {
+        let hint = match &error {
+            BuildError::Url(_) => "see --url and SVC_URL",
+            BuildError::Token | BuildError::TokenFile { .. } => "see SVC_TOKEN and SVC_TOKEN_FILE",
+            _ => return Self::refused("configuration", chain(&error)),
+        };
+        Self::refused("configuration", chain(&error)).hint(hint)
+    }
+}
+
+impl From<svc_client::Error> for CommandError {
+    fn from(error: svc_client::Error) -> Self {
+        let mut message = match error.kind() {
+            // Only here do the causes say more than the kind.
+            ErrorKind::Connect | ErrorKind::Transport | ErrorKind::Unreadable => chain(&error),
+            _ => error.to_string(),
+        };
+        if let Some(id) = error.request_id() {
+            message = format!("{message} (request {id})");
+        }
+        let refused = Self::refused(error.kind().code(), message);
+        match advice(error.kind()) {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+    }
+}
+
+fn advice(kind: &ErrorKind) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::Connect => "does the service run? start one on this machine: svc serve",
+        ErrorKind::Unauthorized => "the token is that of SVC_TOKEN; is it for this service?",
+        ErrorKind::Forbidden(Denial::Authority(RequiredAuthority::Operator)) => {
+            "see what the token allows: svc me"
+        }
+        ErrorKind::Forbidden(Denial::Authority(_)) => "see what the token allows: svc me",
+        ErrorKind::Forbidden(Denial::OutsideGrant) => {
+            "see the granted Sessions with the retrieval token: svc me"
+        }
+        ErrorKind::RetrievalDisabled => {
+            "the service needs SVC_RETRIEVAL_TOKEN and SVC_RETRIEVAL_SESSION_IDS; with several \
+             Sessions, name one: --session SESSION"
+        }
+        ErrorKind::NotFound => "is this URL that of the service itself, and is it new enough?",
+        ErrorKind::Declined(
+            Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
+        ) => "see what is visible: svc evidence inventory SESSION",
+        ErrorKind::Conflict(Code::DatabaseUnavailable)
+        | ErrorKind::StoreUnavailable
+        | ErrorKind::Busy
+        | ErrorKind::Deadline
+        | ErrorKind::Unavailable { .. }
+        | ErrorKind::TimedOut => "it may work later",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_decides_the_exit_code() {
+        let code = |error: CommandError| format!("{:?}", error.exit_code());
+        assert_eq!(code(CommandError::refused("a", "b")), format!("{:?}", ExitCode::from(1)));
+        assert_eq!(code(CommandError::usage("error: b")), format!("{:?}", ExitCode::from(2)));
+        let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(code(closed.into()), format!("{:?}", ExitCode::SUCCESS));
+    }
+
+    #[test]
+    fn a_usage_error_is_its_first_line() {
+        let error = CommandError::usage("error: unexpected argument\n\nUsage: svc\n");
+        assert_eq!((error.code(), error.message()), ("usage", "unexpected argument"));
+    }
+}

@@ -1,0 +1,104 @@
+//! Text that came from outside, made harmless for a terminal.
+//!
+//! Captured text may hold escape sequences that recolour, overwrite or hijack a terminal, and marks
+//! that reorder what a person reads. They are printed as what they are.
+
+use std::fmt::Write as _;
+
+use svc_model::json::Text;
+
+/// The bytes of a lone surrogate in generalised UTF-8.
+const SURROGATE_BYTES: usize = 3;
+
+/// Returns the text with its control characters escaped, line breaks included.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    text.chars().for_each(|character| push(character, &mut escaped));
+    escaped
+}
+
+/// Returns a captured text with its control characters and lone surrogates escaped, but for line
+/// breaks and tabs.
+pub(crate) fn escape_text(text: &Text) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    loop {
+        let whole = match str::from_utf8(rest) {
+            Ok(whole) => whole,
+            Err(error) => str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        for character in whole.chars() {
+            match character {
+                '\n' | '\t' => escaped.push(character),
+                other => push(other, &mut escaped),
+            }
+        }
+        let Some(surrogate) = rest[whole.len()..].first_chunk::<SURROGATE_BYTES>() else {
+            return escaped;
+        };
+        let [_, middle, last] = surrogate.map(u16::from);
+        let unit = 0xd000 | (middle & 0x3f) << 6 | last & 0x3f;
+        write!(escaped, "\\u{unit:04x}").expect("a string takes everything");
+        rest = &rest[whole.len() + SURROGATE_BYTES..];
+    }
+}
+
+/// Returns the beginning of a captured text as one line of at most this many characters.
+pub(crate) fn one_line(text: &Text, characters_max: usize) -> String {
+    let line: Vec<_> = escape_text(text).split_whitespace().map(str::to_owned).collect();
+    let line = line.join(" ");
+    match line.char_indices().nth(characters_max) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+fn push(character: char, escaped: &mut String) {
+    match character {
+        '\n' => escaped.push_str("\\n"),
+        '\r' => escaped.push_str("\\r"),
+        '\t' => escaped.push_str("\\t"),
+        other if other.is_control() || reorders(other) => {
+            write!(escaped, "\\u{{{:x}}}", u32::from(other)).expect("a string takes everything");
+        }
+        other => escaped.push(other),
+    }
+}
+
+/// Returns whether a character changes the order or the lines of the text around it.
+fn reorders(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::Json;
+
+    use super::*;
+
+    fn text(json: &str) -> Text {
+        Json::parse(json.as_bytes()).unwrap().into_text().unwrap()
+    }
+
+    #[test]
+    fn a_terminal_is_told_nothing() {
+        assert_eq!(escape("a\u{1b}[2Jb\n\u{7f}\u{9b}\u{202e}c"), "a\\u{1b}[2Jb\\n\\u{7f}\\u{9b}\\u{202e}c");
+        assert_eq!(escape("caf\u{e9} \u{4e2d}"), "caf\u{e9} \u{4e2d}");
+    }
+
+    #[test]
+    fn lines_stay_lines_and_surrogates_are_named() {
+        let text = text(r#""a\n\tb\r\u0000\ud800\u00e9\udfff""#);
+        assert_eq!(escape_text(&text), "a\n\tb\\r\\u{0}\\ud800\u{e9}\\udfff");
+    }
+
+    #[test]
+    fn one_line_is_short() {
+        assert_eq!(one_line(&text(r#"" a\n\n b\tc ""#), 9), "a b c");
+        assert_eq!(one_line(&text(r#""abcdef""#), 3), "abc…");
+        assert_eq!(one_line(&text(r#""abc""#), 3), "abc");
+    }
+}

@@ -1,0 +1,103 @@
+//! Evidence as a person reads it.
+
+use std::fmt::Write as _;
+
+use svc_model::evidence::{EvidenceReadItem, Part, Reference};
+use svc_model::json::{Json, Text};
+
+use super::{escape, escape_text, one_line};
+
+/// Returns a reference as the command line takes it: `CALL:SIDE:MESSAGE:PART`.
+pub(crate) fn reference(reference: &Reference) -> String {
+    let Reference { inference_call_id, side, message_index, part_index } = reference;
+    format!("{inference_call_id}:{side}:{message_index}:{part_index}")
+}
+
+/// Returns the beginning of a part as one line.
+pub(crate) fn part_line(part: &Part, characters_max: usize) -> String {
+    match part {
+        Part::Text { content } | Part::Reasoning { content } => one_line(content, characters_max),
+        Part::ToolCall { name, arguments, .. } => {
+            let arguments = canonical(&Json::Object(arguments.clone()));
+            one_line(&format!("{} {arguments}", escape_text(name)).into(), characters_max)
+        }
+        Part::ToolCallResponse { result: Json::String(text), .. } => one_line(text, characters_max),
+        Part::ToolCallResponse { result, .. } => {
+            one_line(&canonical(result).into(), characters_max)
+        }
+    }
+}
+
+/// Returns a whole part under a line that says where it stands. Every line of the content is
+/// indented, so that no content can look like such a line.
+pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
+    let mut block = String::new();
+    let heading = match &item.part {
+        Part::Text { .. } => String::new(),
+        Part::Reasoning { .. } => " (reasoning)".to_owned(),
+        Part::ToolCall { id, name, .. } => {
+            format!(" calls {} (tool call {})", one_line(name, 80), escape(id))
+        }
+        Part::ToolCallResponse { id, .. } => format!(" (result of tool call {})", escape(id)),
+    };
+    let content = match &item.part {
+        Part::Text { content } | Part::Reasoning { content } => escape_text(content),
+        Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
+        Part::ToolCallResponse { result: Json::String(text), .. } => escape_text(text),
+        Part::ToolCallResponse { result, .. } => canonical(result),
+    };
+    let role = one_line(&item.role, 80);
+    let finish = item.finish_reason.as_ref().map(|reason| format!(", {}", one_line(reason, 80)));
+    let mut line = |arguments: std::fmt::Arguments<'_>| {
+        writeln!(block, "{arguments}").expect("a string takes everything");
+    };
+    line(format_args!("{}  {}", reference(&item.reference), item.observed_at));
+    line(format_args!("  {role}{heading}{}", finish.unwrap_or_default()));
+    for content_line in content.split('\n') {
+        line(format_args!("{}", format!("    {content_line}").trim_end()));
+    }
+    block
+}
+
+/// Returns the canonical form, which is ASCII.
+fn canonical(value: &Json) -> String {
+    String::from_utf8_lossy(&value.to_canonical()).into_owned()
+}
+
+/// Returns a text that may be absent.
+pub(crate) fn optional(text: Option<&Text>) -> String {
+    text.map_or_else(|| "-".to_owned(), |text| one_line(text, 80))
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    fn item(part: &str) -> EvidenceReadItem {
+        let text = format!(
+            r#"{{"reference":{{"inference_call_id":"c:1","side":"output","message_index":2,"part_index":3}},"observed_at":"2026-01-15T09:30:00Z","role":"assistant","finish_reason":"stop","part":{part}}}"#
+        );
+        json::from_slice(text.as_bytes()).expect("an item")
+    }
+
+    #[test]
+    fn content_cannot_look_like_a_heading() {
+        let block = item_block(&item(r#"{"type":"text","content":"one\n\nc:9  two\u001b[1m"}"#));
+        assert_eq!(
+            block,
+            "c:1:output:2:3  2026-01-15T09:30:00Z\n  assistant, stop\n    one\n\n    c:9  two\\u{1b}[1m\n"
+        );
+    }
+
+    #[test]
+    fn tool_parts_show_their_exact_values() {
+        let call = item(r#"{"type":"tool_call","id":"t","name":"edit","arguments":{"n":1.10,"s":"\u00e9"}}"#);
+        assert!(item_block(&call).ends_with("  assistant calls edit (tool call t), stop\n    {\"n\":1.10,\"s\":\"\\u00e9\"}\n"));
+        assert_eq!(part_line(&call.part, 14), "edit {\"n\":1.10…");
+        let result = item(r#"{"type":"tool_call_response","id":"t","result":"a\nb"}"#);
+        assert!(item_block(&result).ends_with("(result of tool call t), stop\n    a\n    b\n"));
+        assert_eq!(part_line(&result.part, 80), "a b");
+    }
+}

@@ -1,0 +1,225 @@
+//! The two streams of the program.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use svc_client::RawReply;
+use svc_model::json::{self, Json};
+
+use super::escape;
+use crate::error::{CommandError, Kind};
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const HINT: Style = AnsiColor::Cyan.on_default();
+
+/// How a command prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs: one JSON value on one line, on standard error too.
+    Json,
+}
+
+/// Where a command prints. Colours are left out where they are not wanted or not seen.
+pub(crate) struct Output {
+    format: Format,
+    standard: Box<dyn Write>,
+    errors: Box<dyn Write>,
+}
+
+#[derive(Serialize)]
+struct ErrorReport<'a> {
+    error: ErrorBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+impl Output {
+    /// Returns the streams of the process.
+    pub(crate) fn standard(format: Format) -> Self {
+        Self::new(format, anstream::stdout(), anstream::stderr())
+    }
+
+    pub(crate) fn new(
+        format: Format,
+        standard: impl Write + 'static,
+        errors: impl Write + 'static,
+    ) -> Self {
+        Self { format, standard: Box::new(standard), errors: Box::new(errors) }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == Format::Json
+    }
+
+    /// Prints a reply: the bytes as they came, or what a person reads.
+    pub(crate) fn reply<T>(
+        &mut self,
+        reply: &RawReply<T>,
+        render: impl FnOnce(&T) -> String,
+    ) -> Result<(), CommandError> {
+        match self.format {
+            Format::Text => self.text(&render(&reply.value)),
+            Format::Json => self.exact(&reply.bytes),
+        }
+    }
+
+    /// Prints a value that this program made: as JSON, or as what a person reads.
+    pub(crate) fn value<T: Serialize>(
+        &mut self,
+        value: &T,
+        render: impl FnOnce(&T) -> String,
+    ) -> Result<(), CommandError> {
+        match self.format {
+            Format::Text => self.text(&render(value)),
+            Format::Json => {
+                let bytes = json::to_vec(value, usize::MAX)
+                    .map_err(|error| CommandError::refused("unwritable", error.to_string()))?;
+                self.exact(&bytes)
+            }
+        }
+    }
+
+    /// Prints text. What of it came from outside is already escaped.
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), CommandError> {
+        self.standard.write_all(text.as_bytes())?;
+        Ok(self.standard.flush()?)
+    }
+
+    /// Prints JSON that was read before. Should it hold more than ASCII, it is written anew, since
+    /// it may hold what a terminal obeys.
+    fn exact(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        let ascii = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        let rewritten = if ascii { None } else { Json::parse(bytes).ok() };
+        match rewritten {
+            Some(value) => self.standard.write_all(&value.to_canonical())?,
+            None => self.standard.write_all(bytes)?,
+        }
+        self.standard.write_all(b"\n")?;
+        Ok(self.standard.flush()?)
+    }
+
+    /// Prints a warning for a person; a program that reads JSON is told by the value itself.
+    pub(crate) fn warning(&mut self, text: &str) {
+        if self.format == Format::Text {
+            let text = escape(text);
+            self.complain(format_args!("{WARNING}warning:{WARNING:#} {text}\n"));
+        }
+    }
+
+    /// Prints what a person may want to run next.
+    pub(crate) fn next(&mut self, commands: &[String]) -> Result<(), CommandError> {
+        if self.format == Format::Json || commands.is_empty() {
+            return Ok(());
+        }
+        let mut text = String::from("\nnext:\n");
+        for command in commands {
+            text.extend(["  ", command, "\n"]);
+        }
+        self.text(&text)
+    }
+
+    /// Prints why the command ended.
+    pub(crate) fn error(&mut self, error: &CommandError) {
+        if error.kind() == Kind::BrokenPipe {
+            return;
+        }
+        match self.format {
+            Format::Text => {
+                let lines: Vec<_> = error.message().lines().map(escape).collect();
+                let message = lines.join("\n  ");
+                self.complain(format_args!("{ERROR}error:{ERROR:#} {message}\n"));
+                for hint in error.hints() {
+                    self.complain(format_args!("{HINT}hint:{HINT:#} {hint}\n"));
+                }
+            }
+            Format::Json => {
+                let body = ErrorBody { code: error.code(), message: error.message() };
+                let report = json::to_vec(&ErrorReport { error: body }, usize::MAX);
+                let report = report.unwrap_or_default();
+                self.complain(format_args!("{}\n", String::from_utf8_lossy(&report)));
+            }
+        }
+    }
+
+    /// Writes to standard error. When that fails, there is nobody left to tell.
+    fn complain(&mut self, text: std::fmt::Arguments<'_>) {
+        drop(self.errors.write_fmt(text).and_then(|()| self.errors.flush()));
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Output").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("a whole sink").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().expect("a whole sink").clone()).expect("text")
+        }
+    }
+
+    fn output(format: Format) -> (Output, Sink, Sink) {
+        let (standard, errors) = (Sink::default(), Sink::default());
+        (Output::new(format, standard.clone(), errors.clone()), standard, errors)
+    }
+
+    #[test]
+    fn an_error_is_one_json_object() {
+        let (mut output, _, errors) = output(Format::Json);
+        output.error(&CommandError::refused("busy", "all\nbusy").hint("wait"));
+        assert_eq!(errors.text(), "{\"error\":{\"code\":\"busy\",\"message\":\"all\\nbusy\"}}\n");
+    }
+
+    #[test]
+    fn an_error_for_a_person_has_hints_and_no_control_characters() {
+        let (mut output, _, errors) = output(Format::Text);
+        output.error(&CommandError::refused("a", "one\u{1b}\ntwo").hint("svc me"));
+        let text = errors.text();
+        assert!(text.contains("one\\u{1b}\n  two\n"), "{text}");
+        assert!(text.ends_with(" svc me\n"), "{text}");
+    }
+
+    #[test]
+    fn json_reaches_a_terminal_as_ascii() {
+        let (mut output, standard, _) = output(Format::Json);
+        output.exact(br#"{"a": 1.10}"#).unwrap();
+        output.exact("{\"a\": \"\u{202e}\"}".as_bytes()).unwrap();
+        assert_eq!(standard.text(), "{\"a\": 1.10}\n{\"a\":\"\\u202e\"}\n");
+    }
+
+    #[test]
+    fn programs_get_no_advice() {
+        let (mut output, standard, errors) = output(Format::Json);
+        output.next(&["svc me".to_owned()]).unwrap();
+        output.warning("old");
+        assert_eq!((standard.text(), errors.text()), (String::new(), String::new()));
+    }
+}

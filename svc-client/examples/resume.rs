@@ -1,0 +1,46 @@
+use std::error::Error;
+use std::io::Write as _;
+
+use svc_client::Client;
+use svc_client::model::context::Query;
+use svc_client::model::evidence::EvidenceReadItem;
+
+/// Returns what was said around the best answer to a few words.
+pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem>, Box<dyn Error>> {
+    let query = Query::new(words)?;
+
+    // Which earlier Sessions know something about it?
+    let found = client.context().discover(&query, None).await?;
+    let Some(candidate) = found.items.first() else {
+        return Ok(Vec::new());
+    };
+    let session = &candidate.session_id;
+
+    // Which of its parts answer best? Each names the place it was found at.
+    let selected = client.context().selected(session, &query).await?;
+    let Some(best) = selected.items.first() else {
+        return Ok(Vec::new());
+    };
+    let place = &best.evidence.reference;
+
+    // What stands around it? The manifest lists every part of the call, and says nothing of them.
+    let manifest = client.context().manifest(session, &place.inference_call_id).await?;
+    let around = manifest
+        .messages
+        .iter()
+        .filter(|message| message.side == place.side)
+        .filter(|message| message.message_index.abs_diff(place.message_index) <= 1)
+        .flat_map(|message| message.parts.iter().map(|part| part.reference.clone()));
+
+    // Read these parts, complete and in order: as they were captured, never summarised.
+    Ok(client.context().read(session, around.take(32)).await?.items)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env()?;
+    for item in resume(&client, "pager window").await? {
+        writeln!(std::io::stdout(), "{:?}: {:?}", item.role, item.part)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Where a service is.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+/// Whether a token may travel without encryption beyond this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PlainHttp {
+    /// Only over the loopback interface.
+    #[default]
+    Loopback,
+    /// Everywhere: the caller has a reason.
+    Anywhere,
+}
+
+/// The address of a service: a scheme, a host, perhaps a port, and nothing else.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct BaseUrl(Url);
+
+/// Why a text is no base URL. The text is never repeated, since it may hold a credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BaseUrlError {
+    /// It cannot be read, or has no host.
+    #[error("the URL of the service cannot be read")]
+    Malformed,
+    /// It is neither `https` nor `http`.
+    #[error("the URL of the service must start with https:// or http://")]
+    Scheme,
+    /// It is `http` to another machine, where everybody on the way could read the token.
+    #[error("the URL of the service must be https, or http on a loopback address")]
+    PlainHttp,
+    /// It holds a user or a password.
+    #[error("the URL of the service must hold no user and no password")]
+    UserInfo,
+    /// It has a path.
+    #[error("the URL of the service must have no path")]
+    Path,
+    /// It has a query or a fragment.
+    #[error("the URL of the service must have no query and no fragment")]
+    QueryOrFragment,
+}
+
+impl BaseUrl {
+    pub(crate) fn parse(text: &str, plain_http: PlainHttp) -> Result<Self, BaseUrlError> {
+        let url = Url::parse(text.trim()).map_err(|_| BaseUrlError::Malformed)?;
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(BaseUrlError::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(BaseUrlError::UserInfo);
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err(BaseUrlError::QueryOrFragment);
+        }
+        if url.path() != "/" {
+            return Err(BaseUrlError::Path);
+        }
+        let base = Self(url);
+        if base.0.scheme() == "http" && plain_http == PlainHttp::Loopback && !base.is_loopback() {
+            return Err(BaseUrlError::PlainHttp);
+        }
+        Ok(base)
+    }
+
+    /// Returns whether the service is on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// Returns the address of a route. The target starts with a slash and is encoded.
+    pub(crate) fn join(&self, target: &str) -> Option<Url> {
+        let url = Url::parse(&format!("{self}{target}")).ok()?;
+        // A URL library resolves the segments `.` and `..`, and would ask another route.
+        (url.as_str().strip_prefix(self.as_str())? == target).then_some(url)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        self.0.as_str().trim_end_matches('/')
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<String, BaseUrlError> {
+        BaseUrl::parse(text, PlainHttp::Loopback).map(|url| url.to_string())
+    }
+
+    #[test]
+    fn a_trailing_slash_is_dropped() {
+        assert_eq!(parse("https://svc.example/").unwrap(), "https://svc.example");
+        assert_eq!(parse(" http://127.0.0.1:8000 ").unwrap(), "http://127.0.0.1:8000");
+        assert_eq!(parse("https://svc.example:8443").unwrap(), "https://svc.example:8443");
+    }
+
+    #[test]
+    fn plain_http_stays_on_the_machine() {
+        for near in ["http://localhost:1", "http://127.9.9.9", "http://[::1]:8000"] {
+            assert!(parse(near).is_ok(), "{near}");
+        }
+        for far in ["http://svc.example", "http://10.0.0.1", "http://localhost.example", "http://[::2]"] {
+            assert_eq!(parse(far), Err(BaseUrlError::PlainHttp), "{far}");
+            assert!(BaseUrl::parse(far, PlainHttp::Anywhere).is_ok(), "{far}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_an_origin_is_taken() {
+        for (text, error) in [
+            ("", BaseUrlError::Malformed),
+            ("svc.example", BaseUrlError::Malformed),
+            ("ftp://svc.example", BaseUrlError::Scheme),
+            ("https://me@svc.example", BaseUrlError::UserInfo),
+            ("https://:word@svc.example", BaseUrlError::UserInfo),
+            ("https://svc.example/base", BaseUrlError::Path),
+            ("https://svc.example/?a", BaseUrlError::QueryOrFragment),
+            ("https://svc.example/#a", BaseUrlError::QueryOrFragment),
+        ] {
+            assert_eq!(parse(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_target_is_kept_as_it_is_or_refused() {
+        let base = BaseUrl::parse("https://svc.example", PlainHttp::Loopback).unwrap();
+        let joined = |target| base.join(target).map(|url| url.to_string());
+        assert_eq!(joined("/a/b%2Fc?d=e%20f").unwrap(), "https://svc.example/a/b%2Fc?d=e%20f");
+        for resolved in ["/a/..", "/a/%2e%2E/b", "/a/./b", "/a/%2e"] {
+            assert_eq!(joined(resolved), None, "{resolved}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! How a client comes to be.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use reqwest::redirect;
+use secrecy::{ExposeSecret as _, SecretString};
+use svc_model::version::SERVICE_VERSION;
+
+use crate::base_url::{BaseUrl, BaseUrlError, PlainHttp};
+use crate::client::{Client, Deliveries, Shared};
+use crate::environment;
+use crate::retry::RetryPolicy;
+
+/// Describes a [`Client`]. Everything has a default but the URL.
+///
+/// ```
+/// use std::time::Duration;
+/// use svc_client::Client;
+///
+/// let client = Client::builder("https://svc.example")
+///     .token("0123456789abcdef0123456789abcdef")
+///     .timeout(Duration::from_secs(10))
+///     .user_agent_suffix("my-agent/1.2")
+///     .build()?;
+/// assert!(!format!("{client:?}").contains("0123456789abcdef"));
+/// # Ok::<(), svc_client::BuildError>(())
+/// ```
+#[must_use]
+pub struct ClientBuilder {
+    url: String,
+    plain_http: PlainHttp,
+    token: Option<SecretString>,
+    connect_timeout: Duration,
+    timeout: Duration,
+    retry: RetryPolicy,
+    reply_bytes_max: usize,
+    user_agent_suffix: Option<String>,
+    http: Option<Configure>,
+}
+
+type Configure = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
+
+/// Why a client cannot be made. No text holds the token or the URL.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The URL is not that of a service.
+    #[error(transparent)]
+    Url(#[from] BaseUrlError),
+    /// The token is empty, or holds a character that no header can.
+    #[error("the token must be printable ASCII without blanks")]
+    Token,
+    /// The suffix of the user agent holds a character that no header can.
+    #[error("the suffix of the user agent must be printable ASCII")]
+    UserAgent,
+    /// A variable of the environment is not Unicode.
+    #[error("the value of {name} is not Unicode")]
+    NotUnicode {
+        /// The variable.
+        name: &'static str,
+    },
+    /// The file of the token cannot be read.
+    #[error("the token file {} cannot be read", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The HTTP library refuses: no usable certificates, for example.
+    #[error("the HTTP client cannot be made")]
+    Http(#[source] reqwest::Error),
+}
+
+impl ClientBuilder {
+    /// Where a service listens unless it is told otherwise, and where [`ClientBuilder::from_env`]
+    /// looks when no variable says otherwise.
+    pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
+    /// How long a connection may take.
+    pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+    /// How long a call may take, repetitions included: a little longer than the service itself
+    /// works on a read.
+    pub const TIMEOUT: Duration = Duration::from_secs(35);
+    /// The most bytes of a reply: twice what the largest reply of the service can have, so that only
+    /// a peer that is no such service runs into it.
+    pub const REPLY_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+    pub(crate) fn new(url: String) -> Self {
+        Self {
+            url,
+            plain_http: PlainHttp::default(),
+            token: None,
+            connect_timeout: Self::CONNECT_TIMEOUT,
+            timeout: Self::TIMEOUT,
+            retry: RetryPolicy::default(),
+            reply_bytes_max: Self::REPLY_BYTES_MAX,
+            user_agent_suffix: None,
+            http: None,
+        }
+    }
+
+    /// Starts with what the environment says: the URL of `SVC_URL`, else
+    /// [`ClientBuilder::DEFAULT_URL`]; the token of `SVC_TOKEN`, else of the file that
+    /// `SVC_TOKEN_FILE` names, else none. An empty value counts as none.
+    ///
+    /// # Errors
+    ///
+    /// When a variable is not Unicode, or the file cannot be read.
+    pub fn from_env() -> Result<Self, BuildError> {
+        let url = environment::url()?.unwrap_or_else(|| Self::DEFAULT_URL.to_owned());
+        Ok(Self { token: environment::token()?, ..Self::new(url) })
+    }
+
+    /// Sets the token.
+    pub fn token(self, token: impl Into<SecretString>) -> Self {
+        Self { token: Some(token.into()), ..self }
+    }
+
+    /// Allows `http` to another machine. The token can then be read by everybody on the way.
+    pub fn allow_plain_http(self) -> Self {
+        Self { plain_http: PlainHttp::Anywhere, ..self }
+    }
+
+    /// Sets how long a connection may take.
+    pub fn connect_timeout(self, timeout: Duration) -> Self {
+        Self { connect_timeout: timeout, ..self }
+    }
+
+    /// Sets how long a call may take, repetitions included.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// Sets how often a request is sent again, and when.
+    pub fn retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Sets the most bytes of a reply that are taken.
+    pub fn reply_bytes_max(self, bytes: usize) -> Self {
+        Self { reply_bytes_max: bytes, ..self }
+    }
+
+    /// Adds the name of the program to the user agent, `svc-client/VERSION`.
+    pub fn user_agent_suffix(self, suffix: impl Into<String>) -> Self {
+        Self { user_agent_suffix: Some(suffix.into()), ..self }
+    }
+
+    /// Configures the HTTP client: a proxy, a further root certificate, a name to resolve.
+    ///
+    /// What this crate promises is set afterwards and holds in any case: no redirects, the connect
+    /// timeout, the user agent, and no proxy to a service on this machine.
+    ///
+    /// ```
+    /// # use svc_client::{Client, reqwest};
+    /// # fn client(pem: &[u8]) -> Result<Client, Box<dyn std::error::Error>> {
+    /// let certificate = reqwest::Certificate::from_pem(pem)?;
+    /// let client = Client::builder("https://svc.internal")
+    ///     .http(|http| http.tls_certs_merge([certificate]))
+    ///     .build()?;
+    /// # Ok(client)
+    /// # }
+    /// ```
+    pub fn http(
+        self,
+        configure: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
+    ) -> Self {
+        Self { http: Some(Box::new(configure)), ..self }
+    }
+
+    /// Makes the client. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// See [`BuildError`].
+    pub fn build(self) -> Result<Client, BuildError> {
+        let base_url = BaseUrl::parse(&self.url, self.plain_http)?;
+        let authorization = self.token.as_ref().map(authorization).transpose()?;
+        let http = reqwest::Client::builder();
+        let http = match self.http {
+            Some(configure) => configure(http),
+            None => http,
+        };
+        let http = http
+            .redirect(redirect::Policy::none())
+            .connect_timeout(self.connect_timeout)
+            .user_agent(user_agent(self.user_agent_suffix.as_deref())?);
+        let http = if base_url.is_loopback() { http.no_proxy() } else { http };
+        let shared = Shared {
+            http: http.build().map_err(BuildError::Http)?,
+            base_url,
+            authorization,
+            retry: self.retry,
+            reply_bytes_max: self.reply_bytes_max,
+        };
+        Ok(Client {
+            shared: Arc::new(shared),
+            timeout: self.timeout,
+            deliveries: Deliveries::Unnamed,
+        })
+    }
+}
+
+fn authorization(token: &SecretString) -> Result<HeaderValue, BuildError> {
+    let token = token.expose_secret();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(BuildError::Token);
+    }
+    let mut header =
+        HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| BuildError::Token)?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, BuildError> {
+    let mut agent = format!("svc-client/{SERVICE_VERSION}");
+    if let Some(suffix) = suffix {
+        agent = format!("{agent} {suffix}");
+    }
+    HeaderValue::try_from(agent).map_err(|_| BuildError::UserAgent)
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The URL may be wrong in any way, and hold a password.
+        f.debug_struct("ClientBuilder")
+            .field("token", &self.token)
+            .field("plain_http", &self.plain_http)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("timeout", &self.timeout)
+            .field("retry", &self.retry)
+            .field("reply_bytes_max", &self.reply_bytes_max)
+            .field("user_agent_suffix", &self.user_agent_suffix)
+            .finish_non_exhaustive()
+    }
+}

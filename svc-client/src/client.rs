@@ -1,0 +1,113 @@
+//! The client itself.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+
+use crate::base_url::BaseUrl;
+use crate::builder::{BuildError, ClientBuilder};
+use crate::retry::RetryPolicy;
+
+/// A client of one service with one token.
+///
+/// It is cheap to clone: clones share their connections. A clone may have another timeout
+/// ([`Client::with_timeout`]), so a single call is given its own by
+/// `client.with_timeout(..).facts().await`.
+///
+/// # What is sent again
+///
+/// | Route | After which failures |
+/// |---|---|
+/// | every read, and `POST /ingest/ci` | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
+/// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
+/// | the same without a name | those in which the service has certainly not seen the request |
+///
+/// A delivery names itself by `capture`, or by the `litellm_call_id` of its payload; a repeated one
+/// is then recognised as a redelivery, which is a success with `stored: false`. Whoever knows that
+/// the deliveries are named in another way says so with [`Client::with_named_deliveries`].
+///
+/// # Cancellation
+///
+/// Dropping the future of a call ends it at any point; the service may still do the work.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) timeout: Duration,
+    pub(crate) deliveries: Deliveries,
+}
+
+/// What clones have in common.
+pub(crate) struct Shared {
+    pub(crate) http: reqwest::Client,
+    pub(crate) base_url: BaseUrl,
+    pub(crate) authorization: Option<HeaderValue>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) reply_bytes_max: usize,
+}
+
+/// Whether a repeated delivery is recognised as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deliveries {
+    Named,
+    Unnamed,
+}
+
+impl Client {
+    /// Starts to describe a client of the service at this URL: `https://host`, or `http` on a
+    /// loopback address, with a port if need be and without a path.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(url.into())
+    }
+
+    /// Returns a client as the environment describes it: see [`ClientBuilder::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// See [`BuildError`].
+    pub fn from_env() -> Result<Self, BuildError> {
+        ClientBuilder::from_env()?.build()
+    }
+
+    /// Returns a clone whose calls take at most this long, repetitions included.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { timeout, ..self.clone() }
+    }
+
+    /// Returns a clone whose caller vouches that every delivery names itself, so that sending one
+    /// again is harmless.
+    #[must_use]
+    pub fn with_named_deliveries(&self) -> Self {
+        Self { deliveries: Deliveries::Named, ..self.clone() }
+    }
+
+    /// Returns the URL of the service, without a slash at its end.
+    pub fn url(&self) -> &str {
+        self.shared.base_url.as_str()
+    }
+
+    /// Returns whether the service is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        self.shared.base_url.is_loopback()
+    }
+
+    /// Returns whether the client has a token.
+    pub fn has_token(&self) -> bool {
+        self.shared.authorization.is_some()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("url", &self.url())
+            .field("token", &self.has_token().then_some("[REDACTED]"))
+            .field("timeout", &self.timeout)
+            .field("deliveries", &self.deliveries)
+            .field("retry", &self.shared.retry)
+            .field("reply_bytes_max", &self.shared.reply_bytes_max)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! The variables that a client reads.
+
+use std::path::PathBuf;
+
+use secrecy::SecretString;
+
+use crate::builder::BuildError;
+
+/// The URL of the service.
+pub const URL: &str = "SVC_URL";
+/// The token of the client.
+pub const TOKEN: &str = "SVC_TOKEN";
+/// A file that holds the token of the client, and nothing else.
+pub const TOKEN_FILE: &str = "SVC_TOKEN_FILE";
+
+/// Returns the URL of the environment; an empty value counts as none.
+///
+/// # Errors
+///
+/// When the value is not Unicode.
+pub fn url() -> Result<Option<String>, BuildError> {
+    variable(URL)
+}
+
+/// Returns the token of the environment: that of [`TOKEN`], or else of the file that
+/// [`TOKEN_FILE`] names. An empty value counts as none.
+///
+/// # Errors
+///
+/// When a value is not Unicode, or the file cannot be read.
+pub fn token() -> Result<Option<SecretString>, BuildError> {
+    if let Some(token) = variable(TOKEN)? {
+        return Ok(Some(token.into()));
+    }
+    let Some(path) = std::env::var_os(TOKEN_FILE).filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(path);
+    let token = std::fs::read_to_string(&path)
+        .map_err(|source| BuildError::TokenFile { path, source })?;
+    let token = token.trim();
+    Ok((!token.is_empty()).then(|| token.into()))
+}
+
+fn variable(name: &'static str) -> Result<Option<String>, BuildError> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value.trim().to_owned()).filter(|value| !value.is_empty())),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => Err(BuildError::NotUnicode { name }),
+    }
+}

@@ -1,0 +1,83 @@
+use svc_model::endpoint::{EvidenceInventory, EvidenceManifest, EvidenceReading};
+use svc_model::evidence::{
+    EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
+    Reference,
+};
+use svc_model::id::{InferenceCallId, SessionId};
+use svc_model::version::Version1;
+
+use crate::{Client, Error};
+
+/// The exact evidence of every Session, for an operator token: see [`Client::evidence`].
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a>(&'a Client);
+
+impl Client {
+    /// Reads the exact evidence of any Session. An operator token is required; agents read theirs
+    /// through [`Client::context`].
+    pub fn evidence(&self) -> Evidence<'_> {
+        Evidence(self)
+    }
+}
+
+impl Evidence<'_> {
+    /// Lists the visible calls of a Session.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn inventory(&self, session_id: &SessionId) -> Result<Inventory, Error> {
+        self.0.call::<EvidenceInventory>(&inventory(session_id)).await
+    }
+
+    /// Lists the messages and parts of a call, with the reference of each part.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn manifest(
+        &self,
+        session_id: &SessionId,
+        inference_call_id: &InferenceCallId,
+    ) -> Result<Manifest, Error> {
+        self.0.call::<EvidenceManifest>(&manifest(session_id, inference_call_id)).await
+    }
+
+    /// Reads 1 to 32 distinct parts, complete and in this order.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn read(
+        &self,
+        session_id: &SessionId,
+        references: impl IntoIterator<Item = Reference>,
+    ) -> Result<EvidenceRead, Error> {
+        self.0.call::<EvidenceReading>(&read(session_id, references)).await
+    }
+}
+
+pub(crate) fn inventory(session_id: &SessionId) -> InventoryRequest {
+    InventoryRequest { session_id: session_id.clone() }
+}
+
+pub(crate) fn manifest(
+    session_id: &SessionId,
+    inference_call_id: &InferenceCallId,
+) -> ManifestRequest {
+    ManifestRequest {
+        session_id: session_id.clone(),
+        inference_call_id: inference_call_id.clone(),
+    }
+}
+
+pub(crate) fn read(
+    session_id: &SessionId,
+    references: impl IntoIterator<Item = Reference>,
+) -> EvidenceReadRequest {
+    EvidenceReadRequest {
+        schema_version: Version1,
+        session_id: session_id.clone(),
+        references: references.into_iter().collect(),
+    }
+}

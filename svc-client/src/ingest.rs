@@ -1,0 +1,73 @@
+use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch};
+use svc_model::ingest::{
+    GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
+    IngestResult, VendorCIRequest,
+};
+use svc_model::json::{Json, Object};
+use svc_model::request::Outgoing;
+
+use crate::{Client, Error};
+
+impl Client {
+    /// Delivers one model call.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_gateway(
+        &self,
+        request: &GatewayIngestRequest,
+    ) -> Result<IngestReceipt, Error> {
+        let named =
+            request.capture.is_some() || request.payload.as_object().is_some_and(names_itself);
+        self.delivering(named).call::<IngestGateway>(request).await
+    }
+
+    /// Delivers payloads as a gateway's own webhook logger does.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_gateway_batch(
+        &self,
+        request: &GatewayBatchRequest,
+    ) -> Result<GatewayBatchReceipt, Error> {
+        let named = request.payloads.iter().flatten().all(names_itself);
+        self.delivering(named).call::<IngestGatewayBatch>(request).await
+    }
+
+    /// Delivers the body of a gateway's own webhook logger as it is: one payload, an array, or
+    /// NDJSON. It is not looked into, so it counts as unnamed unless the caller
+    /// [vouches](Client::with_named_deliveries) for it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_gateway_body(
+        &self,
+        provider: GatewayProvider,
+        body: impl Into<Vec<u8>>,
+    ) -> Result<GatewayBatchReceipt, Error> {
+        let outgoing = Outgoing { body: Some(body.into()), ..Outgoing::default() }
+            .with_path("provider", provider.as_str());
+        Ok(self.send::<IngestGatewayBatch>(outgoing).await?.value)
+    }
+
+    /// Delivers the outcome of one CI run.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_ci(&self, request: &VendorCIRequest) -> Result<IngestResult, Error> {
+        self.call::<IngestCi>(request).await
+    }
+
+    fn delivering(&self, named: bool) -> Self {
+        if named { self.with_named_deliveries() } else { self.clone() }
+    }
+}
+
+/// Returns whether a payload carries the id by which a redelivery of it is recognised.
+fn names_itself(payload: &Object) -> bool {
+    payload.get("litellm_call_id").and_then(Json::as_text).is_some_and(|id| !id.is_blank())
+}

@@ -1,0 +1,245 @@
+//! From an answer that is no success to the kind of its error.
+//!
+//! The body is read leniently: a closed word of a newer service, or the page of a proxy, still gives
+//! a kind by its status. The fixed texts are those of [`Problem`], compared and never repeated here.
+
+use std::borrow::Cow;
+
+use svc_model::field::{FieldError, FieldKind, Step};
+use svc_model::json::{self, Json};
+use svc_model::problem::{Code, Decline, Detail, Problem, RequiredAuthority, SessionBound};
+
+use crate::error::{Denial, ErrorKind};
+
+/// The longest closed word that is taken from an answer.
+const WORD_BYTES_MAX: usize = 64;
+
+/// Returns the kind of an answer. What cannot be read of its body counts as absent.
+pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
+    let detail = detail(body);
+    let detail = detail.as_ref();
+    match status {
+        300..=399 => ErrorKind::Redirected { status },
+        400 if is(detail, &Problem::UnsupportedProvider) => ErrorKind::UnsupportedProvider,
+        400 => ErrorKind::Malformed,
+        401 => ErrorKind::Unauthorized,
+        403 => ErrorKind::Forbidden(denial(detail)),
+        404 if is(detail, &Problem::RetrievalDisabled) => ErrorKind::RetrievalDisabled,
+        404 => ErrorKind::NotFound,
+        409 => conflict(detail),
+        413 => ErrorKind::TooLarge,
+        422 => ErrorKind::Invalid(fields(detail)),
+        503 if is(detail, &Problem::CapacityExceeded) => ErrorKind::Busy,
+        503 if is(detail, &Problem::DeadlineExceeded) => ErrorKind::Deadline,
+        503 if code(detail) == Some(Code::DatabaseUnavailable) => ErrorKind::StoreUnavailable,
+        429 | 502 | 503 | 504 => ErrorKind::Unavailable { status },
+        _ => ErrorKind::Unrecognised { status, word: word(detail) },
+    }
+}
+
+fn detail(body: &[u8]) -> Option<Json> {
+    Json::parse(body).ok()?.into_object()?.remove("detail")
+}
+
+/// Returns whether the answer holds the fixed text of this problem.
+fn is(detail: Option<&Json>, problem: &Problem) -> bool {
+    match problem.body().detail {
+        Detail::Text(text) => detail.and_then(Json::as_str) == Some(&text),
+        Detail::Fields(_) | Detail::Declined(_) | Detail::Code(_) => false,
+    }
+}
+
+fn denial(detail: Option<&Json>) -> Denial {
+    use RequiredAuthority::{Ingest, Operator, Retrieval};
+    if is(detail, &Problem::OutsideGrant) {
+        return Denial::OutsideGrant;
+    }
+    [Ingest, Operator, Retrieval]
+        .into_iter()
+        .find(|authority| is(detail, &Problem::Forbidden(*authority)))
+        .map_or(Denial::Other, Denial::Authority)
+}
+
+fn conflict(detail: Option<&Json>) -> ErrorKind {
+    if let Some(code) = code(detail) {
+        return ErrorKind::Conflict(code);
+    }
+    if let Some(decline) = detail.and_then(|detail| json::from_value::<Decline>(detail.clone()).ok()) {
+        return ErrorKind::Declined(decline);
+    }
+    [SessionBound::Reconciliation, SessionBound::Compatibility]
+        .into_iter()
+        .find(|bound| is(detail, &Problem::SessionBound(*bound)))
+        .map_or_else(
+            || ErrorKind::Unrecognised { status: 409, word: word(detail) },
+            ErrorKind::SessionBound,
+        )
+}
+
+fn code(detail: Option<&Json>) -> Option<Code> {
+    let code = detail?.as_object()?.get("code")?;
+    json::from_value(code.clone()).ok()
+}
+
+/// Returns the closed word of an object, when it looks like one.
+fn word(detail: Option<&Json>) -> Option<String> {
+    let object = detail?.as_object()?;
+    let word = object.get("code").or_else(|| object.get("reason"))?.as_str()?;
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let closed = (1..=WORD_BYTES_MAX).contains(&word.len()) && word.bytes().all(plain);
+    closed.then(|| word.to_owned())
+}
+
+/// Returns the violated fields; a text alone counts as one violation without a place.
+fn fields(detail: Option<&Json>) -> Vec<FieldError> {
+    match detail {
+        Some(Json::Array(items)) => items.iter().map(field).collect(),
+        Some(Json::String(text)) => vec![FieldError {
+            kind: FieldKind::ValueError,
+            loc: Vec::new(),
+            msg: Cow::Owned(text.to_string_lossy().into_owned()),
+        }],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns one violated field. A kind of a newer service counts as a broken rule.
+fn field(item: &Json) -> FieldError {
+    json::from_value(item.clone()).unwrap_or_else(|_| {
+        let member = |name| item.as_object().and_then(|object| object.get(name));
+        FieldError {
+            kind: FieldKind::ValueError,
+            loc: member("loc")
+                .and_then(|loc| json::from_value::<Vec<Step>>(loc.clone()).ok())
+                .unwrap_or_default(),
+            msg: Cow::Owned(member("msg").and_then(Json::as_str).unwrap_or_default().to_owned()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::field::{Violation, Violations};
+
+    use super::*;
+
+    fn violations() -> Violations {
+        let mut violations = Violations::default();
+        violations.push(
+            Violation::new(FieldKind::Missing, "field required").at(vec!["body".into(), "a".into()]),
+        );
+        violations.push(Violation::rule("must be distinct").at(vec!["body".into(), 3_usize.into()]));
+        violations
+    }
+
+    /// Every problem, with the status that the service gives it and the kind that a caller gets.
+    fn table() -> Vec<(u16, Problem, ErrorKind)> {
+        use RequiredAuthority::{Ingest, Operator, Retrieval};
+        let mut table = vec![
+            (404, Problem::NotFound, ErrorKind::NotFound),
+            (
+                405,
+                Problem::MethodNotAllowed { allow: "GET" },
+                ErrorKind::Unrecognised { status: 405, word: None },
+            ),
+            (413, Problem::BodyTooLarge, ErrorKind::TooLarge),
+            (401, Problem::Unauthorized, ErrorKind::Unauthorized),
+            (403, Problem::OutsideGrant, ErrorKind::Forbidden(Denial::OutsideGrant)),
+            (404, Problem::RetrievalDisabled, ErrorKind::RetrievalDisabled),
+            (400, Problem::MalformedJson, ErrorKind::Malformed),
+            (400, Problem::UnsupportedProvider, ErrorKind::UnsupportedProvider),
+            (422, Problem::Invalid(violations()), ErrorKind::Invalid(violations().into_vec())),
+            (503, Problem::CapacityExceeded, ErrorKind::Busy),
+            (503, Problem::DeadlineExceeded, ErrorKind::Deadline),
+            (503, Problem::StoreUnavailable, ErrorKind::StoreUnavailable),
+        ];
+        for authority in [Ingest, Operator, Retrieval] {
+            table.push((
+                403,
+                Problem::Forbidden(authority),
+                ErrorKind::Forbidden(Denial::Authority(authority)),
+            ));
+        }
+        for code in [Code::InferenceCallIdentityConflict, Code::RepositoryIdentityConflict] {
+            table.push((409, Problem::Conflict(code), ErrorKind::Conflict(code)));
+        }
+        for bound in [SessionBound::Reconciliation, SessionBound::Compatibility] {
+            table.push((409, Problem::SessionBound(bound), ErrorKind::SessionBound(bound)));
+        }
+        for decline in [
+            Decline::EvidenceUnavailable { reference_index: None },
+            Decline::EvidenceUnavailable { reference_index: Some(3) },
+            Decline::EvidencePartAbsent { reference_index: 0 },
+            Decline::EvidenceInventoryLimit { count: 1_001, limit: 1_000 },
+            Decline::EvidenceSourceLimit { bytes: u64::MAX, limit: 8 },
+            Decline::EvidenceResponseLimit { limit: 1_048_576 },
+            Decline::RetrievalPartLimit { count: 16_385, limit: 16_384 },
+            Decline::RetrievalStateLimit { limit_bytes: 33_554_432 },
+            Decline::RepositorySelectorAmbiguous,
+            Decline::RepositoryEvidenceLimit,
+            Decline::NonFiniteNumber,
+        ] {
+            table.push((409, Problem::Declined(decline.clone()), ErrorKind::Declined(decline)));
+        }
+        table
+    }
+
+    #[test]
+    fn every_problem_has_its_kind() {
+        for (status, problem, expected) in table() {
+            let body = json::to_vec(&problem.body(), 1 << 20).unwrap();
+            let found = kind(status, &body);
+            assert_eq!(found, expected, "{problem:?}");
+            assert_eq!(found.status(), Some(status), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn the_status_alone_gives_a_kind() {
+        for body in ["", "<html>", "[]", "{}", "{\"detail\":7}", "{\"detail\":{\"code\":\"A <b>\"}}"] {
+            let kind = |status| kind(status, body.as_bytes());
+            assert_eq!(kind(302), ErrorKind::Redirected { status: 302 });
+            assert_eq!(kind(400), ErrorKind::Malformed);
+            assert_eq!(kind(401), ErrorKind::Unauthorized);
+            assert_eq!(kind(403), ErrorKind::Forbidden(Denial::Other));
+            assert_eq!(kind(404), ErrorKind::NotFound);
+            assert_eq!(kind(413), ErrorKind::TooLarge);
+            assert_eq!(kind(422), ErrorKind::Invalid(Vec::new()));
+            for status in [429, 502, 503, 504] {
+                assert_eq!(kind(status), ErrorKind::Unavailable { status });
+            }
+            for status in [201, 405, 409, 418, 500] {
+                assert_eq!(kind(status), ErrorKind::Unrecognised { status, word: None });
+            }
+        }
+    }
+
+    #[test]
+    fn words_of_a_newer_service_are_kept() {
+        let body = br#"{"detail":{"reason":"retention_limit","limit":3}}"#;
+        let expected =
+            ErrorKind::Unrecognised { status: 409, word: Some("retention_limit".to_owned()) };
+        assert_eq!(kind(409, body), expected);
+        assert_eq!(expected.code(), "retention_limit");
+    }
+
+    #[test]
+    fn a_violation_of_a_newer_kind_keeps_its_place_and_text() {
+        let body = br#"{"detail":[{"type":"novel","loc":["body",2,"a"],"msg":"must be new"}]}"#;
+        let ErrorKind::Invalid(fields) = kind(422, body) else {
+            panic!("no violations");
+        };
+        assert_eq!(fields[0].kind, FieldKind::ValueError);
+        assert_eq!(fields[0].loc, [Step::from("body"), Step::from(2_usize), Step::from("a")]);
+        assert_eq!(fields[0].msg, "must be new");
+    }
+
+    #[test]
+    fn a_violation_that_is_a_text_has_no_place() {
+        let ErrorKind::Invalid(fields) = kind(422, br#"{"detail":"start must precede end"}"#) else {
+            panic!("no violations");
+        };
+        assert!(fields[0].loc.is_empty());
+        assert_eq!(fields[0].msg, "start must precede end");
+    }
+}

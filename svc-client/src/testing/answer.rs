@@ -1,0 +1,115 @@
+use std::io::{self, Write as _};
+use std::net::TcpStream;
+
+use svc_model::endpoint::Endpoint;
+use svc_model::json;
+use svc_model::problem::Problem;
+
+/// One answer of a [`FakeServer`](super::FakeServer).
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Body,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// The whole body, with its length.
+    Whole(Vec<u8>),
+    /// The body in chunks, without its length, again and again until the client has enough.
+    Endless,
+    /// A body that ends before its announced length.
+    Broken(Vec<u8>),
+    /// No answer: the connection ends after the request.
+    Closed,
+    /// No answer: the connection stays open until the client leaves.
+    Silent,
+}
+
+impl Answer {
+    /// Returns an answer of a status and a body.
+    pub fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, headers: Vec::new(), body: Body::Whole(body.into()) }
+    }
+
+    /// Returns the reply of a route.
+    ///
+    /// # Panics
+    ///
+    /// When the reply holds a number that is not finite.
+    pub fn reply<E: Endpoint>(reply: &E::Reply) -> Self {
+        let body = json::to_vec(reply, usize::MAX).expect("a reply of finite numbers");
+        Self::text(200, body)
+    }
+
+    /// Returns a problem as the service would answer it with this status.
+    ///
+    /// # Panics
+    ///
+    /// Never: problems hold no numbers that are not finite.
+    pub fn problem(status: u16, problem: &Problem) -> Self {
+        let body = json::to_vec(&problem.body(), usize::MAX).expect("a problem is finite");
+        Self::text(status, body)
+    }
+
+    /// Returns a success whose body has no end.
+    pub fn endless() -> Self {
+        Self { body: Body::Endless, ..Self::text(200, "") }
+    }
+
+    /// Returns a success whose body breaks off after these bytes.
+    pub fn broken(body: impl Into<Vec<u8>>) -> Self {
+        Self { body: Body::Broken(body.into()), ..Self::text(200, "") }
+    }
+
+    /// Returns no answer: the connection is closed after the request.
+    pub fn closed() -> Self {
+        Self { body: Body::Closed, ..Self::text(200, "") }
+    }
+
+    /// Returns no answer: the connection stays open until the client leaves.
+    pub fn silent() -> Self {
+        Self { body: Body::Silent, ..Self::text(200, "") }
+    }
+
+    /// Sets the status.
+    #[must_use]
+    pub fn status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Writes the answer. An error means that the client has left, which is its right.
+    pub(super) fn write(&self, mut stream: &TcpStream) -> io::Result<()> {
+        let mut head = format!("HTTP/1.1 {} Scripted\r\nconnection: close\r\n", self.status);
+        for (name, value) in &self.headers {
+            head.extend([name, ": ", value, "\r\n"]);
+        }
+        match &self.body {
+            Body::Whole(body) => {
+                write!(stream, "{head}content-length: {}\r\n\r\n", body.len())?;
+                stream.write_all(body)
+            }
+            Body::Broken(body) => {
+                write!(stream, "{head}content-length: {}\r\n\r\n", body.len() + 1)?;
+                stream.write_all(body)
+            }
+            Body::Endless => {
+                write!(stream, "{head}transfer-encoding: chunked\r\n\r\n")?;
+                loop {
+                    stream.write_all(b"400\r\n")?;
+                    stream.write_all(&[b' '; 0x400])?;
+                    stream.write_all(b"\r\n")?;
+                }
+            }
+            Body::Closed | Body::Silent => Ok(()),
+        }
+    }
+}

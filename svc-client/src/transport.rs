@@ -1,0 +1,230 @@
+//! One call: written, sent, perhaps sent again, read within its cap.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Response, Url};
+use svc_model::endpoint::{Access, Endpoint, Method, Repeat};
+use svc_model::json::{self, WriteError};
+use svc_model::request::{Outgoing, Request as _};
+use tokio::time::{Instant, sleep, timeout_at};
+use tracing::{Instrument as _, debug, debug_span};
+
+use crate::client::{Client, Deliveries};
+use crate::error::{Error, ErrorKind, Failure};
+use crate::reply::RawReply;
+use crate::{address, refusal, retry};
+
+/// The header by which a service names a request.
+const REQUEST_ID: &str = "x-request-id";
+/// The longest request id that is kept.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+/// The most bytes of an answer that is no success. The rest of a longer one is not read.
+const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
+/// A timeout that is as good as none, for those who ask for more than a clock can hold.
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
+
+/// One request, ready to be sent as often as it takes.
+struct Prepared {
+    method: Method,
+    url: Url,
+    body: Option<Bytes>,
+    authorization: Option<HeaderValue>,
+}
+
+impl Client {
+    /// Calls a route.
+    ///
+    /// Every route has a method of its own; this is what they are made of, for code that is generic
+    /// over routes and for members of a request that the methods leave at their defaults.
+    ///
+    /// ```no_run
+    /// # async fn ask(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use svc_client::model::{context::*, endpoint::Discovery, version::Version1};
+    ///
+    /// let found = client
+    ///     .call::<Discovery>(&ContextDiscoveryRequest {
+    ///         schema_version: Version1,
+    ///         query: Query::new("pager window")?,
+    ///         max_bytes: MaxBytes::default(),
+    ///         commit: None,
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn call<E: Endpoint>(&self, request: &E::Request) -> Result<E::Reply, Error> {
+        Ok(self.call_raw::<E>(request).await?.value)
+    }
+
+    /// Calls a route and returns the bytes of the reply next to its value.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn call_raw<E: Endpoint>(
+        &self,
+        request: &E::Request,
+    ) -> Result<RawReply<E::Reply>, Error> {
+        let outgoing = request.write();
+        let outgoing = outgoing.map_err(|error| unwritable(error).after(0))?;
+        self.send::<E>(outgoing).await
+    }
+
+    /// Sends a request that is already written.
+    pub(crate) async fn send<E: Endpoint>(
+        &self,
+        outgoing: Outgoing,
+    ) -> Result<RawReply<E::Reply>, Error> {
+        let span = debug_span!("svc_client.call", endpoint = E::NAME);
+        let prepared = self.prepare::<E>(outgoing).map_err(|kind| Failure::new(kind).after(0))?;
+        self.send_until_deadline::<E>(&prepared).instrument(span).await
+    }
+
+    fn prepare<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Prepared, ErrorKind> {
+        let target = address::target(E::PATH, &outgoing);
+        let url = self.shared.base_url.join(&target).ok_or(ErrorKind::Unaddressable)?;
+        let body = outgoing.body.map(Bytes::from);
+        if body.as_ref().is_some_and(|body| body.len() > E::BODY_BYTES_MAX) {
+            return Err(ErrorKind::TooLarge);
+        }
+        let authorization = match E::ACCESS {
+            Access::Open => None,
+            Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
+                self.shared.authorization.clone()
+            }
+        };
+        Ok(Prepared { method: E::METHOD, url, body, authorization })
+    }
+
+    async fn send_until_deadline<E: Endpoint>(
+        &self,
+        prepared: &Prepared,
+    ) -> Result<RawReply<E::Reply>, Error> {
+        let deadline = Instant::now() + self.timeout.min(LONGEST_TIMEOUT);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let attempt = timeout_at(deadline, self.attempt::<E>(prepared)).await;
+            let failure = match attempt.unwrap_or_else(|_| Err(Failure::new(ErrorKind::TimedOut))) {
+                Ok(reply) => return Ok(RawReply { attempts, ..reply }),
+                Err(failure) => failure,
+            };
+            debug!(attempts, code = failure.kind.code(), "a call failed");
+            let pause = self
+                .may_repeat::<E>(&failure.kind)
+                .then(|| self.shared.retry.pause(attempts, failure.retry_after))
+                .flatten()
+                .filter(|pause| *pause < deadline.saturating_duration_since(Instant::now()));
+            let Some(pause) = pause else {
+                return Err(failure.after(attempts));
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Returns whether the failed request may be sent again: it may help, and it can do no harm.
+    fn may_repeat<E: Endpoint>(&self, kind: &ErrorKind) -> bool {
+        let harmless = match (E::REPEAT, self.deliveries) {
+            (Repeat::Safe, _) | (Repeat::WhenNamed, Deliveries::Named) => true,
+            (Repeat::WhenNamed, Deliveries::Unnamed) => kind.never_arrived(),
+        };
+        harmless && kind.is_retryable()
+    }
+
+    async fn attempt<E: Endpoint>(&self, prepared: &Prepared) -> Result<RawReply<E::Reply>, Failure> {
+        let method = match prepared.method {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+        };
+        let mut request = self
+            .shared
+            .http
+            .request(method, prepared.url.clone())
+            .header(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(authorization) = &prepared.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        if let Some(body) = &prepared.body {
+            request = request
+                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+                .body(body.clone());
+        }
+        let response = request.send().await.map_err(broken)?;
+        let request_id = request_id(response.headers());
+        let outcome = self.read::<E>(response).await;
+        match outcome {
+            Ok((value, bytes)) => Ok(RawReply { value, bytes, attempts: 0, request_id }),
+            Err(failure) => Err(Failure { request_id, ..failure }),
+        }
+    }
+
+    async fn read<E: Endpoint>(&self, response: Response) -> Result<(E::Reply, Bytes), Failure> {
+        let status = response.status().as_u16();
+        if status != 200 {
+            let retry_after = response
+                .headers()
+                .get(RETRY_AFTER)
+                .and_then(|header| retry::retry_after(header.to_str().ok()?));
+            // The status says enough when the body is too large or breaks off.
+            let body = body(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+            return Err(Failure { retry_after, ..Failure::new(refusal::kind(status, &body)) });
+        }
+        let bytes = body(response, self.shared.reply_bytes_max).await?;
+        let value = json::from_slice(&bytes)
+            .map_err(|error| Failure::new(ErrorKind::Unreadable).caused_by(error))?;
+        Ok((value, bytes))
+    }
+}
+
+/// Reads a body to its end, and never holds more than the cap.
+async fn body(mut response: Response, bytes_max: usize) -> Result<Bytes, Failure> {
+    let too_large = || Failure::new(ErrorKind::ReplyTooLarge { bytes_max });
+    let announced = response.content_length().unwrap_or(0);
+    let announced = usize::try_from(announced).map_err(|_| too_large())?;
+    if announced > bytes_max {
+        return Err(too_large());
+    }
+    let mut body = Vec::with_capacity(announced);
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+        if chunk.len() > bytes_max - body.len() {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.into())
+}
+
+fn unwritable(error: WriteError) -> Failure {
+    let kind = match error {
+        WriteError::Budget => ErrorKind::TooLarge,
+        WriteError::NonFinite
+        | WriteError::Key
+        | WriteError::Unreadable(_)
+        | WriteError::Refused(_) => ErrorKind::Unwritable,
+    };
+    Failure::new(kind).caused_by(error)
+}
+
+/// Returns the failure of a broken exchange. The URL, which names Sessions, is taken out.
+fn broken(error: reqwest::Error) -> Failure {
+    let kind = if error.is_connect() {
+        ErrorKind::Connect
+    } else if error.is_timeout() {
+        ErrorKind::TimedOut
+    } else {
+        ErrorKind::Transport
+    };
+    Failure::new(kind).caused_by(error.without_url())
+}
+
+/// Returns the service's name of the request, when it is one that can be printed.
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(REQUEST_ID)?.to_str().ok()?;
+    (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()).then(|| id.to_owned())
+}

@@ -1,0 +1,9 @@
+//! The client against a scripted peer.
+
+mod exact;
+mod replies;
+mod requests;
+mod resume;
+mod retries;
+mod routes;
+mod secrets;

@@ -1,0 +1,83 @@
+//! Every route has its method.
+
+use std::collections::BTreeSet;
+
+use svc_client::Client;
+use svc_client::model::context::Query;
+use svc_client::model::endpoint;
+use svc_client::model::evidence::{Reference, Side};
+use svc_client::model::id::{InferenceCallId, SessionId};
+use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
+use svc_client::model::json::{self, Json};
+use svc_client::testing::{Answer, FakeServer};
+
+/// Calls every method once. The answers are refusals, so only the requests matter.
+async fn call_all(client: &Client) {
+    let session = SessionId::new("s").expect("an id");
+    let call = InferenceCallId::new("c").expect("an id");
+    let query = Query::new("pager").expect("a query");
+    let reference = Reference {
+        inference_call_id: call.clone(),
+        side: Side::Input,
+        message_index: 0,
+        part_index: 0,
+    };
+    let ci = r#"{"provider":"other","run_id":"1","repo":"a/b","commit_sha":"0123456789012345678901234567890123456789","branch":"main","result":"passed"}"#;
+    let delivery = GatewayIngestRequest {
+        provider: GatewayProvider::GatewayA,
+        session_id: None,
+        user_id: None,
+        payload: Json::Object(json::Object::new()),
+        capture: None,
+    };
+    let batch = GatewayBatchRequest { provider: GatewayProvider::GatewayA, payloads: Vec::new() };
+    drop(client.health().await);
+    drop(client.me().await);
+    drop(client.ingest_gateway(&delivery).await);
+    drop(client.ingest_gateway_batch(&batch).await);
+    let ci = json::from_slice(ci.as_bytes()).expect("an outcome");
+    drop(client.ingest_ci(&ci).await);
+    drop(client.facts().await);
+    drop(client.session_facts(&session).await);
+    drop(client.session_inference_calls(&session).await);
+    drop(client.compatibility_evidence(&session).await);
+    drop(client.evidence().inventory(&session).await);
+    drop(client.evidence().manifest(&session, &call).await);
+    drop(client.evidence().read(&session, [reference.clone()]).await);
+    drop(client.context().retrieve(&query).await);
+    drop(client.context().discover(&query, None).await);
+    drop(client.context().selected(&session, &query).await);
+    drop(client.context().inventory(&session).await);
+    drop(client.context().manifest(&session, &call).await);
+    drop(client.context().read(&session, [reference]).await);
+}
+
+#[tokio::test]
+async fn every_route_has_a_method() {
+    let routes = endpoint::all();
+    let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
+    call_all(&server.client()).await;
+    let called: BTreeSet<_> = server
+        .received()
+        .into_iter()
+        .map(|request| {
+            let path = request.target.split('?').next().unwrap_or_default().to_owned();
+            (request.method, path)
+        })
+        .collect();
+    let expected: BTreeSet<_> = routes
+        .iter()
+        .map(|route| {
+            let path = route.path.replace("{session_id}", "s").replace("{provider}", "gateway_a");
+            (route.method.as_str().to_owned(), path)
+        })
+        .collect();
+    assert_eq!(called, expected);
+}
+
+#[test]
+fn calls_may_move_between_threads() {
+    fn is_send(_: impl Send) {}
+    let client = Client::builder("https://svc.example").build().unwrap();
+    is_send(call_all(&client));
+}

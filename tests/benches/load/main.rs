@@ -1,0 +1,212 @@
+//! What the service does in a second, on one machine: the figures that its documentation promises.
+//!
+//! ```sh
+//! cargo build --release -p svc-server
+//! cargo run --release -p svc-tests --bin load -- all --backend both
+//! ```
+//!
+//! Starts the release build of `svc-server` as a process of its own, on a database on a disk, plays HTTP to it from
+//! here and prints one line for each figure, with its goal where it has one. Server, database and generator share the
+//! machine's processors, so the `baseline` scenario shows what is left when a server does nothing: the same requests
+//! against a handler that only reads them.
+//!
+//! | Module | Holds |
+//! |---|---|
+//! | [`scenario`] | what is measured, one module for each kind |
+//! | [`generator`], [`http`] | the load itself |
+//! | [`payload`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
+//! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
+//! | [`report`] | the table |
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for a terminal"
+)]
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "measured values are far from where a conversion would change them noticeably"
+)]
+
+mod conversation;
+mod empty_server;
+mod generator;
+mod http;
+mod payload;
+mod process;
+mod report;
+mod scenario;
+mod store;
+mod template;
+mod text;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use crate::report::Report;
+use crate::scenario::Bench;
+
+/// Whatever ends the program: it is read by a person.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Scenario {
+    /// Everything below.
+    All,
+    /// The generator against a handler that only reads the bodies.
+    Baseline,
+    /// Gateway calls of 5 KiB, each of another session.
+    GatewaySmall,
+    /// Gateway calls of sessions of 40 turns that send their history again with every turn.
+    GatewaySessions,
+    /// CI results, each of another run.
+    Ci,
+    /// Selected, discover and the evidence routes over one large session.
+    Retrieval,
+    /// Bytes on disk for the bytes sent in a session of 200 turns.
+    Disk,
+    /// Resident memory at rest and after load.
+    Memory,
+    /// From starting the process to its first good health.
+    Start,
+    /// The server of the baseline.
+    #[value(hide = true)]
+    EmptyServer,
+}
+
+/// Where the server keeps its facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+impl Backend {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// Returns the value that belongs to this backend.
+    pub(crate) fn choose<T>(self, sqlite: T, postgres: T) -> T {
+        match self {
+            Self::Sqlite => sqlite,
+            Self::Postgres => postgres,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Backends {
+    Sqlite,
+    Postgres,
+    Both,
+}
+
+/// Measures the service under load.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "load")]
+pub(crate) struct Arguments {
+    /// What to measure.
+    scenario: Scenario,
+    /// The database to measure on; PostgreSQL is started here, from its installed programs.
+    #[arg(long, value_enum, default_value_t = Backends::Sqlite)]
+    backend: Backends,
+    /// Seconds that a load is measured for.
+    #[arg(long, default_value_t = 10.0)]
+    pub(crate) seconds: f64,
+    /// Seconds of load before measuring begins.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) warm_up: f64,
+    /// Connections that send at the same time.
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// How often a load is repeated, each time on a new database; the run of median rate is reported.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) repetitions: usize,
+    /// Threads of the generator.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) generator_threads: usize,
+    /// The server's program [default: svc-server beside this program].
+    #[arg(long)]
+    pub(crate) server: Option<PathBuf>,
+    /// A folder on a disk for databases and logs [default: the system's temporary folder].
+    #[arg(long)]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Keep the scratch folder.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Exit with 1 when a figure misses its goal.
+    #[arg(long)]
+    check: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match measure(&arguments) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(missed) => {
+            println!("{missed} figures missed their goals");
+            if arguments.check {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            }
+        }
+        Err(failure) => {
+            eprintln!("load: {failure}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs what was asked for and returns how many figures missed their goals.
+fn measure(arguments: &Arguments) -> Result<usize, Failure> {
+    let scenario = arguments.scenario;
+    if scenario == Scenario::EmptyServer {
+        return empty_server::serve().map(|()| 0);
+    }
+    let backends: &[Backend] = match arguments.backend {
+        Backends::Sqlite => &[Backend::Sqlite],
+        Backends::Postgres => &[Backend::Postgres],
+        Backends::Both => &[Backend::Sqlite, Backend::Postgres],
+    };
+    let wanted = |one: Scenario| scenario == one || scenario == Scenario::All;
+    let needs_postgres = scenario != Scenario::Baseline && backends.contains(&Backend::Postgres);
+    let bench = Bench::new(arguments.clone(), needs_postgres)?;
+    let mut report = Report::new();
+    if wanted(Scenario::Baseline) {
+        scenario::load::baseline(&bench, &mut report)?;
+    }
+    for &backend in backends {
+        if wanted(Scenario::GatewaySmall) {
+            scenario::load::gateway_small(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::GatewaySessions) {
+            scenario::load::gateway_sessions(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Ci) {
+            scenario::load::ci(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Retrieval) {
+            scenario::retrieval::measure(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Disk) {
+            scenario::disk::measure(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Memory) {
+            scenario::memory::measure(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Start) {
+            scenario::start::measure(&bench, backend, &mut report)?;
+        }
+    }
+    Ok(report.missed())
+}

@@ -1,0 +1,404 @@
+//! Request bodies of `POST /ingest/gateway` and `POST /ingest/ci`.
+//!
+//! The gateway's payload is LiteLLM's standard logging object (`payload.json` beside this file is its frame): some two
+//! kilobytes of metadata that differ a little from call to call, and the model's entry of the price map, which is the
+//! same in every call of a model and larger than many a conversation.
+
+use crate::conversation::{Conversation, Message, Plan, scale_for};
+use crate::template::{Shape, Source, Template, marker, uuid};
+use crate::text::Author;
+
+/// The frame of a payload, with names in `@` where something is filled in.
+const FRAME: &str = include_str!("payload.json");
+
+/// The salt of the UUID that names a session.
+const SESSION_SALT: u32 = 0;
+
+/// A price map's entries, short and whole.
+const MODEL_MAP_SHORT: &str = include_str!("model_map_short.json");
+const MODEL_MAP_FULL: &str = include_str!("model_map_full.json");
+
+/// How much of the price map's entry a payload carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ModelMap {
+    /// About 250 bytes.
+    Short,
+    /// About 4.4 KiB, as a real proxy sends it.
+    Full,
+}
+
+impl ModelMap {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Short => MODEL_MAP_SHORT,
+            Self::Full => MODEL_MAP_FULL,
+        }
+    }
+}
+
+/// The session id that the calls of a session number carry.
+pub(crate) fn session_id(number: u64) -> String {
+    uuid(number, SESSION_SALT)
+}
+
+/// A request: its HTTP head and body, in up to three pieces that go out in one write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'bytes> {
+    /// The pieces, in order.
+    pub(crate) pieces: [&'bytes [u8]; 3],
+    /// Bytes of the body alone.
+    pub(crate) body_length: usize,
+}
+
+impl Request<'_> {
+    /// Bytes on the wire.
+    pub(crate) fn length(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
+}
+
+/// One call that fits into one template: the bodies of the scenario of small ones.
+#[derive(Clone, Debug)]
+pub(crate) struct SingleCall {
+    template: Template,
+    body_length: usize,
+}
+
+impl SingleCall {
+    /// Builds a gateway call whose body has exactly the wanted size.
+    pub(crate) fn gateway(seed: u64, body_length: usize, bearer: &str) -> Self {
+        let mut author = Author::new(seed, 0);
+        let instructions = author.prose(240);
+        let mut task = author.prose(360);
+        let mut reply = author.prose(280);
+        let body = |task: &str, reply: &str| {
+            let message = |role, text: &str| {
+                let parts = vec![crate::conversation::Part::Text(text.to_owned())];
+                Message { role, parts }.wire()
+            };
+            let messages = format!(
+                "{}, {}",
+                message("system", &instructions),
+                message("user", task)
+            );
+            envelope(&messages, &message("assistant", reply), ModelMap::Short)
+        };
+        let missing = body_length
+            .checked_sub(body(&task, &reply).len())
+            .unwrap_or_else(|| panic!("the smallest body has {} bytes", body(&task, &reply).len()));
+        // Half to each text: one byte of plain words is one byte of body.
+        task.extend(plain_words().take(missing / 2));
+        reply.extend(plain_words().take(missing - missing / 2));
+        let body = body(&task, &reply);
+        assert_eq!(
+            body.len(),
+            body_length,
+            "padding is counted in bytes of the body"
+        );
+        Self::new("/ingest/gateway", &body, bearer)
+    }
+
+    /// Builds a CI result of a repository.
+    pub(crate) fn ci(repository: u64, bearer: &str) -> Self {
+        let body = format!(
+            "{{\"provider\":\"ci_a\",\"run_id\":\"build-{run}\",\"run_attempt\":1,\"repo\":\"acme/service-{repository:02}\",\
+             \"repository_provider\":\"github\",\"repository_host\":\"github.com\",\"repository_id\":\"{id}\",\
+             \"commit_sha\":\"{commit}\",\"branch\":\"feature/{branch}\",\"workflow_name\":\"build and test\",\
+             \"workflow_id\":\"pipeline-{repository:02}\",\"workflow_path\":\"ci/pipeline.groovy\",\"result\":\"passed\",\
+             \"run_url\":\"https://ci.example.com/job/service-{repository:02}/{run}/\",\"provider_result\":\"SUCCESS\",\
+             \"source_event_type\":\"run.finalized\",\"source_event_id\":\"{event}\"}}",
+            run = marker(Source::Call, Shape::Word, 1),
+            id = 90_000 + repository,
+            commit = marker(Source::Call, Shape::Commit, 2),
+            branch = marker(Source::Call, Shape::Word, 3),
+            event = marker(Source::Call, Shape::Uuid, 4),
+        );
+        Self::new("/ingest/ci", &body, bearer)
+    }
+
+    fn new(path: &str, body: &str, bearer: &str) -> Self {
+        Self {
+            template: Template::new(head(path, bearer, body.len()) + body),
+            body_length: body.len(),
+        }
+    }
+
+    /// Returns the request of a session and a call.
+    pub(crate) fn request(&mut self, session: u64, call: u64) -> Request<'_> {
+        self.template.patch_session(session);
+        self.template.patch_call(call);
+        Request {
+            pieces: [self.template.bytes(), &[], &[]],
+            body_length: self.body_length,
+        }
+    }
+}
+
+/// The calls of a growing session: one copy of the messages, of which each call sends a longer prefix.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionCalls {
+    messages: Template,
+    calls: Vec<Call>,
+}
+
+#[derive(Clone, Debug)]
+struct Call {
+    before: Template,
+    /// Where the call's input ends in `messages`.
+    messages_end: usize,
+    after: Template,
+    body_length: usize,
+}
+
+impl SessionCalls {
+    /// Builds the calls of the last `calls` turns of a conversation.
+    pub(crate) fn new(
+        conversation: &Conversation,
+        calls: usize,
+        map: ModelMap,
+        bearer: &str,
+    ) -> Self {
+        let mut messages = String::new();
+        let mut built = Vec::with_capacity(calls);
+        for message in &conversation.opening {
+            join(&mut messages, &message.wire());
+        }
+        for (index, turn) in conversation.turns.iter().enumerate() {
+            let reply = turn.reply.wire();
+            if index + calls >= conversation.turns.len() {
+                const HERE: &str = "@here@";
+                let body = envelope(HERE, &reply, map);
+                let (before, after) = body
+                    .split_once(HERE)
+                    .expect("the frame has a place for messages");
+                let body_length = before.len() + messages.len() + after.len();
+                built.push(Call {
+                    before: Template::new(head("/ingest/gateway", bearer, body_length) + before),
+                    messages_end: messages.len(),
+                    after: Template::new(after.to_owned()),
+                    body_length,
+                });
+            }
+            join(&mut messages, &reply);
+            for message in &turn.additions {
+                join(&mut messages, &message.wire());
+            }
+        }
+        Self {
+            messages: Template::new(messages),
+            calls: built,
+        }
+    }
+
+    pub(crate) fn call_count(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// Bytes of all bodies.
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.calls.iter().map(|call| call.body_length).sum()
+    }
+
+    /// Makes every message another session's.
+    pub(crate) fn begin_session(&mut self, session: u64) {
+        self.messages.patch_session(session);
+        for call in &mut self.calls {
+            call.before.patch_session(session);
+            call.after.patch_session(session);
+        }
+    }
+
+    /// Returns the request of one of the calls.
+    pub(crate) fn request(&mut self, index: usize, call: u64) -> Request<'_> {
+        let this = &mut self.calls[index];
+        this.before.patch_call(call);
+        this.after.patch_call(call);
+        Request {
+            pieces: [
+                this.before.bytes(),
+                &self.messages.bytes()[..this.messages_end],
+                this.after.bytes(),
+            ],
+            body_length: this.body_length,
+        }
+    }
+}
+
+/// The plan of a session whose bodies have a wanted mean size.
+pub(crate) fn plan_of_mean_body(turns: usize, mean_body: usize) -> Plan {
+    let plan = |scale| Plan {
+        seed: 1,
+        first_word: 0,
+        turns,
+        scale,
+        silent: Vec::new(),
+        user_every: 8,
+    };
+    let scale = scale_for(mean_body as f64, |scale| {
+        let calls = SessionCalls::new(&Conversation::new(&plan(scale)), turns, ModelMap::Full, "");
+        calls.body_bytes() as f64 / turns as f64
+    });
+    plan(scale)
+}
+
+fn join(messages: &mut String, message: &str) {
+    if !messages.is_empty() {
+        messages.push_str(", ");
+    }
+    messages.push_str(message);
+}
+
+/// The head of a request on a connection that stays open.
+pub(crate) fn head(path: &str, bearer: &str, body_length: usize) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {bearer}\r\n\
+         content-type: application/json\r\ncontent-length: {body_length}\r\n\r\n"
+    )
+}
+
+fn envelope(messages: &str, reply: &str, map: ModelMap) -> String {
+    let session = marker(Source::Session, Shape::Uuid, SESSION_SALT);
+    let mut out = format!(
+        "{{\"provider\": \"gateway_a\", \"session_id\": \"{session}\", \"user_id\": \"developer-7\", \
+         \"capture\": {{\"id\": \"{}\", \"observed_at\": \"{}\"}}, \"payload\": ",
+        marker(Source::Call, Shape::Uuid, 5),
+        marker(Source::Call, Shape::Instant, 0),
+    );
+    let mut frame = String::new();
+    push_joined(&mut frame, FRAME);
+    fill(&mut out, &frame, &session, messages, reply, map);
+    out.push('}');
+    out
+}
+
+/// Appends a document with Python's spacing: a blank after a comma, none inside brackets, no line breaks.
+fn push_joined(out: &mut String, document: &str) {
+    for line in document.lines() {
+        out.push_str(line);
+        if line.ends_with(',') {
+            out.push(' ');
+        }
+    }
+}
+
+/// Appends a frame with its names replaced.
+fn fill(out: &mut String, frame: &str, session: &str, messages: &str, reply: &str, map: ModelMap) {
+    for (index, piece) in frame.split('@').enumerate() {
+        if index % 2 == 0 {
+            out.push_str(piece);
+            continue;
+        }
+        match piece {
+            "session_id" => out.push_str(session),
+            "call_id" => out.push_str(&marker(Source::Call, Shape::Uuid, 6)),
+            "call_uuid" => out.push_str(&marker(Source::Call, Shape::Uuid, 7)),
+            "start" => out.push_str(&marker(Source::Call, Shape::Epoch, 0)),
+            "end" => out.push_str(&marker(Source::Call, Shape::Epoch, 2_431)),
+            "prompt_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 8)),
+            "completion_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 9)),
+            "total_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 10)),
+            "messages" => out.push_str(messages),
+            "reply" => out.push_str(reply),
+            "model_map" => push_joined(out, map.text()),
+            other => unreachable!("the frame names {other:?}"),
+        }
+    }
+}
+
+fn plain_words() -> impl Iterator<Item = char> {
+    " and the same check runs once more before the window closes"
+        .chars()
+        .cycle()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Value;
+    use std::collections::HashSet;
+
+    fn body(request: Request<'_>) -> Value {
+        let all = request.pieces.concat();
+        let text = String::from_utf8(all).expect("requests are text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+        assert!(
+            head.contains(&format!("content-length: {}", body.len())),
+            "{head}"
+        );
+        assert_eq!(body.len(), request.body_length);
+        assert!(
+            !body.contains('~') && !body.contains('@'),
+            "every marker was replaced: {body}"
+        );
+        serde_json::from_str(body).expect("bodies are JSON")
+    }
+
+    fn message_texts(value: &Value) -> Vec<String> {
+        let payload = &value["payload"];
+        let messages = payload["messages"].as_array().expect("messages");
+        messages
+            .iter()
+            .chain([&payload["response"]["choices"][0]["message"]])
+            .map(Value::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn small_calls_have_the_wanted_size_and_share_no_message() {
+        let mut seen = HashSet::new();
+        let mut call = SingleCall::gateway(3, 5_120, "t");
+        for number in 0..50 {
+            let request = call.request(number, number + 900);
+            assert_eq!(request.body_length, 5_120);
+            let value = body(request);
+            assert_eq!(value["session_id"], session_id(number));
+            for text in message_texts(&value) {
+                assert!(seen.insert(text));
+            }
+        }
+    }
+
+    #[test]
+    fn the_calls_of_a_session_grow_by_what_the_turn_before_added() {
+        let plan = plan_of_mean_body(40, 57 * 1_024);
+        let conversation = Conversation::new(&plan);
+        let mut calls = SessionCalls::new(&conversation, 40, ModelMap::Full, "t");
+        let mean = calls.body_bytes() / 40;
+        assert!(mean.abs_diff(57 * 1_024) < 600, "mean body {mean}");
+        let mut before: Option<Value> = None;
+        for turn in 0..40 {
+            if turn == 0 {
+                calls.begin_session(11);
+            }
+            let value = body(calls.request(turn, turn as u64));
+            let messages = value["payload"]["messages"].as_array().expect("messages");
+            assert_eq!(messages.len(), conversation.input(turn).count());
+            if let Some(before) = before {
+                let earlier = before["payload"]["messages"].as_array().expect("messages");
+                assert_eq!(&messages[..earlier.len()], earlier.as_slice());
+                assert_eq!(
+                    messages[earlier.len()],
+                    before["payload"]["response"]["choices"][0]["message"]
+                );
+            }
+            before = Some(value);
+        }
+        let seen: HashSet<String> = message_texts(&before.expect("forty turns"))
+            .into_iter()
+            .collect();
+        calls.begin_session(12);
+        assert!(
+            message_texts(&body(calls.request(39, 99)))
+                .iter()
+                .all(|text| !seen.contains(text))
+        );
+        assert!(calls.messages.session_slot_count() > 150);
+    }
+
+    #[test]
+    fn ci_results_are_objects_of_known_members() {
+        let value = body(SingleCall::ci(7, "t").request(1, 2));
+        assert_eq!(value["repo"], "acme/service-07");
+        assert_eq!(value["commit_sha"].as_str().map(str::len), Some(40));
+    }
+}

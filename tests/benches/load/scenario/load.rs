@@ -1,0 +1,356 @@
+//! Sustained ingest: as many requests as a number of connections get answered.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::conversation::{Conversation, Plan};
+use crate::generator::{Counts, Numbers, Player, SessionPlayer, SinglePlayer, Window, play};
+use crate::payload::{ModelMap, SessionCalls, SingleCall, plan_of_mean_body};
+use crate::process::{Launch, Memory, Server, processor_seconds};
+use crate::report::{Goal, Report, Unit};
+use crate::scenario::{Bench, INGEST_TOKEN};
+use crate::store::Store;
+use crate::{Backend, Failure};
+
+const SMALL_BODY: usize = 5 * 1_024;
+const SESSION_BODY: usize = 57 * 1_024;
+const SESSION_TURNS: usize = 40;
+
+/// Bodies of different texts that one connection goes round.
+const TEMPLATES_PER_CONNECTION: usize = 8;
+
+const KIBIBYTE: f64 = 1_024.0;
+const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
+
+/// The kinds of requests.
+#[derive(Clone, Debug)]
+pub(crate) enum Traffic {
+    Small,
+    Sessions(Plan),
+    Ci,
+}
+
+impl Traffic {
+    /// Sessions of forty turns whose bodies have 57 KiB on average.
+    pub(crate) fn sessions() -> Self {
+        Self::Sessions(plan_of_mean_body(SESSION_TURNS, SESSION_BODY))
+    }
+
+    /// Says what is sent, and in what it differs.
+    fn describe(&self, connections: usize) -> String {
+        match self {
+            Self::Small => format!(
+                "bodies of {SMALL_BODY} bytes, every one another session; {} texts, and in each message of each call words \
+                 that no other call has; metadata and price map as a proxy sends them",
+                connections * TEMPLATES_PER_CONNECTION,
+            ),
+            Self::Sessions(_) => format!(
+                "sessions of {SESSION_TURNS} turns, each turn sending all turns before it; {connections} conversations, and in \
+                 each message of each session words, one every 300 bytes, that no other session has"
+            ),
+            Self::Ci => "every one another run of another commit".to_owned(),
+        }
+    }
+
+    /// Builds the requests of each connection.
+    pub(crate) fn players(&self, connections: usize) -> Vec<Box<dyn Player>> {
+        let numbers = Arc::new(Numbers::default());
+        (0..connections)
+            .map(|index| {
+                let numbers = Arc::clone(&numbers);
+                let seed = index as u64 + 1;
+                let player: Box<dyn Player> = match self {
+                    Self::Small => {
+                        let seeds = 0..TEMPLATES_PER_CONNECTION as u64;
+                        let templates = seeds
+                            .map(|part| {
+                                SingleCall::gateway(seed * 1_000 + part, SMALL_BODY, INGEST_TOKEN)
+                            })
+                            .collect();
+                        Box::new(SinglePlayer {
+                            templates,
+                            next: 0,
+                            numbers,
+                        })
+                    }
+                    Self::Ci => {
+                        let templates = vec![SingleCall::ci(seed, INGEST_TOKEN)];
+                        Box::new(SinglePlayer {
+                            templates,
+                            next: 0,
+                            numbers,
+                        })
+                    }
+                    Self::Sessions(plan) => {
+                        let plan = Plan {
+                            seed,
+                            ..plan.clone()
+                        };
+                        let calls = SessionCalls::new(
+                            &Conversation::new(&plan),
+                            plan.turns,
+                            ModelMap::Full,
+                            INGEST_TOKEN,
+                        );
+                        let next = index * plan.turns / connections;
+                        Box::new(SessionPlayer {
+                            calls,
+                            next,
+                            begun: false,
+                            numbers,
+                        })
+                    }
+                };
+                player
+            })
+            .collect()
+    }
+}
+
+/// One repetition.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) counts: Counts,
+    pub(crate) rate: f64,
+    seconds: f64,
+    server_processor: f64,
+    database_processor: f64,
+    generator_processor: f64,
+    pub(crate) memory: Memory,
+    database_bytes: Option<u64>,
+}
+
+/// Plays traffic to a running server.
+pub(crate) fn measure(
+    bench: &Bench,
+    server: &Server,
+    store: Option<&Store<'_>>,
+    traffic: &Traffic,
+) -> Result<Measured, Failure> {
+    let arguments = &bench.arguments;
+    let players = traffic.players(arguments.connections);
+    let begin = Instant::now() + Duration::from_secs_f64(arguments.warm_up.max(0.1));
+    let window = Window {
+        begin,
+        end: begin + Duration::from_secs_f64(arguments.seconds),
+    };
+    let mut processors = Vec::new();
+    let counts = play(
+        server.address,
+        players,
+        arguments.generator_threads,
+        window,
+        || {
+            let database = store.map_or(Ok(0.0), Store::processor_seconds)?;
+            processors.push([
+                processor_seconds(server.id())?,
+                database,
+                processor_seconds(std::process::id())?,
+            ]);
+            Ok(())
+        },
+    )?;
+    let [first, last] = processors.as_slice() else {
+        return Err("the window has two edges".into());
+    };
+    Ok(Measured {
+        rate: counts.latencies.len() as f64 / arguments.seconds,
+        counts,
+        seconds: arguments.seconds,
+        server_processor: last[0] - first[0],
+        database_processor: last[1] - first[1],
+        generator_processor: last[2] - first[2],
+        memory: Memory::of(server.id())?,
+        database_bytes: None,
+    })
+}
+
+/// Goals of a load.
+#[derive(Clone, Copy, Debug)]
+struct Goals {
+    rate: Goal,
+    slowest: Goal,
+}
+
+fn print(report: &mut Report, mut runs: Vec<Measured>, goals: Goals) -> Result<(), Failure> {
+    runs.sort_by(|left, right| left.rate.total_cmp(&right.rate));
+    if let [slowest, .., fastest] = runs.as_slice() {
+        report.note(&format!(
+            "{:.0} to {:.0} a second over {} repetitions",
+            slowest.rate,
+            fastest.rate,
+            runs.len()
+        ));
+    }
+    let run = runs
+        .get(runs.len().saturating_sub(1) / 2)
+        .ok_or("no repetition")?;
+    let requests = run.counts.latencies.len().max(1) as f64;
+    report.figure("requests", run.rate, Unit::PerSecond, goals.rate);
+    report.milliseconds("p50", run.counts.percentile(0.5), Goal::None);
+    report.milliseconds("p99", run.counts.percentile(0.99), goals.slowest);
+    report.milliseconds("slowest", run.counts.percentile(1.0), Goal::None);
+    report.figure(
+        "bodies",
+        run.counts.body_bytes as f64 / MEBIBYTE / run.seconds,
+        Unit::MebibytesPerSecond,
+        Goal::None,
+    );
+    report.figure(
+        "mean body",
+        run.counts.body_bytes as f64 / requests / KIBIBYTE,
+        Unit::Kibibytes,
+        Goal::None,
+    );
+    report.figure(
+        "processor: server",
+        run.server_processor,
+        Unit::Seconds,
+        Goal::None,
+    );
+    if run.database_processor > 0.0 {
+        report.figure(
+            "processor: PostgreSQL",
+            run.database_processor,
+            Unit::Seconds,
+            Goal::None,
+        );
+    }
+    report.figure(
+        "processor: generator",
+        run.generator_processor,
+        Unit::Seconds,
+        Goal::None,
+    );
+    let each = (run.server_processor + run.database_processor) / requests * 1e6;
+    report.figure(
+        "processor per request, without the generator",
+        each,
+        Unit::Microseconds,
+        Goal::None,
+    );
+    report.figure(
+        "server memory afterwards",
+        run.memory.resident as f64 / MEBIBYTE,
+        Unit::Mebibytes,
+        Goal::None,
+    );
+    if let Some(bytes) = run.database_bytes {
+        let sent = run.counts.all_body_bytes as f64;
+        report.figure(
+            "database",
+            bytes as f64 / MEBIBYTE,
+            Unit::Mebibytes,
+            Goal::None,
+        );
+        report.figure(
+            "database, of the bytes sent",
+            sent / bytes.max(1) as f64,
+            Unit::OnePartOf,
+            Goal::None,
+        );
+    }
+    Ok(())
+}
+
+/// The generator against a handler that does nothing.
+pub(crate) fn baseline(bench: &Bench, report: &mut Report) -> Result<(), Failure> {
+    report.begin("baseline", "-");
+    let goals = Goals {
+        rate: Goal::None,
+        slowest: Goal::None,
+    };
+    for (name, traffic) in [
+        ("5 KiB bodies", Traffic::Small),
+        ("57 KiB bodies", Traffic::sessions()),
+        ("CI results", Traffic::Ci),
+    ] {
+        report.note(name);
+        let mut runs = Vec::new();
+        for _ in 0..bench.arguments.repetitions.max(1) {
+            let server = Server::start(&Launch {
+                program: std::env::current_exe()?,
+                arguments: vec!["empty-server".to_owned()],
+                settings: Vec::new(),
+                folder: bench.folder("baseline")?,
+            })?;
+            runs.push(measure(bench, &server, None, &traffic)?);
+            server.stop()?;
+        }
+        print(report, runs, goals)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn gateway_small(
+    bench: &Bench,
+    backend: Backend,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    report.begin("gateway-small", backend.name());
+    let rate = Goal::AtLeast(backend.choose(6_000.0, 3_500.0));
+    service(
+        bench,
+        backend,
+        report,
+        &Traffic::Small,
+        Goals {
+            rate,
+            slowest: Goal::AtMost(25.0),
+        },
+    )
+}
+
+pub(crate) fn gateway_sessions(
+    bench: &Bench,
+    backend: Backend,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    report.begin("gateway-sessions", backend.name());
+    let rate = Goal::AtLeast(backend.choose(1_200.0, 900.0));
+    service(
+        bench,
+        backend,
+        report,
+        &Traffic::sessions(),
+        Goals {
+            rate,
+            slowest: Goal::None,
+        },
+    )
+}
+
+pub(crate) fn ci(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
+    report.begin("ci", backend.name());
+    let rate = backend.choose(Goal::AtLeast(8_000.0), Goal::None);
+    service(
+        bench,
+        backend,
+        report,
+        &Traffic::Ci,
+        Goals {
+            rate,
+            slowest: Goal::None,
+        },
+    )
+}
+
+fn service(
+    bench: &Bench,
+    backend: Backend,
+    report: &mut Report,
+    traffic: &Traffic,
+    goals: Goals,
+) -> Result<(), Failure> {
+    report.note(&traffic.describe(bench.arguments.connections));
+    let mut runs = Vec::new();
+    for _ in 0..bench.arguments.repetitions.max(1) {
+        let stage = bench.stage("load", backend, None)?;
+        let server = stage.start()?;
+        let mut run = measure(bench, &server, Some(&stage.store), traffic)?;
+        server.stop()?;
+        run.database_bytes = Some(stage.store.bytes()?);
+        runs.push(run);
+    }
+    print(report, runs, goals)
+}

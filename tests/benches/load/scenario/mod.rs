@@ -1,0 +1,152 @@
+//! The scenarios, and the stage on which each is played: a folder, a database and a way to start the server on it.
+
+pub(crate) mod disk;
+pub(crate) mod load;
+pub(crate) mod memory;
+pub(crate) mod retrieval;
+pub(crate) mod start;
+
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::{Launch, Server};
+use crate::store::{Cluster, Scratch, Store};
+use crate::{Arguments, Backend, Failure};
+
+/// The credentials of the server under test.
+pub(crate) const OPERATOR_TOKEN: &str =
+    "0000000000000000000000000000000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+pub(crate) const INGEST_TOKEN: &str =
+    "1111111111111111111111111111111bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+pub(crate) const RETRIEVAL_TOKEN: &str =
+    "2222222222222222222222222222222ccccccccccccccccccccccccccccccccc";
+const WEBHOOK_SECRET: &str = "3333333333333333333333333333333ddddddddddddddddddddddddddddddddd";
+
+/// What all scenarios share.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) arguments: Arguments,
+    // Before the folder that holds it: fields are dropped in order.
+    cluster: Option<Cluster>,
+    scratch: Scratch,
+    stages: Cell<usize>,
+}
+
+impl Bench {
+    /// Makes the scratch folder, starts PostgreSQL when it is needed, and says where all this runs.
+    pub(crate) fn new(arguments: Arguments, needs_postgres: bool) -> Result<Self, Failure> {
+        let scratch = Scratch::new(arguments.scratch.as_deref(), arguments.keep)?;
+        let processors = std::thread::available_parallelism()?;
+        println!("# {processors} processors; {}", scratch.describe()?);
+        println!(
+            "# {} connections, {} generator thread(s), {} s a load after {} s of warming up, median of {} repetitions",
+            arguments.connections,
+            arguments.generator_threads,
+            arguments.seconds,
+            arguments.warm_up,
+            arguments.repetitions,
+        );
+        let cluster = if needs_postgres {
+            Some(Cluster::start(&scratch.folder("postgres")?)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            arguments,
+            cluster,
+            scratch,
+            stages: Cell::new(0),
+        })
+    }
+
+    /// Makes an empty folder.
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
+        self.stages.set(self.stages.get() + 1);
+        self.scratch
+            .folder(&format!("{name}-{}", self.stages.get()))
+    }
+
+    /// Makes a new database and a server's settings for it, with one session open to retrieval when it is named.
+    pub(crate) fn stage(
+        &self,
+        name: &str,
+        backend: Backend,
+        granted: Option<&str>,
+    ) -> Result<Stage<'_>, Failure> {
+        let folder = self.folder(name)?;
+        let mirrors = folder.join("mirrors");
+        fs::create_dir(&mirrors)?;
+        let store = Store::create(backend, &folder, self.cluster.as_ref())?;
+        let mut settings = vec![
+            ("SVC_DATABASE_URL", store.url()),
+            ("SVC_MIRROR_PATH", mirrors.display().to_string()),
+            ("SVC_ORG_ID", "acme".to_owned()),
+            ("SVC_OPERATOR_TOKEN", OPERATOR_TOKEN.to_owned()),
+            (
+                "SVC_INGEST_TOKENS",
+                format!("{{\"gateway\": \"{INGEST_TOKEN}\"}}"),
+            ),
+            ("SVC_FORGE_WEBHOOK_SECRET", WEBHOOK_SECRET.to_owned()),
+        ];
+        if let Some(session) = granted {
+            settings.push(("SVC_RETRIEVAL_TOKEN", RETRIEVAL_TOKEN.to_owned()));
+            settings.push(("SVC_RETRIEVAL_SESSION_IDS", format!("[\"{session}\"]")));
+        }
+        let program = match &self.arguments.server {
+            Some(program) => program.canonicalize()?,
+            None => std::env::current_exe()?.with_file_name("svc-server"),
+        };
+        if !program.is_file() {
+            return Err(format!(
+                "{} is missing: cargo build --release -p svc-server",
+                program.display()
+            )
+            .into());
+        }
+        let launch = Launch {
+            program,
+            arguments: Vec::new(),
+            settings,
+            folder,
+        };
+        Ok(Stage {
+            store,
+            launch,
+            keep: self.arguments.keep,
+        })
+    }
+}
+
+/// A database and how to start a server on it.
+#[derive(Debug)]
+pub(crate) struct Stage<'bench> {
+    pub(crate) store: Store<'bench>,
+    pub(crate) launch: Launch,
+    keep: bool,
+}
+
+impl Stage<'_> {
+    pub(crate) fn start(&self) -> Result<Server, Failure> {
+        Server::start(&self.launch)
+    }
+}
+
+impl Drop for Stage<'_> {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        // Databases of earlier stages would fill the disk, and the next stage's page cache.
+        for entry in fs::read_dir(&self.launch.folder)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+        {
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with("svc.db") {
+                fs::remove_file(entry.path()).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What the tests of the whole service stand on: the real programs, real stores, and a client that
+//! may be rude.
+//!
+//! | Module | What it gives |
+//! |---|---|
+//! | [`programs`], [`server`], [`process`] | the programs under test, started, killed and watched |
+//! | [`postgres`] | one PostgreSQL cluster for the whole run |
+//! | [`http`] | requests that a polite client would not send |
+//! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
+//! | [`delivery`] | gateway calls and CI outcomes as senders make them |
+//! | [`schemas`] | every answer checked against what is published |
+//! | [`random`] | seeded randomness |
+//!
+//! The tests know the service by its interface only: they start programs and speak HTTP. From
+//! `svc-model` they take the exact JSON and the list of endpoints, nothing else.
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "a test harness panics when anything is not as it should be"
+)]
+
+pub mod case;
+pub mod delivery;
+pub mod http;
+pub mod pattern;
+pub mod player;
+pub mod postgres;
+pub mod process;
+pub mod programs;
+pub mod random;
+pub mod schemas;
+pub mod server;
+pub mod variables;

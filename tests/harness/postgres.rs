@@ -1,0 +1,534 @@
+//! One real PostgreSQL cluster for a whole test run, brought up by the first test that needs it.
+//!
+//! A test runner may run every test in a process of its own, so "once" cannot be a static: the
+//! processes agree through locks on files in a folder under the system's temporary folder. Every
+//! process that uses the cluster holds a shared lock on `users` until it ends, however it ends. A
+//! small shell, the guardian, waits until it can have that lock alone, and then stops the cluster
+//! and removes it. So a run that is killed leaves nothing behind either, and no test cleans up.
+//!
+//! `SVC_TEST_POSTGRES` says what to do: `auto` (the default: bring one up, or say in one line that
+//! there are no binaries and skip), `required` (fail instead of skipping), `off`, or the URL of a
+//! server that runs already, as a user who may create databases.
+//!
+//! The module needs nothing but the standard library, so it can move to wherever it is wanted.
+
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{Hash as _, Hasher as _};
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The variable that says which PostgreSQL the tests use.
+pub const VARIABLE: &str = "SVC_TEST_POSTGRES";
+
+/// Seconds for which a cluster without users is kept, so that the next test finds it.
+const IDLE_SECONDS: &str = "10";
+
+/// The guardian: `$1` is the lock, `$2` the time to wait, `$3` the folder, the rest stops the server.
+const GUARDIAN: &str = r#"
+lock=$1 idle=$2 folder=$3
+shift 3
+while :; do
+  flock --exclusive "$lock" true
+  sleep "$idle"
+  flock --exclusive --nonblock "$lock" sh -c 'folder=$1; shift; "$@"; rm -rf "$folder"; true' sh "$folder" "$@" && exit 0
+done
+"#;
+
+/// Whether the cluster waits for the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// It does not: right for every test in which the machine itself goes on.
+    Relaxed,
+    /// It does, as an operator's would: right for figures.
+    Full,
+}
+
+/// A PostgreSQL server in which databases can be created.
+#[derive(Debug)]
+pub struct Cluster {
+    /// The URL up to the database, with the slash.
+    prefix: String,
+    /// What follows the database in the URL.
+    suffix: String,
+    /// The database to connect to for creating others.
+    administration: String,
+    psql: PathBuf,
+    /// Held so that the guardian knows of this process.
+    _in_use: Option<File>,
+}
+
+/// A database of its own, dropped at the end.
+#[derive(Debug)]
+pub struct Database<'a> {
+    cluster: &'a Cluster,
+    name: String,
+}
+
+/// Returns the cluster of this run, or nothing when there is none; the reason is then printed once.
+pub fn shared() -> Option<&'static Cluster> {
+    static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+    SHARED
+        .get_or_init(|| {
+            let wanted = std::env::var(VARIABLE).unwrap_or_default();
+            match wanted.as_str() {
+                "off" => skip("switched off"),
+                "" | "auto" => match Binaries::find() {
+                    Ok(binaries) => Some(bring_up(&binaries, Durability::Relaxed)),
+                    Err(missing) => skip(&missing),
+                },
+                "required" => {
+                    let binaries = Binaries::find().unwrap_or_else(|missing| panic!("{missing}"));
+                    Some(bring_up(&binaries, Durability::Relaxed))
+                }
+                url => Some(Cluster::at(url)),
+            }
+        })
+        .as_ref()
+}
+
+fn skip(reason: &str) -> Option<Cluster> {
+    // Past the test runner, which hides what a passing test prints.
+    let line = format!("PostgreSQL is skipped: {reason} ({VARIABLE}=auto|required|off|URL)\n");
+    let _ignored = std::io::stderr().write_all(line.as_bytes());
+    None
+}
+
+/// Brings the cluster of this run up, or finds it up.
+pub fn bring_up(binaries: &Binaries, durability: Durability) -> Cluster {
+    let place = Place::new(durability);
+    // Waits here while the guardian stops a cluster that nobody used.
+    let in_use = place.file("users");
+    in_use.lock_shared().expect("the lock of the users");
+    let starting = place.file("starting");
+    starting.lock().expect("the lock of the starters");
+    let port = place
+        .running()
+        .unwrap_or_else(|| place.start(binaries, durability));
+    drop(starting);
+    Cluster {
+        prefix: format!("postgres://postgres@127.0.0.1:{port}/"),
+        suffix: String::new(),
+        administration: "postgres".into(),
+        psql: binaries.program("psql"),
+        _in_use: Some(in_use),
+    }
+}
+
+impl Cluster {
+    /// Returns the running server of this URL.
+    fn at(url: &str) -> Self {
+        let (address, suffix) = url.split_at(url.find('?').unwrap_or(url.len()));
+        let authority = address.find("://").map_or(0, |scheme| scheme + 3);
+        let (prefix, administration) = match address[authority..].find('/') {
+            Some(slash) => address.split_at(authority + slash + 1),
+            None => (address, ""),
+        };
+        let administration = if administration.is_empty() {
+            "postgres"
+        } else {
+            administration
+        };
+        Self {
+            prefix: format!("{}/", prefix.trim_end_matches('/')),
+            suffix: suffix.to_owned(),
+            administration: administration.to_owned(),
+            psql: Binaries::find().map_or_else(|_| "psql".into(), |found| found.program("psql")),
+            _in_use: None,
+        }
+    }
+
+    /// Creates an empty database.
+    pub fn create_database(&self) -> Database<'_> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("svc_test_{}_{count}", std::process::id());
+        // An earlier process of the same number may have been killed before it cleaned up.
+        self.execute(&format!("drop database if exists {name} with (force)"));
+        self.execute(&format!("create database {name}"));
+        Database {
+            cluster: self,
+            name,
+        }
+    }
+
+    /// Runs one statement in the database for administration.
+    pub fn execute(&self, statement: &str) {
+        self.run(&self.administration, statement);
+    }
+
+    fn run(&self, database: &str, statement: &str) -> String {
+        let url = self.url(database);
+        let mut psql = Command::new(&self.psql);
+        psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
+            .args([
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-v",
+                "VERBOSITY=terse",
+                "--dbname",
+                &url,
+            ])
+            .args(["--command", statement])
+            .env("PGOPTIONS", "--client-min-messages=warning");
+        run(&mut psql).unwrap_or_else(|error| panic!("{statement}: {error}"))
+    }
+
+    fn url(&self, database: &str) -> String {
+        format!("{}{database}{}", self.prefix, self.suffix)
+    }
+}
+
+impl Database<'_> {
+    /// Returns the URL by which a program connects.
+    pub fn url(&self) -> String {
+        self.cluster.url(&self.name)
+    }
+
+    /// Runs one statement in it and returns what it prints, a row a line.
+    pub fn query(&self, statement: &str) -> String {
+        self.cluster.run(&self.name, statement)
+    }
+}
+
+impl Drop for Database<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.cluster.execute(&format!(
+                "drop database if exists {} with (force)",
+                self.name
+            ));
+        }
+    }
+}
+
+/// The folder of the server's programs.
+#[derive(Clone, Debug)]
+pub struct Binaries(PathBuf);
+
+impl Binaries {
+    /// Looks in the search path and where Debian and Fedora put them, the newest version first.
+    ///
+    /// # Errors
+    ///
+    /// What is missing.
+    pub fn find() -> Result<Self, String> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        for (parent, inside) in [("/usr/lib/postgresql", "bin"), ("/usr", "bin")] {
+            let versions = fs::read_dir(parent).into_iter().flatten().flatten();
+            let mut versions: Vec<PathBuf> = versions
+                .map(|entry| entry.path())
+                .filter(|path| parent != "/usr" || path.to_string_lossy().contains("pgsql-"))
+                .collect();
+            versions.sort_by_key(|path| {
+                let digits = path.to_string_lossy();
+                let digits = digits
+                    .rsplit(|c: char| !c.is_ascii_digit())
+                    .next()
+                    .unwrap_or_default();
+                std::cmp::Reverse(digits.parse::<u32>().unwrap_or(0))
+            });
+            folders.extend(versions.into_iter().map(|version| version.join(inside)));
+        }
+        let found = folders.iter().find(|folder| {
+            ["initdb", "pg_ctl", "psql"]
+                .iter()
+                .all(|program| folder.join(program).exists())
+        });
+        let Some(folder) = found else {
+            return Err("initdb, pg_ctl and psql are not installed".into());
+        };
+        if !std::env::split_paths(&path).any(|folder| folder.join("flock").exists()) {
+            return Err("flock, which the tests share the server by, is not installed".into());
+        }
+        if is_root() && user_id("postgres").is_none() {
+            return Err("the server does not run as root, and there is no user postgres".into());
+        }
+        Ok(Self(folder.clone()))
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Returns the command line of a program of the server, which refuses to run as root.
+    fn server_program(&self, name: &str) -> Vec<OsString> {
+        let program = self.program(name).into_os_string();
+        if is_root() {
+            ["runuser", "-u", "postgres", "--"]
+                .map(OsString::from)
+                .into_iter()
+                .chain([program])
+                .collect()
+        } else {
+            vec![program]
+        }
+    }
+}
+
+/// Where the cluster of one user and one workspace lies.
+struct Place {
+    folder: PathBuf,
+    locks: PathBuf,
+}
+
+impl Place {
+    fn new(durability: Durability) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (env!("CARGO_MANIFEST_DIR"), current_user_id()).hash(&mut hasher);
+        let kind = match durability {
+            Durability::Relaxed => "relaxed",
+            Durability::Full => "full",
+        };
+        let name = format!("svc-test-postgres-{kind}-{:016x}", hasher.finish());
+        let folder = std::env::temp_dir().join(&name);
+        let place = Self {
+            locks: folder.with_extension("locks"),
+            folder,
+        };
+        fs::create_dir_all(&place.locks).expect("a folder for the locks");
+        place
+    }
+
+    fn file(&self, name: &str) -> File {
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        options.open(self.locks.join(name)).expect("a file to lock")
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    /// Returns the port of the cluster if it runs.
+    fn running(&self) -> Option<u16> {
+        let port = fs::read_to_string(self.folder.join("port"))
+            .ok()?
+            .parse()
+            .ok()?;
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+        Some(port)
+    }
+
+    fn start(&self, binaries: &Binaries, durability: Durability) -> u16 {
+        // What an interrupted run of the machine left.
+        let _ignored = fs::remove_dir_all(&self.folder);
+        fs::create_dir_all(&self.folder).expect("a folder for the cluster");
+        if let Some((user, group)) = is_root().then(|| user_id("postgres")).flatten() {
+            chown(&self.folder, Some(user), Some(group)).expect("to give the folder away");
+        }
+        self.initialize(binaries);
+        let port = free_port();
+        let wait = match durability {
+            Durability::Relaxed => "-c fsync=off -c full_page_writes=off",
+            Durability::Full => "-c fsync=on -c synchronous_commit=on",
+        };
+        let options = format!(
+            "-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories='' \
+             -c max_connections=300 {wait}"
+        );
+        self.server(binaries, "pg_ctl", &["start", "-w", "-t", "60", "-s", "-l"])
+            .arg(self.folder.join("log"))
+            .arg("-o")
+            .arg(options)
+            .run();
+        self.guard(binaries);
+        fs::write(self.folder.join("port"), port.to_string()).expect("to write the port down");
+        port
+    }
+
+    /// Creates the cluster with a linguistic default order where the server has one: then a
+    /// statement that forgets to order by bytes is found, which the C order would hide.
+    fn initialize(&self, binaries: &Binaries) {
+        let arguments = [
+            "--no-sync",
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+        ];
+        let linguistic = ["--locale=C", "--locale-provider=icu", "--icu-locale=en-US"];
+        let plain = ["--locale=C"];
+        let attempt = |order: &[&str]| {
+            self.server(binaries, "initdb", &arguments)
+                .args(order)
+                .try_run()
+        };
+        if attempt(&linguistic).is_err() {
+            let _ignored = fs::remove_dir_all(self.data());
+            attempt(&plain).unwrap_or_else(|error| panic!("initdb: {error}"));
+        }
+    }
+
+    /// Starts the guardian, detached from the test that happens to be first.
+    fn guard(&self, binaries: &Binaries) {
+        let mut guardian = Command::new("sh");
+        guardian
+            .args(["-c", GUARDIAN, "svc-test-postgres"])
+            .arg(self.locks.join("users"))
+            .arg(IDLE_SECONDS)
+            .arg(&self.folder)
+            .args(binaries.server_program("pg_ctl"))
+            .args(["stop", "-s", "-m", "immediate", "-D"])
+            .arg(self.data())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        drop(guardian.spawn().expect("the guardian starts"));
+    }
+
+    fn server(&self, binaries: &Binaries, name: &str, arguments: &[&str]) -> ServerCommand {
+        let line = binaries.server_program(name);
+        let mut command = Command::new(&line[0]);
+        command
+            .args(&line[1..])
+            .arg("-D")
+            .arg(self.data())
+            .args(arguments)
+            .current_dir("/");
+        // The server outlives this process and must hold none of its streams.
+        command.stdin(Stdio::null());
+        ServerCommand {
+            command,
+            log: self.folder.join("log"),
+        }
+    }
+}
+
+/// A command whose failure shows the log of the server.
+struct ServerCommand {
+    command: Command,
+    log: PathBuf,
+}
+
+impl ServerCommand {
+    fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    fn args(mut self, arguments: &[&str]) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    fn try_run(mut self) -> Result<(), String> {
+        // Files, not pipes: a server that inherits a pipe keeps its reader waiting.
+        let output = self.log.with_extension("output");
+        let file = File::create(&output).map_err(|error| error.to_string())?;
+        let copy = file.try_clone().map_err(|error| error.to_string())?;
+        let status = self.command.stdout(file).stderr(copy).status();
+        match status {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("{status}: {}{}", text(&output), text(&self.log))),
+            Err(error) => Err(format!("{}: {error}", self.command.get_program().display())),
+        }
+    }
+
+    fn run(self) {
+        self.try_run()
+            .unwrap_or_else(|error| panic!("the PostgreSQL server does not start: {error}"));
+    }
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn run(command: &mut Command) -> Result<String, String> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr)
+            .trim_end()
+            .to_owned())
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+fn current_user_id() -> u32 {
+    fs::metadata("/proc/self").map_or(0, |metadata| metadata.uid())
+}
+
+fn is_root() -> bool {
+    current_user_id() == 0
+}
+
+/// Returns the ids of a user and its group.
+fn user_id(name: &str) -> Option<(u32, u32)> {
+    let number = |option| {
+        run(Command::new("id").args([option, name]))
+            .ok()?
+            .parse()
+            .ok()
+    };
+    Some((number("-u")?, number("-g")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_database_of_a_url_is_replaced_and_the_rest_kept() {
+        for (given, wanted, administration) in [
+            (
+                "postgres://u:p@h:5/main?sslmode=disable",
+                "postgres://u:p@h:5/x?sslmode=disable",
+                "main",
+            ),
+            ("postgresql://h", "postgresql://h/x", "postgres"),
+            ("postgres://h/", "postgres://h/x", "postgres"),
+        ] {
+            let cluster = Cluster::at(given);
+            assert_eq!(cluster.url("x"), wanted);
+            assert_eq!(cluster.administration, administration);
+        }
+    }
+
+    #[test]
+    fn databases_are_separate_and_gone_afterwards() {
+        let Some(cluster) = shared() else { return };
+        let (first, second) = (cluster.create_database(), cluster.create_database());
+        first.query("create table only_here (n bigint)");
+        let count = "select count(*) from pg_class where relname = 'only_here'";
+        assert_eq!(
+            (first.query(count), second.query(count)),
+            ("1".to_owned(), "0".to_owned())
+        );
+        let name = first.name.clone();
+        drop(first);
+        let left = format!("select count(*) from pg_database where datname = '{name}'");
+        assert_eq!(second.query(&left), "0");
+    }
+
+    #[test]
+    fn a_second_bring_up_finds_the_running_cluster() {
+        let Ok(binaries) = Binaries::find() else {
+            return;
+        };
+        if std::env::var(VARIABLE).is_ok_and(|wanted| wanted != "auto" && wanted != "required") {
+            return;
+        }
+        let first = bring_up(&binaries, Durability::Relaxed);
+        let second = bring_up(&binaries, Durability::Relaxed);
+        assert_eq!(first.prefix, second.prefix);
+    }
+}

@@ -1,0 +1,281 @@
+//! Who may call what: every endpoint with every credential, against a table.
+//!
+//! The table is the specification once more, written by hand. It is held against the list of
+//! endpoints that the server, the client and the published document are made from: an endpoint
+//! without a row fails, and so does a row without an endpoint.
+
+use std::collections::BTreeSet;
+
+use harness::case::Credential;
+use harness::delivery::{Call, Receipt, ci_outcome};
+use harness::http::{Reply, Request};
+use harness::player::credential;
+use harness::server::{Backend, Configuration, Server};
+use serde_json::json;
+use svc_model::endpoint;
+
+/// The Session that retrieval is configured for.
+const SESSION: &str = "granted";
+
+/// One endpoint and the status that each credential gets for a request that is valid.
+struct Row {
+    /// Method and path, as in the list of endpoints.
+    endpoint: &'static str,
+    /// By nobody, and by the bearer of an unknown token or of the forge's signature.
+    anybody: u16,
+    /// By a client that may ingest.
+    ingest: u16,
+    /// By the operator.
+    operator: u16,
+    /// By the agent that retrieves.
+    retrieval: u16,
+    /// By the operator of a deployment without retrieval.
+    operator_without_grant: u16,
+}
+
+const fn open(endpoint: &'static str) -> Row {
+    row(endpoint, [200, 200, 200, 200, 200])
+}
+
+const fn any_bearer(endpoint: &'static str) -> Row {
+    row(endpoint, [401, 200, 200, 200, 200])
+}
+
+const fn ingest(endpoint: &'static str) -> Row {
+    row(endpoint, [401, 200, 200, 403, 200])
+}
+
+const fn operator(endpoint: &'static str) -> Row {
+    row(endpoint, [401, 403, 200, 403, 200])
+}
+
+const fn context(endpoint: &'static str) -> Row {
+    row(endpoint, [401, 403, 200, 200, 404])
+}
+
+const fn row(endpoint: &'static str, statuses: [u16; 5]) -> Row {
+    let [anybody, ingest, operator, retrieval, operator_without_grant] = statuses;
+    Row {
+        endpoint,
+        anybody,
+        ingest,
+        operator,
+        retrieval,
+        operator_without_grant,
+    }
+}
+
+const TABLE: &[Row] = &[
+    open("GET /health"),
+    any_bearer("GET /v1/me"),
+    ingest("POST /ingest/gateway"),
+    ingest("POST /ingest/gateway/{provider}"),
+    ingest("POST /ingest/ci"),
+    operator("GET /v1/facts"),
+    operator("GET /v1/facts/session/{session_id}"),
+    operator("GET /v1/facts/session/{session_id}/inference-calls"),
+    operator("GET /v1/facts/session/{session_id}/compatibility-evidence"),
+    operator("GET /query/evidence"),
+    operator("GET /query/evidence/manifest"),
+    operator("POST /query/evidence/read"),
+    context("POST /query/context"),
+    context("POST /query/context/discover"),
+    context("POST /query/context/selected"),
+    context("GET /query/context/evidence"),
+    context("GET /query/context/evidence/manifest"),
+    context("POST /query/context/evidence/read"),
+];
+
+/// Returns a valid request to an endpoint, without a credential.
+fn valid(endpoint: &str, call: &str) -> Request {
+    let (method, path) = endpoint.split_once(' ').expect("a method and a path");
+    let mut path = path
+        .replace("{session_id}", SESSION)
+        .replace("{provider}", "gateway_a");
+    if path.contains("/evidence") && method == "GET" && !path.starts_with("/v1") {
+        path = format!("{path}?session_id={SESSION}&inference_call_id={call}");
+    }
+    let body = match endpoint {
+        "POST /ingest/gateway" => Call::new(SESSION, "again").envelope(),
+        "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
+        "POST /ingest/ci" => ci_outcome("run-1"),
+        "POST /query/evidence/read" | "POST /query/context/evidence/read" => json!({
+            "schema_version": 1,
+            "session_id": SESSION,
+            "references": [
+                {"inference_call_id": call, "side": "output", "message_index": 0, "part_index": 0},
+            ],
+        }),
+        "POST /query/context" | "POST /query/context/discover" => {
+            json!({"schema_version": 1, "query": "pager"})
+        }
+        "POST /query/context/selected" => {
+            json!({"schema_version": 1, "query": "pager", "session_id": SESSION})
+        }
+        _ => return Request::get(path),
+    };
+    Request::post(path, body.to_string())
+}
+
+fn present(request: &Request, who: Credential) -> Request {
+    match credential(who, request.body.as_deref()) {
+        Some((name, value)) => request.clone().header(name, value),
+        None => request.clone(),
+    }
+}
+
+/// Starts a server that holds one call, and returns the call's id.
+fn with_a_call(configuration: &Configuration) -> (Server, String) {
+    let server = Server::start(Backend::Sqlite, configuration).expect("SQLite is never skipped");
+    let stored = server.deliver("/ingest/gateway", Call::new(SESSION, "first").body());
+    let call = Receipt::of(&stored).fact;
+    (server, call)
+}
+
+#[test]
+fn every_endpoint_has_a_row_and_every_row_an_endpoint() {
+    let rows: Vec<&str> = TABLE.iter().map(|row| row.endpoint).collect();
+    let endpoints: Vec<String> = endpoint::all()
+        .iter()
+        .map(|endpoint| format!("{} {}", endpoint.method.as_str(), endpoint.path))
+        .collect();
+    let unique: BTreeSet<&str> = rows.iter().copied().collect();
+    assert_eq!(unique.len(), rows.len(), "a row stands twice");
+    assert_eq!(
+        unique,
+        endpoints
+            .iter()
+            .map(String::as_str)
+            .collect::<BTreeSet<_>>()
+    );
+}
+
+#[test]
+fn every_credential_gets_what_the_table_says() {
+    let (server, call) = with_a_call(&Configuration::granting_one(SESSION));
+    let (bare, call_of_bare) = with_a_call(&Configuration::default());
+    let mut wrong = Vec::new();
+    for row in TABLE {
+        let request = valid(row.endpoint, &call);
+        for (who, wanted) in [
+            (Credential::None, row.anybody),
+            (Credential::Unknown, row.anybody),
+            (Credential::Forge, row.anybody),
+            (Credential::WrongSignature, row.anybody),
+            (Credential::Ingest, row.ingest),
+            (Credential::Operator, row.operator),
+            (Credential::Retrieval, row.retrieval),
+        ] {
+            let reply = server.send(&present(&request, who));
+            wrong.extend(difference(
+                &format!("{} as {who:?}", row.endpoint),
+                wanted,
+                &reply,
+            ));
+        }
+        let request = valid(row.endpoint, &call_of_bare);
+        for (who, wanted) in [
+            (Credential::Operator, row.operator_without_grant),
+            // Where retrieval is not configured there is no such token.
+            (Credential::Retrieval, row.anybody),
+        ] {
+            let reply = bare.send(&present(&request, who));
+            let what = format!("{} as {who:?} without a grant", row.endpoint);
+            wrong.extend(difference(&what, wanted, &reply));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} answers differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Returns how an answer differs from what its status must look like.
+fn difference(what: &str, wanted: u16, reply: &Reply) -> Option<String> {
+    let detail = match wanted {
+        401 => r#"{"detail":"Invalid token"}"#,
+        404 => r#"{"detail":"Context retrieval is disabled"}"#,
+        _ => "",
+    };
+    let holds = reply.status == wanted
+        && (detail.is_empty() || reply.text() == detail)
+        && (wanted != 403 || reply.text().contains("authority required"))
+        && (reply.header("www-authenticate") == Some("Bearer")) == (wanted == 401)
+        && (wanted == 401
+            || what.starts_with("GET /health")
+            || reply.header("cache-control") == Some("no-store"));
+    (!holds).then(|| {
+        format!(
+            "  {what}: {} {:?} {}, not {wanted}",
+            reply.status,
+            reply.headers,
+            reply.text()
+        )
+    })
+}
+
+#[test]
+fn who_may_not_call_learns_nothing_of_the_request() {
+    let (server, call) = with_a_call(&Configuration::granting_one(SESSION));
+    let mut wrong = Vec::new();
+    for row in TABLE {
+        let valid = valid(row.endpoint, &call);
+        // Neither a body that is no JSON nor a missing parameter shows before the refusal.
+        let mut invalid = valid.clone();
+        invalid.path = valid.path.split('?').next().expect("a path").to_owned();
+        invalid.body = valid.body.map(|_| b"{".to_vec());
+        for (who, wanted) in [
+            (Credential::None, row.anybody),
+            (Credential::Unknown, row.anybody),
+            (Credential::Ingest, row.ingest),
+            (Credential::Retrieval, row.retrieval),
+        ] {
+            if wanted == 401 || wanted == 403 {
+                let reply = server.send(&present(&invalid, who));
+                wrong.extend(difference(
+                    &format!("{} as {who:?}", row.endpoint),
+                    wanted,
+                    &reply,
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} answers differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn every_path_answers_other_methods_with_405_and_what_it_allows() {
+    let (server, _) = with_a_call(&Configuration::default());
+    for row in TABLE {
+        let (method, path) = row.endpoint.split_once(' ').expect("a method and a path");
+        let path = path
+            .replace("{session_id}", SESSION)
+            .replace("{provider}", "gateway_a");
+        for other in ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"] {
+            if other != method {
+                let request = Request {
+                    method: other.into(),
+                    path: path.clone(),
+                    ..Request::default()
+                };
+                let reply = server.try_send(&request).expect("an answer");
+                assert_eq!(reply.status, 405, "{other} {path}: {}", reply.text());
+                assert_eq!(reply.header("allow"), Some(method), "{other} {path}");
+            }
+        }
+    }
+    assert_eq!(
+        server
+            .try_send(&Request::get("/v1/nothing"))
+            .expect("an answer")
+            .status,
+        404
+    );
+}

@@ -1,0 +1,216 @@
+//! What was acknowledged is there, however the server ended.
+//!
+//! Several clients post gateway calls and CI outcomes as fast as they can while the server is
+//! killed at a random moment. A new server on the same store must then know every fact that the old
+//! one acknowledged: its redelivery is a redelivery, with the same id, and the inventory lists it.
+//! What was sent and not acknowledged may or may not be there, but not by half.
+//!
+//! For PostgreSQL it is the service that is killed; the database is its operator's own concern.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use harness::delivery::{Call, Receipt, ci_outcome};
+use harness::http::{self, Request};
+use harness::pattern::dig;
+use harness::random::Random;
+use harness::server::{Backend, Configuration, INGEST_TOKEN, Server, Store};
+use serde_json::json;
+use svc_model::json::Json;
+
+/// Clients that post at the same time.
+const CLIENTS: u64 = 6;
+/// Servers that are killed, one after another, on one store.
+const ROUNDS: u64 = 3;
+/// Calls that one client puts into one Session, below the bound of an inventory.
+const CALLS_OF_A_SESSION: usize = 150;
+
+on_both_backends! {
+    every_acknowledged_fact_survives_a_kill,
+    a_server_that_is_asked_to_stop_keeps_what_it_acknowledged,
+}
+
+/// One delivery, and the id of its fact once it was acknowledged.
+struct Delivery {
+    path: &'static str,
+    /// The Session of a call; a CI outcome has none.
+    session: Option<String>,
+    body: Vec<u8>,
+    fact: Option<String>,
+}
+
+fn every_acknowledged_fact_survives_a_kill(backend: Backend) {
+    let Some(store) = Store::create(backend) else {
+        return;
+    };
+    let configuration = Configuration::default();
+    let mut facts = Facts::default();
+    for round in 0..ROUNDS {
+        let mut server = Server::start_on(&store, &configuration);
+        let lifetime = Random::new(round).below(600);
+        let lifetime = Duration::from_millis(150 + u64::try_from(lifetime).expect("small"));
+        let sent = post_while(server.address(), round, || {
+            thread::sleep(lifetime);
+            server.kill();
+        });
+        drop(server);
+        let server = Server::start_on(&store, &configuration);
+        facts.redeliver(&server, sent);
+        facts.check(&server);
+    }
+}
+
+fn a_server_that_is_asked_to_stop_keeps_what_it_acknowledged(backend: Backend) {
+    let Some(store) = Store::create(backend) else {
+        return;
+    };
+    let configuration = Configuration::default();
+    let mut server = Server::start_on(&store, &configuration);
+    let sent = post_while(server.address(), 0, || {
+        thread::sleep(Duration::from_millis(300));
+        let status = server.stop();
+        assert!(status.success(), "{status}: {}", server.log());
+    });
+    let server = Server::start_on(&store, &configuration);
+    let mut facts = Facts::default();
+    facts.redeliver(&server, sent);
+    facts.check(&server);
+}
+
+/// Posts from several clients until `meanwhile` has ended the server, and returns what was sent.
+fn post_while(address: SocketAddr, round: u64, meanwhile: impl FnOnce()) -> Vec<Delivery> {
+    let ended = AtomicBool::new(false);
+    let sent: Vec<Delivery> = thread::scope(|scope| {
+        let ended = &ended;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| scope.spawn(move || post(address, round, client, ended)))
+            .collect();
+        meanwhile();
+        ended.store(true, Ordering::Relaxed);
+        let sent = clients
+            .into_iter()
+            .map(|client| client.join().expect("a client"));
+        sent.flatten().collect()
+    });
+    let acknowledged = sent
+        .iter()
+        .filter(|delivery| delivery.fact.is_some())
+        .count();
+    assert!(
+        acknowledged >= 20,
+        "only {acknowledged} facts were acknowledged: no load"
+    );
+    sent
+}
+
+/// Posts as one client until the server is gone.
+fn post(address: SocketAddr, round: u64, client: u64, ended: &AtomicBool) -> Vec<Delivery> {
+    let mut random = Random::new(round * CLIENTS + client + 1_000);
+    let mut sent: Vec<Delivery> = Vec::new();
+    let mut history = Vec::new();
+    while !ended.load(Ordering::Relaxed) {
+        let number = sent.len();
+        let name = format!("{round}-{client}-{number}");
+        let mut delivery = if number % 4 == 3 {
+            let body = ci_outcome(&name).to_string().into_bytes();
+            Delivery {
+                path: "/ingest/ci",
+                session: None,
+                body,
+                fact: None,
+            }
+        } else {
+            let session = format!("crash-{round}-{client}-{}", number / CALLS_OF_A_SESSION);
+            // A history that grows and starts anew, as an agent's does.
+            if history.len() > 20 {
+                history.clear();
+            }
+            let text = format!("{name} ").repeat(1 + random.below(400));
+            history.push(json!({"role": "user", "content": text}));
+            let call = Call::new(&session, &name)
+                .captured(&random.uuid(), "2026-01-02T03:04:05Z")
+                .messages(history.clone());
+            Delivery {
+                path: "/ingest/gateway",
+                session: Some(session),
+                body: call.body(),
+                fact: None,
+            }
+        };
+        let request = Request::post(delivery.path, delivery.body.clone()).bearer(INGEST_TOKEN);
+        let answer = http::send(address, &request);
+        let gone = answer.is_err();
+        delivery.fact = answer.ok().map(|reply| Receipt::of(&reply).fact);
+        sent.push(delivery);
+        if gone {
+            break;
+        }
+    }
+    sent
+}
+
+/// What the store must hold.
+#[derive(Default)]
+struct Facts {
+    calls: BTreeMap<String, BTreeSet<String>>,
+    outcomes: BTreeSet<String>,
+}
+
+impl Facts {
+    /// Delivers everything once more, after which all of it must be there.
+    fn redeliver(&mut self, server: &Server, sent: Vec<Delivery>) {
+        for delivery in sent {
+            let Receipt { fact, stored } =
+                Receipt::of(&server.deliver(delivery.path, delivery.body));
+            if let Some(acknowledged) = delivery.fact {
+                assert!(!stored, "{acknowledged} was acknowledged and is gone");
+                assert_eq!(
+                    fact, acknowledged,
+                    "a redelivery has the id of the retained fact"
+                );
+            }
+            let facts = match delivery.session {
+                Some(session) => self.calls.entry(session).or_default(),
+                None => &mut self.outcomes,
+            };
+            assert!(facts.insert(fact), "two deliveries have one id");
+        }
+    }
+
+    /// Checks that the store holds exactly these facts, and each of them whole.
+    fn check(&self, server: &Server) {
+        for (session, wanted) in &self.calls {
+            let inventory = server.read_json(&format!("/query/evidence?session_id={session}"));
+            let calls = dig(&inventory, "calls")
+                .and_then(Json::as_array)
+                .expect("a list of calls");
+            let calls: BTreeSet<String> = calls
+                .iter()
+                .filter_map(|call| dig(call, "inference_call_id")?.as_str().map(str::to_owned))
+                .collect();
+            assert_eq!(calls, *wanted, "the inventory of {session}");
+            for call in wanted.iter().take(5) {
+                let manifest = server.read_json(&format!(
+                    "/query/evidence/manifest?session_id={session}&inference_call_id={call}"
+                ));
+                let messages = dig(&manifest, "messages").and_then(Json::as_array);
+                let messages = messages.expect("a list of messages");
+                assert!(
+                    messages.len() >= 2,
+                    "{call} of {session} has lost its messages"
+                );
+            }
+        }
+        let counts = server.read_json("/v1/facts");
+        let total = |table: &str| {
+            let total = dig(&counts, &format!("tables.{table}.total"))?;
+            total.as_number()?.as_str().parse::<usize>().ok()
+        };
+        let calls: usize = self.calls.values().map(BTreeSet::len).sum();
+        assert_eq!(total("inference_calls"), Some(calls));
+        assert_eq!(total("ci_outcomes"), Some(self.outcomes.len()));
+    }
+}

@@ -1,0 +1,288 @@
+//! What a real LiteLLM proxy sends through its built-in webhook logger, in each of its formats.
+//!
+//! `fixtures/litellm` holds two recorded deliveries. Of the four payloads of the array three name a
+//! Session: two by the metadata of the requester, one by the suffix of its end user.
+
+use std::fs;
+use std::path::Path;
+
+use harness::delivery::Call;
+use harness::http::{Framing, Reply, Request};
+use harness::pattern::{dig, matches, shown};
+use harness::server::{Backend, Configuration, INGEST_TOKEN, Server};
+use serde_json::{Value, json};
+use svc_model::json::Json;
+
+/// The Session of three of the recorded calls.
+const SESSION: &str = "f3d44f28-df57-4c22-b838-d0fd86c323b7";
+/// By the kind of gateway and by its own name.
+const PATHS: [&str; 2] = ["/ingest/gateway/gateway_a", "/ingest/gateway/litellm"];
+
+on_both_backends! {
+    a_recorded_array_is_stored_and_its_repetition_is_all_duplicates,
+    recorded_lines_are_stored_as_an_array_would_be,
+    a_single_payload_is_stored_under_either_name_of_the_gateway,
+    what_was_recorded_can_be_read_exactly,
+    a_payload_that_fails_takes_no_other_of_its_batch_down,
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/litellm")
+        .join(name);
+    fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn array() -> Vec<u8> {
+    fixture("generic_api_json_array.json")
+}
+
+fn payloads() -> Vec<Value> {
+    serde_json::from_slice(&array()).expect("a list of payloads")
+}
+
+fn lines() -> Vec<u8> {
+    fixture("generic_api_ndjson_correlation_off.ndjson")
+}
+
+/// Asserts that a batch was answered with these counts.
+fn counts(reply: &Reply, wanted: &Value) {
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let wanted = Json::parse(wanted.to_string().as_bytes()).expect("JSON");
+    matches(&wanted, &reply.json(), "$").unwrap_or_else(|reason| {
+        panic!("{reason}: {}", reply.text());
+    });
+}
+
+fn start(backend: Backend) -> Option<Server> {
+    Server::start(backend, &Configuration::default())
+}
+
+fn calls_of(server: &Server, session: &str) -> Vec<Json> {
+    let path = format!("/v1/facts/session/{session}/inference-calls");
+    let calls = dig(&server.read_json(&path), "inference_calls").cloned();
+    calls.and_then(Json::into_array).expect("a list of calls")
+}
+
+fn a_recorded_array_is_stored_and_its_repetition_is_all_duplicates(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let skipped = json!({"no_session": 1});
+    let first = server.deliver(PATHS[0], array());
+    counts(
+        &first,
+        &json!({"stored": 3, "duplicates": 0, "skipped": skipped, "rejected": {}}),
+    );
+    let again = server.deliver(PATHS[1], array());
+    counts(
+        &again,
+        &json!({"stored": 0, "duplicates": 3, "skipped": skipped, "rejected": {}}),
+    );
+    assert_eq!(calls_of(&server, SESSION).len(), 3);
+}
+
+fn recorded_lines_are_stored_as_an_array_would_be(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let skipped = json!({"no_session": 3});
+    let mut request = Request::post(PATHS[1], lines()).bearer(INGEST_TOKEN);
+    request.framing = Framing::Chunked;
+    let first = server.send(&request);
+    counts(
+        &first,
+        &json!({"stored": 1, "duplicates": 0, "skipped": skipped, "rejected": {}}),
+    );
+    // The same payloads as an array, and with carriage returns and blank lines.
+    let text = String::from_utf8(lines()).expect("text");
+    let array = format!("[{}]", text.trim().replace('\n', ","));
+    let again = server.deliver(PATHS[0], array);
+    counts(
+        &again,
+        &json!({"stored": 0, "duplicates": 1, "skipped": skipped, "rejected": {}}),
+    );
+    let again = server.deliver(
+        PATHS[0],
+        format!("\r\n{}\r\n\r\n", text.trim().replace('\n', "\r\n\r\n")),
+    );
+    counts(
+        &again,
+        &json!({"stored": 0, "duplicates": 1, "skipped": skipped, "rejected": {}}),
+    );
+    assert_eq!(
+        calls_of(&server, "e96634a3-fa28-4083-b354-55542e2dca01").len(),
+        1
+    );
+}
+
+fn a_single_payload_is_stored_under_either_name_of_the_gateway(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let payloads = payloads();
+    for (index, payload) in payloads.iter().enumerate() {
+        let reply = server.deliver(PATHS[index % 2], payload.to_string());
+        let (stored, skipped) = if index == 3 {
+            (0, json!({"no_session": 1}))
+        } else {
+            (1, json!({}))
+        };
+        counts(
+            &reply,
+            &json!({"stored": stored, "duplicates": 0, "skipped": skipped, "rejected": {}}),
+        );
+    }
+    // In an envelope it is the same call.
+    let envelope = json!({"provider": "gateway_a", "payload": payloads[0]});
+    let reply = server.deliver("/ingest/gateway", envelope.to_string());
+    assert_eq!(
+        dig(&reply.json(), "stored"),
+        Some(&Json::Bool(false)),
+        "{}",
+        reply.text()
+    );
+    for other in ["gateway_b", "gateway_c", "unknown"] {
+        let reply = server.deliver(&format!("/ingest/gateway/{other}"), payloads[0].to_string());
+        assert_eq!(reply.status, 400, "{other}: {}", reply.text());
+    }
+    let reply = server.deliver("/ingest/gateway/nobody", payloads[0].to_string());
+    assert_eq!(reply.status, 422, "{}", reply.text());
+}
+
+fn what_was_recorded_can_be_read_exactly(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    assert_eq!(server.deliver(PATHS[0], array()).status, 200);
+    let calls = calls_of(&server, SESSION);
+    let anthropic = "anthropic/claude-sonnet-4-5";
+    let answer = "Use a half-open window so pages never overlap.";
+    let question = "fix the pager in src/pager.rs";
+    for (name, provider, model, tokens, duration, messages) in [
+        (
+            "23279188-c89f-40fe-8122-d8796501faad",
+            json!("anthropic"),
+            anthropic,
+            [10, 20],
+            8,
+            vec![("user", question), ("assistant", answer)],
+        ),
+        (
+            "9a6435b6-6902-414b-a165-222b649c1b79",
+            json!("openai"),
+            "openai/gpt-5",
+            [21, 4],
+            // Streamed: from the start to the end, not to the first token.
+            17,
+            vec![
+                ("system", "careful"),
+                ("user", question),
+                ("assistant", "ok from the mock"),
+            ],
+        ),
+        (
+            "7d52c23b-fd64-47d1-a384-0a45c628e48a",
+            Value::Null,
+            anthropic,
+            [2095, 503],
+            3,
+            vec![("user", question), ("assistant", answer)],
+        ),
+    ] {
+        let named = |call: &&Json| dig(call, "model_call_id").and_then(Json::as_str) == Some(name);
+        let call = calls
+            .iter()
+            .find(named)
+            .unwrap_or_else(|| panic!("{name} is not listed"));
+        let wanted = json!({
+            "inference_call_id": "$uuid",
+            "model_call_id": name,
+            "gateway_provider": "gateway_a",
+            "model_provider": provider,
+            "model": model,
+            "input_tokens": tokens[0],
+            "output_tokens": tokens[1],
+            "duration_ms": duration,
+        });
+        let wanted = Json::parse(wanted.to_string().as_bytes()).expect("JSON");
+        matches(&wanted, call, "$").unwrap_or_else(|reason| panic!("{reason}: {}", shown(call)));
+        let id = dig(call, "inference_call_id")
+            .and_then(Json::as_str)
+            .expect("an id");
+        let messages = messages
+            .into_iter()
+            .map(|(role, text)| (role.to_owned(), text.to_owned()));
+        assert_eq!(
+            read_texts(&server, id),
+            messages.collect::<Vec<_>>(),
+            "{name}"
+        );
+    }
+}
+
+/// Reads every message of a call that is one text, as role and text.
+fn read_texts(server: &Server, call: &str) -> Vec<(String, String)> {
+    let manifest =
+        format!("/query/evidence/manifest?session_id={SESSION}&inference_call_id={call}");
+    let manifest = server.read_json(&manifest);
+    let messages = dig(&manifest, "messages")
+        .and_then(Json::as_array)
+        .expect("messages");
+    let references: Vec<Json> = messages
+        .iter()
+        .map(|message| dig(message, "parts.0.reference").expect("a part").clone())
+        .collect();
+    let references = String::from_utf8(Json::Array(references).to_canonical()).expect("ASCII");
+    let body =
+        format!(r#"{{"schema_version":1,"session_id":"{SESSION}","references":{references}}}"#);
+    let read = server.ask("/query/evidence/read", body);
+    assert_eq!(read.status, 200, "{}", read.text());
+    let read = read.json();
+    let items = dig(&read, "items").and_then(Json::as_array).expect("items");
+    let text = |item, path| {
+        dig(item, path)
+            .and_then(Json::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    items
+        .iter()
+        .map(|item| (text(item, "role"), text(item, "part.content")))
+        .collect()
+}
+
+fn a_payload_that_fails_takes_no_other_of_its_batch_down(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let good = |name: &str| Call::new("batch", name).bare();
+    let mut sessionless = Call::new("batch", "sessionless").bare();
+    sessionless["metadata"] = json!({});
+    let nul = good("nul\u{0}inside");
+    let long = good(&"x".repeat(2_000));
+    let surrogate = good("surrogate")
+        .to_string()
+        .replace(r#""surrogate""#, r#""\ud800""#);
+    let batch = format!(
+        "[{},5,\"text\",null,[],{nul},{long},{surrogate},{sessionless},{},{},true]",
+        good("one"),
+        good("two"),
+        good("one"),
+    );
+    let wanted = json!({
+        "stored": 2,
+        "duplicates": 1,
+        "skipped": {"no_session": 1},
+        "rejected": {"not_an_object": 5, "invalid_payload": 3},
+    });
+    counts(&server.deliver(PATHS[0], batch), &wanted);
+    let lines = format!("{}\n{{\"broken\n7\n{}\nNaN\n", good("three"), good("four"));
+    let wanted = json!({
+        "stored": 2,
+        "duplicates": 0,
+        "skipped": {},
+        "rejected": {"malformed_json": 1, "not_an_object": 2},
+    });
+    counts(&server.deliver(PATHS[0], lines), &wanted);
+    let mut names: Vec<String> = calls_of(&server, "batch")
+        .iter()
+        .filter_map(|call| dig(call, "model_call_id")?.as_str().map(str::to_owned))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["four", "one", "three", "two"]);
+    counts(
+        &server.deliver(PATHS[0], "[]"),
+        &json!({"stored": 0, "duplicates": 0, "skipped": {}, "rejected": {}}),
+    );
+}

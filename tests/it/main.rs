@@ -1,0 +1,32 @@
+//! Tests of the whole service by its interface: the real programs on both backends.
+//!
+//! One program, so that the workspace links it once. Each module is one question; what they stand
+//! on is in `harness/`.
+
+/// Makes two tests of each function that takes a backend. Where there is no PostgreSQL, its test
+/// says so and ends.
+macro_rules! on_both_backends {
+    ($($name:ident),+ $(,)?) => {$(
+        mod $name {
+            #[test]
+            fn sqlite() {
+                super::$name(harness::server::Backend::Sqlite);
+            }
+
+            #[test]
+            fn postgres() {
+                super::$name(harness::server::Backend::Postgres);
+            }
+        }
+    )+};
+}
+
+mod access;
+mod backends;
+mod bad_input;
+mod cases;
+mod cli;
+mod concurrency;
+mod crash;
+mod gateway_webhook;
+mod startup;
