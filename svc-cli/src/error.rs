@@ -1,6 +1,5 @@
 //! What a command could not do: why, how that ends the program, and what to run next.
 
-use std::error::Error as _;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;

@@ -12,5 +12,5 @@ pub mod error;
 pub mod fact;
 pub mod read;
 pub mod store;
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;

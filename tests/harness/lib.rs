@@ -23,7 +23,7 @@ pub mod delivery;
 pub mod http;
 pub mod pattern;
 pub mod player;
-pub mod postgres;
+pub use svc_engine::testing::postgres;
 pub mod process;
 pub mod programs;
 pub mod random;

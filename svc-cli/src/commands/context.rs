@@ -135,21 +135,18 @@ impl Retrieve {
         let session_id = self.session.as_deref().map(session_id).transpose()?;
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
-            Ok(match session_id {
-                Some(session_id) => {
-                    let request = ContextSelectedRequest {
-                        schema_version: Version1,
-                        query,
-                        session_id,
-                        max_bytes,
-                    };
-                    client.call_raw::<Selected>(&request).await?
-                }
-                None => {
-                    let request =
-                        ContextRetrievalRequest { schema_version: Version1, query, max_bytes };
-                    client.call_raw::<ContextRetrieval>(&request).await?
-                }
+            Ok(if let Some(session_id) = session_id {
+                let request = ContextSelectedRequest {
+                    schema_version: Version1,
+                    query,
+                    session_id,
+                    max_bytes,
+                };
+                client.call_raw::<Selected>(&request).await?
+            } else {
+                let request =
+                    ContextRetrievalRequest { schema_version: Version1, query, max_bytes };
+                client.call_raw::<ContextRetrieval>(&request).await?
             })
         })?;
         output.reply(&reply, render_result)?;
@@ -193,7 +190,8 @@ pub(super) fn session_id(text: &str) -> Result<SessionId, CommandError> {
 
 fn render_result(result: &ContextResult) -> String {
     let coverage = &result.coverage;
-    let mut text = format!(
+    let skipped = &result.skipped;
+    let heading = format!(
         "{}: {} of {} parts in {} visible calls of Session {}\n",
         result.status,
         result.items.len(),
@@ -201,18 +199,18 @@ fn render_result(result: &ContextResult) -> String {
         coverage.visible_inference_calls,
         escape(result.source_session_id.as_str()),
     );
-    let skipped = &result.skipped;
-    text.push_str(&left_out(&[
+    let left_out = left_out(&[
         ("reasoning", skipped.reasoning_part),
         ("not finite", skipped.non_finite_number),
         ("repeated", skipped.repeated_content),
         ("after the eighth", skipped.item_limit),
         ("too large for --max-bytes", skipped.response_budget),
-    ]));
-    for item in &result.items {
-        text.push_str(&format!("\nscore {}  {}", item.score, item_block(&item.evidence)));
-    }
-    text
+    ]);
+    let items = result
+        .items
+        .iter()
+        .map(|item| format!("\nscore {}  {}", item.score, item_block(&item.evidence)));
+    [heading, left_out].into_iter().chain(items).collect()
 }
 
 fn after_result(result: &ContextResult) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! The service that a command asks.
 
-use std::future::Future;
-
 use svc_client::{Client, ClientBuilder, SecretString, environment};
 use svc_model::version::SERVICE_VERSION;
 

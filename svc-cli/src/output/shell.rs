@@ -24,9 +24,9 @@ pub(crate) fn quote(argument: &str) -> Cow<'_, str> {
                 quoted.push(other);
             }
             other => {
-                for byte in other.encode_utf8(&mut [0; 4]).bytes() {
-                    quoted.push_str(&format!("\\x{byte:02x}"));
-                }
+                let mut encoded = [0; 4];
+                let bytes = other.encode_utf8(&mut encoded).bytes();
+                quoted.extend(bytes.map(|byte| format!("\\x{byte:02x}")));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The two streams of the program.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -53,10 +53,6 @@ impl Output {
         errors: impl Write + 'static,
     ) -> Self {
         Self { format, standard: Box::new(standard), errors: Box::new(errors) }
-    }
-
-    pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
     }
 
     /// Prints a reply: the bytes as they came, or what a person reads.
@@ -163,6 +159,7 @@ impl std::fmt::Debug for Output {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::sync::{Arc, Mutex};
 
     use super::*;

@@ -92,6 +92,7 @@ const RAW: &str = "SELECT raw_codec, raw_byte_count, raw_skeleton, raw_contents
     FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2";
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     let mut statements = vec![
         INSERT.text(2),

@@ -33,6 +33,7 @@ const RETAINED_BY_NAME: &str =
         AND COALESCE(run_attempt, 0) = $4";
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     vec![
         INSERT.text(2),

@@ -22,6 +22,7 @@ const EDITS: &str = concat!(
 );
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     vec![DECISIONS.to_owned(), EDITS.to_owned()]
 }

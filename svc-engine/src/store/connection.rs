@@ -177,6 +177,12 @@ impl Connection {
         }
     }
 
+    /// Prepares a statement without running it.
+    #[cfg(test)]
+    pub(super) fn prepare(&mut self, sql: &str) -> Result<(), StoreError> {
+        on!(self, connection => connection.prepare(sql))
+    }
+
     /// Connects again when the connection cannot serve any more.
     pub(super) fn reconnect(&mut self) -> Result<(), StoreError> {
         match self {

@@ -375,6 +375,7 @@ const CONTENT_BY_ID: Lookup = Lookup {
 };
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     vec![
         CONTENT_INSERT.text(2),

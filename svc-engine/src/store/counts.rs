@@ -63,6 +63,7 @@ const fn of(table: FactTable) -> Counts {
 const SESSIONS: &str = "SELECT COUNT(*) FROM sessions WHERE org_id = $1";
 
 /// The kinds of fact that name a Session.
+#[cfg(test)]
 const SESSION_TABLES: [FactTable; 5] = [
     FactTable::InferenceCalls,
     FactTable::DeveloperDecisions,
@@ -72,6 +73,7 @@ const SESSION_TABLES: [FactTable; 5] = [
 ];
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     let mut statements = vec![SESSIONS.to_owned()];
     for table in FactTable::ALL {

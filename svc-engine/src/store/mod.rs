@@ -23,6 +23,8 @@ mod quarantine;
 mod sessions;
 mod snapshot;
 mod sqlite;
+#[cfg(test)]
+mod suite;
 mod url;
 mod value;
 mod writer;

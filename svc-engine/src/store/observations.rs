@@ -27,6 +27,7 @@ const MATCH: &str = concat!(
 );
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     vec![MATCH.to_owned()]
 }

@@ -74,6 +74,11 @@ impl PostgresConnection {
         self.checked(result)
     }
 
+    #[cfg(test)]
+    pub(super) fn prepare(&mut self, sql: &str) -> Result<(), StoreError> {
+        self.prepared(sql).map(drop)
+    }
+
     pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
         let statement = self.prepared(sql)?;
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();

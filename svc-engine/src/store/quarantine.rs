@@ -102,6 +102,7 @@ const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reas
 const LOG_LENGTH: &str = "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1";
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     let mut statements: Vec<String> = [APPEND, REVISION, LOG, LOG_LENGTH]
         .map(str::to_owned)

@@ -33,6 +33,7 @@ const TOUCH: Insert = Insert {
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
 /// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     vec![TOUCH.text(2), KNOWN.to_owned()]
 }

@@ -74,6 +74,11 @@ impl SqliteConnection {
         Ok(self.0.execute_batch(sql)?)
     }
 
+    #[cfg(test)]
+    pub(super) fn prepare(&self, sql: &str) -> Result<(), StoreError> {
+        self.0.prepare(sql).map(drop).map_err(StoreError::from)
+    }
+
     pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
         let mut statement = self.0.prepare_cached(sql)?;
         bind(&mut statement, values)?;

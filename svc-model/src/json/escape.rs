@@ -20,8 +20,12 @@ pub(super) fn string(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a word up to the first byte that has no short escape, and gives the place of that.
 fn write_word(word: Word, out: &mut Vec<u8>) -> u32 {
+    if let Some(bytes) = word.verbatim() {
+        out.extend_from_slice(&bytes);
+        return word.len();
+    }
     let mut start = 0;
-    for at in word.escaped_in_writing() {
+    for at in word.escaped_places() {
         word.push(start..at, out);
         let letter = SHORT_ESCAPE[usize::from(word.byte(at))];
         if letter == 0 {

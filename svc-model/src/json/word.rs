@@ -51,11 +51,16 @@ impl Word {
         first(self.special()).min(self.len)
     }
 
-    /// The places of what the canonical form does not write as it is: anything but printable ASCII,
-    /// quote and backslash.
-    pub(super) fn escaped_in_writing(self) -> impl Iterator<Item = u32> {
-        let del = (self.lanes & !HIGHS) + ONES;
-        let mut marks = self.special() | (del | self.lanes) & HIGHS;
+    /// All eight bytes, if the canonical form writes each as it is: printable ASCII, no quote and no
+    /// backslash.
+    pub(super) fn verbatim(self) -> Option<[u8; 8]> {
+        // A shorter word has a NUL, which is marked.
+        (self.escaped() == 0).then(|| self.lanes.to_le_bytes())
+    }
+
+    /// The places of the bytes that the canonical form does not write as they are.
+    pub(super) fn escaped_places(self) -> impl Iterator<Item = u32> {
+        let mut marks = self.escaped();
         std::iter::from_fn(move || {
             let at = first(marks);
             marks &= marks.wrapping_sub(1);
@@ -69,6 +74,12 @@ impl Word {
         let end = out.len() + range.len();
         out.extend_from_slice(&self.lanes.unbounded_shr(8 * range.start).to_le_bytes());
         out.truncate(end);
+    }
+
+    /// Marks what is not printable ASCII, quote and backslash.
+    const fn escaped(self) -> u64 {
+        let del = (self.lanes & !HIGHS) + ONES;
+        self.special() | (del | self.lanes) & HIGHS
     }
 
     /// Marks quote, backslash and control characters.
@@ -137,7 +148,9 @@ mod tests {
                 assert_eq!(word.unescaped() as usize, run);
                 let escaped =
                     (0..word.len()).filter(|&at| special(word.byte(at)) || word.byte(at) > b'~');
-                assert!(word.escaped_in_writing().eq(escaped), "{bytes:x?}");
+                assert!(word.escaped_places().eq(escaped), "{bytes:x?}");
+                let verbatim = word.len() == 8 && word.escaped_places().next().is_none();
+                assert_eq!(word.verbatim().is_some(), verbatim, "{bytes:x?}");
             }
         }
     }

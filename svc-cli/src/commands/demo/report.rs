@@ -63,7 +63,7 @@ impl<T> From<RawReply<T>> for Exact<T> {
 
 pub(super) fn render(report: &Report) -> String {
     let Planted { calls, ci_outcomes } = &report.planted;
-    let mut text = format!(
+    let planted = format!(
         "planted Session {} at {}: {} calls ({} new), {} CI outcome ({} new)\n",
         story::SESSION,
         escape(&report.server),
@@ -72,22 +72,27 @@ pub(super) fn render(report: &Report) -> String {
         ci_outcomes.total,
         ci_outcomes.stored,
     );
-    if let Some(discovery) = &report.discovery {
-        text.push_str(&format!("\n$ svc context discover {}\n", quote(story::QUERY)));
-        text.push_str(&context::render_discovery(&discovery.value));
-    } else {
-        text.push_str(&format!(
+    let discovered = match &report.discovery {
+        Some(discovery) => format!(
+            "\n$ svc context discover {}\n{}",
+            quote(story::QUERY),
+            context::render_discovery(&discovery.value)
+        ),
+        None => format!(
             "\nAgents cannot find it yet: the service needs SVC_RETRIEVAL_TOKEN and\n\
              SVC_RETRIEVAL_SESSION_IDS='[\"{}\"]'.\n",
             story::SESSION
-        ));
-    }
+        ),
+    };
     let references: Vec<_> =
         report.read.value.items.iter().map(|item| reference(&item.reference)).collect();
-    let references = references.join(" ");
-    text.push_str(&format!("\n$ svc evidence read {} {references}\n", story::SESSION));
-    text.push_str(&evidence::render_read(&report.read.value));
-    text
+    let read = format!(
+        "\n$ svc evidence read {} {}\n{}",
+        story::SESSION,
+        references.join(" "),
+        evidence::render_read(&report.read.value)
+    );
+    [planted, discovered, read].concat()
 }
 
 pub(super) fn next(report: &Report) -> Vec<String> {

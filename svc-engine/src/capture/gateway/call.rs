@@ -137,8 +137,7 @@ fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use svc_model::id::{SessionId, UserId};
-    use svc_model::ingest::{Capture, GatewayProvider};
-    use svc_model::json::to_value;
+    use svc_model::ingest::Capture;
     use svc_model::time::Instant;
 
     use super::super::testing::{FRESH_ID, call, deliver, json, parts_json, request};
@@ -366,12 +365,49 @@ mod tests {
 
     #[test]
     fn payloads_of_a_real_proxy() {
+        const SESSION: &str = "f3d44f28-df57-4c22-b838-d0fd86c323b7";
+        let user = |text: &str| format!(r#"user [{{"type":"text","content":"{text}"}}]"#);
+        let assistant = |text: &str| format!(r#"assistant [{{"type":"text","content":"{text}"}}]"#);
+        let pager = user("fix the pager in src/pager.rs");
+        let window = assistant("Use a half-open window so pages never overlap.");
         let payloads = json(ARRAY).into_array().unwrap();
-        let summaries: Vec<_> = payloads.into_iter().map(summary).collect();
-        for found in &summaries { println!("{found}"); }
-        for line in LINES.lines() {
-            println!("{}", summary(json(line)));
-        }
-        panic!();
+        assert_eq!(
+            payloads.into_iter().map(summary).collect::<Vec<_>>(),
+            [
+                format!(r#"{SESSION} "" "anthropic/claude-sonnet-4-5" Some(10)/Some(20) {pager}+{window} 8 ms"#),
+                format!(
+                    r#"{SESSION} "" "openai/gpt-5" Some(21)/Some(4) system [{{"type":"text","content":"careful"}}] {pager}+{} 17 ms"#,
+                    assistant("ok from the mock")
+                ),
+                format!(
+                    r#"{SESSION} "user_x_account_" "anthropic/claude-sonnet-4-5" Some(2095)/Some(503) {pager}+{window} 3 ms"#
+                ),
+                // Without its correlation setting the proxy names the Session only as the trace.
+                "no_session".to_owned(),
+            ]
+        );
+        assert_eq!(
+            LINES.lines().map(|line| summary(json(line))).collect::<Vec<_>>(),
+            [
+                format!(
+                    r#"e96634a3-fa28-4083-b354-55542e2dca01 "" "anthropic/claude-sonnet-4-5" Some(10)/Some(20) {}+{} 12 ms"#,
+                    user("a"),
+                    assistant("Use a half-open window so adjacent pages never overlap.")
+                ),
+                "no_session".to_owned(),
+                "no_session".to_owned(),
+                "no_session".to_owned(),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_real_answer_of_the_responses_interface() {
+        let mut payload = json(ARRAY).into_array().unwrap().swap_remove(3).into_object().unwrap();
+        payload.insert("session_id", "0000000a-0000-4000-8000-0123456789ab");
+        assert_eq!(
+            summary(payload.into()),
+            r#"0000000a-0000-4000-8000-0123456789ab "" "openai/gpt-5" Some(36)/Some(87) user [{"type":"text","content":"fix the pager"}]+assistant [{"type":"text","content":"ok from the mock"}] 3 ms"#
+        );
     }
 }

@@ -98,20 +98,20 @@ pub(super) fn all(text: &[u8]) -> Vec<Anchor> {
 fn mark(window: &[u8; WINDOW], hits: &mut [u8; BLOCK]) -> bool {
     let mut any = 0;
     for (place, hit) in hits.iter_mut().enumerate() {
-        let exact = [window[place], window[place + 1], window[place + 2], window[place + 3]];
-        let [a, b, c, d] = exact.map(|byte| byte | 0x20);
+        let [w, x, y, z] = [window[place], window[place + 1], window[place + 2], window[place + 3]];
+        let [a, b, c, d] = [w | 0x20, x | 0x20, y | 0x20, z | 0x20];
         let found = ((a == b'r') & (b == b'i') & (c == b'z'))
             | ((a == b'p') & (b == b'i') & ((c == b'k') | (d == b'k')))
             | ((a == b'b') & (b == b'e') & (c == b'a'))
-            | ((a == b's') & (b == b'k') & (exact[2] == b'-'))
-            | ((a == b'g') & (b == b'h') & (exact[3] == b'_'))
-            | ((a == b'b') & (exact[1] == b'_') & (c == b'p'))
-            | ((exact[0] == b'A') & (exact[2] == b'I') & (exact[3] == b'A'))
+            | ((a == b's') & (b == b'k') & (y == b'-'))
+            | ((a == b'g') & (b == b'h') & (z == b'_'))
+            | ((a == b'b') & (x == b'_') & (c == b'p'))
+            | ((w == b'A') & (y == b'I') & (z == b'A'))
             | ((a == b'x') & (b == b'o'))
             | ((b == b'y') & (c == b'j'))
             | ((a == b't') & (b == b'o') & (c == b'k'))
             | ((a == b's') & (b == b's') & (c == b'w'))
-            | ((exact[0] == b'-') & (exact[1] == b'B') & (exact[2] == b'E'));
+            | ((w == b'-') & (x == b'B') & (y == b'E'));
         *hit = u8::from(found);
         any |= *hit;
     }

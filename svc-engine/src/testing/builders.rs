@@ -1,0 +1,151 @@
+//! Facts with sensible defaults, made different where a test says so.
+
+use svc_model::evidence::{Message, Part};
+use svc_model::id::{FactId, SessionId, UserId};
+use svc_model::ingest::{CiProvider, CiResult, GatewayProvider};
+use svc_model::json::{Json, Object, Text};
+use svc_model::repository::{
+    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryProvider,
+};
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use crate::fact::{CiOutcome, InferenceCall};
+
+/// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
+pub fn at(seconds: i64) -> Instant {
+    Instant::from_microseconds(1_793_491_200_000_000 + seconds * 1_000_000).expect("in range")
+}
+
+/// Returns the fact id of this number.
+pub fn id(number: u128) -> FactId {
+    FactId::new(Uuid::from_u128(number))
+}
+
+/// Returns a message of one text part.
+pub fn text(role: &str, content: &str) -> Message {
+    Message {
+        role: Text::from(role),
+        parts: vec![Part::Text { content: Text::from(content) }],
+        finish_reason: None,
+    }
+}
+
+/// Returns a call of Session `s`: one question, one answer, no ids beside its own.
+pub fn call(number: u128) -> CallBuilder {
+    CallBuilder(InferenceCall {
+        inference_call_id: id(number),
+        gateway_provider: GatewayProvider::GatewayA,
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        model_call_id: None,
+        model_provider: None,
+        model: Some("m".to_owned()),
+        input_tokens: None,
+        output_tokens: None,
+        duration_ms: None,
+        observed_at: at(i64::try_from(number % 1_000_000).unwrap_or(0)),
+        input_messages: vec![text("user", "ask")],
+        output_messages: vec![text("assistant", "answer")],
+        call_aliases: Vec::new(),
+        raw: Json::Object(Object::new()),
+    })
+}
+
+/// A call in the making.
+#[derive(Clone, Debug)]
+pub struct CallBuilder(InferenceCall);
+
+impl CallBuilder {
+    /// Sets the Session.
+    #[must_use]
+    pub fn session(mut self, session_id: &str) -> Self {
+        self.0.session_id = SessionId::new(session_id).expect("an id");
+        self
+    }
+
+    /// Sets the user.
+    #[must_use]
+    pub fn user(mut self, user_id: &str) -> Self {
+        self.0.user_id = Some(UserId::new(user_id).expect("an id"));
+        self
+    }
+
+    /// Sets the model's own id of the call, which is an alias too.
+    #[must_use]
+    pub fn model_call(mut self, model_call_id: &str) -> Self {
+        self.0.model_call_id = Some(model_call_id.to_owned());
+        self.0.call_aliases.push(model_call_id.to_owned());
+        self
+    }
+
+    /// Sets when the call was observed, in seconds.
+    #[must_use]
+    pub fn observed(mut self, seconds: i64) -> Self {
+        self.0.observed_at = at(seconds);
+        self
+    }
+
+    /// Sets what the model was sent.
+    #[must_use]
+    pub fn input(mut self, messages: Vec<Message>) -> Self {
+        self.0.input_messages = messages;
+        self
+    }
+
+    /// Sets what the model answered.
+    #[must_use]
+    pub fn output(mut self, messages: Vec<Message>) -> Self {
+        self.0.output_messages = messages;
+        self
+    }
+
+    /// Sets the raw payload.
+    #[must_use]
+    pub fn raw(mut self, raw: Json) -> Self {
+        self.0.raw = raw;
+        self
+    }
+
+    /// Returns the call.
+    pub fn build(self) -> InferenceCall {
+        self.0
+    }
+}
+
+/// Returns the identity of a repository on `github.com`.
+pub fn repository(number: u32) -> RepositoryIdentity {
+    RepositoryIdentity {
+        repository_provider: RepositoryProvider::Github,
+        repository_host: RepositoryHost::new("github.com").expect("a host"),
+        repository_id: RepositoryId::new(&number.to_string()).expect("an id"),
+    }
+}
+
+/// Returns the passed outcome of run `run` in `own/repo`, without an identity.
+pub fn outcome(number: u128, run_id: &str) -> CiOutcome {
+    CiOutcome {
+        outcome_id: id(number),
+        provider: CiProvider::Other,
+        run_id: run_id.to_owned(),
+        run_attempt: None,
+        repo: "own/repo".to_owned(),
+        repository: None,
+        commit_sha: CommitSha::new(&"c".repeat(40)).expect("a commit"),
+        branch: Branch::new("main").expect("a branch"),
+        workflow_name: Text::from("CI"),
+        workflow_id: None,
+        workflow_path: None,
+        result: CiResult::Passed,
+        run_url: None,
+        provider_result: None,
+        error_type: None,
+        reason: None,
+        source_event_type: None,
+        source_spec_version: None,
+        source_event_id: None,
+        pr_number: None,
+        captured_at: at(0),
+        raw: Json::Object(Object::new()),
+    }
+}

@@ -1,0 +1,11 @@
+//! What tests stand on: throw-away stores on both backends, and facts with sensible defaults.
+#![expect(
+    clippy::missing_panics_doc,
+    reason = "a test panics when anything is not as it should be"
+)]
+
+pub mod builders;
+pub mod postgres;
+mod stores;
+
+pub use stores::{Backend, TestStore};
