@@ -29,15 +29,25 @@ pub(crate) struct Cli {
 
 impl Cli {
     pub(crate) fn format(&self) -> Format {
-        if self.json { Format::Json } else { Format::Text }
+        if self.json {
+            Format::Json
+        } else {
+            Format::Text
+        }
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run the service.
+    ///
+    /// With no settings at all it makes what it needs: a SQLite file, and secrets in a private file
+    /// whose path it logs. SIGTERM and Ctrl-C stop it after what it has accepted is stored.
     Serve(serve::Serve),
     /// Count the stored and the visible facts.
+    ///
+    /// Facts are visible when they are not quarantined. With a database URL the store itself is
+    /// read, otherwise the service is asked.
     Facts(facts::Facts),
     /// Say what the token is.
     Me(me::Me),
@@ -48,15 +58,23 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Evidence(evidence::Evidence),
     /// Plant a small session, find it and read it.
+    ///
+    /// It plants the Session svc-demo through the public routes, finds it by keywords and reads the
+    /// exact part. It can be run again: nothing is planted twice. Without a service to ask, it runs
+    /// one on this machine for as long as it takes.
     Demo(demo::Demo),
     /// Look after the database.
     #[command(subcommand)]
     Db(db::Db),
     /// Take a fact out of every answer.
+    ///
+    /// It appends a row to the quarantine log; the fact itself is never changed.
     Quarantine(quarantine::Change),
     /// Show a quarantined fact again.
+    ///
+    /// It appends a row to the quarantine log; the fact itself is never changed.
     Release(quarantine::Change),
-    /// List what was quarantined and released.
+    /// List what was quarantined and released, oldest first.
     QuarantineLog(quarantine::Log),
 }
 
@@ -72,11 +90,21 @@ pub(crate) struct ServiceOptions {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StoreOptions {
     /// The database: sqlite://PATH or postgres://USER@HOST/DATABASE.
-    #[arg(long, env = "SVC_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    #[arg(
+        long,
+        env = "SVC_DATABASE_URL",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
     pub(crate) database_url: Option<String>,
 
     /// The organization.
-    #[arg(long = "org", env = "SVC_ORG_ID", hide_env_values = true, value_name = "ORG")]
+    #[arg(
+        long = "org",
+        env = "SVC_ORG_ID",
+        hide_env_values = true,
+        value_name = "ORG"
+    )]
     pub(crate) org_id: Option<String>,
 }
 
@@ -93,7 +121,11 @@ mod tests {
 
     #[test]
     fn every_command_takes_json() {
-        for line in ["svc --json facts", "svc facts --json", "svc db status --json"] {
+        for line in [
+            "svc --json facts",
+            "svc facts --json",
+            "svc db status --json",
+        ] {
             let cli = Cli::try_parse_from(line.split(' ')).unwrap();
             assert_eq!(cli.format(), Format::Json, "{line}");
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use svc_client::model::problem::{Code, Decline, RequiredAuthority};
+use svc_client::model::problem::{Code, Decline};
 use svc_client::{BuildError, Denial, ErrorKind};
 
 /// How the program ends.
@@ -30,7 +30,12 @@ pub(crate) struct CommandError {
 impl CommandError {
     /// Returns a refusal: a closed word for programs, a text for people.
     pub(crate) fn refused(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind: Kind::Refused, code: code.into(), message: message.into(), hints: Vec::new() }
+        Self {
+            kind: Kind::Refused,
+            code: code.into(),
+            message: message.into(),
+            hints: Vec::new(),
+        }
     }
 
     /// Returns the refusal of an argument that breaks a rule.
@@ -40,9 +45,15 @@ impl CommandError {
 
     /// Returns the error of a wrong command line.
     pub(crate) fn usage(message: &str) -> Self {
-        let first = message.lines().find(|line| !line.is_empty()).unwrap_or_default();
+        let first = message
+            .lines()
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
         let first = first.trim_start_matches("error: ");
-        Self { kind: Kind::Usage, ..Self::refused("usage", first) }
+        Self {
+            kind: Kind::Usage,
+            ..Self::refused("usage", first)
+        }
     }
 
     /// Adds a command that a person may want to run next, or another piece of advice.
@@ -101,7 +112,10 @@ impl From<io::Error> for CommandError {
             io::ErrorKind::BrokenPipe => Kind::BrokenPipe,
             _ => Kind::Refused,
         };
-        Self { kind, ..Self::refused("io", error.to_string()) }
+        Self {
+            kind,
+            ..Self::refused("io", error.to_string())
+        }
     }
 }
 
@@ -138,9 +152,6 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::Connect => "does the service run? start one on this machine: svc serve",
         ErrorKind::Unauthorized => "the token is that of SVC_TOKEN; is it for this service?",
-        ErrorKind::Forbidden(Denial::Authority(RequiredAuthority::Operator)) => {
-            "see what the token allows: svc me"
-        }
         ErrorKind::Forbidden(Denial::Authority(_)) => "see what the token allows: svc me",
         ErrorKind::Forbidden(Denial::OutsideGrant) => {
             "see the granted Sessions with the retrieval token: svc me"
@@ -170,8 +181,14 @@ mod tests {
     #[test]
     fn the_kind_decides_the_exit_code() {
         let code = |error: CommandError| format!("{:?}", error.exit_code());
-        assert_eq!(code(CommandError::refused("a", "b")), format!("{:?}", ExitCode::from(1)));
-        assert_eq!(code(CommandError::usage("error: b")), format!("{:?}", ExitCode::from(2)));
+        assert_eq!(
+            code(CommandError::refused("a", "b")),
+            format!("{:?}", ExitCode::from(1))
+        );
+        assert_eq!(
+            code(CommandError::usage("error: b")),
+            format!("{:?}", ExitCode::from(2))
+        );
         let closed = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(code(closed.into()), format!("{:?}", ExitCode::SUCCESS));
     }
@@ -179,6 +196,9 @@ mod tests {
     #[test]
     fn a_usage_error_is_its_first_line() {
         let error = CommandError::usage("error: unexpected argument\n\nUsage: svc\n");
-        assert_eq!((error.code(), error.message()), ("usage", "unexpected argument"));
+        assert_eq!(
+            (error.code(), error.message()),
+            ("usage", "unexpected argument")
+        );
     }
 }

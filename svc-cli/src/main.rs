@@ -38,7 +38,10 @@ fn main() -> ExitCode {
 
 /// Answers a command line that is none, or one that asks for help.
 fn misused(usage: &clap::Error) -> ExitCode {
-    let asked = matches!(usage.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let asked = matches!(
+        usage.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    );
     if !asked && std::env::args_os().any(|argument| argument == "--json") {
         let error = CommandError::usage(&usage.to_string());
         Output::standard(Format::Json).error(&error);

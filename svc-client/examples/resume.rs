@@ -24,7 +24,10 @@ pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem
     let place = &best.evidence.reference;
 
     // What stands around it? The manifest lists every part of the call, and says nothing of them.
-    let manifest = client.context().manifest(session, &place.inference_call_id).await?;
+    let manifest = client
+        .context()
+        .manifest(session, &place.inference_call_id)
+        .await?;
     let around = manifest
         .messages
         .iter()

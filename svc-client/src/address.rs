@@ -5,8 +5,11 @@ use svc_model::request::Outgoing;
 
 /// Everything but the characters that a URL never reserves; a slash is encoded too, so that a
 /// parameter stays one segment.
-const ENCODED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// Returns the path and query of a request, encoded.
 ///
@@ -17,7 +20,11 @@ pub(crate) fn target(path: &str, outgoing: &Outgoing) -> String {
     while let Some((before, name, after)) = next_parameter(rest) {
         target.push_str(before);
         let value = outgoing.path.iter().find(|(known, _)| *known == name);
-        target.extend(value.iter().flat_map(|(_, value)| utf8_percent_encode(value, ENCODED)));
+        target.extend(
+            value
+                .iter()
+                .flat_map(|(_, value)| utf8_percent_encode(value, ENCODED)),
+        );
         rest = after;
     }
     target.push_str(rest);
@@ -53,9 +60,13 @@ mod tests {
 
     #[test]
     fn query_parameters_are_encoded_as_a_form() {
-        let outgoing =
-            Outgoing::default().with_query("session_id", "a+b &=\u{e9}").with_query("n", "1");
-        assert_eq!(target("/query/evidence", &outgoing), "/query/evidence?session_id=a%2Bb+%26%3D%C3%A9&n=1");
+        let outgoing = Outgoing::default()
+            .with_query("session_id", "a+b &=\u{e9}")
+            .with_query("n", "1");
+        assert_eq!(
+            target("/query/evidence", &outgoing),
+            "/query/evidence?session_id=a%2Bb+%26%3D%C3%A9&n=1"
+        );
     }
 
     #[test]

@@ -100,17 +100,35 @@ mod tests {
 
     #[test]
     fn a_trailing_slash_is_dropped() {
-        assert_eq!(parse("https://svc.example/").unwrap(), "https://svc.example");
-        assert_eq!(parse(" http://127.0.0.1:8000 ").unwrap(), "http://127.0.0.1:8000");
-        assert_eq!(parse("https://svc.example:8443").unwrap(), "https://svc.example:8443");
+        assert_eq!(
+            parse("https://svc.example/").unwrap(),
+            "https://svc.example"
+        );
+        assert_eq!(
+            parse(" http://127.0.0.1:8000 ").unwrap(),
+            "http://127.0.0.1:8000"
+        );
+        assert_eq!(
+            parse("https://svc.example:8443").unwrap(),
+            "https://svc.example:8443"
+        );
     }
 
     #[test]
     fn plain_http_stays_on_the_machine() {
-        for near in ["http://localhost:1", "http://127.9.9.9", "http://[::1]:8000"] {
+        for near in [
+            "http://localhost:1",
+            "http://127.9.9.9",
+            "http://[::1]:8000",
+        ] {
             assert!(parse(near).is_ok(), "{near}");
         }
-        for far in ["http://svc.example", "http://10.0.0.1", "http://localhost.example", "http://[::2]"] {
+        for far in [
+            "http://svc.example",
+            "http://10.0.0.1",
+            "http://localhost.example",
+            "http://[::2]",
+        ] {
             assert_eq!(parse(far), Err(BaseUrlError::PlainHttp), "{far}");
             assert!(BaseUrl::parse(far, PlainHttp::Anywhere).is_ok(), "{far}");
         }
@@ -136,7 +154,10 @@ mod tests {
     fn a_target_is_kept_as_it_is_or_refused() {
         let base = BaseUrl::parse("https://svc.example", PlainHttp::Loopback).unwrap();
         let joined = |target| base.join(target).map(|url| url.to_string());
-        assert_eq!(joined("/a/b%2Fc?d=e%20f").unwrap(), "https://svc.example/a/b%2Fc?d=e%20f");
+        assert_eq!(
+            joined("/a/b%2Fc?d=e%20f").unwrap(),
+            "https://svc.example/a/b%2Fc?d=e%20f"
+        );
         for resolved in ["/a/..", "/a/%2e%2E/b", "/a/./b", "/a/%2e"] {
             assert_eq!(joined(resolved), None, "{resolved}");
         }

@@ -112,22 +112,34 @@ impl ClientBuilder {
     /// When a variable is not Unicode, or the file cannot be read.
     pub fn from_env() -> Result<Self, BuildError> {
         let url = environment::url()?.unwrap_or_else(|| Self::DEFAULT_URL.to_owned());
-        Ok(Self { token: environment::token()?, ..Self::new(url) })
+        Ok(Self {
+            token: environment::token()?,
+            ..Self::new(url)
+        })
     }
 
     /// Sets the token.
     pub fn token(self, token: impl Into<SecretString>) -> Self {
-        Self { token: Some(token.into()), ..self }
+        Self {
+            token: Some(token.into()),
+            ..self
+        }
     }
 
     /// Allows `http` to another machine. The token can then be read by everybody on the way.
     pub fn allow_plain_http(self) -> Self {
-        Self { plain_http: PlainHttp::Anywhere, ..self }
+        Self {
+            plain_http: PlainHttp::Anywhere,
+            ..self
+        }
     }
 
     /// Sets how long a connection may take.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
-        Self { connect_timeout: timeout, ..self }
+        Self {
+            connect_timeout: timeout,
+            ..self
+        }
     }
 
     /// Sets how long a call may take, repetitions included.
@@ -142,12 +154,18 @@ impl ClientBuilder {
 
     /// Sets the most bytes of a reply that are taken.
     pub fn reply_bytes_max(self, bytes: usize) -> Self {
-        Self { reply_bytes_max: bytes, ..self }
+        Self {
+            reply_bytes_max: bytes,
+            ..self
+        }
     }
 
     /// Adds the name of the program to the user agent, `svc-client/VERSION`.
     pub fn user_agent_suffix(self, suffix: impl Into<String>) -> Self {
-        Self { user_agent_suffix: Some(suffix.into()), ..self }
+        Self {
+            user_agent_suffix: Some(suffix.into()),
+            ..self
+        }
     }
 
     /// Configures the HTTP client: a proxy, a further root certificate, a name to resolve.
@@ -169,7 +187,10 @@ impl ClientBuilder {
         self,
         configure: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
     ) -> Self {
-        Self { http: Some(Box::new(configure)), ..self }
+        Self {
+            http: Some(Box::new(configure)),
+            ..self
+        }
     }
 
     /// Makes the client. Nothing is sent.
@@ -189,7 +210,11 @@ impl ClientBuilder {
             .redirect(redirect::Policy::none())
             .connect_timeout(self.connect_timeout)
             .user_agent(user_agent(self.user_agent_suffix.as_deref())?);
-        let http = if base_url.is_loopback() { http.no_proxy() } else { http };
+        let http = if base_url.is_loopback() {
+            http.no_proxy()
+        } else {
+            http
+        };
         let shared = Shared {
             http: http.build().map_err(BuildError::Http)?,
             base_url,

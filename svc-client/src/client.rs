@@ -73,14 +73,20 @@ impl Client {
     /// Returns a clone whose calls take at most this long, repetitions included.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
-        Self { timeout, ..self.clone() }
+        Self {
+            timeout,
+            ..self.clone()
+        }
     }
 
     /// Returns a clone whose caller vouches that every delivery names itself, so that sending one
     /// again is harmless.
     #[must_use]
     pub fn with_named_deliveries(&self) -> Self {
-        Self { deliveries: Deliveries::Named, ..self.clone() }
+        Self {
+            deliveries: Deliveries::Named,
+            ..self.clone()
+        }
     }
 
     /// Returns the URL of the service, without a slash at its end.

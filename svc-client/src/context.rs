@@ -26,7 +26,10 @@ pub struct Context<'a> {
 impl Client {
     /// Finds and reads evidence within the configured grant.
     pub fn context(&self) -> Context<'_> {
-        Context { client: self, max_bytes: MaxBytes::default() }
+        Context {
+            client: self,
+            max_bytes: MaxBytes::default(),
+        }
     }
 }
 
@@ -98,7 +101,9 @@ impl Context<'_> {
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn inventory(&self, session_id: &SessionId) -> Result<Inventory, Error> {
-        self.client.call::<GrantInventory>(&evidence::inventory(session_id)).await
+        self.client
+            .call::<GrantInventory>(&evidence::inventory(session_id))
+            .await
     }
 
     /// Lists the messages and parts of a call, with the reference of each part.
@@ -125,6 +130,8 @@ impl Context<'_> {
         session_id: &SessionId,
         references: impl IntoIterator<Item = Reference>,
     ) -> Result<EvidenceRead, Error> {
-        self.client.call::<GrantRead>(&evidence::read(session_id, references)).await
+        self.client
+            .call::<GrantRead>(&evidence::read(session_id, references))
+            .await
     }
 }

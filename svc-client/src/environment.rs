@@ -36,8 +36,8 @@ pub fn token() -> Result<Option<SecretString>, BuildError> {
         return Ok(None);
     };
     let path = PathBuf::from(path);
-    let token = std::fs::read_to_string(&path)
-        .map_err(|source| BuildError::TokenFile { path, source })?;
+    let token =
+        std::fs::read_to_string(&path).map_err(|source| BuildError::TokenFile { path, source })?;
     let token = token.trim();
     Ok((!token.is_empty()).then(|| token.into()))
 }

@@ -27,7 +27,9 @@ impl Evidence<'_> {
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn inventory(&self, session_id: &SessionId) -> Result<Inventory, Error> {
-        self.0.call::<EvidenceInventory>(&inventory(session_id)).await
+        self.0
+            .call::<EvidenceInventory>(&inventory(session_id))
+            .await
     }
 
     /// Lists the messages and parts of a call, with the reference of each part.
@@ -40,7 +42,9 @@ impl Evidence<'_> {
         session_id: &SessionId,
         inference_call_id: &InferenceCallId,
     ) -> Result<Manifest, Error> {
-        self.0.call::<EvidenceManifest>(&manifest(session_id, inference_call_id)).await
+        self.0
+            .call::<EvidenceManifest>(&manifest(session_id, inference_call_id))
+            .await
     }
 
     /// Reads 1 to 32 distinct parts, complete and in this order.
@@ -53,12 +57,16 @@ impl Evidence<'_> {
         session_id: &SessionId,
         references: impl IntoIterator<Item = Reference>,
     ) -> Result<EvidenceRead, Error> {
-        self.0.call::<EvidenceReading>(&read(session_id, references)).await
+        self.0
+            .call::<EvidenceReading>(&read(session_id, references))
+            .await
     }
 }
 
 pub(crate) fn inventory(session_id: &SessionId) -> InventoryRequest {
-    InventoryRequest { session_id: session_id.clone() }
+    InventoryRequest {
+        session_id: session_id.clone(),
+    }
 }
 
 pub(crate) fn manifest(

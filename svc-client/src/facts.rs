@@ -52,5 +52,7 @@ impl Client {
 }
 
 fn named(session_id: &SessionId) -> SessionRequest {
-    SessionRequest { session_id: session_id.clone() }
+    SessionRequest {
+        session_id: session_id.clone(),
+    }
 }

@@ -33,7 +33,9 @@ impl Client {
         request: &GatewayBatchRequest,
     ) -> Result<GatewayBatchReceipt, Error> {
         let named = request.payloads.iter().flatten().all(names_itself);
-        self.delivering(named).call::<IngestGatewayBatch>(request).await
+        self.delivering(named)
+            .call::<IngestGatewayBatch>(request)
+            .await
     }
 
     /// Delivers the body of a gateway's own webhook logger as it is: one payload, an array, or
@@ -48,8 +50,11 @@ impl Client {
         provider: GatewayProvider,
         body: impl Into<Vec<u8>>,
     ) -> Result<GatewayBatchReceipt, Error> {
-        let outgoing = Outgoing { body: Some(body.into()), ..Outgoing::default() }
-            .with_path("provider", provider.as_str());
+        let outgoing = Outgoing {
+            body: Some(body.into()),
+            ..Outgoing::default()
+        }
+        .with_path("provider", provider.as_str());
         Ok(self.send::<IngestGatewayBatch>(outgoing).await?.value)
     }
 
@@ -63,11 +68,18 @@ impl Client {
     }
 
     fn delivering(&self, named: bool) -> Self {
-        if named { self.with_named_deliveries() } else { self.clone() }
+        if named {
+            self.with_named_deliveries()
+        } else {
+            self.clone()
+        }
     }
 }
 
 /// Returns whether a payload carries the id by which a redelivery of it is recognised.
 fn names_itself(payload: &Object) -> bool {
-    payload.get("litellm_call_id").and_then(Json::as_text).is_some_and(|id| !id.is_blank())
+    payload
+        .get("litellm_call_id")
+        .and_then(Json::as_text)
+        .is_some_and(|id| !id.is_blank())
 }

@@ -33,7 +33,10 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
         503 if is(detail, &Problem::DeadlineExceeded) => ErrorKind::Deadline,
         503 if code(detail) == Some(Code::DatabaseUnavailable) => ErrorKind::StoreUnavailable,
         429 | 502 | 503 | 504 => ErrorKind::Unavailable { status },
-        _ => ErrorKind::Unrecognised { status, word: word(detail) },
+        _ => ErrorKind::Unrecognised {
+            status,
+            word: word(detail),
+        },
     }
 }
 
@@ -64,14 +67,19 @@ fn conflict(detail: Option<&Json>) -> ErrorKind {
     if let Some(code) = code(detail) {
         return ErrorKind::Conflict(code);
     }
-    if let Some(decline) = detail.and_then(|detail| json::from_value::<Decline>(detail.clone()).ok()) {
+    if let Some(decline) =
+        detail.and_then(|detail| json::from_value::<Decline>(detail.clone()).ok())
+    {
         return ErrorKind::Declined(decline);
     }
     [SessionBound::Reconciliation, SessionBound::Compatibility]
         .into_iter()
         .find(|bound| is(detail, &Problem::SessionBound(*bound)))
         .map_or_else(
-            || ErrorKind::Unrecognised { status: 409, word: word(detail) },
+            || ErrorKind::Unrecognised {
+                status: 409,
+                word: word(detail),
+            },
             ErrorKind::SessionBound,
         )
 }
@@ -84,7 +92,10 @@ fn code(detail: Option<&Json>) -> Option<Code> {
 /// Returns the closed word of an object, when it looks like one.
 fn word(detail: Option<&Json>) -> Option<String> {
     let object = detail?.as_object()?;
-    let word = object.get("code").or_else(|| object.get("reason"))?.as_str()?;
+    let word = object
+        .get("code")
+        .or_else(|| object.get("reason"))?
+        .as_str()?;
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let closed = (1..=WORD_BYTES_MAX).contains(&word.len()) && word.bytes().all(plain);
     closed.then(|| word.to_owned())
@@ -112,7 +123,12 @@ fn field(item: &Json) -> FieldError {
             loc: member("loc")
                 .and_then(|loc| json::from_value::<Vec<Step>>(loc.clone()).ok())
                 .unwrap_or_default(),
-            msg: Cow::Owned(member("msg").and_then(Json::as_str).unwrap_or_default().to_owned()),
+            msg: Cow::Owned(
+                member("msg")
+                    .and_then(Json::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+            ),
         }
     })
 }
@@ -126,9 +142,11 @@ mod tests {
     fn violations() -> Violations {
         let mut violations = Violations::default();
         violations.push(
-            Violation::new(FieldKind::Missing, "field required").at(vec!["body".into(), "a".into()]),
+            Violation::new(FieldKind::Missing, "field required")
+                .at(vec!["body".into(), "a".into()]),
         );
-        violations.push(Violation::rule("must be distinct").at(vec!["body".into(), 3_usize.into()]));
+        violations
+            .push(Violation::rule("must be distinct").at(vec!["body".into(), 3_usize.into()]));
         violations
     }
 
@@ -140,15 +158,34 @@ mod tests {
             (
                 405,
                 Problem::MethodNotAllowed { allow: "GET" },
-                ErrorKind::Unrecognised { status: 405, word: None },
+                ErrorKind::Unrecognised {
+                    status: 405,
+                    word: None,
+                },
             ),
             (413, Problem::BodyTooLarge, ErrorKind::TooLarge),
             (401, Problem::Unauthorized, ErrorKind::Unauthorized),
-            (403, Problem::OutsideGrant, ErrorKind::Forbidden(Denial::OutsideGrant)),
-            (404, Problem::RetrievalDisabled, ErrorKind::RetrievalDisabled),
+            (
+                403,
+                Problem::OutsideGrant,
+                ErrorKind::Forbidden(Denial::OutsideGrant),
+            ),
+            (
+                404,
+                Problem::RetrievalDisabled,
+                ErrorKind::RetrievalDisabled,
+            ),
             (400, Problem::MalformedJson, ErrorKind::Malformed),
-            (400, Problem::UnsupportedProvider, ErrorKind::UnsupportedProvider),
-            (422, Problem::Invalid(violations()), ErrorKind::Invalid(violations().into_vec())),
+            (
+                400,
+                Problem::UnsupportedProvider,
+                ErrorKind::UnsupportedProvider,
+            ),
+            (
+                422,
+                Problem::Invalid(violations()),
+                ErrorKind::Invalid(violations().into_vec()),
+            ),
             (503, Problem::CapacityExceeded, ErrorKind::Busy),
             (503, Problem::DeadlineExceeded, ErrorKind::Deadline),
             (503, Problem::StoreUnavailable, ErrorKind::StoreUnavailable),
@@ -160,26 +197,52 @@ mod tests {
                 ErrorKind::Forbidden(Denial::Authority(authority)),
             ));
         }
-        for code in [Code::InferenceCallIdentityConflict, Code::RepositoryIdentityConflict] {
+        for code in [
+            Code::InferenceCallIdentityConflict,
+            Code::RepositoryIdentityConflict,
+        ] {
             table.push((409, Problem::Conflict(code), ErrorKind::Conflict(code)));
         }
         for bound in [SessionBound::Reconciliation, SessionBound::Compatibility] {
-            table.push((409, Problem::SessionBound(bound), ErrorKind::SessionBound(bound)));
+            table.push((
+                409,
+                Problem::SessionBound(bound),
+                ErrorKind::SessionBound(bound),
+            ));
         }
         for decline in [
-            Decline::EvidenceUnavailable { reference_index: None },
-            Decline::EvidenceUnavailable { reference_index: Some(3) },
+            Decline::EvidenceUnavailable {
+                reference_index: None,
+            },
+            Decline::EvidenceUnavailable {
+                reference_index: Some(3),
+            },
             Decline::EvidencePartAbsent { reference_index: 0 },
-            Decline::EvidenceInventoryLimit { count: 1_001, limit: 1_000 },
-            Decline::EvidenceSourceLimit { bytes: u64::MAX, limit: 8 },
+            Decline::EvidenceInventoryLimit {
+                count: 1_001,
+                limit: 1_000,
+            },
+            Decline::EvidenceSourceLimit {
+                bytes: u64::MAX,
+                limit: 8,
+            },
             Decline::EvidenceResponseLimit { limit: 1_048_576 },
-            Decline::RetrievalPartLimit { count: 16_385, limit: 16_384 },
-            Decline::RetrievalStateLimit { limit_bytes: 33_554_432 },
+            Decline::RetrievalPartLimit {
+                count: 16_385,
+                limit: 16_384,
+            },
+            Decline::RetrievalStateLimit {
+                limit_bytes: 33_554_432,
+            },
             Decline::RepositorySelectorAmbiguous,
             Decline::RepositoryEvidenceLimit,
             Decline::NonFiniteNumber,
         ] {
-            table.push((409, Problem::Declined(decline.clone()), ErrorKind::Declined(decline)));
+            table.push((
+                409,
+                Problem::Declined(decline.clone()),
+                ErrorKind::Declined(decline),
+            ));
         }
         table
     }
@@ -196,7 +259,14 @@ mod tests {
 
     #[test]
     fn the_status_alone_gives_a_kind() {
-        for body in ["", "<html>", "[]", "{}", "{\"detail\":7}", "{\"detail\":{\"code\":\"A <b>\"}}"] {
+        for body in [
+            "",
+            "<html>",
+            "[]",
+            "{}",
+            "{\"detail\":7}",
+            "{\"detail\":{\"code\":\"A <b>\"}}",
+        ] {
             let kind = |status| kind(status, body.as_bytes());
             assert_eq!(kind(302), ErrorKind::Redirected { status: 302 });
             assert_eq!(kind(400), ErrorKind::Malformed);
@@ -217,8 +287,10 @@ mod tests {
     #[test]
     fn words_of_a_newer_service_are_kept() {
         let body = br#"{"detail":{"reason":"retention_limit","limit":3}}"#;
-        let expected =
-            ErrorKind::Unrecognised { status: 409, word: Some("retention_limit".to_owned()) };
+        let expected = ErrorKind::Unrecognised {
+            status: 409,
+            word: Some("retention_limit".to_owned()),
+        };
         assert_eq!(kind(409, body), expected);
         assert_eq!(expected.code(), "retention_limit");
     }
@@ -230,13 +302,17 @@ mod tests {
             panic!("no violations");
         };
         assert_eq!(fields[0].kind, FieldKind::ValueError);
-        assert_eq!(fields[0].loc, [Step::from("body"), Step::from(2_usize), Step::from("a")]);
+        assert_eq!(
+            fields[0].loc,
+            [Step::from("body"), Step::from(2_usize), Step::from("a")]
+        );
         assert_eq!(fields[0].msg, "must be new");
     }
 
     #[test]
     fn a_violation_that_is_a_text_has_no_place() {
-        let ErrorKind::Invalid(fields) = kind(422, br#"{"detail":"start must precede end"}"#) else {
+        let ErrorKind::Invalid(fields) = kind(422, br#"{"detail":"start must precede end"}"#)
+        else {
             panic!("no violations");
         };
         assert!(fields[0].loc.is_empty());

@@ -32,7 +32,10 @@ impl RetryPolicy {
 
     /// Returns the policy that never repeats.
     pub fn none() -> Self {
-        Self { retries: 0, ..Self::default() }
+        Self {
+            retries: 0,
+            ..Self::default()
+        }
     }
 
     /// Sets how often a request is sent again.
@@ -44,13 +47,20 @@ impl RetryPolicy {
     /// Sets the pause before the first repetition and the longest pause.
     #[must_use]
     pub fn pauses(self, first: Duration, longest: Duration) -> Self {
-        Self { first_pause: first, longest_pause: longest, ..self }
+        Self {
+            first_pause: first,
+            longest_pause: longest,
+            ..self
+        }
     }
 
     /// Sets the source of randomness: a function that returns numbers from 0 to 1.
     #[must_use]
     pub fn jitter(self, fraction: impl Fn() -> f64 + Send + Sync + 'static) -> Self {
-        Self { jitter: Jitter(Arc::new(fraction)), ..self }
+        Self {
+            jitter: Jitter(Arc::new(fraction)),
+            ..self
+        }
     }
 
     /// Returns the pause after this many failed attempts; nothing when it was the last.
@@ -59,7 +69,10 @@ impl RetryPolicy {
             return None;
         }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
-        let whole = self.first_pause.saturating_mul(doubled).min(self.longest_pause);
+        let whole = self
+            .first_pause
+            .saturating_mul(doubled)
+            .min(self.longest_pause);
         let fraction = (self.jitter.0)().clamp(0.0, 1.0);
         let pause = whole.mul_f64(0.5 + fraction / 2.0);
         Some(asked.map_or(pause, |asked| asked.max(pause)))
@@ -112,9 +125,19 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        let pauses: Vec<_> = (1..=4).map(|attempts| policy(1.0).pause(attempts, None)).collect();
+        let pauses: Vec<_> = (1..=4)
+            .map(|attempts| policy(1.0).pause(attempts, None))
+            .collect();
         let milliseconds = |pause| Some(Duration::from_millis(pause));
-        assert_eq!(pauses, [milliseconds(100), milliseconds(200), milliseconds(300), None]);
+        assert_eq!(
+            pauses,
+            [
+                milliseconds(100),
+                milliseconds(200),
+                milliseconds(300),
+                None
+            ]
+        );
     }
 
     #[test]
@@ -131,7 +154,10 @@ mod tests {
     fn a_service_is_not_asked_sooner_than_it_says() {
         let asked = Duration::from_secs(2);
         assert_eq!(policy(1.0).pause(1, Some(asked)), Some(asked));
-        assert_eq!(policy(1.0).pause(1, Some(Duration::ZERO)), Some(Duration::from_millis(100)));
+        assert_eq!(
+            policy(1.0).pause(1, Some(Duration::ZERO)),
+            Some(Duration::from_millis(100))
+        );
         assert_eq!(policy(1.0).pause(4, Some(asked)), None);
     }
 

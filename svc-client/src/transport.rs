@@ -82,15 +82,26 @@ impl Client {
         outgoing: Outgoing,
     ) -> Result<RawReply<E::Reply>, Error> {
         let span = debug_span!("svc_client.call", endpoint = E::NAME);
-        let prepared = self.prepare::<E>(outgoing).map_err(|kind| Failure::new(kind).after(0))?;
-        self.send_until_deadline::<E>(&prepared).instrument(span).await
+        let prepared = self
+            .prepare::<E>(outgoing)
+            .map_err(|kind| Failure::new(kind).after(0))?;
+        self.send_until_deadline::<E>(&prepared)
+            .instrument(span)
+            .await
     }
 
     fn prepare<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Prepared, ErrorKind> {
         let target = address::target(E::PATH, &outgoing);
-        let url = self.shared.base_url.join(&target).ok_or(ErrorKind::Unaddressable)?;
+        let url = self
+            .shared
+            .base_url
+            .join(&target)
+            .ok_or(ErrorKind::Unaddressable)?;
         let body = outgoing.body.map(Bytes::from);
-        if body.as_ref().is_some_and(|body| body.len() > E::BODY_BYTES_MAX) {
+        if body
+            .as_ref()
+            .is_some_and(|body| body.len() > E::BODY_BYTES_MAX)
+        {
             return Err(ErrorKind::TooLarge);
         }
         let authorization = match E::ACCESS {
@@ -99,7 +110,12 @@ impl Client {
                 self.shared.authorization.clone()
             }
         };
-        Ok(Prepared { method: E::METHOD, url, body, authorization })
+        Ok(Prepared {
+            method: E::METHOD,
+            url,
+            body,
+            authorization,
+        })
     }
 
     async fn send_until_deadline<E: Endpoint>(
@@ -137,7 +153,10 @@ impl Client {
         harmless && kind.is_retryable()
     }
 
-    async fn attempt<E: Endpoint>(&self, prepared: &Prepared) -> Result<RawReply<E::Reply>, Failure> {
+    async fn attempt<E: Endpoint>(
+        &self,
+        prepared: &Prepared,
+    ) -> Result<RawReply<E::Reply>, Failure> {
         let method = match prepared.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -159,8 +178,16 @@ impl Client {
         let request_id = request_id(response.headers());
         let outcome = self.read::<E>(response).await;
         match outcome {
-            Ok((value, bytes)) => Ok(RawReply { value, bytes, attempts: 0, request_id }),
-            Err(failure) => Err(Failure { request_id, ..failure }),
+            Ok((value, bytes)) => Ok(RawReply {
+                value,
+                bytes,
+                attempts: 0,
+                request_id,
+            }),
+            Err(failure) => Err(Failure {
+                request_id,
+                ..failure
+            }),
         }
     }
 
@@ -173,7 +200,10 @@ impl Client {
                 .and_then(|header| retry::retry_after(header.to_str().ok()?));
             // The status says enough when the body is too large or breaks off.
             let body = body(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
-            return Err(Failure { retry_after, ..Failure::new(refusal::kind(status, &body)) });
+            return Err(Failure {
+                retry_after,
+                ..Failure::new(refusal::kind(status, &body))
+            });
         }
         let bytes = body(response, self.shared.reply_bytes_max).await?;
         let value = json::from_slice(&bytes)
@@ -226,5 +256,7 @@ fn broken(error: reqwest::Error) -> Failure {
 /// Returns the service's name of the request, when it is one that can be printed.
 fn request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
-    (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()).then(|| id.to_owned())
+    (1..=REQUEST_ID_BYTES_MAX)
+        .contains(&id.len())
+        .then(|| id.to_owned())
 }

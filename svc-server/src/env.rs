@@ -78,3 +78,28 @@ variables! {
     /// The form of log lines: `text` or `json`.
     LOG_FORMAT = "SVC_LOG_FORMAT", "`text`", false;
 }
+
+/// Returns the table of the README.
+pub fn table() -> String {
+    let mut table = String::from("| Variable | Default | What it is |\n|---|---|---|\n");
+    for variable in ALL {
+        let secret = if variable.secret { " Secret." } else { "" };
+        let description = variable.description.trim();
+        table.push_str(&[
+            "| `", variable.name, "` | ", variable.default, " | ", description, secret, " |\n",
+        ].concat());
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_has_this_table() {
+        let readme = include_str!("../../README.md");
+        let table = table();
+        assert!(readme.contains(&table), "put this into README.md, between the marks:\n{table}");
+    }
+}

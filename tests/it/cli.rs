@@ -1,29 +1,532 @@
 //! The operator's shell, run as an operator would run it.
 
+use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use harness::process::{self, Output};
-use harness::server::{Backend, Configuration, Server};
+use harness::programs;
+use harness::server::{
+    Backend, Configuration, FORGE_SECRET, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server,
+    UNKNOWN_TOKEN,
+};
+use svc_model::json::Json;
 
 /// How long a command may take.
 const COMMAND_MAX: Duration = Duration::from_mins(1);
+/// The Session that `svc demo` plants.
+const DEMO: &str = "svc-demo";
+/// The last call of it: its id is derived from the capture id, so it is the same everywhere.
+const LAST_CALL: &str = "832e92a2-a783-5abf-a95a-5db0176c0a02";
 
 /// Runs `svc` with these arguments, set up for a server.
 pub(crate) fn svc(server: &Server, arguments: &[&str]) -> Output {
+    svc_with(server, &[], arguments)
+}
+
+/// Runs `svc` with these arguments, set up for a server, with other variables.
+fn svc_with(server: &Server, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     let mut command = server.shell();
-    process::run(command.args(arguments), b"", COMMAND_MAX).expect("the command ends")
+    command.envs(variables.iter().copied()).args(arguments);
+    process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+}
+
+fn start(configuration: &Configuration) -> Server {
+    Server::start(Backend::Sqlite, configuration).expect("SQLite is never skipped")
+}
+
+/// Starts a server whose agents may read the planted Session, and plants it.
+fn planted() -> Server {
+    let server = start(&Configuration::granting(&[DEMO, "other"]));
+    done(&svc(&server, &["demo"]));
+    server
+}
+
+/// Returns what a command printed that must succeed without a complaint.
+fn done(output: &Output) -> String {
+    assert_eq!(
+        (output.status.code(), output.stderr_text().as_str()),
+        (Some(0), "")
+    );
+    output.stdout_text()
+}
+
+/// Returns the JSON that a command printed that must succeed.
+fn json(output: &Output) -> Json {
+    let text = done(output);
+    assert!(text.ends_with('\n') && text.lines().count() == 1, "{text}");
+    Json::parse(text.as_bytes()).expect("JSON")
+}
+
+/// Returns the member at a path.
+fn at<'a>(value: &'a Json, path: &[&str]) -> &'a Json {
+    path.iter().fold(value, |value, name| {
+        let member = value.as_object().and_then(|object| object.get(name));
+        member.unwrap_or_else(|| panic!("no {name} in {value:?}"))
+    })
+}
+
+/// Checks that a command is refused, and returns what it said.
+fn refused(output: &Output, status: i32) -> String {
+    let said = output.stderr_text();
+    assert_eq!(
+        (output.status.code(), output.stdout_text().as_str()),
+        (Some(status), ""),
+        "{said}"
+    );
+    for secret in [
+        OPERATOR_TOKEN,
+        INGEST_TOKEN,
+        RETRIEVAL_TOKEN,
+        UNKNOWN_TOKEN,
+        FORGE_SECRET,
+    ] {
+        assert!(!said.contains(secret), "a secret is shown in:\n{said}");
+    }
+    said
 }
 
 #[test]
 fn an_unknown_command_is_a_usage_error_on_stderr() {
-    let server = Server::start(Backend::Sqlite, &Configuration::default());
-    let server = server.expect("SQLite is never skipped");
-    let output = svc(&server, &["no-such-command"]);
-    assert_eq!(output.status.code(), Some(2), "{}", output.stderr_text());
-    assert_eq!(output.stdout_text(), "");
-    assert!(
-        output.stderr_text().contains("no-such-command"),
-        "{}",
-        output.stderr_text()
+    let server = start(&Configuration::default());
+    let said = refused(&svc(&server, &["no-such-command"]), 2);
+    assert!(said.contains("no-such-command"), "{said}");
+    let said = refused(&svc(&server, &["no-such-command", "--json"]), 2);
+    assert_eq!(
+        at(&Json::parse(said.as_bytes()).unwrap(), &["error", "code"]),
+        &Json::from("usage")
     );
+}
+
+#[test]
+fn the_demo_plants_once_finds_and_reads() {
+    let server = start(&Configuration::granting(&[DEMO]));
+    let url = server.base_url();
+    let first = done(&svc(&server, &["demo"]));
+    let expected = format!(
+        "planted Session svc-demo at {url}: 4 calls (4 new), 1 CI outcome (1 new)
+
+$ svc context discover 'half-open window'
+matched: 1 of 1 found Sessions (1 authorized), 13 of 40 parts match
+left out: 4 reasoning
+
+session   score  parts  commit  preview
+svc-demo      3     13  -       The window is closed on both ends: `first..=last` includes t…
+
+$ svc evidence read svc-demo {LAST_CALL}:input:4:0 {LAST_CALL}:output:0:0
+{LAST_CALL}:input:4:0  2026-01-15T09:31:04.500000Z
+  assistant
+    The window is closed on both ends: `first..=last` includes the first row of the next page. A half-open window shares no row.
+
+{LAST_CALL}:output:0:0  2026-01-15T09:31:04.500000Z
+  assistant, stop
+    Fixed: `Pager::window` returned a closed range, so every page repeated its neighbour's first row; it is a half-open window now. Three tests pass, and `pages_do_not_overlap` is new.
+
+next:
+  svc evidence inventory svc-demo
+  svc facts
+"
+    );
+    assert_eq!(first, expected);
+    let again = json(&svc(&server, &["demo", "--json"]));
+    assert_eq!(
+        at(&again, &["planted", "calls"]),
+        &Json::parse(br#"{"total":4,"stored":0}"#).unwrap()
+    );
+    assert_eq!(
+        at(&again, &["planted", "ci_outcomes", "stored"]),
+        &Json::from(0_u64)
+    );
+}
+
+#[test]
+fn the_demo_starts_a_service_of_its_own_when_there_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command.env_clear().env("HOME", home.path()).args(arguments);
+        process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+    };
+    let first = json(&run(&["demo", "--json"]));
+    assert_eq!(at(&first, &["embedded"]), &Json::from(true));
+    assert_eq!(
+        at(&first, &["planted", "calls", "stored"]),
+        &Json::from(4_u64)
+    );
+    assert_eq!(at(&first, &["discovery", "status"]), &Json::from("matched"));
+    let again = json(&run(&["demo", "--json"]));
+    assert_eq!(
+        at(&again, &["planted", "calls", "stored"]),
+        &Json::from(0_u64)
+    );
+}
+
+#[test]
+fn the_demo_stays_on_this_machine() {
+    let server = start(&Configuration::default());
+    let said = refused(&svc(&server, &["demo", "--url", "https://svc.example"]), 1);
+    assert!(said.contains("--force"), "{said}");
+}
+
+#[test]
+fn without_a_grant_the_demo_says_how_agents_can_find_it() {
+    let server = start(&Configuration::default());
+    let text = done(&svc(&server, &["demo"]));
+    assert!(
+        text.contains("SVC_RETRIEVAL_SESSION_IDS='[\"svc-demo\"]'"),
+        "{text}"
+    );
+    assert!(text.contains("it is a half-open window now"), "{text}");
+}
+
+#[test]
+fn facts_are_the_same_from_the_store_and_from_the_service() {
+    let server = planted();
+    let direct = done(&svc(&server, &["facts"]));
+    let remote = done(&svc_with(&server, &[("SVC_DATABASE_URL", "")], &["facts"]));
+    assert_eq!(direct, remote);
+    assert_eq!(
+        direct,
+        "table                         total  visible
+sessions                          1        -
+inference_calls                   4        4
+developer_decisions               0        0
+ci_outcomes                       1        1
+pushes                            0        0
+pull_request_merges               0        0
+pull_request_revisions            0        0
+edit_observations                 0        0
+rejected_edits                    0        0
+retry_linkages                    0        0
+session_commit_observations       0        0
+repository_renames                0        0
+quarantine_revision: 0
+"
+    );
+    let direct = json(&svc(&server, &["facts", "--json"]));
+    let remote = json(&svc_with(
+        &server,
+        &[("SVC_DATABASE_URL", "")],
+        &["facts", "--json"],
+    ));
+    assert_eq!(direct, remote);
+}
+
+#[test]
+fn a_token_is_named_and_never_shown() {
+    let server = planted();
+    let version = env!("CARGO_PKG_VERSION");
+    let url = server.base_url();
+    assert_eq!(
+        done(&svc(&server, &["me"])),
+        format!(
+            "service       {url}\nversion       {version}\norganization  acme\nauthority     operator\nclient        operator\n"
+        )
+    );
+    let retrieval = svc_with(&server, &[("SVC_TOKEN", RETRIEVAL_TOKEN)], &["me"]);
+    assert!(done(&retrieval).ends_with("session       other\nsession       svc-demo\n"));
+    let file = server
+        .store()
+        .url()
+        .trim_start_matches("sqlite://")
+        .to_owned()
+        + ".token";
+    fs::write(&file, format!("{INGEST_TOKEN}\n")).unwrap();
+    let ingest = [("SVC_TOKEN", ""), ("SVC_TOKEN_FILE", file.as_str())];
+    assert!(done(&svc_with(&server, &ingest, &["me"])).contains("client        alice\n"));
+}
+
+#[test]
+fn context_leads_to_the_exact_part() {
+    let server = planted();
+    let discovered = done(&svc(
+        &server,
+        &["context", "discover", "half-open", "window"],
+    ));
+    assert!(
+        discovered
+            .ends_with("\nnext:\n  svc context retrieve --session svc-demo 'half-open window'\n"),
+        "{discovered}"
+    );
+
+    let retrieved = svc(
+        &server,
+        &[
+            "context",
+            "retrieve",
+            "--session",
+            DEMO,
+            "pages_do_not_overlap",
+            "--max-bytes",
+            "65536",
+        ],
+    );
+    let retrieved = done(&retrieved);
+    assert!(retrieved.starts_with("matched: "), "{retrieved}");
+    assert!(
+        retrieved.contains("calls edit_file (tool call call_demo_write)"),
+        "{retrieved}"
+    );
+    assert!(
+        retrieved.contains(&format!("  svc evidence manifest svc-demo {LAST_CALL}\n")),
+        "{retrieved}"
+    );
+
+    let nothing = done(&svc(
+        &server,
+        &["context", "retrieve", "--session", DEMO, "zeppelin"],
+    ));
+    assert!(nothing.starts_with("no_match: 0 of 40 parts"), "{nothing}");
+    // The service has several Sessions configured, so one must be named.
+    let said = refused(&svc(&server, &["context", "retrieve", "pager"]), 1);
+    assert!(said.contains("--session"), "{said}");
+}
+
+#[test]
+fn evidence_goes_from_the_inventory_to_the_exact_bytes() {
+    let server = planted();
+    let inventory = done(&svc(&server, &["evidence", "inventory", DEMO]));
+    assert!(
+        inventory.starts_with("Session svc-demo: 4 visible calls, 0 quarantined\n"),
+        "{inventory}"
+    );
+    assert!(
+        inventory.ends_with(&format!("  svc evidence manifest svc-demo {LAST_CALL}\n")),
+        "{inventory}"
+    );
+    let unknown = done(&svc(&server, &["evidence", "inventory", "nobody"]));
+    assert!(
+        unknown.starts_with("Session nobody is not known\n"),
+        "{unknown}"
+    );
+
+    let manifest = done(&svc(&server, &["evidence", "manifest", DEMO, LAST_CALL]));
+    assert!(
+        manifest.starts_with(&format!(
+            "call {LAST_CALL} of Session svc-demo: 10 messages, "
+        )),
+        "{manifest}"
+    );
+    assert!(manifest.contains("finish reason"), "{manifest}");
+
+    let reference = format!("{LAST_CALL}:input:1:0");
+    let read = done(&svc(&server, &["evidence", "read", DEMO, &reference]));
+    assert!(read.ends_with("  user\n    Page 2 of the orders report starts with the last row of page 1. Find out why and fix it.\n"), "{read}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let selection = folder.path().join("selection.json");
+    let selected = format!(
+        r#"{{"schema_version":1,"references":[{{"inference_call_id":"{LAST_CALL}","side":"input","message_index":1,"part_index":0}}]}}"#
+    );
+    fs::write(&selection, selected).unwrap();
+    let reply = folder.path().join("reply.json");
+    let arguments = [
+        "evidence",
+        "read",
+        DEMO,
+        "--references",
+        selection.to_str().unwrap(),
+        "--output",
+        reply.to_str().unwrap(),
+    ];
+    assert_eq!(
+        done(&svc(&server, &arguments)),
+        format!("{}: 1 items\n", reply.display())
+    );
+    let exact = done(&svc(
+        &server,
+        &["evidence", "read", DEMO, &reference, "--json"],
+    ));
+    assert_eq!(fs::read_to_string(&reply).unwrap() + "\n", exact);
+    let said = refused(&svc(&server, &arguments), 1);
+    assert!(said.contains("never replaced"), "{said}");
+}
+
+#[test]
+fn a_retrieval_token_reads_within_its_grant() {
+    let server = planted();
+    let retrieval = [("SVC_TOKEN", RETRIEVAL_TOKEN)];
+    let granted = done(&svc_with(
+        &server,
+        &retrieval,
+        &["evidence", "inventory", DEMO],
+    ));
+    assert!(granted.contains("4 visible calls"), "{granted}");
+    let foreign = svc_with(
+        &server,
+        &retrieval,
+        &["evidence", "inventory", "foreign", "--json"],
+    );
+    let said = refused(&foreign, 1);
+    let said = Json::parse(said.as_bytes()).unwrap();
+    assert_eq!(at(&said, &["error", "code"]), &Json::from("outside_grant"));
+}
+
+#[test]
+fn what_goes_wrong_says_what_to_do_next() {
+    let server = start(&Configuration::default());
+    let remote = ("SVC_DATABASE_URL", "");
+    for (variables, arguments, code, hint) in [
+        (
+            &[remote, ("SVC_TOKEN", UNKNOWN_TOKEN)][..],
+            &["facts"][..],
+            "unauthorized",
+            "SVC_TOKEN",
+        ),
+        (
+            &[remote, ("SVC_TOKEN", INGEST_TOKEN)],
+            &["facts"],
+            "forbidden",
+            "svc me",
+        ),
+        (
+            &[remote, ("SVC_TOKEN", "")],
+            &["facts"],
+            "no_token",
+            "SVC_TOKEN",
+        ),
+        (
+            &[remote, ("SVC_URL", "http://127.0.0.1:1")],
+            &["facts"],
+            "unreachable",
+            "svc serve",
+        ),
+        (
+            &[remote, ("SVC_URL", "http://svc.example")],
+            &["facts"],
+            "configuration",
+            "SVC_URL",
+        ),
+        (
+            &[remote],
+            &["evidence", "manifest", "s", "c"],
+            "evidence_unavailable",
+            "inventory",
+        ),
+        (
+            &[],
+            &["context", "discover", "pager"],
+            "retrieval_disabled",
+            "SVC_RETRIEVAL_TOKEN",
+        ),
+        (&[], &["context", "discover", "the"], "invalid_argument", ""),
+        (
+            &[],
+            &["evidence", "read", "s", "nonsense"],
+            "invalid_argument",
+            "manifest",
+        ),
+        (
+            &[],
+            &["quarantine-log", "--tail", "0"],
+            "invalid_argument",
+            "",
+        ),
+        (
+            &[("SVC_DATABASE_URL", "mysql://a")],
+            &["db", "status"],
+            "invalid_argument",
+            "",
+        ),
+    ] {
+        let said = refused(&svc_with(&server, variables, arguments), 1);
+        assert!(said.starts_with("error: "), "{said}");
+        assert!(
+            hint.is_empty()
+                || said
+                    .lines()
+                    .any(|line| line.starts_with("hint: ") && line.contains(hint)),
+            "{said}"
+        );
+        let arguments = [arguments, &["--json"]].concat();
+        let said = refused(&svc_with(&server, variables, &arguments), 1);
+        let said = Json::parse(said.as_bytes()).expect("JSON");
+        assert_eq!(at(&said, &["error", "code"]), &Json::from(code));
+        assert!(at(&said, &["error", "message"]).as_str().is_some());
+    }
+}
+
+on_both_backends!(a_database_is_looked_after, quarantine_is_a_log);
+
+fn a_database_is_looked_after(backend: Backend) {
+    let Some(store) = harness::server::Store::create(backend) else {
+        return;
+    };
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    let variables = [("SVC_DATABASE_URL", store.url())];
+    let run = |arguments: &[&str]| done(&svc_with(&server, &variables, arguments));
+    assert_eq!(
+        run(&["db", "status"]),
+        "database schema: absent (supported head 1)\n"
+    );
+    assert_eq!(
+        run(&["db", "status", "--json"]),
+        "{\"state\":\"absent\",\"revision\":null,\"head\":1}\n"
+    );
+    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
+    assert!(said.contains("svc db upgrade"), "{said}");
+    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
+    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
+    assert_eq!(run(&["db", "status"]), "database schema: at_head (1)\n");
+    assert!(run(&["facts"]).contains("quarantine_revision: 0\n"));
+}
+
+fn quarantine_is_a_log(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    done(&svc(&server, &["demo"]));
+    let hide = [
+        "quarantine",
+        "inference_calls",
+        LAST_CALL,
+        "--reason",
+        "a\u{1b}[2Jb",
+    ];
+    assert_eq!(
+        done(&svc(&server, &hide)),
+        format!("quarantined inference_calls/{LAST_CALL} (reversible: svc release)\n")
+    );
+    assert!(
+        done(&svc(&server, &["facts"])).contains("inference_calls                   4        3\n")
+    );
+    let inventory = done(&svc(&server, &["evidence", "inventory", DEMO]));
+    assert!(
+        inventory.contains("3 visible calls, 1 quarantined"),
+        "{inventory}"
+    );
+    // A planted call that is quarantined is a redelivery all the same, and stays hidden.
+    let again = done(&svc(&server, &["demo"]));
+    assert!(again.contains("4 calls (0 new)"), "{again}");
+
+    let show = [
+        "release",
+        "inference_calls",
+        LAST_CALL,
+        "--reason",
+        "mended",
+        "--json",
+    ];
+    let released = json(&svc(&server, &show));
+    assert_eq!(at(&released, &["target_found"]), &Json::from(true));
+    let log = done(&svc(&server, &["quarantine-log"]));
+    let reasons: Vec<_> = log
+        .lines()
+        .map(|line| line.rsplit("  ").next().unwrap_or_default())
+        .collect();
+    assert_eq!(reasons[..2], ["a\\u{1b}[2Jb", "mended"]);
+    assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
+
+    let typo = ["quarantine", "pushes", LAST_CALL, "--reason", "typo"];
+    let output = svc(&server, &typo);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr_text().contains("quarantine_target_not_found"));
+    let last = done(&svc(&server, &["quarantine-log", "--tail", "1"]));
+    assert!(
+        last.starts_with("... showing last 1 of 3 rows (--all for all)\n"),
+        "{last}"
+    );
+    assert!(last.contains("typo") && !last.contains("mended"), "{last}");
 }

@@ -88,7 +88,12 @@ struct Commit {
     repository_id: Option<String>,
 
     /// The host of the forge.
-    #[arg(long, value_name = "HOST", requires = "sha", default_value = "github.com")]
+    #[arg(
+        long,
+        value_name = "HOST",
+        requires = "sha",
+        default_value = "github.com"
+    )]
     repository_host: String,
 
     /// The kind of forge.
@@ -103,8 +108,9 @@ impl Commit {
         };
         let provider = RepositoryProvider::from_wire(&self.repository_provider)
             .ok_or_else(|| CommandError::argument("--repository-provider", "must be github"))?;
-        let host = RepositoryHost::new(&self.repository_host)
-            .ok_or_else(|| CommandError::argument("--repository-host", "must be a DNS host name"))?;
+        let host = RepositoryHost::new(&self.repository_host).ok_or_else(|| {
+            CommandError::argument("--repository-host", "must be a DNS host name")
+        })?;
         let id = RepositoryId::new(id)
             .ok_or_else(|| CommandError::argument("--repository-id", "must be a decimal number"))?;
         let sha = CommitSha::new(sha).ok_or_else(|| {
@@ -144,8 +150,11 @@ impl Retrieve {
                 };
                 client.call_raw::<Selected>(&request).await?
             } else {
-                let request =
-                    ContextRetrievalRequest { schema_version: Version1, query, max_bytes };
+                let request = ContextRetrievalRequest {
+                    schema_version: Version1,
+                    query,
+                    max_bytes,
+                };
                 client.call_raw::<ContextRetrieval>(&request).await?
             })
         })?;
@@ -160,9 +169,8 @@ impl Discover {
         let max_bytes = self.keywords.max_bytes();
         let commit = self.commit.anchor()?;
         let client = service::client(&self.service)?;
-        let reply = service::block_on(async {
-            Ok(discover(&client, &query, max_bytes, commit).await?)
-        })?;
+        let reply =
+            service::block_on(async { Ok(discover(&client, &query, max_bytes, commit).await?) })?;
         output.reply(&reply, render_discovery)?;
         output.next(&after_discovery(&reply.value, &query))
     }
@@ -220,7 +228,10 @@ fn after_result(result: &ContextResult) -> Vec<String> {
     };
     let place = &best.evidence.reference;
     vec![
-        format!("svc evidence manifest {session} {}", quote(place.inference_call_id.as_str())),
+        format!(
+            "svc evidence manifest {session} {}",
+            quote(place.inference_call_id.as_str())
+        ),
         format!("svc evidence read {session} {}", quote(&reference(place))),
     ]
 }
@@ -253,7 +264,11 @@ pub(super) fn render_discovery(result: &DiscoveryResult) -> String {
             escape(candidate.session_id.as_str()),
             candidate.score.to_string(),
             candidate.matched_parts.to_string(),
-            candidate.commit_match.as_ref().map_or("-", |_| "yes").to_owned(),
+            candidate
+                .commit_match
+                .as_ref()
+                .map_or("-", |_| "yes")
+                .to_owned(),
             preview.map_or_else(
                 || "-".to_owned(),
                 |item| part_line(&item.part, PREVIEW_CHARACTERS_MAX),
@@ -270,7 +285,10 @@ fn after_discovery(result: &DiscoveryResult, query: &Query) -> Vec<String> {
         return Vec::new();
     };
     let session = quote(best.session_id.as_str());
-    vec![format!("svc context retrieve --session {session} {}", quote(query.as_str()))]
+    vec![format!(
+        "svc context retrieve --session {session} {}",
+        quote(query.as_str())
+    )]
 }
 
 /// Returns a line that says what was left out, and nothing when nothing was.

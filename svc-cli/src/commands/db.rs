@@ -47,11 +47,19 @@ fn schema(state: SchemaState) -> Schema {
         | SchemaState::AtHead(revision)
         | SchemaState::Ahead(revision) => Some(revision),
     };
-    Schema { state: state.as_str(), revision, head: SchemaState::head() }
+    Schema {
+        state: state.as_str(),
+        revision,
+        head: SchemaState::head(),
+    }
 }
 
 fn render_status(schema: &Schema) -> String {
-    let Schema { state, revision, head } = schema;
+    let Schema {
+        state,
+        revision,
+        head,
+    } = schema;
     match revision {
         Some(revision) if revision == head => format!("database schema: {state} ({revision})\n"),
         _ => format!("database schema: {state} (supported head {head})\n"),
@@ -66,10 +74,22 @@ mod tests {
     fn the_state_is_one_line() {
         let head = SchemaState::head();
         for (state, line) in [
-            (SchemaState::Absent, format!("database schema: absent (supported head {head})\n")),
-            (SchemaState::Behind(0), format!("database schema: behind (supported head {head})\n")),
-            (SchemaState::AtHead(head), format!("database schema: at_head ({head})\n")),
-            (SchemaState::Ahead(99), format!("database schema: ahead (supported head {head})\n")),
+            (
+                SchemaState::Absent,
+                format!("database schema: absent (supported head {head})\n"),
+            ),
+            (
+                SchemaState::Behind(0),
+                format!("database schema: behind (supported head {head})\n"),
+            ),
+            (
+                SchemaState::AtHead(head),
+                format!("database schema: at_head ({head})\n"),
+            ),
+            (
+                SchemaState::Ahead(99),
+                format!("database schema: ahead (supported head {head})\n"),
+            ),
         ] {
             assert_eq!(render_status(&schema(state)), line);
         }

@@ -10,8 +10,6 @@ use crate::cli::{ServiceOptions, StoreOptions};
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// Counts the stored facts, and those that are visible because they are not quarantined. With a
-/// database URL it reads the store itself, otherwise it asks the service.
 #[derive(Debug, Args)]
 pub(crate) struct Facts {
     #[command(flatten)]
@@ -44,9 +42,16 @@ pub(crate) fn render(counts: &FactsCounts) -> String {
     ];
     for table in FactTable::ALL {
         let count = counts.tables.get(*table);
-        lines.push(line(table.as_str(), &count.total.to_string(), &count.visible.to_string()));
+        lines.push(line(
+            table.as_str(),
+            &count.total.to_string(),
+            &count.visible.to_string(),
+        ));
     }
-    lines.push(format!("quarantine_revision: {}\n", counts.quarantine_revision));
+    lines.push(format!(
+        "quarantine_revision: {}\n",
+        counts.quarantine_revision
+    ));
     lines.concat()
 }
 
@@ -66,7 +71,10 @@ mod tests {
         let counts = FactsCounts {
             sessions: 2,
             tables: FactTables {
-                inference_calls: FactCount { total: 12, visible: 11 },
+                inference_calls: FactCount {
+                    total: 12,
+                    visible: 11,
+                },
                 ..FactTables::default()
             },
             quarantine_revision: 1,

@@ -9,7 +9,6 @@ use crate::cli::ServiceOptions;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// Says what the token allows, at which service.
 #[derive(Debug, Args)]
 pub(crate) struct Me {
     #[command(flatten)]
@@ -19,12 +18,13 @@ pub(crate) struct Me {
 impl Me {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let client = service::client(&self.service)?;
-        let reply = service::block_on(async {
-            Ok(client.call_raw::<endpoint::Me>(&NoParameters).await?)
-        })?;
+        let reply =
+            service::block_on(async { Ok(client.call_raw::<endpoint::Me>(&NoParameters).await?) })?;
         if reply.value.version != SERVICE_VERSION {
             let version = &reply.value.version;
-            output.warning(&format!("the service is {version}, this program {SERVICE_VERSION}"));
+            output.warning(&format!(
+                "the service is {version}, this program {SERVICE_VERSION}"
+            ));
         }
         output.reply(&reply, |probe| render(client.url(), probe))
     }

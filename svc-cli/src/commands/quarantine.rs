@@ -12,7 +12,6 @@ use crate::cli::StoreOptions;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// Appends one row to the log. The fact itself is never changed.
 #[derive(Debug, Args)]
 pub(crate) struct Change {
     /// The kind of fact.
@@ -30,7 +29,6 @@ pub(crate) struct Change {
     store: StoreOptions,
 }
 
-/// Lists the log, oldest first.
 #[derive(Debug, Args)]
 pub(crate) struct Log {
     /// How many of the latest rows to show.
@@ -112,7 +110,10 @@ impl Change {
         };
         let receipts = store::ledger(&self.store)?.quarantine(&[entry])?;
         let Some(receipt) = receipts.first() else {
-            return Err(CommandError::refused("not_stored", "the log has no new row"));
+            return Err(CommandError::refused(
+                "not_stored",
+                "the log has no new row",
+            ));
         };
         let changed = Changed {
             action: action.as_str(),
@@ -123,7 +124,9 @@ impl Change {
         };
         if !changed.target_found {
             let Changed { table, fact_id, .. } = &changed;
-            output.warning(&format!("quarantine_target_not_found: there is no {table}/{fact_id}"));
+            output.warning(&format!(
+                "quarantine_target_not_found: there is no {table}/{fact_id}"
+            ));
         }
         output.value(&changed, |changed| {
             let name = format!("{}/{}", changed.table, escape(&changed.fact_id));
@@ -149,7 +152,14 @@ impl Log {
         let quarantine_revision = snapshot.quarantine_revision()?;
         let (entries, rows) = snapshot.quarantine_log(rows_max)?;
         let entries = entries.into_iter().map(Row::from).collect();
-        output.value(&Shown { quarantine_revision, rows, entries }, render_log)
+        output.value(
+            &Shown {
+                quarantine_revision,
+                rows,
+                entries,
+            },
+            render_log,
+        )
     }
 }
 
@@ -157,7 +167,10 @@ fn render_log(log: &Shown) -> String {
     let mut lines = Vec::new();
     let shown = log.entries.len();
     if log.rows > shown as u64 {
-        lines.push(format!("... showing last {shown} of {} rows (--all for all)\n", log.rows));
+        lines.push(format!(
+            "... showing last {shown} of {} rows (--all for all)\n",
+            log.rows
+        ));
     }
     for row in &log.entries {
         lines.push(format!(
@@ -170,7 +183,10 @@ fn render_log(log: &Shown) -> String {
         ));
     }
     let revision = log.quarantine_revision;
-    lines.push(format!("{} rows; quarantine_revision: {revision}\n", log.rows));
+    lines.push(format!(
+        "{} rows; quarantine_revision: {revision}\n",
+        log.rows
+    ));
     lines.concat()
 }
 
@@ -207,7 +223,11 @@ mod tests {
 
     #[test]
     fn an_empty_log_is_one_line() {
-        let log = Shown { quarantine_revision: 0, rows: 0, entries: Vec::new() };
+        let log = Shown {
+            quarantine_revision: 0,
+            rows: 0,
+            entries: Vec::new(),
+        };
         assert_eq!(render_log(&log), "0 rows; quarantine_revision: 0\n");
     }
 }

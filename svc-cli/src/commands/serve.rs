@@ -5,12 +5,15 @@ use super::store::given;
 use crate::cli::StoreOptions;
 use crate::error::CommandError;
 
-/// Runs the service until it is stopped. With no settings at all it makes what it needs: a SQLite
-/// file, an organization, and secrets in a private file whose path it prints.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// The address to listen on; by default 127.0.0.1:8000.
-    #[arg(long, env = "SVC_LISTEN", hide_env_values = true, value_name = "HOST:PORT")]
+    #[arg(
+        long,
+        env = "SVC_LISTEN",
+        hide_env_values = true,
+        value_name = "HOST:PORT"
+    )]
     listen: Option<String>,
 
     #[command(flatten)]

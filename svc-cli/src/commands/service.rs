@@ -11,7 +11,9 @@ use crate::output::escape;
 pub(crate) fn block_on<T>(
     future: impl Future<Output = Result<T, CommandError>>,
 ) -> Result<T, CommandError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(future)
 }
 
@@ -42,10 +44,7 @@ pub(crate) fn client(options: &ServiceOptions) -> Result<Client, CommandError> {
 }
 
 /// Returns a client of the service at this URL.
-pub(crate) fn connect(
-    url: String,
-    token: SecretString,
-) -> Result<Client, svc_client::BuildError> {
+pub(crate) fn connect(url: String, token: SecretString) -> Result<Client, svc_client::BuildError> {
     Client::builder(url)
         .token(token)
         .user_agent_suffix(format!("svc-cli/{SERVICE_VERSION}"))

@@ -1,6 +1,6 @@
 //! The store that a command works on.
 
-use svc_engine::store::{DatabaseUrl, Ledger, SchemaState, StoreError};
+use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
 use svc_model::id::OrgId;
 
 use crate::cli::StoreOptions;
@@ -30,29 +30,40 @@ pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandE
     Ok(StoreSettings { url, org_id })
 }
 
-/// Opens the facts of the organization.
+/// Opens the facts of the organization. Reading works on an older schema too.
 pub(crate) fn ledger(options: &StoreOptions) -> Result<Ledger, CommandError> {
     let settings = settings(options)?;
+    let state = store::schema_state(&settings.url)?;
+    if state == SchemaState::Absent {
+        return Err(StoreError::Schema(state).into());
+    }
     Ok(Ledger::open(&settings.url, settings.org_id)?)
 }
 
 /// Returns an option; an empty one counts as none.
 pub(crate) fn given(option: Option<&str>) -> Option<String> {
-    option.filter(|text| !text.trim().is_empty()).map(str::to_owned)
+    option
+        .filter(|text| !text.trim().is_empty())
+        .map(str::to_owned)
 }
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         let (code, hint) = match &error {
-            StoreError::Schema(SchemaState::Absent | SchemaState::Behind(_)) => {
-                ("schema", Some("bring the database to the revision of this version: svc db upgrade"))
-            }
-            StoreError::Schema(_) | StoreError::MigrationChanged(_) => {
-                ("schema", Some("use the version of svc that the service has"))
-            }
+            StoreError::Schema(SchemaState::Absent | SchemaState::Behind(_)) => (
+                "schema",
+                Some("bring the database to the revision of this version: svc db upgrade"),
+            ),
+            StoreError::Schema(_) | StoreError::MigrationChanged(_) => (
+                "schema",
+                Some("use the version of svc that the service has"),
+            ),
             StoreError::Deadline => ("deadline", None),
             StoreError::Corrupt { .. } => ("corrupt_row", None),
-            _ => ("database_unavailable", Some("the database is that of SVC_DATABASE_URL")),
+            _ => (
+                "database_unavailable",
+                Some("the database is that of SVC_DATABASE_URL"),
+            ),
         };
         let refused = Self::refused(code, chain(&error));
         match hint {

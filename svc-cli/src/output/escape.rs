@@ -13,7 +13,8 @@ const SURROGATE_BYTES: usize = 3;
 /// Returns the text with its control characters escaped, line breaks included.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    text.chars().for_each(|character| push(character, &mut escaped));
+    text.chars()
+        .for_each(|character| push(character, &mut escaped));
     escaped
 }
 
@@ -45,7 +46,10 @@ pub(crate) fn escape_text(text: &Text) -> String {
 
 /// Returns the beginning of a captured text as one line of at most this many characters.
 pub(crate) fn one_line(text: &Text, characters_max: usize) -> String {
-    let line: Vec<_> = escape_text(text).split_whitespace().map(str::to_owned).collect();
+    let line: Vec<_> = escape_text(text)
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect();
     let line = line.join(" ");
     match line.char_indices().nth(characters_max) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -85,7 +89,10 @@ mod tests {
 
     #[test]
     fn a_terminal_is_told_nothing() {
-        assert_eq!(escape("a\u{1b}[2Jb\n\u{7f}\u{9b}\u{202e}c"), "a\\u{1b}[2Jb\\n\\u{7f}\\u{9b}\\u{202e}c");
+        assert_eq!(
+            escape("a\u{1b}[2Jb\n\u{7f}\u{9b}\u{202e}c"),
+            "a\\u{1b}[2Jb\\n\\u{7f}\\u{9b}\\u{202e}c"
+        );
         assert_eq!(escape("caf\u{e9} \u{4e2d}"), "caf\u{e9} \u{4e2d}");
     }
 

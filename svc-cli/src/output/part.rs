@@ -9,7 +9,12 @@ use super::{escape, escape_text, one_line};
 
 /// Returns a reference as the command line takes it: `CALL:SIDE:MESSAGE:PART`.
 pub(crate) fn reference(reference: &Reference) -> String {
-    let Reference { inference_call_id, side, message_index, part_index } = reference;
+    let Reference {
+        inference_call_id,
+        side,
+        message_index,
+        part_index,
+    } = reference;
     format!("{inference_call_id}:{side}:{message_index}:{part_index}")
 }
 
@@ -17,11 +22,19 @@ pub(crate) fn reference(reference: &Reference) -> String {
 pub(crate) fn part_line(part: &Part, characters_max: usize) -> String {
     match part {
         Part::Text { content } | Part::Reasoning { content } => one_line(content, characters_max),
-        Part::ToolCall { name, arguments, .. } => {
+        Part::ToolCall {
+            name, arguments, ..
+        } => {
             let arguments = canonical(&Json::Object(arguments.clone()));
-            one_line(&format!("{} {arguments}", escape_text(name)).into(), characters_max)
+            one_line(
+                &format!("{} {arguments}", escape_text(name)).into(),
+                characters_max,
+            )
         }
-        Part::ToolCallResponse { result: Json::String(text), .. } => one_line(text, characters_max),
+        Part::ToolCallResponse {
+            result: Json::String(text),
+            ..
+        } => one_line(text, characters_max),
         Part::ToolCallResponse { result, .. } => {
             one_line(&canonical(result).into(), characters_max)
         }
@@ -43,16 +56,29 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
     let content = match &item.part {
         Part::Text { content } | Part::Reasoning { content } => escape_text(content),
         Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
-        Part::ToolCallResponse { result: Json::String(text), .. } => escape_text(text),
+        Part::ToolCallResponse {
+            result: Json::String(text),
+            ..
+        } => escape_text(text),
         Part::ToolCallResponse { result, .. } => canonical(result),
     };
     let role = one_line(&item.role, 80);
-    let finish = item.finish_reason.as_ref().map(|reason| format!(", {}", one_line(reason, 80)));
+    let finish = item
+        .finish_reason
+        .as_ref()
+        .map(|reason| format!(", {}", one_line(reason, 80)));
     let mut line = |arguments: std::fmt::Arguments<'_>| {
         writeln!(block, "{arguments}").expect("a string takes everything");
     };
-    line(format_args!("{}  {}", reference(&item.reference), item.observed_at));
-    line(format_args!("  {role}{heading}{}", finish.unwrap_or_default()));
+    line(format_args!(
+        "{}  {}",
+        reference(&item.reference),
+        item.observed_at
+    ));
+    line(format_args!(
+        "  {role}{heading}{}",
+        finish.unwrap_or_default()
+    ));
     for content_line in content.split('\n') {
         line(format_args!("{}", format!("    {content_line}").trim_end()));
     }
@@ -84,7 +110,9 @@ mod tests {
 
     #[test]
     fn content_cannot_look_like_a_heading() {
-        let block = item_block(&item(r#"{"type":"text","content":"one\n\nc:9  two\u001b[1m"}"#));
+        let block = item_block(&item(
+            r#"{"type":"text","content":"one\n\nc:9  two\u001b[1m"}"#,
+        ));
         assert_eq!(
             block,
             "c:1:output:2:3  2026-01-15T09:30:00Z\n  assistant, stop\n    one\n\n    c:9  two\\u{1b}[1m\n"
@@ -93,8 +121,12 @@ mod tests {
 
     #[test]
     fn tool_parts_show_their_exact_values() {
-        let call = item(r#"{"type":"tool_call","id":"t","name":"edit","arguments":{"n":1.10,"s":"\u00e9"}}"#);
-        assert!(item_block(&call).ends_with("  assistant calls edit (tool call t), stop\n    {\"n\":1.10,\"s\":\"\\u00e9\"}\n"));
+        let call = item(
+            r#"{"type":"tool_call","id":"t","name":"edit","arguments":{"n":1.10,"s":"\u00e9"}}"#,
+        );
+        assert!(item_block(&call).ends_with(
+            "  assistant calls edit (tool call t), stop\n    {\"n\":1.10,\"s\":\"\\u00e9\"}\n"
+        ));
         assert_eq!(part_line(&call.part, 14), "edit {\"n\":1.10…");
         let result = item(r#"{"type":"tool_call_response","id":"t","result":"a\nb"}"#);
         assert!(item_block(&result).ends_with("(result of tool call t), stop\n    a\n    b\n"));

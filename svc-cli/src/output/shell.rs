@@ -6,9 +6,8 @@ use super::escape;
 
 /// Returns an argument as a person can paste it into a shell.
 pub(crate) fn quote(argument: &str) -> Cow<'_, str> {
-    let plain = |character: char| {
-        character.is_ascii_alphanumeric() || "-_./:@%+,=".contains(character)
-    };
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./:@%+,=".contains(character);
     if !argument.is_empty() && argument.chars().all(plain) {
         return Cow::Borrowed(argument);
     }

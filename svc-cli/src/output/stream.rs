@@ -52,7 +52,11 @@ impl Output {
         standard: impl Write + 'static,
         errors: impl Write + 'static,
     ) -> Self {
-        Self { format, standard: Box::new(standard), errors: Box::new(errors) }
+        Self {
+            format,
+            standard: Box::new(standard),
+            errors: Box::new(errors),
+        }
     }
 
     /// Prints a reply: the bytes as they came, or what a person reads.
@@ -137,7 +141,10 @@ impl Output {
                 }
             }
             Format::Json => {
-                let body = ErrorBody { code: error.code(), message: error.message() };
+                let body = ErrorBody {
+                    code: error.code(),
+                    message: error.message(),
+                };
                 let report = json::to_vec(&ErrorReport { error: body }, usize::MAX);
                 let report = report.unwrap_or_default();
                 self.complain(format_args!("{}\n", String::from_utf8_lossy(&report)));
@@ -147,13 +154,19 @@ impl Output {
 
     /// Writes to standard error. When that fails, there is nobody left to tell.
     fn complain(&mut self, text: std::fmt::Arguments<'_>) {
-        drop(self.errors.write_fmt(text).and_then(|()| self.errors.flush()));
+        drop(
+            self.errors
+                .write_fmt(text)
+                .and_then(|()| self.errors.flush()),
+        );
     }
 }
 
 impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Output").field("format", &self.format).finish_non_exhaustive()
+        f.debug_struct("Output")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
     }
 }
 
@@ -169,7 +182,10 @@ mod tests {
 
     impl Write for Sink {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("a whole sink").extend_from_slice(bytes);
+            self.0
+                .lock()
+                .expect("a whole sink")
+                .extend_from_slice(bytes);
             Ok(bytes.len())
         }
         fn flush(&mut self) -> io::Result<()> {
@@ -185,14 +201,21 @@ mod tests {
 
     fn output(format: Format) -> (Output, Sink, Sink) {
         let (standard, errors) = (Sink::default(), Sink::default());
-        (Output::new(format, standard.clone(), errors.clone()), standard, errors)
+        (
+            Output::new(format, standard.clone(), errors.clone()),
+            standard,
+            errors,
+        )
     }
 
     #[test]
     fn an_error_is_one_json_object() {
         let (mut output, _, errors) = output(Format::Json);
         output.error(&CommandError::refused("busy", "all\nbusy").hint("wait"));
-        assert_eq!(errors.text(), "{\"error\":{\"code\":\"busy\",\"message\":\"all\\nbusy\"}}\n");
+        assert_eq!(
+            errors.text(),
+            "{\"error\":{\"code\":\"busy\",\"message\":\"all\\nbusy\"}}\n"
+        );
     }
 
     #[test]
@@ -217,6 +240,9 @@ mod tests {
         let (mut output, standard, errors) = output(Format::Json);
         output.next(&["svc me".to_owned()]).unwrap();
         output.warning("old");
-        assert_eq!((standard.text(), errors.text()), (String::new(), String::new()));
+        assert_eq!(
+            (standard.text(), errors.text()),
+            (String::new(), String::new())
+        );
     }
 }

@@ -52,6 +52,9 @@ mod tests {
         let mut table = Table::new(["name", "count"]).numbers(&[1]);
         table.row(["a".to_owned(), "1".to_owned()]);
         table.row(["longer".to_owned(), "12".to_owned()]);
-        assert_eq!(table.render(), "name    count\na           1\nlonger     12\n");
+        assert_eq!(
+            table.render(),
+            "name    count\na           1\nlonger     12\n"
+        );
     }
 }

@@ -30,7 +30,11 @@ pub(super) enum Body {
 impl Answer {
     /// Returns an answer of a status and a body.
     pub fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: Vec::new(), body: Body::Whole(body.into()) }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Body::Whole(body.into()),
+        }
     }
 
     /// Returns the reply of a route.
@@ -55,22 +59,34 @@ impl Answer {
 
     /// Returns a success whose body has no end.
     pub fn endless() -> Self {
-        Self { body: Body::Endless, ..Self::text(200, "") }
+        Self {
+            body: Body::Endless,
+            ..Self::text(200, "")
+        }
     }
 
     /// Returns a success whose body breaks off after these bytes.
     pub fn broken(body: impl Into<Vec<u8>>) -> Self {
-        Self { body: Body::Broken(body.into()), ..Self::text(200, "") }
+        Self {
+            body: Body::Broken(body.into()),
+            ..Self::text(200, "")
+        }
     }
 
     /// Returns no answer: the connection is closed after the request.
     pub fn closed() -> Self {
-        Self { body: Body::Closed, ..Self::text(200, "") }
+        Self {
+            body: Body::Closed,
+            ..Self::text(200, "")
+        }
     }
 
     /// Returns no answer: the connection stays open until the client leaves.
     pub fn silent() -> Self {
-        Self { body: Body::Silent, ..Self::text(200, "") }
+        Self {
+            body: Body::Silent,
+            ..Self::text(200, "")
+        }
     }
 
     /// Sets the status.

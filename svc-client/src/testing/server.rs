@@ -38,7 +38,10 @@ pub struct Received {
 impl Received {
     /// Returns the first header of this name, given in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -57,7 +60,9 @@ impl FakeServer {
     /// When this machine has no free port.
     pub fn start(script: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let address = listener.local_addr().expect("a bound socket has an address");
+        let address = listener
+            .local_addr()
+            .expect("a bound socket has an address");
         let shared = Arc::new(Shared {
             script: Mutex::new(script.into_iter().collect()),
             ..Shared::default()
@@ -66,7 +71,11 @@ impl FakeServer {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.listen(&listener))
         };
-        Self { address, shared, listener: Some(listener) }
+        Self {
+            address,
+            shared,
+            listener: Some(listener),
+        }
     }
 
     /// Returns the URL.
@@ -175,8 +184,15 @@ fn read_request(stream: &TcpStream) -> io::Result<Received> {
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let length = length
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Received { method, target, headers, body })
+    Ok(Received {
+        method,
+        target,
+        headers,
+        body,
+    })
 }

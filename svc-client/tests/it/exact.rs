@@ -30,13 +30,23 @@ async fn odd_values_of_a_part_survive() {
         session_id: SessionId::new("s").unwrap(),
         references: vec![reference()],
     };
-    let reply = server.client().call_raw::<EvidenceReading>(&request).await.unwrap();
+    let reply = server
+        .client()
+        .call_raw::<EvidenceReading>(&request)
+        .await
+        .unwrap();
     assert_eq!(reply.bytes, body.as_bytes());
     let item = &reply.value.items[0];
-    let Part::ToolCall { name, arguments, .. } = &item.part else {
+    let Part::ToolCall {
+        name, arguments, ..
+    } = &item.part
+    else {
         panic!("another part");
     };
-    assert_eq!(Json::Object(arguments.clone()).to_canonical(), ODD.as_bytes());
+    assert_eq!(
+        Json::Object(arguments.clone()).to_canonical(),
+        ODD.as_bytes()
+    );
     assert!(name.has_nul());
     assert!(item.role.has_surrogate());
 }

@@ -9,7 +9,10 @@ use svc_client::{Client, ErrorKind};
 const HEALTH: &str = r#"{"status":"ok","version":"9.9.9"}"#;
 
 fn small(server: &FakeServer) -> Client {
-    Client::builder(server.url()).reply_bytes_max(HEALTH.len()).build().expect("a client")
+    Client::builder(server.url())
+        .reply_bytes_max(HEALTH.len())
+        .build()
+        .expect("a client")
 }
 
 #[tokio::test]
@@ -25,7 +28,12 @@ async fn a_reply_over_the_cap_is_refused_by_its_length_and_while_it_streams() {
     let client = small(&server);
     for _ in 0..2 {
         let error = client.health().await.unwrap_err();
-        assert_eq!(error.kind(), &ErrorKind::ReplyTooLarge { bytes_max: HEALTH.len() });
+        assert_eq!(
+            error.kind(),
+            &ErrorKind::ReplyTooLarge {
+                bytes_max: HEALTH.len()
+            }
+        );
         assert_eq!((error.status(), error.is_retryable()), (None, false));
     }
 }
@@ -52,7 +60,14 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn a_success_that_is_no_reply_is_unreadable() {
-    for body in ["", "<html>", "null", "{}", r#"{"status":"ok"}"#, r#"{"status":"ill","version":""}"#] {
+    for body in [
+        "",
+        "<html>",
+        "null",
+        "{}",
+        r#"{"status":"ok"}"#,
+        r#"{"status":"ill","version":""}"#,
+    ] {
         let server = FakeServer::start([Answer::text(200, body)]);
         let error = server.client().health().await.unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Unreadable, "{body}");
@@ -78,6 +93,9 @@ async fn an_error_carries_what_the_service_named() {
         error.kind(),
         &ErrorKind::Declined(Decline::EvidencePartAbsent { reference_index: 3 })
     );
-    assert_eq!(error.to_string(), "reference 3 names no part of its call (evidence_part_absent)");
+    assert_eq!(
+        error.to_string(),
+        "reference 3 names no part of its call (evidence_part_absent)"
+    );
     assert!(error.is_conflict());
 }

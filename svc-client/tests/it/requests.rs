@@ -17,9 +17,25 @@ async fn parameters_are_encoded() {
     let server = FakeServer::start([Answer::text(401, ""), Answer::text(401, "")]);
     let client = server.client();
     let name = "a/b?c#d %\u{e9}\u{1f600}+&=";
-    drop(client.call::<Compatibility>(&SessionRequest { session_id: session(name) }).await);
-    drop(client.call::<EvidenceInventory>(&InventoryRequest { session_id: session(name) }).await);
-    let targets: Vec<_> = server.received().into_iter().map(|request| request.target).collect();
+    drop(
+        client
+            .call::<Compatibility>(&SessionRequest {
+                session_id: session(name),
+            })
+            .await,
+    );
+    drop(
+        client
+            .call::<EvidenceInventory>(&InventoryRequest {
+                session_id: session(name),
+            })
+            .await,
+    );
+    let targets: Vec<_> = server
+        .received()
+        .into_iter()
+        .map(|request| request.target)
+        .collect();
     assert_eq!(
         targets,
         [
@@ -33,7 +49,11 @@ async fn parameters_are_encoded() {
 async fn a_name_that_no_path_can_carry_is_refused_here() {
     let server = FakeServer::start([]);
     for name in [".", ".."] {
-        let error = server.client().session_facts(&session(name)).await.unwrap_err();
+        let error = server
+            .client()
+            .session_facts(&session(name))
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Unaddressable, "{name}");
     }
     assert!(server.received().is_empty());
@@ -49,14 +69,20 @@ async fn every_request_says_who_asks_and_what_it_takes() {
         .unwrap();
     drop(client.me().await);
     let request = &server.received()[0];
-    let agent = format!("svc-client/{} svc-cli/0.1.0 (linux)", env!("CARGO_PKG_VERSION"));
+    let agent = format!(
+        "svc-client/{} svc-cli/0.1.0 (linux)",
+        env!("CARGO_PKG_VERSION")
+    );
     assert_eq!(request.header("user-agent"), Some(agent.as_str()));
     assert_eq!(request.header("accept"), Some("application/json"));
     assert_eq!(
         request.header("authorization"),
         Some("Bearer 0123456789abcdef0123456789abcdef")
     );
-    assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/v1/me"));
+    assert_eq!(
+        (request.method.as_str(), request.target.as_str()),
+        ("GET", "/v1/me")
+    );
     assert_eq!(request.header("content-type"), None);
 }
 
@@ -69,11 +95,15 @@ async fn an_open_route_gets_no_token() {
 
 #[tokio::test]
 async fn the_body_of_a_logger_is_sent_as_it_is() {
-    let receipt = r#"{"stored":1,"duplicates":2,"skipped":{"no_session":3},"rejected":{"malformed_json":4}}"#;
+    let receipt =
+        r#"{"stored":1,"duplicates":2,"skipped":{"no_session":3},"rejected":{"malformed_json":4}}"#;
     let server = FakeServer::start([Answer::text(200, receipt)]);
     let body = "{\"a\": 1}\nnonsense\n";
-    let counts =
-        server.client().ingest_gateway_body(GatewayProvider::GatewayA, body).await.unwrap();
+    let counts = server
+        .client()
+        .ingest_gateway_body(GatewayProvider::GatewayA, body)
+        .await
+        .unwrap();
     assert_eq!((counts.stored, counts.duplicates), (1, 2));
     let request = &server.received()[0];
     assert_eq!(request.target, "/ingest/gateway/gateway_a");
@@ -86,7 +116,10 @@ async fn a_body_over_the_cap_of_its_route_is_not_sent() {
     let server = FakeServer::start([]);
     let body = vec![b' '; 25 * 1024 * 1024 + 1];
     let client = server.client();
-    let error = client.ingest_gateway_body(GatewayProvider::GatewayA, body).await.unwrap_err();
+    let error = client
+        .ingest_gateway_body(GatewayProvider::GatewayA, body)
+        .await
+        .unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (&ErrorKind::TooLarge, 0));
     assert!(server.received().is_empty());
 }

@@ -4,14 +4,20 @@ use svc_client::model::evidence::{EvidenceReadRequest, Part};
 use svc_client::model::json;
 use svc_client::testing::{Answer, FakeServer};
 
-#[expect(dead_code, unreachable_pub, reason = "it is a program of its own, and run by its parts here")]
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
 #[path = "../../examples/resume.rs"]
 mod example;
 
 const DISCOVERY: &str = r#"{"schema_version":1,"policy_version":1,"quarantine_revision":0,"capture_completeness":"unknown","commit":null,"status":"matched","coverage":{"authorized_sessions":2,"found_sessions":2,"visible_inference_calls":3,"quarantined_inference_calls":0,"scanned_parts":9,"matched_parts":2,"complete_visible_scan":true},"skipped":{"reasoning_part":1,"non_finite_number":0,"unmatched_part":6,"unmatched_session":1,"candidate_limit":0,"response_budget":0},"items":[{"session_id":"fix/pager","score":2,"matched_parts":2,"preview":null,"commit_match":null}]}"#;
 
 fn place(message: u64) -> String {
-    format!(r#"{{"inference_call_id":"c-1","side":"input","message_index":{message},"part_index":0}}"#)
+    format!(
+        r#"{{"inference_call_id":"c-1","side":"input","message_index":{message},"part_index":0}}"#
+    )
 }
 
 fn item(message: u64, content: &str) -> String {
@@ -50,12 +56,17 @@ fn script() -> [Answer; 4] {
 #[tokio::test]
 async fn an_agent_reads_what_stands_around_the_best_answer() {
     let server = FakeServer::start(script());
-    let items = example::resume(&server.client(), "pager window").await.unwrap();
+    let items = example::resume(&server.client(), "pager window")
+        .await
+        .unwrap();
     assert_eq!(items.len(), 3);
     assert!(matches!(&items[2].part, Part::Text { content } if *content == "then fix it"));
 
     let received = server.received();
-    let targets: Vec<_> = received.iter().map(|request| request.target.as_str()).collect();
+    let targets: Vec<_> = received
+        .iter()
+        .map(|request| request.target.as_str())
+        .collect();
     assert_eq!(
         targets,
         [
@@ -66,7 +77,11 @@ async fn an_agent_reads_what_stands_around_the_best_answer() {
         ]
     );
     let read: EvidenceReadRequest = json::from_slice(&received[3].body).unwrap();
-    let messages: Vec<_> = read.references.iter().map(|place| place.message_index).collect();
+    let messages: Vec<_> = read
+        .references
+        .iter()
+        .map(|place| place.message_index)
+        .collect();
     assert_eq!(messages, [1, 2, 3]);
 }
 
@@ -74,5 +89,10 @@ async fn an_agent_reads_what_stands_around_the_best_answer() {
 async fn an_agent_without_earlier_work_starts_afresh() {
     let nothing = DISCOVERY.split_once(r#""items""#).unwrap().0;
     let server = FakeServer::start([Answer::text(200, format!(r#"{nothing}"items":[]}}"#))]);
-    assert!(example::resume(&server.client(), "pager").await.unwrap().is_empty());
+    assert!(
+        example::resume(&server.client(), "pager")
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }

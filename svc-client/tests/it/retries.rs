@@ -33,7 +33,10 @@ fn delivery(payload: &str, capture: Option<Capture>) -> GatewayIngestRequest {
 
 fn capture() -> Option<Capture> {
     let observed_at = Moment::from_microseconds(0)?;
-    Some(Capture { id: Uuid::from_u128(7), observed_at })
+    Some(Capture {
+        id: Uuid::from_u128(7),
+        observed_at,
+    })
 }
 
 #[tokio::test]
@@ -57,14 +60,30 @@ async fn a_read_is_repeated_until_it_succeeds() {
 async fn repetitions_end() {
     let server = FakeServer::start(vec![unavailable(); 9]);
     let error = server.client().health().await.unwrap_err();
-    assert_eq!((error.kind(), error.attempts()), (&ErrorKind::StoreUnavailable, 4));
-    assert_eq!(error.to_string(), "the fact store cannot be reached after 4 attempts");
+    assert_eq!(
+        (error.kind(), error.attempts()),
+        (&ErrorKind::StoreUnavailable, 4)
+    );
+    assert_eq!(
+        error.to_string(),
+        "the fact store cannot be reached after 4 attempts"
+    );
     assert_eq!(server.received().len(), 4);
 }
 
 #[tokio::test]
 async fn what_cannot_get_better_is_not_repeated() {
-    for (status, body) in [(400, ""), (401, ""), (403, ""), (404, ""), (409, ""), (413, ""), (422, ""), (500, ""), (200, "x")] {
+    for (status, body) in [
+        (400, ""),
+        (401, ""),
+        (403, ""),
+        (404, ""),
+        (409, ""),
+        (413, ""),
+        (422, ""),
+        (500, ""),
+        (200, "x"),
+    ] {
         let server = FakeServer::start([Answer::text(status, body), Answer::text(200, HEALTH)]);
         let error = server.client().health().await.unwrap_err();
         assert!(!error.is_retryable(), "{status}");
@@ -78,19 +97,33 @@ async fn a_delivery_that_names_itself_is_repeated() {
         delivery("{}", capture()),
         delivery(r#"{"litellm_call_id":"c-1"}"#, None),
     ] {
-        let server = FakeServer::start([Answer::closed(), unavailable(), Answer::text(200, RECEIPT)]);
+        let server =
+            FakeServer::start([Answer::closed(), unavailable(), Answer::text(200, RECEIPT)]);
         assert!(server.client().ingest_gateway(&request).await.is_ok());
         let received = server.received();
         assert_eq!(received.len(), 3);
-        assert!(received.iter().all(|request| request.body == received[0].body));
+        assert!(
+            received
+                .iter()
+                .all(|request| request.body == received[0].body)
+        );
     }
 }
 
 #[tokio::test]
 async fn a_delivery_without_a_name_is_sent_once() {
-    for payload in ["{}", r#"{"litellm_call_id":" "}"#, r#"{"litellm_call_id":1}"#, r#"{"id":"chatcmpl"}"#] {
+    for payload in [
+        "{}",
+        r#"{"litellm_call_id":" "}"#,
+        r#"{"litellm_call_id":1}"#,
+        r#"{"id":"chatcmpl"}"#,
+    ] {
         let server = FakeServer::start([unavailable(), Answer::text(200, RECEIPT)]);
-        let error = server.client().ingest_gateway(&delivery(payload, None)).await.unwrap_err();
+        let error = server
+            .client()
+            .ingest_gateway(&delivery(payload, None))
+            .await
+            .unwrap_err();
         assert!(error.is_retryable());
         assert_eq!(server.received().len(), 1, "{payload}");
     }
@@ -102,11 +135,17 @@ async fn a_batch_is_repeated_when_every_payload_names_itself() {
     let named = |id: &str| Ok(named(id).unwrap().into_object().unwrap());
     let unnamed = || Ok(Json::parse(b"{}").unwrap().into_object().unwrap());
     for (payloads, requests) in [
-        (vec![named("a"), Err(RejectedPayload::NotAnObject), named("b")], 2),
+        (
+            vec![named("a"), Err(RejectedPayload::NotAnObject), named("b")],
+            2,
+        ),
         (vec![named("a"), unnamed()], 1),
     ] {
         let server = FakeServer::start([unavailable(), Answer::text(200, COUNTS)]);
-        let request = GatewayBatchRequest { provider: GatewayProvider::GatewayA, payloads };
+        let request = GatewayBatchRequest {
+            provider: GatewayProvider::GatewayA,
+            payloads,
+        };
         drop(server.client().ingest_gateway_batch(&request).await);
         assert_eq!(server.received().len(), requests);
     }
@@ -117,8 +156,16 @@ async fn a_caller_may_vouch_for_a_body() {
     for (vouched, requests) in [(false, 1), (true, 2)] {
         let server = FakeServer::start([unavailable(), Answer::text(200, COUNTS)]);
         let client = server.client();
-        let client = if vouched { client.with_named_deliveries() } else { client };
-        drop(client.ingest_gateway_body(GatewayProvider::GatewayA, "{}").await);
+        let client = if vouched {
+            client.with_named_deliveries()
+        } else {
+            client
+        };
+        drop(
+            client
+                .ingest_gateway_body(GatewayProvider::GatewayA, "{}")
+                .await,
+        );
         assert_eq!(server.received().len(), requests);
     }
 }
@@ -126,21 +173,29 @@ async fn a_caller_may_vouch_for_a_body() {
 #[tokio::test]
 async fn a_service_that_was_not_reached_is_tried_again_with_any_delivery() {
     // A port that was free a moment ago refuses connections.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let moment = Duration::from_millis(1);
     let client = Client::builder(format!("http://{address}"))
         .retry(RetryPolicy::default().pauses(moment, moment))
         .build()
         .unwrap();
-    let error = client.ingest_gateway(&delivery("{}", None)).await.unwrap_err();
+    let error = client
+        .ingest_gateway(&delivery("{}", None))
+        .await
+        .unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (&ErrorKind::Connect, 4));
     assert!(error.is_unavailable());
 }
 
 #[tokio::test]
 async fn the_service_says_when_to_come_back() {
-    let server =
-        FakeServer::start([unavailable().header("retry-after", "1"), Answer::text(200, HEALTH)]);
+    let server = FakeServer::start([
+        unavailable().header("retry-after", "1"),
+        Answer::text(200, HEALTH),
+    ]);
     let start = Instant::now();
     server.client().health().await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(1));
@@ -169,6 +224,9 @@ async fn a_call_ends_at_its_timeout() {
 #[tokio::test]
 async fn the_policy_that_never_repeats_is_kept() {
     let server = FakeServer::start([unavailable(), Answer::text(200, HEALTH)]);
-    let client = Client::builder(server.url()).retry(RetryPolicy::none()).build().unwrap();
+    let client = Client::builder(server.url())
+        .retry(RetryPolicy::none())
+        .build()
+        .unwrap();
     assert_eq!(client.health().await.unwrap_err().attempts(), 1);
 }

@@ -30,7 +30,10 @@ async fn call_all(client: &Client) {
         payload: Json::Object(json::Object::new()),
         capture: None,
     };
-    let batch = GatewayBatchRequest { provider: GatewayProvider::GatewayA, payloads: Vec::new() };
+    let batch = GatewayBatchRequest {
+        provider: GatewayProvider::GatewayA,
+        payloads: Vec::new(),
+    };
     drop(client.health().await);
     drop(client.me().await);
     drop(client.ingest_gateway(&delivery).await);
@@ -61,14 +64,22 @@ async fn every_route_has_a_method() {
         .received()
         .into_iter()
         .map(|request| {
-            let path = request.target.split('?').next().unwrap_or_default().to_owned();
+            let path = request
+                .target
+                .split('?')
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             (request.method, path)
         })
         .collect();
     let expected: BTreeSet<_> = routes
         .iter()
         .map(|route| {
-            let path = route.path.replace("{session_id}", "s").replace("{provider}", "gateway_a");
+            let path = route
+                .path
+                .replace("{session_id}", "s")
+                .replace("{provider}", "gateway_a");
             (route.method.as_str().to_owned(), path)
         })
         .collect();

@@ -20,14 +20,20 @@ fn everything(error: &dyn Error) -> String {
 
 #[tokio::test]
 async fn no_debug_form_and_no_error_holds_the_token() {
-    let builder = Client::builder("http://127.0.0.1:1").token(TOKEN).retry(RetryPolicy::none());
+    let builder = Client::builder("http://127.0.0.1:1")
+        .token(TOKEN)
+        .retry(RetryPolicy::none());
     assert!(!format!("{builder:?}").contains(TOKEN));
     let client = builder.build().unwrap();
     assert!(!format!("{client:?}").contains(TOKEN));
     assert!(format!("{client:?}").contains("REDACTED"));
     assert!(!everything(&client.me().await.unwrap_err()).contains(TOKEN));
 
-    for answer in [Answer::text(401, TOKEN), Answer::text(200, TOKEN), Answer::closed()] {
+    for answer in [
+        Answer::text(401, TOKEN),
+        Answer::text(200, TOKEN),
+        Answer::closed(),
+    ] {
         let server = FakeServer::start([answer]);
         let client = Client::builder(server.url()).token(TOKEN).build().unwrap();
         assert!(!everything(&client.me().await.unwrap_err()).contains(TOKEN));
@@ -38,14 +44,18 @@ async fn no_debug_form_and_no_error_holds_the_token() {
 async fn an_error_does_not_repeat_what_was_asked() {
     let session = svc_client::model::id::SessionId::new("a-private-name").unwrap();
     let server = FakeServer::start([Answer::closed()]);
-    let client = server.client().with_timeout(std::time::Duration::from_millis(200));
+    let client = server
+        .client()
+        .with_timeout(std::time::Duration::from_millis(200));
     let error = client.evidence().inventory(&session).await.unwrap_err();
     assert!(!everything(&error).contains("a-private-name"));
 }
 
 #[test]
 fn a_url_that_holds_a_password_is_not_repeated() {
-    let error = Client::builder("https://me:correct-horse@svc.example").build().unwrap_err();
+    let error = Client::builder("https://me:correct-horse@svc.example")
+        .build()
+        .unwrap_err();
     assert!(matches!(error, BuildError::Url(BaseUrlError::UserInfo)));
     assert!(!everything(&error).contains("correct-horse"));
     let builder = Client::builder("https://me:correct-horse@svc.example");
@@ -55,7 +65,10 @@ fn a_url_that_holds_a_password_is_not_repeated() {
 #[test]
 fn a_token_that_no_header_can_hold_is_refused_without_repeating_it() {
     for token in ["", "two words", "line\nbreak", "caf\u{e9}"] {
-        let error = Client::builder("https://svc.example").token(token).build().unwrap_err();
+        let error = Client::builder("https://svc.example")
+            .token(token)
+            .build()
+            .unwrap_err();
         assert!(matches!(error, BuildError::Token));
         assert!(token.is_empty() || !everything(&error).contains(token));
     }

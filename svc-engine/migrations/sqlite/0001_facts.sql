@@ -48,11 +48,11 @@ CREATE TABLE inference_calls (
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
 CREATE UNIQUE INDEX inference_calls_by_model_call
-    ON inference_calls (org_id, gateway_provider, model_call_id) WHERE model_call_id IS NOT NULL;
+    ON inference_calls (model_call_id, org_id, gateway_provider) WHERE model_call_id IS NOT NULL;
 CREATE INDEX inference_calls_by_session
     ON inference_calls (org_id, session_id, observed_at_us, inference_call_id);
 
--- Under which ids decisions may name a call.
+-- Under which ids decisions may name a call beside its model_call_id, which has an index of its own.
 CREATE TABLE call_aliases (
     org_id TEXT NOT NULL,
     call_id TEXT NOT NULL,

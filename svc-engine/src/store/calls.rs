@@ -1,6 +1,6 @@
 //! Inference calls: scalars, the ordered ids of their messages, and their raw payload.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use svc_model::evidence::CallSummary;
@@ -26,12 +26,16 @@ const INSERT: Insert = Insert {
          output_part_count, input_contents, output_contents, raw_codec, raw_byte_count,
          raw_contents, raw_skeleton)",
     columns: 24,
-    then: "ON CONFLICT DO NOTHING RETURNING inference_call_id",
+    then: "ON CONFLICT DO NOTHING",
+    returning: "CAST(0 AS BIGINT), inference_call_id",
+    unique: 0,
 };
 const INSERT_ALIAS: Insert = Insert {
     into: "INSERT INTO call_aliases (org_id, call_id, inference_call_id, ordinal)",
     columns: 4,
     then: "ON CONFLICT DO NOTHING",
+    returning: "ordinal, call_id",
+    unique: 1,
 };
 // The ids tell a redelivery from a conflict. Quarantined calls count.
 const BY_ID: Lookup = Lookup {
@@ -236,69 +240,69 @@ pub(super) fn store(
         .filter(|(_, outcome)| outcome.is_none())
         .map(|(encoded, _)| *encoded)
         .collect();
-    let stored = insert(connection, org_id, &new, fresh, encoder)?;
+    let inserted = insert(connection, org_id, &new, fresh, encoder)?;
     // Of two calls of one transaction that share an id the first is stored; the second is judged
     // by it. The same holds when another server was faster.
-    let late: Vec<&Encoded> = new
-        .iter()
-        .filter(|encoded| !stored.contains(&encoded.call.inference_call_id))
-        .copied()
-        .collect();
-    let mut first: HashSet<FactId> = HashSet::new();
-    let retained = if late.is_empty() && stored.len() == new.len() {
+    let retained = if inserted.iter().all(|inserted| *inserted) {
         Retained::default()
     } else {
         Retained::find(connection, &new)?
     };
+    let mut inserted = inserted.into_iter();
     calls
         .iter()
         .zip(outcomes)
-        .map(|(encoded, outcome)| {
-            let id = encoded.call.inference_call_id;
-            match outcome {
-                Some(outcome) => Ok(outcome),
-                None if stored.contains(&id) && first.insert(id) => Ok(Outcome::Stored(id)),
-                None => retained
-                    .outcome(org_id, encoded)?
-                    .ok_or(corrupt("inference_calls", "a retained call is absent")),
+        .map(|(encoded, outcome)| match outcome {
+            Some(outcome) => Ok(outcome),
+            None if inserted.next() == Some(true) => {
+                Ok(Outcome::Stored(encoded.call.inference_call_id))
             }
+            None => retained
+                .outcome(org_id, encoded)?
+                .ok_or(corrupt("inference_calls", "a retained call is absent")),
         })
         .collect()
 }
 
-/// Inserts calls with their content and aliases, and returns the ids of those that were inserted.
+/// Inserts calls with their content and aliases, and says of each whether it was inserted.
 fn insert(
     connection: &mut Connection,
     org_id: &OrgId,
     calls: &[&Encoded],
     fresh: &mut HashMap<ContentDigest, i64>,
     encoder: &Encoder,
-) -> Result<HashSet<FactId>, StoreError> {
+) -> Result<Vec<bool>, StoreError> {
     if calls.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(Vec::new());
     }
     resolve(connection, calls, fresh, encoder)?;
-    let ids = |contents: &[ContentRef]| {
-        content::write_ids(contents.iter().map(|content| {
-            match content {
-                ContentRef::Known(id) => *id,
-                ContentRef::New(new) => fresh
-                    .get(&new.digest)
-                    .copied()
-                    .or_else(|| encoder.known(&new.digest))
-                    .unwrap_or(0),
-            }
-        }))
+    let id = |content: &ContentRef| match content {
+        ContentRef::Known(id) => Ok(*id),
+        ContentRef::New(new) => fresh
+            .get(&new.digest)
+            .copied()
+            .or_else(|| encoder.known(&new.digest))
+            .ok_or(corrupt("content", "it was not stored")),
+        ContentRef::Input(_) => Err(corrupt("content", "it refers to another reference")),
+    };
+    let ids = |encoded: &Encoded, contents: &[ContentRef]| {
+        let ids = contents.iter().map(|content| match content {
+            ContentRef::Input(place) => id(&encoded.input.contents[*place]),
+            content => id(content),
+        });
+        Ok::<_, StoreError>(content::write_ids(ids.collect::<Result<Vec<_>, _>>()?))
     };
     let columns: Vec<Columns> = calls
         .iter()
-        .map(|encoded| Columns {
-            inference_call_id: encoded.call.inference_call_id.to_string(),
-            input_contents: ids(&encoded.input.contents),
-            output_contents: ids(&encoded.output.contents),
-            raw_contents: ids(&encoded.raw_contents),
+        .map(|encoded| {
+            Ok(Columns {
+                inference_call_id: encoded.call.inference_call_id.to_string(),
+                input_contents: ids(encoded, &encoded.input.contents)?,
+                output_contents: ids(encoded, &encoded.output.contents)?,
+                raw_contents: ids(encoded, &encoded.raw_contents)?,
+            })
         })
-        .collect();
+        .collect::<Result<_, StoreError>>()?;
     let mut values = Vec::with_capacity(calls.len() * INSERT.columns);
     for (encoded, columns) in calls.iter().zip(&columns) {
         let call = &encoded.call;
@@ -332,18 +336,18 @@ fn insert(
             Value::Blob(&encoded.raw_skeleton.bytes),
         ]);
     }
-    let mut stored = HashSet::new();
-    connection.insert(&INSERT, &values, |row| {
-        let id = FactId::parse(&row.text(0)?).ok_or(corrupt("inference_calls", "its id"))?;
-        stored.insert(id);
-        Ok(())
-    })?;
+    let inserted: Vec<bool> =
+        connection.insert(&INSERT, &values)?.iter().map(Option::is_some).collect();
     let mut values = Vec::new();
-    for (encoded, columns) in calls.iter().zip(&columns) {
-        if !stored.contains(&encoded.call.inference_call_id) {
+    for ((encoded, columns), inserted) in calls.iter().zip(&columns).zip(&inserted) {
+        if !inserted {
             continue;
         }
+        let by_own_id = encoded.call.model_call_id.as_ref();
         for (ordinal, call_id) in encoded.call.call_aliases.iter().enumerate() {
+            if Some(call_id) == by_own_id {
+                continue;
+            }
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(call_id),
@@ -352,8 +356,8 @@ fn insert(
             ]);
         }
     }
-    connection.insert(&INSERT_ALIAS, &values, |_| Ok(()))?;
-    Ok(stored)
+    connection.insert(&INSERT_ALIAS, &values)?;
+    Ok(inserted)
 }
 
 /// Stores the content of calls that is not known to be stored, each once.
@@ -374,7 +378,7 @@ fn resolve(
         })
         .flatten()
         .filter_map(|content| match content {
-            ContentRef::Known(_) => None,
+            ContentRef::Known(_) | ContentRef::Input(_) => None,
             ContentRef::New(new) => Some(&**new),
         })
         .filter(|new| !fresh.contains_key(&new.digest) && encoder.known(&new.digest).is_none())

@@ -18,7 +18,9 @@ const INSERT: Insert = Insert {
          workflow_path, result, run_url, provider_result, error_type, reason, source_event_type,
          source_spec_version, source_event_id, pr_number, captured_at_us, raw)",
     columns: 25,
-    then: "ON CONFLICT DO NOTHING RETURNING outcome_id",
+    then: "ON CONFLICT DO NOTHING",
+    returning: "CAST(0 AS BIGINT), outcome_id",
+    unique: 0,
 };
 const RETAINED: &str =
     "SELECT outcome_id, repository_id, repo, commit_sha, workflow_id, workflow_path
@@ -120,20 +122,13 @@ pub(super) fn store(
             Value::Text(&text.raw),
         ]);
     }
-    let mut stored = std::collections::HashSet::new();
-    connection.insert(&INSERT, &values, |row| {
-        stored.insert(row.text(0)?);
-        Ok(())
-    })?;
+    let inserted = connection.insert(&INSERT, &values)?;
     outcomes
         .iter()
-        .zip(&texts)
-        .map(|(outcome, text)| {
-            if stored.contains(&text.outcome_id) {
-                Ok(Outcome::Stored(outcome.outcome_id))
-            } else {
-                retained(connection, org_id, outcome)
-            }
+        .zip(inserted)
+        .map(|(outcome, inserted)| match inserted {
+            Some(_) => Ok(Outcome::Stored(outcome.outcome_id)),
+            None => retained(connection, org_id, outcome),
         })
         .collect()
 }

@@ -22,12 +22,18 @@ pub(super) struct Sql {
     pub(super) postgres: &'static str,
 }
 
-/// An insertion of many rows: `INSERT INTO table (columns) VALUES` and what follows the values.
+/// An insertion of many rows: `INSERT INTO table (columns) VALUES`, what follows the values, and how
+/// an inserted row is told from one that was there before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Insert {
     pub(super) into: &'static str,
     pub(super) columns: usize,
     pub(super) then: &'static str,
+    /// The integer key of the table, or 0, and a unique column. PostgreSQL returns them of what it
+    /// inserted; SQLite counts changes instead, which costs it less.
+    pub(super) returning: &'static str,
+    /// The place of the unique column among the columns.
+    pub(super) unique: usize,
 }
 
 /// A look-up of many keys: a selection that ends with the column that is compared.
@@ -147,16 +153,15 @@ impl Connection {
         Ok(self.all(sql, values, read)?.into_iter().next())
     }
 
-    /// Inserts rows, given as their values one after another, and calls `each` with what the
-    /// insertion returns.
+    /// Inserts rows, given as their values one after another. Says of each its integer key when it
+    /// was inserted, and nothing when it was there before.
     pub(super) fn insert(
         &mut self,
         insert: &Insert,
         values: &[Value<'_>],
-        mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Option<i64>>, StoreError> {
         debug_assert_eq!(values.len() % insert.columns, 0, "whole rows");
-        on!(self, connection => connection.insert(insert, values, &mut each))
+        on!(self, connection => connection.insert(insert, values))
     }
 
     /// Looks up keys and calls `each` with every row that is found.

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
-use svc_model::evidence::Message;
-use svc_model::json::Json;
+use svc_model::evidence::{Message, Part};
+use svc_model::id::SessionId;
+use svc_model::json::{Json, Text};
 use svc_model::time::Instant;
 
 use super::StoreError;
@@ -22,13 +23,45 @@ use super::error::corrupt;
 use super::value::Value;
 use crate::fact::InferenceCall;
 
-/// The SHA-256 of a content.
+/// The key of a content: eight bytes of its scope, and 24 of its SHA-256.
+///
+/// Messages are shared within their Session, where they repeat; what every Session of an agent sends
+/// (system prompts, tool definitions, price tables) is shared by all. A Session's keys lie together,
+/// so storing a call touches one page of the index and not one a message.
 pub(super) type ContentDigest = [u8; 32];
+
+/// With whom a content is shared.
+#[derive(Clone, Copy, Debug)]
+enum Scope {
+    /// With every call.
+    Global,
+    /// With the calls of a Session, known by eight bytes of its hash.
+    Session([u8; 8]),
+}
+
+impl Scope {
+    fn of(session_id: &SessionId) -> Self {
+        let hash = Sha256::digest(session_id.as_str().as_bytes());
+        let mut scope = [0; 8];
+        scope.copy_from_slice(&hash[..8]);
+        Self::Session(scope)
+    }
+
+    fn digest(self, bytes: &[u8]) -> ContentDigest {
+        let hash = Sha256::digest(bytes);
+        let mut digest = [0; 32];
+        if let Self::Session(scope) = self {
+            digest[..8].copy_from_slice(&scope);
+        }
+        digest[8..].copy_from_slice(&hash[..24]);
+        digest
+    }
+}
 
 /// Ids of content that is known to be stored, kept in memory: about 100 bytes each.
 const KNOWN_MAX: usize = 200_000;
 /// Below this many bytes compression does not pay.
-const COMPRESSED_FROM: usize = 512;
+const COMPRESSED_FROM: usize = 1_024;
 /// The fastest of the ordinary levels: the bytes repeat, so most are never compressed at all.
 const COMPRESSION_LEVEL: i32 = 1;
 /// A raw member of fewer canonical bytes stays in the skeleton.
@@ -37,6 +70,10 @@ const RAW_MEMBER_FROM: usize = 256;
 const RAW_MESSAGE_FROM: usize = 64;
 /// Stands in a skeleton where a content was taken out. ASCII JSON holds no such byte.
 const HOLE: u8 = 0;
+/// Stands where `{"role":…,"content":"…"}` was: it is made again from the canonical message.
+const TEXT_MESSAGE: u8 = 1;
+/// Stands where `{"role":…,"tool_call_id":…,"content":"…"}` was, likewise.
+const TOOL_MESSAGE: u8 = 2;
 
 /// How bytes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +168,8 @@ pub(super) enum ContentRef {
     Known(i64),
     /// It may not be stored yet.
     New(Box<NewContent>),
+    /// It is that of the input message at this place.
+    Input(usize),
 }
 
 /// A content that may not be stored yet.
@@ -184,10 +223,11 @@ impl Encoder {
     /// Encodes a call.
     pub(super) fn encode(&self, mut call: InferenceCall, captured_at: Instant) -> Encoded {
         let mut buffer = Vec::new();
-        let input = self.side(&call.input_messages, &mut buffer);
-        let output = self.side(&call.output_messages, &mut buffer);
+        let session = Scope::of(&call.session_id);
+        let input = self.side(session, &call.input_messages, &mut buffer);
+        let output = self.side(session, &call.output_messages, &mut buffer);
         let raw = std::mem::replace(&mut call.raw, Json::Null);
-        let (skeleton, raw_contents) = self.split(&raw, &mut buffer);
+        let (skeleton, raw_contents) = self.split(session, &raw, &call.input_messages, &mut buffer);
         call.input_messages = Vec::new();
         call.output_messages = Vec::new();
         Encoded {
@@ -210,7 +250,7 @@ impl Encoder {
         self.known.get(digest)
     }
 
-    fn side(&self, messages: &[Message], buffer: &mut Vec<u8>) -> EncodedSide {
+    fn side(&self, session: Scope, messages: &[Message], buffer: &mut Vec<u8>) -> EncodedSide {
         let mut side = EncodedSide {
             contents: Vec::with_capacity(messages.len()),
             // The brackets, and a comma between two messages.
@@ -222,13 +262,15 @@ impl Encoder {
             write_message(message, buffer);
             side.byte_count += buffer.len();
             side.part_count += message.parts.len();
-            side.contents.push(self.reference(buffer));
+            let shared = message.role == "system" || message.role == "developer";
+            let scope = if shared { Scope::Global } else { session };
+            side.contents.push(self.reference(scope, buffer));
         }
         side
     }
 
-    fn reference(&self, bytes: &[u8]) -> ContentRef {
-        let digest: ContentDigest = Sha256::digest(bytes).into();
+    fn reference(&self, scope: Scope, bytes: &[u8]) -> ContentRef {
+        let digest = scope.digest(bytes);
         match self.known(&digest) {
             Some(content_id) => ContentRef::Known(content_id),
             None => ContentRef::New(Box::new(NewContent {
@@ -240,21 +282,28 @@ impl Encoder {
 
     /// Takes what is likely to repeat out of a raw payload: the messages, and large members of the
     /// first two levels. The response is new with each call and stays.
-    fn split(&self, raw: &Json, buffer: &mut Vec<u8>) -> (Vec<u8>, Vec<ContentRef>) {
+    fn split(
+        &self,
+        session: Scope,
+        raw: &Json,
+        input: &[Message],
+        buffer: &mut Vec<u8>,
+    ) -> (Vec<u8>, Vec<ContentRef>) {
         let mut skeleton = Vec::with_capacity(4 * 1024);
         let mut contents = Vec::new();
         let Json::Object(members) = raw else {
             raw.write_canonical(&mut skeleton);
             return (skeleton, contents);
         };
-        let mut take = |value: &Json, from: usize, skeleton: &mut Vec<u8>| {
+        let mut take = |value: &Json, from: usize, out: &mut Vec<u8>, to: &mut Vec<ContentRef>| {
             buffer.clear();
             value.write_canonical(buffer);
             if buffer.len() >= from {
-                contents.push(self.reference(buffer));
-                skeleton.push(HOLE);
+                let scope = if from == RAW_MESSAGE_FROM { session } else { Scope::Global };
+                to.push(self.reference(scope, buffer));
+                out.push(HOLE);
             } else {
-                skeleton.extend_from_slice(buffer);
+                out.extend_from_slice(buffer);
             }
         };
         skeleton.push(b'{');
@@ -271,7 +320,16 @@ impl Encoder {
                         if position > 0 {
                             skeleton.push(b',');
                         }
-                        take(item, RAW_MESSAGE_FROM, &mut skeleton);
+                        let message = input.get(position).filter(|_| input.len() == items.len());
+                        match message.and_then(|message| derivable(item, message)) {
+                            Some(hole) => {
+                                skeleton.push(hole);
+                                contents.push(ContentRef::Input(position));
+                            }
+                            None => {
+                                take(item, RAW_MESSAGE_FROM, &mut skeleton, &mut contents);
+                            }
+                        }
                     }
                     skeleton.push(b']');
                 }
@@ -286,14 +344,14 @@ impl Encoder {
                         skeleton.push(b':');
                         match value {
                             Json::Object(_) | Json::Array(_) | Json::String(_) => {
-                                take(value, RAW_MEMBER_FROM, &mut skeleton);
+                                take(value, RAW_MEMBER_FROM, &mut skeleton, &mut contents);
                             }
                             _ => value.write_canonical(&mut skeleton),
                         }
                     }
                     skeleton.push(b'}');
                 }
-                Json::Array(_) | Json::String(_) => take(value, RAW_MEMBER_FROM, &mut skeleton),
+                Json::Array(_) | Json::String(_) => take(value, RAW_MEMBER_FROM, &mut skeleton, &mut contents),
                 _ => value.write_canonical(&mut skeleton),
             }
         }
@@ -302,22 +360,74 @@ impl Encoder {
     }
 }
 
+/// Returns the hole for a raw message that its canonical form says all of: a plain text message or
+/// tool result, whose members stand in the usual order.
+fn derivable(raw: &Json, message: &Message) -> Option<u8> {
+    let (Json::Object(members), [part], None) = (raw, &message.parts[..], &message.finish_reason)
+    else {
+        return None;
+    };
+    let mut members = members.iter();
+    let mut next = |name: &str| {
+        let (found, value) = members.next()?;
+        if found == name { value.as_text() } else { None }
+    };
+    if *next("role")? != message.role {
+        return None;
+    }
+    let (hole, same) = match part {
+        Part::Text { content } => (TEXT_MESSAGE, next("content")? == content),
+        Part::ToolCallResponse { id, result } => {
+            let same_id = *next("tool_call_id")? == **id;
+            (TOOL_MESSAGE, same_id && Some(next("content")?) == result.as_text())
+        }
+        Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
+    };
+    (same && members.next().is_none()).then_some(hole)
+}
+
+/// Returns the raw message that [`derivable`] found in a canonical one.
+fn derive(canonical: &[u8]) -> Option<Vec<u8>> {
+    let message: Message = svc_model::json::from_slice(canonical).ok()?;
+    let mut raw = b"{\"role\":".to_vec();
+    message.role.write_escaped(&mut raw);
+    match message.parts.first()? {
+        Part::Text { content } => {
+            raw.extend_from_slice(b",\"content\":");
+            content.write_escaped(&mut raw);
+        }
+        Part::ToolCallResponse { id, result } => {
+            raw.extend_from_slice(b",\"tool_call_id\":");
+            Text::from(id.as_str()).write_escaped(&mut raw);
+            raw.extend_from_slice(b",\"content\":");
+            result.as_text()?.write_escaped(&mut raw);
+        }
+        Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
+    }
+    raw.push(b'}');
+    Some(raw)
+}
+
 /// Returns a raw payload from its skeleton and its contents.
 pub(super) fn join(skeleton: &[u8], contents: &[Arc<Vec<u8>>]) -> Option<Vec<u8>> {
     let mut contents = contents.iter();
     let mut raw = Vec::with_capacity(skeleton.len());
-    for (position, text) in skeleton.split(|byte| *byte == HOLE).enumerate() {
-        if position > 0 {
-            raw.extend_from_slice(contents.next()?);
+    let mut rest = skeleton;
+    while let Some(hole) = rest.iter().position(|byte| *byte <= TOOL_MESSAGE) {
+        raw.extend_from_slice(&rest[..hole]);
+        let content = contents.next()?;
+        match rest[hole] {
+            HOLE => raw.extend_from_slice(content),
+            _ => raw.extend_from_slice(&derive(content)?),
         }
-        raw.extend_from_slice(text);
+        rest = &rest[hole + 1..];
     }
+    raw.extend_from_slice(rest);
     contents.next().is_none().then_some(raw)
 }
 
 /// Writes the canonical form of a message, in which it is stored, measured and addressed.
 pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
-    use svc_model::evidence::Part;
     out.extend_from_slice(b"{\"role\":");
     message.role.write_escaped(out);
     out.extend_from_slice(b",\"parts\":[");
@@ -339,7 +449,7 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
                 arguments,
             } => {
                 out.extend_from_slice(b",\"id\":");
-                svc_model::json::Text::from(id.as_str()).write_escaped(out);
+                Text::from(id.as_str()).write_escaped(out);
                 out.extend_from_slice(b",\"name\":");
                 name.write_escaped(out);
                 out.extend_from_slice(b",\"arguments\":");
@@ -347,7 +457,7 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
             }
             Part::ToolCallResponse { id, result } => {
                 out.extend_from_slice(b",\"id\":");
-                svc_model::json::Text::from(id.as_str()).write_escaped(out);
+                Text::from(id.as_str()).write_escaped(out);
                 out.extend_from_slice(b",\"result\":");
                 result.write_canonical(out);
             }
@@ -365,7 +475,9 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
 const CONTENT_INSERT: Insert = Insert {
     into: "INSERT INTO content (digest, codec, byte_count, bytes)",
     columns: 4,
-    then: "ON CONFLICT (digest) DO NOTHING RETURNING content_id, digest",
+    then: "ON CONFLICT (digest) DO NOTHING",
+    returning: "content_id, digest",
+    unique: 0,
 };
 const CONTENT_BY_DIGEST: Lookup = Lookup {
     select: "SELECT content_id, digest FROM content WHERE digest",
@@ -403,16 +515,7 @@ pub(super) fn store(
             Value::Blob(&content.packed.bytes),
         ]);
     }
-    let mut ids = vec![None; contents.len()];
-    let mut found = |row: &super::value::Row<'_>| {
-        let digest = row.blob(1)?;
-        let position = contents
-            .binary_search_by(|content| content.digest.as_slice().cmp(&digest))
-            .map_err(|_| corrupt("content", "its digest"))?;
-        ids[position] = Some(row.integer(0)?);
-        Ok(())
-    };
-    connection.insert(&CONTENT_INSERT, &values, &mut found)?;
+    let mut ids = connection.insert(&CONTENT_INSERT, &values)?;
     let missing: Vec<Value<'_>> = contents
         .iter()
         .zip(&ids)
@@ -539,12 +642,12 @@ mod tests {
             r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"u"}}],"model":"m","big":"{long}","metadata":{{"a":1.10,"b":["{long}"]}},"response":{{"c":"{long}"}},"e":{{}}}}"#
         );
         let raw = Json::parse(text.as_bytes()).unwrap();
-        let (skeleton, contents) = Encoder::default().split(&raw, &mut Vec::new());
+        let (skeleton, contents) = Encoder::default().split(Scope::Global, &raw, &[], &mut Vec::new());
         assert_eq!(contents.len(), 3);
         let bytes: Vec<_> = contents
             .into_iter()
             .map(|content| match content {
-                ContentRef::Known(_) => unreachable!("nothing is known yet"),
+                ContentRef::Known(_) | ContentRef::Input(_) => unreachable!("all are new"),
                 ContentRef::New(new) => {
                     let NewContent { packed, .. } = *new;
                     let count = packed.byte_count as u64;

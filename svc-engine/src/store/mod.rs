@@ -9,6 +9,7 @@
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod calls;
+mod checkpoint;
 mod ci;
 mod compatibility;
 mod connection;
@@ -43,6 +44,7 @@ use std::time::{Duration, Instant};
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
 
+use self::checkpoint::Checkpoint;
 use self::connection::Connection;
 use self::pool::Pool;
 use self::writer::Writer;
@@ -68,6 +70,7 @@ pub struct Store {
     readers: Pool,
     writer: Writer,
     encoder: Encoder,
+    _checkpoint: Option<Checkpoint>,
 }
 
 impl Store {
@@ -91,6 +94,10 @@ impl Store {
             readers: Pool::new(config.url.clone(), config.readers),
             writer: Writer::start(connection, config.org_id.clone(), encoder.clone())?,
             encoder,
+            _checkpoint: match &config.url {
+                DatabaseUrl::Sqlite(path) => Some(Checkpoint::start(path)?),
+                DatabaseUrl::Postgres(_) => None,
+            },
         })
     }
 

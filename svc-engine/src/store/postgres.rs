@@ -111,16 +111,24 @@ impl PostgresConnection {
         &mut self,
         insert: &Insert,
         values: &[Value<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Option<i64>>, StoreError> {
+        let mut inserted: HashMap<Vec<u8>, i64> = HashMap::new();
+        let key = |row: &[Value<'_>]| row[insert.unique].as_bytes().to_vec();
         let mut rest = values;
         while !rest.is_empty() {
             let rows = power_of_two_within(rest.len() / insert.columns);
             let (chunk, after) = rest.split_at(rows * insert.columns);
-            self.each(&insert.text(rows), chunk, each)?;
+            let is_text = matches!(chunk[insert.unique], Value::Text(_));
+            let text = format!("{} RETURNING {}", insert.text(rows), insert.returning);
+            self.each(&text, chunk, &mut |row| {
+                let unique = if is_text { row.text(1)?.into_bytes() } else { row.blob(1)? };
+                inserted.insert(unique, row.integer(0)?);
+                Ok(())
+            })?;
             rest = after;
         }
-        Ok(())
+        // Of two equal rows the first was inserted.
+        Ok(values.chunks_exact(insert.columns).map(|row| inserted.remove(&key(row))).collect())
     }
 
     pub(super) fn lookup(

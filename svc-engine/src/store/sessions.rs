@@ -29,6 +29,8 @@ const TOUCH: Insert = Insert {
         last_observed_at_us = CASE
             WHEN excluded.last_observed_at_us > sessions.last_observed_at_us
             THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END",
+    returning: "CAST(0 AS BIGINT), session_id",
+    unique: 1,
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
@@ -100,7 +102,7 @@ impl<'a> Touched<'a> {
                 Value::Integer(touch.last.microseconds()),
             ]);
         }
-        connection.insert(&TOUCH, &values, |_| Ok(()))
+        connection.insert(&TOUCH, &values).map(drop)
     }
 }
 

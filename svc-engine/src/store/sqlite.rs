@@ -30,18 +30,32 @@ impl SqliteConnection {
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         )?;
-        // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back
-        // every 64 MiB rather than every 4, because a copy holds up the commits that wait for it.
+        // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back by a
+        // thread of its own; the writer does it only when that thread is far behind.
         connection.batch(
-            "PRAGMA page_size = 8192;
-             PRAGMA journal_mode = WAL;
+            "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
-             PRAGMA wal_autocheckpoint = 4000;
+             PRAGMA wal_autocheckpoint = 131072;
              PRAGMA journal_size_limit = 67108864;
              PRAGMA cache_size = -32768;
              PRAGMA temp_store = MEMORY;",
         )?;
         Ok(connection)
+    }
+
+    /// Opens the file for copying its log back.
+    pub(super) fn checkpointing(path: &Path) -> Result<Self, StoreError> {
+        let connection = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        // A reader that holds the log up must not hold the writer up with it.
+        connection.0.busy_timeout(Duration::from_millis(50))?;
+        connection.batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -1024;")?;
+        Ok(connection)
+    }
+
+    /// Copies the log back, and returns how many pages it has.
+    pub(super) fn checkpoint(&self, mode: &str) -> Result<i64, StoreError> {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        Ok(self.0.query_row(&sql, [], |row| row.get(1))?)
     }
 
     /// Opens the file for reading only.
@@ -100,13 +114,16 @@ impl SqliteConnection {
         &self,
         insert: &Insert,
         values: &[Value<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Vec<Option<i64>>, StoreError> {
         let mut statement = self.0.prepare_cached(&insert.text(1))?;
-        for row in values.chunks_exact(insert.columns) {
-            step(&mut statement, row, each)?;
-        }
-        Ok(())
+        values
+            .chunks_exact(insert.columns)
+            .map(|row| {
+                bind(&mut statement, row)?;
+                let inserted = statement.raw_execute()? > 0;
+                Ok(inserted.then(|| self.0.last_insert_rowid()))
+            })
+            .collect()
     }
 
     pub(super) fn lookup(

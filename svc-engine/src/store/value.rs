@@ -15,6 +15,17 @@ pub(super) enum Value<'a> {
     Blob(&'a [u8]),
 }
 
+impl Value<'_> {
+    /// Returns the bytes of a text or blob.
+    pub(super) const fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Blob(bytes) => bytes,
+            Self::Null | Self::Integer(_) => &[],
+        }
+    }
+}
+
 impl From<i64> for Value<'_> {
     fn from(integer: i64) -> Self {
         Self::Integer(integer)

@@ -51,8 +51,8 @@ impl Word {
         first(self.special()).min(self.len)
     }
 
-    /// All eight bytes, if the canonical form writes each as it is: printable ASCII, no quote and no
-    /// backslash.
+    /// All eight bytes, if the canonical form writes each as it is: printable ASCII, no quote and
+    /// no backslash.
     pub(super) fn verbatim(self) -> Option<[u8; 8]> {
         // A shorter word has a NUL, which is marked.
         (self.escaped() == 0).then(|| self.lanes.to_le_bytes())

@@ -19,9 +19,6 @@ use crate::commands::{context, evidence};
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// Plants the Session svc-demo through the public routes, finds it by keywords and reads the exact
-/// part. It can be run again: nothing is planted twice. Without a service to ask, it runs one on this
-/// machine for as long as it takes.
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Plant at a service that is not on this machine.
@@ -55,12 +52,19 @@ impl Demo {
             )
             .hint("plant it there nevertheless: svc demo --force"));
         }
+        let planted = plant(client).await?;
+        let discovery = discover(client).await?;
+        let found = discovery
+            .as_ref()
+            .and_then(|discovery| found(&discovery.value))
+            .cloned();
+        let read = read(client, found).await?;
         let report = Report {
             server: client.url().to_owned(),
             embedded: place.is_embedded(),
-            planted: plant(client).await?,
-            discovery: discover(client).await?.map(Into::into),
-            read: read(client).await?.into(),
+            planted,
+            discovery: discovery.map(Into::into),
+            read: read.into(),
         };
         output.value(&report, report::render)?;
         output.next(&report::next(&report))
@@ -75,7 +79,10 @@ async fn plant(client: &Client) -> Result<Planted, CommandError> {
             IngestReceipt::Fact(fact) => planted.calls.count(fact.stored),
             IngestReceipt::Skipped(skipped) => {
                 let reason = skipped.reason.as_str();
-                return Err(CommandError::refused(reason, "the service did not store a call"));
+                return Err(CommandError::refused(
+                    reason,
+                    "the service did not store a call",
+                ));
             }
         }
     }
@@ -86,24 +93,36 @@ async fn plant(client: &Client) -> Result<Planted, CommandError> {
 
 /// Finds the story by keywords; nothing when the service does not offer its Session to agents.
 async fn discover(client: &Client) -> Result<Option<RawReply<DiscoveryResult>>, CommandError> {
-    let query = Query::new(story::QUERY).map_err(|rule| CommandError::argument("the query", rule))?;
+    let query =
+        Query::new(story::QUERY).map_err(|rule| CommandError::argument("the query", rule))?;
     match context::discover(client, &query, MaxBytes::default(), None).await {
-        Ok(found) => {
-            let session_id = story::session_id();
-            let offered = found.value.items.iter().any(|found| found.session_id == session_id);
-            Ok(offered.then_some(found))
-        }
+        Ok(discovery) => Ok(found(&discovery.value).is_some().then_some(discovery)),
         Err(error) if *error.kind() == ErrorKind::RetrievalDisabled => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Reads what the last call answered.
-async fn read(client: &Client) -> Result<RawReply<EvidenceRead>, CommandError> {
+/// Returns where the best part of the story was found.
+fn found(discovery: &DiscoveryResult) -> Option<&Reference> {
+    let session_id = story::session_id();
+    let candidate = discovery
+        .items
+        .iter()
+        .find(|candidate| candidate.session_id == session_id)?;
+    Some(&candidate.preview.as_ref()?.reference)
+}
+
+/// Reads the part that was found, and what the last call answered.
+async fn read(
+    client: &Client,
+    found: Option<Reference>,
+) -> Result<RawReply<EvidenceRead>, CommandError> {
+    let last = last_answer(client).await?;
+    let found = found.filter(|found| *found != last);
     let request = EvidenceReadRequest {
         schema_version: Version1,
         session_id: story::session_id(),
-        references: vec![last_answer(client).await?],
+        references: found.into_iter().chain([last]).collect(),
     };
     Ok(evidence::read(client, &request).await?)
 }
@@ -111,17 +130,24 @@ async fn read(client: &Client) -> Result<RawReply<EvidenceRead>, CommandError> {
 /// Looks up the last text of the last call: first the inventory, then the manifest.
 async fn last_answer(client: &Client) -> Result<Reference, CommandError> {
     let hidden = || {
-        let hidden = ErrorKind::Declined(Decline::EvidenceUnavailable { reference_index: None });
+        let hidden = ErrorKind::Declined(Decline::EvidenceUnavailable {
+            reference_index: None,
+        });
         CommandError::refused(hidden.code(), "the planted calls are not visible")
             .hint("were they quarantined? svc quarantine-log")
     };
     let session_id = story::session_id();
-    let request = InventoryRequest { session_id: session_id.clone() };
+    let request = InventoryRequest {
+        session_id: session_id.clone(),
+    };
     let inventory = evidence::ask::<EvidenceInventory, GrantInventory>(client, &request).await?;
     let last = inventory.value.calls.last().ok_or_else(hidden)?;
     let inference_call_id =
         InferenceCallId::new(&last.inference_call_id.to_string()).map_err(|_| hidden())?;
-    let request = ManifestRequest { session_id, inference_call_id };
+    let request = ManifestRequest {
+        session_id,
+        inference_call_id,
+    };
     let manifest = evidence::ask::<EvidenceManifest, GrantManifest>(client, &request).await?;
     let messages = manifest.value.messages.into_iter().rev();
     messages

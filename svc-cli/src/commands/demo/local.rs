@@ -36,29 +36,43 @@ impl Place {
 /// is started for the demo on the embedded store.
 pub(super) async fn place(options: &ServiceOptions) -> Result<Place, CommandError> {
     if service::given(options).is_some() {
-        return Ok(Place { client: service::client(options)?, embedded: None });
+        return Ok(Place {
+            client: service::client(options)?,
+            embedded: None,
+        });
     }
     if let Some(client) = running().await {
-        return Ok(Place { client, embedded: None });
+        return Ok(Place {
+            client,
+            embedded: None,
+        });
     }
     let settings = settings()?;
     let token = token(&settings)?;
     let running = svc_server::start(settings).await?;
     let client = service::connect(format!("http://{}", running.address()), token)?;
-    Ok(Place { client, embedded: Some(running) })
+    Ok(Place {
+        client,
+        embedded: Some(running),
+    })
 }
 
 /// Returns the settings of a service for the demo: those of `svc serve`, on a port of its own. When
 /// nobody says which Sessions agents may read, they may read the one of the demo.
 fn settings() -> Result<Settings, CommandError> {
-    let overrides =
-        Overrides { listen: Some("127.0.0.1:0".to_owned()), ..Overrides::default() };
+    let overrides = Overrides {
+        listen: Some("127.0.0.1:0".to_owned()),
+        ..Overrides::default()
+    };
     let settings = Settings::load(overrides.clone())?;
     if settings.grant != Grant::None || settings.secrets_file.is_none() {
         return Ok(settings);
     }
     let retrieval_session_id = Some(story::SESSION.to_owned());
-    Ok(Settings::load(Overrides { retrieval_session_id, ..overrides })?)
+    Ok(Settings::load(Overrides {
+        retrieval_session_id,
+        ..overrides
+    })?)
 }
 
 /// Returns the operator token of the service that is about to start: the generated one, or the one
@@ -70,15 +84,21 @@ fn token(settings: &Settings) -> Result<SecretString, CommandError> {
         return Ok(local.operator_token);
     }
     environment::token()?.ok_or_else(|| {
-        CommandError::refused("no_token", "the service is configured, and its token is not known")
-            .hint("set SVC_TOKEN to its operator token")
+        CommandError::refused(
+            "no_token",
+            "the service is configured, and its token is not known",
+        )
+        .hint("set SVC_TOKEN to its operator token")
     })
 }
 
 /// Returns a client of the service of this machine, when one runs.
 async fn running() -> Option<Client> {
     let url = ClientBuilder::DEFAULT_URL;
-    let once = Client::builder(url).retry(RetryPolicy::none()).build().ok()?;
+    let once = Client::builder(url)
+        .retry(RetryPolicy::none())
+        .build()
+        .ok()?;
     once.health().await.ok()?;
     service::client(&ServiceOptions::default()).ok()
 }

@@ -57,7 +57,10 @@ impl<T> Serialize for Exact<T> {
 impl<T> From<RawReply<T>> for Exact<T> {
     fn from(reply: RawReply<T>) -> Self {
         let value = Json::parse(&reply.bytes).unwrap_or_default();
-        Self { value: reply.value, raw: RawJson::from(&value) }
+        Self {
+            value: reply.value,
+            raw: RawJson::from(&value),
+        }
     }
 }
 
@@ -84,8 +87,13 @@ pub(super) fn render(report: &Report) -> String {
             story::SESSION
         ),
     };
-    let references: Vec<_> =
-        report.read.value.items.iter().map(|item| reference(&item.reference)).collect();
+    let references: Vec<_> = report
+        .read
+        .value
+        .items
+        .iter()
+        .map(|item| reference(&item.reference))
+        .collect();
     let read = format!(
         "\n$ svc evidence read {} {}\n{}",
         story::SESSION,
@@ -98,7 +106,10 @@ pub(super) fn render(report: &Report) -> String {
 pub(super) fn next(report: &Report) -> Vec<String> {
     let mut next = Vec::new();
     if report.embedded {
-        next.push("svc serve".to_owned());
+        next.push(format!(
+            "SVC_RETRIEVAL_SESSION_ID={} svc serve",
+            story::SESSION
+        ));
     }
     next.push(format!("svc evidence inventory {}", story::SESSION));
     next.push("svc facts".to_owned());

@@ -4,9 +4,7 @@
 //! it. Ids and times are fixed: planting it again stores nothing new.
 
 use svc_model::id::{SessionId, UserId};
-use svc_model::ingest::{
-    Capture, GatewayIngestRequest, GatewayProvider, VendorCIRequest,
-};
+use svc_model::ingest::{Capture, GatewayIngestRequest, GatewayProvider, VendorCIRequest};
 use svc_model::json::{self, Json, Object};
 use svc_model::time::Instant;
 use uuid::Uuid;
@@ -44,9 +42,14 @@ pub(super) fn session_id() -> SessionId {
 
 /// Returns the deliveries of the calls, in order.
 pub(super) fn calls() -> Vec<GatewayIngestRequest> {
-    let messages = Json::parse(MESSAGES.as_bytes()).ok().and_then(Json::into_array);
+    let messages = Json::parse(MESSAGES.as_bytes())
+        .ok()
+        .and_then(Json::into_array);
     let messages = messages.expect("the story is a list");
-    let answers = messages.iter().enumerate().filter(|(_, message)| is_answer(message));
+    let answers = messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| is_answer(message));
     answers
         .zip(0_u32..)
         .map(|((position, answer), turn)| call(turn, &messages[..position], answer))
@@ -79,7 +82,9 @@ fn call(turn: u32, history: &[Json], answer: &Json) -> GatewayIngestRequest {
 
 /// Returns what the gateway would log of the call.
 fn payload(turn: u32, history: &[Json], answer: &Json) -> Object {
-    let asks = answer.as_object().is_some_and(|answer| answer.contains_key("tool_calls"));
+    let asks = answer
+        .as_object()
+        .is_some_and(|answer| answer.contains_key("tool_calls"));
     let finish_reason = if asks { "tool_calls" } else { "stop" };
     let choice = Object::from_iter([
         ("index", Json::from(0_i32)),
@@ -88,7 +93,10 @@ fn payload(turn: u32, history: &[Json], answer: &Json) -> Object {
     ]);
     let usage = Object::from_iter([
         ("prompt_tokens", Json::from(tokens(history))),
-        ("completion_tokens", Json::from(tokens(std::slice::from_ref(answer)))),
+        (
+            "completion_tokens",
+            Json::from(tokens(std::slice::from_ref(answer))),
+        ),
     ]);
     Object::from_iter([
         ("litellm_call_id", Json::from(format!("svc-demo-{turn}"))),
@@ -110,7 +118,10 @@ fn payload(turn: u32, history: &[Json], answer: &Json) -> Object {
 
 /// Returns about as many tokens as a model would count.
 fn tokens(messages: &[Json]) -> u64 {
-    messages.iter().map(|message| message.canonical_len() as u64 / 4).sum()
+    messages
+        .iter()
+        .map(|message| message.canonical_len() as u64 / 4)
+        .sum()
 }
 
 #[cfg(test)]
@@ -135,8 +146,14 @@ mod tests {
         assert_eq!(calls(), calls());
         let last = calls().pop().unwrap();
         let capture = last.capture.unwrap();
-        assert_eq!(capture.id.to_string(), "5bc0de00-0000-4000-8000-000000000004");
-        assert_eq!(capture.observed_at.to_string(), "2026-01-15T09:31:04.500000Z");
+        assert_eq!(
+            capture.id.to_string(),
+            "5bc0de00-0000-4000-8000-000000000004"
+        );
+        assert_eq!(
+            capture.observed_at.to_string(),
+            "2026-01-15T09:31:04.500000Z"
+        );
     }
 
     #[test]

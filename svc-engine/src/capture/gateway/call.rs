@@ -65,7 +65,10 @@ pub fn capture(
     if request.provider != GatewayProvider::GatewayA {
         return Err(GatewayError::UnsupportedProvider);
     }
-    let payload = request.payload.as_object().ok_or(GatewayError::InvalidPayload)?;
+    let payload = request
+        .payload
+        .as_object()
+        .ok_or(GatewayError::InvalidPayload)?;
     let metadata = Metadata::new(payload);
     let session_id = match request.session_id {
         Some(given) => Some(given),
@@ -73,7 +76,10 @@ pub fn capture(
     };
     let Some(session_id) = session_id else {
         let model_call_id = scalar::model_call_id(payload).unwrap_or_default();
-        let skipped = Captured::Skipped { reason: SkipReason::NoSession, model_call_id };
+        let skipped = Captured::Skipped {
+            reason: SkipReason::NoSession,
+            model_call_id,
+        };
         return Ok((skipped, Notes::default()));
     };
     let user_id = match request.user_id {
@@ -105,7 +111,9 @@ pub fn capture(
         input_tokens: scalar::tokens(payload, usage, "prompt_tokens", "input_tokens"),
         output_tokens: scalar::tokens(payload, usage, "completion_tokens", "output_tokens"),
         duration_ms: scalar::duration_ms(payload),
-        observed_at: request.capture.map_or(receipt.received_at, |capture| capture.observed_at),
+        observed_at: request
+            .capture
+            .map_or(receipt.received_at, |capture| capture.observed_at),
         input_messages,
         output_messages,
         raw: request.payload,
@@ -114,7 +122,10 @@ pub fn capture(
         Redaction::On => redact::redact(&mut call, &normaliser.origins),
         Redaction::Off => Counts::default(),
     };
-    let notes = Notes { degradation: normaliser.degradation, redactions };
+    let notes = Notes {
+        degradation: normaliser.degradation,
+        redactions,
+    };
     Ok((Captured::Call(Box::new(call)), notes))
 }
 
@@ -127,11 +138,19 @@ fn derived_id(org_id: &OrgId, capture_id: Uuid) -> Uuid {
 
 /// Returns the ids of the tools that were called in an answer and that of the call itself.
 fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
-    let called = output.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-        Part::ToolCall { id, .. } => Some(id),
-        Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCallResponse { .. } => None,
-    });
-    called.chain(model_call_id).collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    let called = output
+        .iter()
+        .flat_map(|message| &message.parts)
+        .filter_map(|part| match part {
+            Part::ToolCall { id, .. } => Some(id),
+            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCallResponse { .. } => None,
+        });
+    called
+        .chain(model_call_id)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .cloned()
+        .collect()
 }
 
 #[cfg(test)]
@@ -143,9 +162,11 @@ mod tests {
     use super::super::testing::{FRESH_ID, call, deliver, json, parts_json, request};
     use super::*;
 
-    const ARRAY: &str = include_str!("../../../../tests/fixtures/litellm/generic_api_json_array.json");
-    const LINES: &str =
-        include_str!("../../../../tests/fixtures/litellm/generic_api_ndjson_correlation_off.ndjson");
+    const ARRAY: &str =
+        include_str!("../../../../tests/fixtures/litellm/generic_api_json_array.json");
+    const LINES: &str = include_str!(
+        "../../../../tests/fixtures/litellm/generic_api_ndjson_correlation_off.ndjson"
+    );
 
     fn parts(messages: &[Message]) -> Vec<String> {
         messages.iter().map(parts_json).collect()
@@ -172,18 +193,33 @@ mod tests {
         assert_eq!(call.call_aliases, ["a", "c", "t2"]);
         assert_eq!(
             parts(&call.input_messages),
-            [r#"system [{"type":"text","content":"be brief"}]"#, r#"user [{"type":"text","content":"say hi"}]"#]
+            [
+                r#"system [{"type":"text","content":"be brief"}]"#,
+                r#"user [{"type":"text","content":"say hi"}]"#
+            ]
         );
-        assert_eq!(call.output_messages[0].finish_reason, Some("tool_calls".into()));
+        assert_eq!(
+            call.output_messages[0].finish_reason,
+            Some("tool_calls".into())
+        );
         assert_eq!(notes, Notes::default());
     }
 
     #[test]
     fn an_empty_payload_is_a_call() {
         let (call, notes) = call(json("{}"));
-        assert_eq!((call.model_call_id, call.model, call.model_provider), (None, None, None));
-        assert_eq!((call.input_tokens, call.output_tokens, call.duration_ms), (None, None, None));
-        assert_eq!((call.input_messages, call.output_messages), (Vec::new(), Vec::new()));
+        assert_eq!(
+            (call.model_call_id, call.model, call.model_provider),
+            (None, None, None)
+        );
+        assert_eq!(
+            (call.input_tokens, call.output_tokens, call.duration_ms),
+            (None, None, None)
+        );
+        assert_eq!(
+            (call.input_messages, call.output_messages),
+            (Vec::new(), Vec::new())
+        );
         assert!(call.call_aliases.is_empty());
         assert_eq!(notes, Notes::default());
     }
@@ -201,13 +237,23 @@ mod tests {
         );
         let fallback = r#"{"model":" ","custom_llm_provider":"","response":{"model":" r "}}"#;
         assert_eq!(model(fallback), (some("r"), None));
-        assert_eq!(model(r#"{"model":5,"custom_llm_provider":6}"#), (None, None));
+        assert_eq!(
+            model(r#"{"model":5,"custom_llm_provider":6}"#),
+            (None, None)
+        );
     }
 
     #[test]
     fn only_the_first_kind_of_gateway_has_an_adapter() {
-        for provider in [GatewayProvider::GatewayB, GatewayProvider::GatewayC, GatewayProvider::Unknown] {
-            let request = GatewayIngestRequest { provider, ..request(json("{}")) };
+        for provider in [
+            GatewayProvider::GatewayB,
+            GatewayProvider::GatewayC,
+            GatewayProvider::Unknown,
+        ] {
+            let request = GatewayIngestRequest {
+                provider,
+                ..request(json("{}"))
+            };
             let refused = deliver(request, Redaction::On);
             assert_eq!(refused, Err(GatewayError::UnsupportedProvider));
         }
@@ -216,13 +262,23 @@ mod tests {
     #[test]
     fn a_call_without_a_session_is_skipped_whatever_else_is_wrong() {
         for (payload, model_call_id) in [
-            (r#"{"litellm_call_id":" c ","messages":[{"role":"user","content":"x"}]}"#, Some("c".to_owned())),
+            (
+                r#"{"litellm_call_id":" c ","messages":[{"role":"user","content":"x"}]}"#,
+                Some("c".to_owned()),
+            ),
             (r#"{"litellm_call_id":"c\u0000","model":"\u0000"}"#, None),
             ("{}", None),
         ] {
-            let skipped = Captured::Skipped { reason: SkipReason::NoSession, model_call_id };
+            let skipped = Captured::Skipped {
+                reason: SkipReason::NoSession,
+                model_call_id,
+            };
             let expected = Ok((skipped, Notes::default()));
-            assert_eq!(deliver(request(json(payload)), Redaction::On), expected, "{payload}");
+            assert_eq!(
+                deliver(request(json(payload)), Redaction::On),
+                expected,
+                "{payload}"
+            );
         }
     }
 
@@ -240,10 +296,17 @@ mod tests {
         ] {
             let mut request = request(json(payload));
             request.session_id = SessionId::new("s").ok();
-            assert_eq!(deliver(request, Redaction::On), Err(GatewayError::InvalidPayload), "{payload}");
+            assert_eq!(
+                deliver(request, Redaction::On),
+                Err(GatewayError::InvalidPayload),
+                "{payload}"
+            );
         }
         let session = r#"{"metadata":{"session_id":"x\u0000"}}"#;
-        assert_eq!(deliver(request(json(session)), Redaction::On), Err(GatewayError::InvalidPayload));
+        assert_eq!(
+            deliver(request(json(session)), Redaction::On),
+            Err(GatewayError::InvalidPayload)
+        );
     }
 
     #[test]
@@ -254,13 +317,22 @@ mod tests {
             request.session_id = session.map(|id| SessionId::new(id).unwrap());
             request.user_id = user.map(|id| UserId::new(id).unwrap());
             match deliver(request, Redaction::On).unwrap().0 {
-                Captured::Call(call) => (call.session_id.to_string(), call.user_id.unwrap().to_string()),
+                Captured::Call(call) => (
+                    call.session_id.to_string(),
+                    call.user_id.unwrap().to_string(),
+                ),
                 Captured::Skipped { .. } => panic!("there is a session"),
             }
         };
         assert_eq!(ids(None, None), ("meta".to_owned(), "payload".to_owned()));
-        assert_eq!(ids(Some("env"), None), ("env".to_owned(), "payload".to_owned()));
-        assert_eq!(ids(None, Some("env")), ("meta".to_owned(), "env".to_owned()));
+        assert_eq!(
+            ids(Some("env"), None),
+            ("env".to_owned(), "payload".to_owned())
+        );
+        assert_eq!(
+            ids(None, Some("env")),
+            ("meta".to_owned(), "env".to_owned())
+        );
     }
 
     #[test]
@@ -307,7 +379,11 @@ mod tests {
             ]
         );
         let raw = String::from_utf8(call.raw.to_canonical()).unwrap();
-        assert_eq!(raw.matches("hunter2").count(), 1, "only in the sentence: {raw}");
+        assert_eq!(
+            raw.matches("hunter2").count(),
+            1,
+            "only in the sentence: {raw}"
+        );
         assert!(!raw.contains("qwerty"), "{raw}");
         assert!(notes.redactions.structured_credential >= 6);
     }
@@ -332,11 +408,15 @@ mod tests {
 
     #[test]
     fn redaction_can_be_off() {
-        let payload = json(r#"{"messages":[{"role":"user","content":"sk-abcdefghijklmnopqrst"}],"api_key":"x"}"#);
+        let payload = json(
+            r#"{"messages":[{"role":"user","content":"sk-abcdefghijklmnopqrst"}],"api_key":"x"}"#,
+        );
         let mut request = request(payload.clone());
         request.session_id = SessionId::new("s").ok();
         let (captured, notes) = deliver(request, Redaction::Off).unwrap();
-        let Captured::Call(call) = captured else { panic!("there is a session") };
+        let Captured::Call(call) = captured else {
+            panic!("there is a session")
+        };
         assert_eq!(call.raw, payload);
         assert_eq!(notes.redactions, Counts::default());
         assert!(parts(&call.input_messages)[0].contains("sk-abcdefghijklmnopqrst"));
@@ -346,7 +426,11 @@ mod tests {
     fn summary(payload: Json) -> String {
         match deliver(request(payload), Redaction::On).unwrap() {
             (Captured::Call(call), notes) => {
-                assert_eq!(notes.redactions, Counts::default(), "nothing in it is a credential");
+                assert_eq!(
+                    notes.redactions,
+                    Counts::default(),
+                    "nothing in it is a credential"
+                );
                 format!(
                     "{} {:?} {:?} {:?}/{:?} {}+{} {:?} ms",
                     call.session_id,
@@ -374,7 +458,9 @@ mod tests {
         assert_eq!(
             payloads.into_iter().map(summary).collect::<Vec<_>>(),
             [
-                format!(r#"{SESSION} "" "anthropic/claude-sonnet-4-5" Some(10)/Some(20) {pager}+{window} 8 ms"#),
+                format!(
+                    r#"{SESSION} "" "anthropic/claude-sonnet-4-5" Some(10)/Some(20) {pager}+{window} 8 ms"#
+                ),
                 format!(
                     r#"{SESSION} "" "openai/gpt-5" Some(21)/Some(4) system [{{"type":"text","content":"careful"}}] {pager}+{} 17 ms"#,
                     assistant("ok from the mock")
@@ -387,7 +473,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            LINES.lines().map(|line| summary(json(line))).collect::<Vec<_>>(),
+            LINES
+                .lines()
+                .map(|line| summary(json(line)))
+                .collect::<Vec<_>>(),
             [
                 format!(
                     r#"e96634a3-fa28-4083-b354-55542e2dca01 "" "anthropic/claude-sonnet-4-5" Some(10)/Some(20) {}+{} 12 ms"#,
@@ -403,7 +492,12 @@ mod tests {
 
     #[test]
     fn a_real_answer_of_the_responses_interface() {
-        let mut payload = json(ARRAY).into_array().unwrap().swap_remove(3).into_object().unwrap();
+        let mut payload = json(ARRAY)
+            .into_array()
+            .unwrap()
+            .swap_remove(3)
+            .into_object()
+            .unwrap();
         payload.insert("session_id", "0000000a-0000-4000-8000-0123456789ab");
         assert_eq!(
             summary(payload.into()),

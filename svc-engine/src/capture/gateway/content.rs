@@ -91,14 +91,38 @@ mod tests {
             (r#"{"type":"text","content":"a"}"#, text("a")),
             (r#"{"type":"text","text":"","content":"a"}"#, text("")),
             (r#"{"type":"refusal","refusal":"no"}"#, text("no")),
-            (r#"{"type":"thinking","thinking":" p ","signature":"s"}"#, r#"[{"type":"reasoning","content":" p "}]"#.to_owned()),
-            (r#"{"type":"reasoning","content":"p"}"#, r#"[{"type":"reasoning","content":"p"}]"#.to_owned()),
-            (r#"{"type":"tool_use","id":" t ","name":"f","input":{"a":1}}"#, r#"[{"type":"tool_call","id":"t","name":"f","arguments":{"a":1}}]"#.to_owned()),
-            (r#"{"type":"tool_call","id":"t","arguments":"{\"a\":1}"}"#, r#"[{"type":"tool_call","id":"t","name":"","arguments":{"a":1}}]"#.to_owned()),
-            (r#"{"type":"tool_use","id":"t","name":5,"input":null,"arguments":{"a":1}}"#, r#"[{"type":"tool_call","id":"t","name":"5","arguments":{}}]"#.to_owned()),
-            (r#"{"type":"tool_result","tool_use_id":"t","content":"{\"j\":1}"}"#, r#"[{"type":"tool_call_response","id":"t","result":{"j":1}}]"#.to_owned()),
-            (r#"{"type":"tool_call_response","id":"t","result":null,"content":"x"}"#, r#"[{"type":"tool_call_response","id":"t","result":null}]"#.to_owned()),
-            (r#"{"type":"tool_result","tool_use_id":"t"}"#, r#"[{"type":"tool_call_response","id":"t","result":null}]"#.to_owned()),
+            (
+                r#"{"type":"thinking","thinking":" p ","signature":"s"}"#,
+                r#"[{"type":"reasoning","content":" p "}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"reasoning","content":"p"}"#,
+                r#"[{"type":"reasoning","content":"p"}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"tool_use","id":" t ","name":"f","input":{"a":1}}"#,
+                r#"[{"type":"tool_call","id":"t","name":"f","arguments":{"a":1}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"tool_call","id":"t","arguments":"{\"a\":1}"}"#,
+                r#"[{"type":"tool_call","id":"t","name":"","arguments":{"a":1}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"tool_use","id":"t","name":5,"input":null,"arguments":{"a":1}}"#,
+                r#"[{"type":"tool_call","id":"t","name":"5","arguments":{}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"tool_result","tool_use_id":"t","content":"{\"j\":1}"}"#,
+                r#"[{"type":"tool_call_response","id":"t","result":{"j":1}}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"tool_call_response","id":"t","result":null,"content":"x"}"#,
+                r#"[{"type":"tool_call_response","id":"t","result":null}]"#.to_owned(),
+            ),
+            (
+                r#"{"type":"tool_result","tool_use_id":"t"}"#,
+                r#"[{"type":"tool_call_response","id":"t","result":null}]"#.to_owned(),
+            ),
         ] {
             let (parts, left_out) = read(content);
             assert_eq!(parts, expected, "{content}");
@@ -108,9 +132,18 @@ mod tests {
 
     #[test]
     fn what_gives_no_part_is_counted() {
-        let unsupported = Degradation { unsupported_content: 1, ..Degradation::default() };
-        let opaque = Degradation { opaque_reasoning: 1, ..Degradation::default() };
-        let missing = Degradation { missing_id: 1, ..Degradation::default() };
+        let unsupported = Degradation {
+            unsupported_content: 1,
+            ..Degradation::default()
+        };
+        let opaque = Degradation {
+            opaque_reasoning: 1,
+            ..Degradation::default()
+        };
+        let missing = Degradation {
+            missing_id: 1,
+            ..Degradation::default()
+        };
         for (content, expected) in [
             ("null", Degradation::default()),
             ("[]", Degradation::default()),
@@ -119,18 +152,33 @@ mod tests {
             (r#"[["nested"]]"#, unsupported),
             ("{}", unsupported),
             (r#"{"text":"untyped"}"#, unsupported),
-            (r#"{"type":"text","text":5,"content":"hidden"}"#, unsupported),
-            (r#"{"type":"text","text":null,"content":"hidden"}"#, unsupported),
-            (r#"{"type":"image_url","image_url":{"url":"data:x"}}"#, unsupported),
+            (
+                r#"{"type":"text","text":5,"content":"hidden"}"#,
+                unsupported,
+            ),
+            (
+                r#"{"type":"text","text":null,"content":"hidden"}"#,
+                unsupported,
+            ),
+            (
+                r#"{"type":"image_url","image_url":{"url":"data:x"}}"#,
+                unsupported,
+            ),
             (r#"{"type":"document","source":{}}"#, unsupported),
             (r#"{"type":"refusal"}"#, unsupported),
             (r#"{"type":"thinking","thinking":"  "}"#, opaque),
-            (r#"{"type":"thinking","thinking":5,"text":"hidden"}"#, opaque),
+            (
+                r#"{"type":"thinking","thinking":5,"text":"hidden"}"#,
+                opaque,
+            ),
             (r#"{"type":"redacted_thinking","data":"zz"}"#, opaque),
             (r#"{"type":"tool_use","name":"noid","input":{}}"#, missing),
             (r#"{"type":"tool_use","id":" ","input":{}}"#, missing),
             (r#"{"type":"tool_result","content":"noid"}"#, missing),
-            (r#"{"type":"tool_result","tool_use_id":null,"id":"hidden"}"#, missing),
+            (
+                r#"{"type":"tool_result","tool_use_id":null,"id":"hidden"}"#,
+                missing,
+            ),
         ] {
             assert_eq!(read(content), ("[]".to_owned(), expected), "{content}");
         }

@@ -9,11 +9,12 @@ use svc_model::json::{Json, Object, Text};
 /// last byte say so.
 pub(super) fn document(text: &Text) -> Option<Json> {
     let bytes = trimmed(text.as_bytes());
-    let fits = match (bytes.first()?, bytes.last()?) {
-        (b'{', b'}') | (b'[', b']') => true,
-        (b'"', b'"') => bytes.len() > 1,
-        (b't' | b'f', b'e') | (b'n', b'l') | (b'N', b'N') | (b'I' | b'-', b'y') => true,
-        (b'-' | b'0'..=b'9', b'0'..=b'9') => true,
+    let fits = match bytes.first()? {
+        b'{' => bytes.ends_with(b"}"),
+        b'[' => bytes.ends_with(b"]"),
+        b'"' => bytes.len() > 1 && bytes.ends_with(b"\""),
+        b'-' | b'0'..=b'9' => bytes.ends_with(b"y") || bytes.last()?.is_ascii_digit(),
+        b't' | b'f' | b'n' | b'N' | b'I' => bytes.len() <= b"Infinity".len(),
         _ => false,
     };
     // A text is text: a NUL at its beginning must not make the parser take it for UTF-16.
@@ -31,8 +32,14 @@ pub(super) fn object(text: &Text) -> Option<Object> {
 
 fn trimmed(bytes: &[u8]) -> &[u8] {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-    let start = bytes.iter().position(|byte| !is_blank(byte)).unwrap_or(bytes.len());
-    let end = bytes.iter().rposition(|byte| !is_blank(byte)).map_or(start, |last| last + 1);
+    let start = bytes
+        .iter()
+        .position(|byte| !is_blank(byte))
+        .unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .rposition(|byte| !is_blank(byte))
+        .map_or(start, |last| last + 1);
     &bytes[start..end]
 }
 
@@ -43,8 +50,22 @@ mod tests {
     #[test]
     fn every_kind_of_document_is_read_with_blanks_around() {
         for text in [
-            "{}", "[]", "{\"a\":[1]}", "\"q\"", "\"\"", "5", "-0", "1.50", "1e5", "true", "false",
-            "null", "NaN", "Infinity", "-Infinity", "\"\\ud800\"",
+            "{}",
+            "[]",
+            "{\"a\":[1]}",
+            "\"q\"",
+            "\"\"",
+            "5",
+            "-0",
+            "1.50",
+            "1e5",
+            "true",
+            "false",
+            "null",
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "\"\\ud800\"",
         ] {
             let padded = format!("\n\t {text} \r\n");
             let expected = Json::parse(text.as_bytes()).unwrap();
@@ -55,8 +76,25 @@ mod tests {
     #[test]
     fn other_texts_are_no_documents() {
         for text in [
-            "", " ", "{", "{bad}", "[1", "\"", "1 2", "1.", "nul", "nil", "True", "N", "{} {}",
-            "\u{feff}{}", "1\0", "\u{a0}1", "'a'", "01", "{\"a\":1,}",
+            "",
+            " ",
+            "{",
+            "{bad}",
+            "[1",
+            "\"",
+            "1 2",
+            "1.",
+            "nul",
+            "nil",
+            "True",
+            "N",
+            "{} {}",
+            "\u{feff}{}",
+            "1\0",
+            "\u{a0}1",
+            "'a'",
+            "01",
+            "{\"a\":1,}",
         ] {
             assert_eq!(document(&Text::from(text)), None, "{text:?}");
         }

@@ -53,7 +53,15 @@ mod tests {
 
     #[test]
     fn only_a_string_that_is_not_blank_is_usable() {
-        for value in ["null", "5", "true", "[\"x\"]", "{}", "\"\"", "\" \\t\\u001f\\u3000\""] {
+        for value in [
+            "null",
+            "5",
+            "true",
+            "[\"x\"]",
+            "{}",
+            "\"\"",
+            "\" \\t\\u001f\\u3000\"",
+        ] {
             assert_eq!(usable(Some(&json(value))), None, "{value}");
             assert_eq!(identity(Some(&json(value))), Ok(None), "{value}");
             assert_eq!(name(Some(&json(value))), Ok(None), "{value}");
@@ -74,10 +82,21 @@ mod tests {
 
     #[test]
     fn a_name_is_trimmed_and_scalar() {
-        assert_eq!(name(Some(&json("\" openai/x \""))), Ok(Some("openai/x".to_owned())));
-        assert!(name(Some(&Json::from("x".repeat(100_000)))).unwrap().is_some());
+        assert_eq!(
+            name(Some(&json("\" openai/x \""))),
+            Ok(Some("openai/x".to_owned()))
+        );
+        assert!(
+            name(Some(&Json::from("x".repeat(100_000))))
+                .unwrap()
+                .is_some()
+        );
         for refused in ["\"a\\u0000\"", "\"\\ud800\""] {
-            assert_eq!(name(Some(&json(refused))), Err(GatewayError::InvalidPayload), "{refused}");
+            assert_eq!(
+                name(Some(&json(refused))),
+                Err(GatewayError::InvalidPayload),
+                "{refused}"
+            );
         }
     }
 
@@ -85,8 +104,11 @@ mod tests {
     fn a_uuid_has_its_hyphens() {
         assert!(is_uuid(b"00000003-0000-4000-8000-0123456789aB"));
         for text in [
-            "", "00000003-0000-4000-8000-0123456789a", "00000003-0000-4000-8000-0123456789abc",
-            "00000003000040008000-0123456789ab----", "00000003-0000-4000-8000-0123456789ag",
+            "",
+            "00000003-0000-4000-8000-0123456789a",
+            "00000003-0000-4000-8000-0123456789abc",
+            "00000003000040008000-0123456789ab----",
+            "00000003-0000-4000-8000-0123456789ag",
         ] {
             assert!(!is_uuid(text.as_bytes()), "{text}");
         }

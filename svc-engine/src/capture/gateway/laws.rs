@@ -13,15 +13,72 @@ use crate::fact::InferenceCall;
 
 /// The names that mean something, here or to redaction, and a few values for each to meet.
 const WORDS: [&str; 66] = [
-    "messages", "response", "choices", "message", "output", "content", "role", "type", "text", "tool_calls", "function",
-    "name", "arguments", "id", "call_id", "tool_call_id", "tool_use_id", "input", "result", "thinking", "reasoning",
-    "thinking_blocks", "reasoning_content", "provider_specific_fields", "summary", "refusal", "finish_reason",
-    "stop_reason", "usage", "prompt_tokens", "startTime", "endTime", "response_time", "stream", "metadata", "user_id",
-    "session_id", "end_user", "litellm_call_id", "model", "custom_llm_provider", "requester_metadata", "headers", "key",
-    "value", "api_key", "authorization", "assistant", "tool", "user", "tool_use", "tool_result", "function_call",
-    "function_call_output", "custom_tool_call", "hunter2", "a\nhunter2", "{\"api_key\":\"hunter2\"}",
-    "[{\"text\":\"sk-abcdefghijklmnopqrst\"}]", "{\"\\u0061pi_key\":\"hunter2\"}", "\"hunter2\"", "Bearer abcdefghijklmnop",
-    "api_key=abcdefghijklmnop", "5", "\0", " ",
+    "messages",
+    "response",
+    "choices",
+    "message",
+    "output",
+    "content",
+    "role",
+    "type",
+    "text",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "id",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "input",
+    "result",
+    "thinking",
+    "reasoning",
+    "thinking_blocks",
+    "reasoning_content",
+    "provider_specific_fields",
+    "summary",
+    "refusal",
+    "finish_reason",
+    "stop_reason",
+    "usage",
+    "prompt_tokens",
+    "startTime",
+    "endTime",
+    "response_time",
+    "stream",
+    "metadata",
+    "user_id",
+    "session_id",
+    "end_user",
+    "litellm_call_id",
+    "model",
+    "custom_llm_provider",
+    "requester_metadata",
+    "headers",
+    "key",
+    "value",
+    "api_key",
+    "authorization",
+    "assistant",
+    "tool",
+    "user",
+    "tool_use",
+    "tool_result",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "hunter2",
+    "a\nhunter2",
+    "{\"api_key\":\"hunter2\"}",
+    "[{\"text\":\"sk-abcdefghijklmnopqrst\"}]",
+    "{\"\\u0061pi_key\":\"hunter2\"}",
+    "\"hunter2\"",
+    "Bearer abcdefghijklmnop",
+    "api_key=abcdefghijklmnop",
+    "5",
+    "\0",
+    " ",
 ];
 
 fn word() -> impl Strategy<Value = Text> {
@@ -54,15 +111,23 @@ fn object(members: Vec<(Text, Json)>) -> Json {
 
 /// A content, often with blocks that say what they are.
 fn content() -> impl Strategy<Value = Json> {
-    let kind = prop::sample::select(vec!["text", "thinking", "tool_use", "tool_result", "refusal", "image"]);
-    let block = (kind, prop::collection::vec((word(), value()), 0..5)).prop_map(|(kind, members)| {
-        let mut block = object(members);
-        if let Json::Object(block) = &mut block {
-            block.insert("type", kind);
-            block.insert("id", "i");
-        }
-        block
-    });
+    let kind = prop::sample::select(vec![
+        "text",
+        "thinking",
+        "tool_use",
+        "tool_result",
+        "refusal",
+        "image",
+    ]);
+    let block =
+        (kind, prop::collection::vec((word(), value()), 0..5)).prop_map(|(kind, members)| {
+            let mut block = object(members);
+            if let Json::Object(block) = &mut block {
+                block.insert("type", kind);
+                block.insert("id", "i");
+            }
+            block
+        });
     prop_oneof![
         word().prop_map(Json::String),
         prop::collection::vec(block, 0..4).prop_map(Json::Array),
@@ -74,33 +139,43 @@ fn content() -> impl Strategy<Value = Json> {
 fn message() -> impl Strategy<Value = Json> {
     let role = prop::sample::select(vec!["user", "assistant", "tool"]);
     let arguments = word().prop_map(Json::String);
-    let complete = (role, content(), arguments, value()).prop_map(|(role, content, arguments, result)| {
-        let function = Object::from_iter([("name", Json::from("f")), ("arguments", arguments)]);
-        let call = Object::from_iter([("id", Json::from("c")), ("function", Json::Object(function))]);
-        Json::Object(Object::from_iter([
-            ("role", Json::from(role)),
-            ("content", if role == "tool" { result } else { content }),
-            ("tool_call_id", Json::from("c")),
-            ("tool_calls", Json::Array(vec![Json::Object(call)])),
-        ]))
-    });
+    let complete =
+        (role, content(), arguments, value()).prop_map(|(role, content, arguments, result)| {
+            let function = Object::from_iter([("name", Json::from("f")), ("arguments", arguments)]);
+            let call = Object::from_iter([
+                ("id", Json::from("c")),
+                ("function", Json::Object(function)),
+            ]);
+            Json::Object(Object::from_iter([
+                ("role", Json::from(role)),
+                ("content", if role == "tool" { result } else { content }),
+                ("tool_call_id", Json::from("c")),
+                ("tool_calls", Json::Array(vec![Json::Object(call)])),
+            ]))
+        });
     prop_oneof![3 => complete, 1 => value()]
 }
 
 fn payload() -> impl Strategy<Value = Json> {
     let messages = prop::collection::vec(message(), 0..6);
-    (messages, message(), prop::collection::vec((word(), value()), 0..8)).prop_map(
-        |(messages, answer, members)| {
+    (
+        messages,
+        message(),
+        prop::collection::vec((word(), value()), 0..8),
+    )
+        .prop_map(|(messages, answer, members)| {
             let mut payload = object(members);
             if let Json::Object(payload) = &mut payload {
                 let choice = Json::Object(Object::from_iter([("message", answer)]));
                 payload.insert("messages", Json::Array(messages));
                 let choices = Json::Array(vec![choice]);
-                payload.insert("response", Json::Object(Object::from_iter([("choices", choices)])));
+                payload.insert(
+                    "response",
+                    Json::Object(Object::from_iter([("choices", choices)])),
+                );
             }
             payload
-        },
-    )
+        })
 }
 
 fn captured(payload: &Json, redaction: Redaction) -> Option<InferenceCall> {

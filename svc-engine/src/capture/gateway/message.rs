@@ -35,11 +35,21 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn text(content: &Text) -> Self {
-        Self { part: Part::Text { content: content.clone() }, origin: Origin::Verbatim }
+        Self {
+            part: Part::Text {
+                content: content.clone(),
+            },
+            origin: Origin::Verbatim,
+        }
     }
 
     pub(super) fn reasoning(content: &Text) -> Self {
-        Self { part: Part::Reasoning { content: content.clone() }, origin: Origin::Verbatim }
+        Self {
+            part: Part::Reasoning {
+                content: content.clone(),
+            },
+            origin: Origin::Verbatim,
+        }
     }
 }
 
@@ -53,13 +63,18 @@ impl Normaliser {
                 Some(Json::Array(items)) => self.items(items),
                 _ => Ok(Vec::new()),
             },
-            Some(Json::String(text)) if !text.is_empty() => Ok(vec![self.plain("user", text, None)]),
+            Some(Json::String(text)) if !text.is_empty() => {
+                Ok(vec![self.plain("user", text, None)])
+            }
             _ => Ok(Vec::new()),
         }
     }
 
     pub(super) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, GatewayError> {
-        items.iter().filter_map(|item| self.item(item).transpose()).collect()
+        items
+            .iter()
+            .filter_map(|item| self.item(item).transpose())
+            .collect()
     }
 
     /// Returns the message of one item of a list.
@@ -89,7 +104,10 @@ impl Normaliser {
             }
             "custom_tool_call" => {
                 let arguments = self.free_input(item.get("input"));
-                ("assistant", self.called_item(item, arguments, Origin::Verbatim)?)
+                (
+                    "assistant",
+                    self.called_item(item, arguments, Origin::Verbatim)?,
+                )
             }
             "function_call_output" | "custom_tool_call_output" => {
                 let id = identity(item.get("call_id"))?;
@@ -105,7 +123,12 @@ impl Normaliser {
     }
 
     /// Returns a message of one text.
-    pub(super) fn plain(&mut self, role: &str, text: &Text, finish_reason: Option<Text>) -> Message {
+    pub(super) fn plain(
+        &mut self,
+        role: &str,
+        text: &Text,
+        finish_reason: Option<Text>,
+    ) -> Message {
         self.message(role.into(), vec![Draft::text(text)], finish_reason)
     }
 
@@ -117,7 +140,11 @@ impl Normaliser {
     ) -> Message {
         self.origins.extend(drafts.iter().map(|draft| draft.origin));
         let parts = drafts.into_iter().map(|draft| draft.part).collect();
-        Message { role, parts, finish_reason }
+        Message {
+            role,
+            parts,
+            finish_reason,
+        }
     }
 
     fn called_item(
@@ -146,8 +173,15 @@ impl Normaliser {
             && let Some(id) = identity(item.get("tool_call_id"))?
         {
             let (result, origin) = tool::decoded(item.get("content"));
-            let part = Part::ToolCallResponse { id: id.to_owned(), result };
-            return Ok(Some(self.message(role, vec![Draft { part, origin }], finish_reason)));
+            let part = Part::ToolCallResponse {
+                id: id.to_owned(),
+                result,
+            };
+            return Ok(Some(self.message(
+                role,
+                vec![Draft { part, origin }],
+                finish_reason,
+            )));
         }
         let assistant = role == "assistant";
         let mut drafts = Vec::new();
@@ -155,7 +189,9 @@ impl Normaliser {
             self.content(content, &mut drafts)?;
         }
         if assistant {
-            let inline = drafts.iter().any(|draft| matches!(draft.part, Part::Reasoning { .. }));
+            let inline = drafts
+                .iter()
+                .any(|draft| matches!(draft.part, Part::Reasoning { .. }));
             if !inline {
                 drafts.splice(0..0, self.sibling_reasoning(item));
             }
@@ -189,7 +225,10 @@ mod tests {
         let messages = normaliser.prompt(Some(&json(prompt))).unwrap();
         let parts: usize = messages.iter().map(|message| message.parts.len()).sum();
         assert_eq!(normaliser.origins.len(), parts, "{prompt}");
-        (messages.iter().map(parts_json).collect(), normaliser.degradation)
+        (
+            messages.iter().map(parts_json).collect(),
+            normaliser.degradation,
+        )
     }
 
     /// Returns the one message of an item, as its role and parts.
@@ -218,28 +257,53 @@ mod tests {
     #[test]
     fn what_is_no_message_is_dropped() {
         for item in [
-            "null", "\"text\"", "5", "[]", "{}", r#"{"content":"no role"}"#,
-            r#"{"role":" ","content":"x"}"#, r#"{"role":5,"content":"x"}"#,
+            "null",
+            "\"text\"",
+            "5",
+            "[]",
+            "{}",
+            r#"{"content":"no role"}"#,
+            r#"{"role":" ","content":"x"}"#,
+            r#"{"role":5,"content":"x"}"#,
             r#"{"type":"web_search_call","role":"user","content":"x"}"#,
-            r#"{"type":5,"role":"user","content":"x"}"#, r#"{"type":"","role":"user"}"#,
+            r#"{"type":5,"role":"user","content":"x"}"#,
+            r#"{"type":"","role":"user"}"#,
             r#"{"type":"Message","role":"user"}"#,
         ] {
             assert_eq!(read(item), None, "{item}");
         }
         let (_, left_out) = prompted(r#"["x",{"type":"web_search_call"},{"content":"x"}]"#);
-        assert_eq!(left_out, Degradation { unsupported_content: 3, ..Degradation::default() });
+        assert_eq!(
+            left_out,
+            Degradation {
+                unsupported_content: 3,
+                ..Degradation::default()
+            }
+        );
     }
 
     #[test]
     fn a_message_keeps_its_role_and_may_be_empty() {
         for (item, expected) in [
             (r#"{"role":" Developer ","type":null}"#, "Developer []"),
-            (r#"{"role":"user","type":"message","content":null}"#, "user []"),
+            (
+                r#"{"role":"user","type":"message","content":null}"#,
+                "user []",
+            ),
             (r#"{"role":"user","content":[]}"#, "user []"),
             (r#"{"role":"user","content":5}"#, "user []"),
-            (r#"{"role":"user","content":""}"#, r#"user [{"type":"text","content":""}]"#),
-            (r#"{"role":"user","content":{"type":"text","text":"one block"}}"#, r#"user [{"type":"text","content":"one block"}]"#),
-            (r#"{"role":"a\u0000\ud800","content":"\u0000\ud800"}"#, r#"a\u0000\ud800 [{"type":"text","content":"\u0000\ud800"}]"#),
+            (
+                r#"{"role":"user","content":""}"#,
+                r#"user [{"type":"text","content":""}]"#,
+            ),
+            (
+                r#"{"role":"user","content":{"type":"text","text":"one block"}}"#,
+                r#"user [{"type":"text","content":"one block"}]"#,
+            ),
+            (
+                r#"{"role":"a\u0000\ud800","content":"\u0000\ud800"}"#,
+                r#"a\u0000\ud800 [{"type":"text","content":"\u0000\ud800"}]"#,
+            ),
         ] {
             assert_eq!(read(item).as_deref(), Some(expected), "{item}");
         }
@@ -248,15 +312,30 @@ mod tests {
     #[test]
     fn a_tool_message_with_an_id_is_one_result() {
         for (item, expected) in [
-            (r#"{"role":"tool","tool_call_id":" t ","content":"{\"a\":1}","tool_calls":[{"id":"x","function":{}}]}"#,
-                r#"tool [{"type":"tool_call_response","id":"t","result":{"a":1}}]"#),
-            (r#"{"role":" tool ","tool_call_id":"t"}"#, r#"tool [{"type":"tool_call_response","id":"t","result":null}]"#),
-            (r#"{"role":"tool","tool_call_id":"t","content":[{"type":"text","text":"x"}]}"#,
-                r#"tool [{"type":"tool_call_response","id":"t","result":[{"type":"text","text":"x"}]}]"#),
-            (r#"{"role":"tool","tool_call_id":" ","content":"x"}"#, r#"tool [{"type":"text","content":"x"}]"#),
-            (r#"{"role":"tool","tool_call_id":5,"content":"x","tool_calls":[{"id":"i","function":{"name":"f"}}]}"#,
-                r#"tool [{"type":"text","content":"x"},{"type":"tool_call","id":"i","name":"f","arguments":{}}]"#),
-            (r#"{"role":"Tool","tool_call_id":"t","content":"5"}"#, r#"Tool [{"type":"text","content":"5"}]"#),
+            (
+                r#"{"role":"tool","tool_call_id":" t ","content":"{\"a\":1}","tool_calls":[{"id":"x","function":{}}]}"#,
+                r#"tool [{"type":"tool_call_response","id":"t","result":{"a":1}}]"#,
+            ),
+            (
+                r#"{"role":" tool ","tool_call_id":"t"}"#,
+                r#"tool [{"type":"tool_call_response","id":"t","result":null}]"#,
+            ),
+            (
+                r#"{"role":"tool","tool_call_id":"t","content":[{"type":"text","text":"x"}]}"#,
+                r#"tool [{"type":"tool_call_response","id":"t","result":[{"type":"text","text":"x"}]}]"#,
+            ),
+            (
+                r#"{"role":"tool","tool_call_id":" ","content":"x"}"#,
+                r#"tool [{"type":"text","content":"x"}]"#,
+            ),
+            (
+                r#"{"role":"tool","tool_call_id":5,"content":"x","tool_calls":[{"id":"i","function":{"name":"f"}}]}"#,
+                r#"tool [{"type":"text","content":"x"},{"type":"tool_call","id":"i","name":"f","arguments":{}}]"#,
+            ),
+            (
+                r#"{"role":"Tool","tool_call_id":"t","content":"5"}"#,
+                r#"Tool [{"type":"text","content":"5"}]"#,
+            ),
         ] {
             assert_eq!(read(item).as_deref(), Some(expected), "{item}");
         }
@@ -265,25 +344,54 @@ mod tests {
     #[test]
     fn items_of_the_responses_interface() {
         for (item, expected) in [
-            (r#"{"type":"function_call","call_id":" c ","id":"i","name":"f","arguments":"{\"a\":1}"}"#,
-                Some(r#"assistant [{"type":"tool_call","id":"c","name":"f","arguments":{"a":1}}]"#)),
-            (r#"{"type":"function_call","call_id":" ","id":"i","name":"f"}"#,
-                Some(r#"assistant [{"type":"tool_call","id":"i","name":"f","arguments":{}}]"#)),
-            (r#"{"type":"function_call","name":"f","arguments":"{}"}"#, None),
-            (r#"{"type":"function_call_output","call_id":"c","output":"[1, 2]"}"#,
-                Some(r#"tool [{"type":"tool_call_response","id":"c","result":[1,2]}]"#)),
-            (r#"{"type":"function_call_output","id":"c","output":"x"}"#, None),
-            (r#"{"type":"function_call_output","call_id":"c"}"#,
-                Some(r#"tool [{"type":"tool_call_response","id":"c","result":null}]"#)),
-            (r#"{"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"*** Begin"}"#,
-                Some(r#"assistant [{"type":"tool_call","id":"c","name":"apply_patch","arguments":{"input":"*** Begin"}}]"#)),
-            (r#"{"type":"custom_tool_call_output","call_id":"c","output":"{\"output\":\"Done\"}"}"#,
-                Some(r#"tool [{"type":"tool_call_response","id":"c","result":{"output":"Done"}}]"#)),
-            (r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"one"},{"text":" "},{"text":"two"}],"encrypted_content":"zz"}"#,
-                Some(r#"assistant [{"type":"reasoning","content":"one"},{"type":"reasoning","content":"two"}]"#)),
-            (r#"{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}]}"#,
-                Some(r#"assistant [{"type":"reasoning","content":"raw"}]"#)),
-            (r#"{"type":"reasoning","summary":[],"encrypted_content":"zz"}"#, None),
+            (
+                r#"{"type":"function_call","call_id":" c ","id":"i","name":"f","arguments":"{\"a\":1}"}"#,
+                Some(r#"assistant [{"type":"tool_call","id":"c","name":"f","arguments":{"a":1}}]"#),
+            ),
+            (
+                r#"{"type":"function_call","call_id":" ","id":"i","name":"f"}"#,
+                Some(r#"assistant [{"type":"tool_call","id":"i","name":"f","arguments":{}}]"#),
+            ),
+            (
+                r#"{"type":"function_call","name":"f","arguments":"{}"}"#,
+                None,
+            ),
+            (
+                r#"{"type":"function_call_output","call_id":"c","output":"[1, 2]"}"#,
+                Some(r#"tool [{"type":"tool_call_response","id":"c","result":[1,2]}]"#),
+            ),
+            (
+                r#"{"type":"function_call_output","id":"c","output":"x"}"#,
+                None,
+            ),
+            (
+                r#"{"type":"function_call_output","call_id":"c"}"#,
+                Some(r#"tool [{"type":"tool_call_response","id":"c","result":null}]"#),
+            ),
+            (
+                r#"{"type":"custom_tool_call","call_id":"c","name":"apply_patch","input":"*** Begin"}"#,
+                Some(
+                    r#"assistant [{"type":"tool_call","id":"c","name":"apply_patch","arguments":{"input":"*** Begin"}}]"#,
+                ),
+            ),
+            (
+                r#"{"type":"custom_tool_call_output","call_id":"c","output":"{\"output\":\"Done\"}"}"#,
+                Some(r#"tool [{"type":"tool_call_response","id":"c","result":{"output":"Done"}}]"#),
+            ),
+            (
+                r#"{"type":"reasoning","summary":[{"type":"summary_text","text":"one"},{"text":" "},{"text":"two"}],"encrypted_content":"zz"}"#,
+                Some(
+                    r#"assistant [{"type":"reasoning","content":"one"},{"type":"reasoning","content":"two"}]"#,
+                ),
+            ),
+            (
+                r#"{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}]}"#,
+                Some(r#"assistant [{"type":"reasoning","content":"raw"}]"#),
+            ),
+            (
+                r#"{"type":"reasoning","summary":[],"encrypted_content":"zz"}"#,
+                None,
+            ),
         ] {
             assert_eq!(read(item).as_deref(), expected, "{item}");
         }
@@ -292,17 +400,43 @@ mod tests {
     #[test]
     fn reasoning_beside_the_content_comes_first_and_yields_to_that_inside() {
         let reasoned = |text: &str| {
-            format!(r#"assistant [{{"type":"reasoning","content":"{text}"}},{{"type":"text","content":"a"}}]"#)
+            format!(
+                r#"assistant [{{"type":"reasoning","content":"{text}"}},{{"type":"text","content":"a"}}]"#
+            )
         };
         for (item, expected) in [
-            (r#"{"role":"assistant","content":"a","reasoning_content":" flat "}"#, reasoned(" flat ")),
-            (r#"{"role":"assistant","content":"a","reasoning_content":"flat","thinking_blocks":[{"type":"thinking","thinking":"block"},{"type":"redacted_thinking"}]}"#, reasoned("block")),
-            (r#"{"role":"assistant","content":"a","reasoning_content":"flat","thinking_blocks":[{"type":"redacted_thinking"}]}"#, reasoned("flat")),
-            (r#"{"role":"assistant","content":"a","thinking_blocks":[],"provider_specific_fields":{"thinking_blocks":[{"type":"thinking","thinking":"nested"}]},"reasoning_content":"flat"}"#, reasoned("flat")),
-            (r#"{"role":"assistant","content":"a","thinking_blocks":null,"provider_specific_fields":{"thinking_blocks":[{"type":"reasoning","text":"nested"}]}}"#, reasoned("nested")),
-            (r#"{"role":"assistant","content":[{"type":"thinking","thinking":"inline"},{"type":"text","text":"a"}],"reasoning_content":"flat"}"#, reasoned("inline")),
-            (r#"{"role":"user","content":"a","reasoning_content":"flat"}"#, r#"user [{"type":"text","content":"a"}]"#.to_owned()),
-            (r#"{"role":"assistant","content":"a","reasoning_content":" "}"#, r#"assistant [{"type":"text","content":"a"}]"#.to_owned()),
+            (
+                r#"{"role":"assistant","content":"a","reasoning_content":" flat "}"#,
+                reasoned(" flat "),
+            ),
+            (
+                r#"{"role":"assistant","content":"a","reasoning_content":"flat","thinking_blocks":[{"type":"thinking","thinking":"block"},{"type":"redacted_thinking"}]}"#,
+                reasoned("block"),
+            ),
+            (
+                r#"{"role":"assistant","content":"a","reasoning_content":"flat","thinking_blocks":[{"type":"redacted_thinking"}]}"#,
+                reasoned("flat"),
+            ),
+            (
+                r#"{"role":"assistant","content":"a","thinking_blocks":[],"provider_specific_fields":{"thinking_blocks":[{"type":"thinking","thinking":"nested"}]},"reasoning_content":"flat"}"#,
+                reasoned("flat"),
+            ),
+            (
+                r#"{"role":"assistant","content":"a","thinking_blocks":null,"provider_specific_fields":{"thinking_blocks":[{"type":"reasoning","text":"nested"}]}}"#,
+                reasoned("nested"),
+            ),
+            (
+                r#"{"role":"assistant","content":[{"type":"thinking","thinking":"inline"},{"type":"text","text":"a"}],"reasoning_content":"flat"}"#,
+                reasoned("inline"),
+            ),
+            (
+                r#"{"role":"user","content":"a","reasoning_content":"flat"}"#,
+                r#"user [{"type":"text","content":"a"}]"#.to_owned(),
+            ),
+            (
+                r#"{"role":"assistant","content":"a","reasoning_content":" "}"#,
+                r#"assistant [{"type":"text","content":"a"}]"#.to_owned(),
+            ),
         ] {
             assert_eq!(read(item), Some(expected), "{item}");
         }
@@ -314,7 +448,10 @@ mod tests {
             read(r#"{"role":"assistant","content":null,"refusal":"no","tool_calls":[{"id":"t","function":{"name":"f"}}]}"#).as_deref(),
             Some(r#"assistant [{"type":"text","content":"no"},{"type":"tool_call","id":"t","name":"f","arguments":{}}]"#)
         );
-        assert_eq!(read(r#"{"role":"assistant","refusal":null}"#).as_deref(), Some("assistant []"));
+        assert_eq!(
+            read(r#"{"role":"assistant","refusal":null}"#).as_deref(),
+            Some("assistant []")
+        );
     }
 
     #[test]
@@ -331,7 +468,10 @@ mod tests {
             let refused = Normaliser::default().prompt(Some(&prompt));
             assert_eq!(refused, Err(GatewayError::InvalidPayload), "{item}");
         }
-        let long = format!(r#"[{{"role":"tool","tool_call_id":"{}"}}]"#, "x".repeat(1_025));
+        let long = format!(
+            r#"[{{"role":"tool","tool_call_id":"{}"}}]"#,
+            "x".repeat(1_025)
+        );
         assert!(Normaliser::default().prompt(Some(&json(&long))).is_err());
     }
 }

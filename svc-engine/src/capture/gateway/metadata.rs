@@ -9,7 +9,7 @@ use super::identity::usable;
 pub(super) struct Metadata<'p> {
     payload: &'p Object,
     /// What the gateway knows of the call.
-    metadata: Option<&'p Object>,
+    gateway: Option<&'p Object>,
     /// What the client sent as metadata of its own.
     requester: Option<&'p Object>,
     /// The client's headers: those that the gateway sets apart, then all it kept.
@@ -19,10 +19,18 @@ pub(super) struct Metadata<'p> {
 impl<'p> Metadata<'p> {
     pub(super) fn new(payload: &'p Object) -> Self {
         let object = |holder: Option<&'p Object>, name| holder?.get(name)?.as_object();
-        let metadata = object(Some(payload), "metadata");
-        let requester = object(metadata, "requester_metadata");
-        let headers = [object(metadata, "requester_custom_headers"), object(requester, "headers")];
-        Self { payload, metadata, requester, headers }
+        let gateway = object(Some(payload), "metadata");
+        let requester = object(gateway, "requester_metadata");
+        let headers = [
+            object(gateway, "requester_custom_headers"),
+            object(requester, "headers"),
+        ];
+        Self {
+            payload,
+            gateway,
+            requester,
+            headers,
+        }
     }
 
     /// Returns a usable text of the payload itself.
@@ -32,12 +40,17 @@ impl<'p> Metadata<'p> {
 
     /// Returns a usable text of the gateway's metadata, else of the client's.
     pub(super) fn get(&self, name: &str) -> Option<&'p Text> {
-        [self.metadata, self.requester].into_iter().flatten().find_map(|object| usable(object.get(name)))
+        [self.gateway, self.requester]
+            .into_iter()
+            .flatten()
+            .find_map(|object| usable(object.get(name)))
     }
 
     /// Returns the texts that may name a user and, inside of it, a Session.
     pub(super) fn user_identities(&self) -> impl Iterator<Item = &'p Text> + use<'p> {
-        [self.top_level("end_user"), self.get("user_id")].into_iter().flatten()
+        [self.top_level("end_user"), self.get("user_id")]
+            .into_iter()
+            .flatten()
     }
 
     /// Returns a usable header of the client; its name is given in lower case.
@@ -45,6 +58,9 @@ impl<'p> Metadata<'p> {
         let named = |(known, value): (&Text, &'p Json)| {
             usable(Some(value)).filter(|_| known.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
         };
-        self.headers.into_iter().flatten().find_map(|headers| headers.iter().find_map(named))
+        self.headers
+            .into_iter()
+            .flatten()
+            .find_map(|headers| headers.iter().find_map(named))
     }
 }

@@ -14,7 +14,12 @@ use crate::fact::InferenceCall;
 /// a part that repeats its strings, and only the decoded parts are left to do.
 pub(super) fn redact(call: &mut InferenceCall, origins: &[Origin]) -> Counts {
     let mut redactor = Redactor::default();
-    for part in call.input_messages.iter().chain(&call.output_messages).flat_map(|it| &it.parts) {
+    for part in call
+        .input_messages
+        .iter()
+        .chain(&call.output_messages)
+        .flat_map(|it| &it.parts)
+    {
         match part {
             Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),
             Part::ToolCallResponse { result, .. } => redactor.learn(result),
@@ -23,7 +28,10 @@ pub(super) fn redact(call: &mut InferenceCall, origins: &[Origin]) -> Counts {
     }
     redactor.json(&mut call.raw);
     let clean = redactor.counts().is_empty();
-    let messages = call.input_messages.iter_mut().chain(&mut call.output_messages);
+    let messages = call
+        .input_messages
+        .iter_mut()
+        .chain(&mut call.output_messages);
     for (part, origin) in messages.flat_map(|message| &mut message.parts).zip(origins) {
         if !clean || *origin == Origin::Decoded {
             redact_part(&mut redactor, part);

@@ -23,7 +23,10 @@ pub(super) fn output(
         let finish_reason = || usable(choice.get("finish_reason")).map(Text::trimmed);
         match choice.get("message") {
             Some(Json::Object(message)) if !message.is_empty() => {
-                return Ok(normaliser.object(message, finish_reason())?.into_iter().collect());
+                return Ok(normaliser
+                    .object(message, finish_reason())?
+                    .into_iter()
+                    .collect());
             }
             _ => {}
         }
@@ -43,11 +46,17 @@ fn first_choice(answer: &Object) -> Option<&Object> {
 
 /// Returns the message of an answer that is itself one, with content blocks.
 fn native(normaliser: &mut Normaliser, answer: &Object) -> Result<Vec<Message>, GatewayError> {
-    if !matches!(answer.get("content"), Some(Json::Array(_) | Json::String(_))) {
+    if !matches!(
+        answer.get("content"),
+        Some(Json::Array(_) | Json::String(_))
+    ) {
         return Ok(Vec::new());
     }
     let finish_reason = usable(answer.get("stop_reason")).map(Text::trimmed);
-    Ok(normaliser.object(answer, finish_reason)?.into_iter().collect())
+    Ok(normaliser
+        .object(answer, finish_reason)?
+        .into_iter()
+        .collect())
 }
 
 #[cfg(test)]
@@ -58,7 +67,9 @@ mod tests {
     fn answered(answer: &str) -> (Vec<String>, Option<Text>) {
         let mut normaliser = Normaliser::default();
         let messages = output(&mut normaliser, Some(&json(answer))).unwrap();
-        let finish_reason = messages.first().and_then(|message| message.finish_reason.clone());
+        let finish_reason = messages
+            .first()
+            .and_then(|message| message.finish_reason.clone());
         (messages.iter().map(parts_json).collect(), finish_reason)
     }
 
@@ -66,17 +77,52 @@ mod tests {
     fn the_first_form_that_is_there_is_the_answer() {
         let hi = r#"assistant [{"type":"text","content":"hi"}]"#;
         for (answer, expected, finish_reason) in [
-            (r#"{"choices":[{"finish_reason":" stop ","message":{"role":"assistant","content":"hi"}}],"output":[{"role":"user","content":"no"}]}"#, vec![hi], Some("stop")),
-            (r#"{"choices":[{"message":{},"text":"hi","finish_reason":"length"}]}"#, vec![hi], Some("length")),
-            (r#"{"choices":[{"text":"","finish_reason":5}]}"#, vec![r#"assistant [{"type":"text","content":""}]"#], None),
-            (r#"{"choices":[{"message":null}],"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}"#,
-                vec![hi, r#"assistant [{"type":"tool_call","id":"c","name":"f","arguments":{}}]"#], None),
+            (
+                r#"{"choices":[{"finish_reason":" stop ","message":{"role":"assistant","content":"hi"}}],"output":[{"role":"user","content":"no"}]}"#,
+                vec![hi],
+                Some("stop"),
+            ),
+            (
+                r#"{"choices":[{"message":{},"text":"hi","finish_reason":"length"}]}"#,
+                vec![hi],
+                Some("length"),
+            ),
+            (
+                r#"{"choices":[{"text":"","finish_reason":5}]}"#,
+                vec![r#"assistant [{"type":"text","content":""}]"#],
+                None,
+            ),
+            (
+                r#"{"choices":[{"message":null}],"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}"#,
+                vec![
+                    hi,
+                    r#"assistant [{"type":"tool_call","id":"c","name":"f","arguments":{}}]"#,
+                ],
+                None,
+            ),
             (r#""hi""#, vec![hi], None),
-            (r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"t","name":"f","input":{"a":1}}],"stop_reason":"tool_use"}"#,
-                vec![r#"assistant [{"type":"text","content":"hi"},{"type":"tool_call","id":"t","name":"f","arguments":{"a":1}}]"#], Some("tool_use")),
-            (r#"{"role":"assistant","content":"hi","stop_reason":null}"#, vec![hi], None),
-            (r#"{"choices":[{"message":{"content":"no role"}}],"output":[{"role":"user"}]}"#, vec![], None),
-            (r#"{"choices":["x",{"message":{"role":"assistant","content":"second"}}]}"#, vec![], None),
+            (
+                r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"t","name":"f","input":{"a":1}}],"stop_reason":"tool_use"}"#,
+                vec![
+                    r#"assistant [{"type":"text","content":"hi"},{"type":"tool_call","id":"t","name":"f","arguments":{"a":1}}]"#,
+                ],
+                Some("tool_use"),
+            ),
+            (
+                r#"{"role":"assistant","content":"hi","stop_reason":null}"#,
+                vec![hi],
+                None,
+            ),
+            (
+                r#"{"choices":[{"message":{"content":"no role"}}],"output":[{"role":"user"}]}"#,
+                vec![],
+                None,
+            ),
+            (
+                r#"{"choices":["x",{"message":{"role":"assistant","content":"second"}}]}"#,
+                vec![],
+                None,
+            ),
             (r#"{"choices":[],"output":[]}"#, vec![], None),
             (r#"{"content":{"a":1},"role":"assistant"}"#, vec![], None),
             (r#""""#, vec![], None),

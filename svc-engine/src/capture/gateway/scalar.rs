@@ -16,15 +16,31 @@ pub(super) fn model_call_id(payload: &Object) -> Result<Option<String>, GatewayE
 
 /// Returns the object that says how many tokens were used.
 pub(super) fn usage(payload: &Object) -> Option<&Object> {
-    let own = payload.get("usage").and_then(Json::as_object).filter(|usage| !usage.is_empty());
-    own.or_else(|| payload.get("response")?.as_object()?.get("usage")?.as_object())
+    let own = payload
+        .get("usage")
+        .and_then(Json::as_object)
+        .filter(|usage| !usage.is_empty());
+    own.or_else(|| {
+        payload
+            .get("response")?
+            .as_object()?
+            .get("usage")?
+            .as_object()
+    })
 }
 
 /// Returns a number of tokens under the name that the gateway uses, else that of the model's own
 /// interface.
-pub(super) fn tokens(payload: &Object, usage: Option<&Object>, name: &str, native: &str) -> Option<i64> {
+pub(super) fn tokens(
+    payload: &Object,
+    usage: Option<&Object>,
+    name: &str,
+    native: &str,
+) -> Option<i64> {
     let used = |name| integer(usage?.get(name));
-    used(name).or_else(|| integer(payload.get(name))).or_else(|| used(native))
+    used(name)
+        .or_else(|| integer(payload.get(name)))
+        .or_else(|| used(native))
 }
 
 /// Returns how long the call took, in milliseconds.
@@ -58,7 +74,10 @@ fn integer(value: Option<&Json>) -> Option<i64> {
 fn truncated(value: f64) -> Option<i64> {
     const END: f64 = 9_223_372_036_854_775_808.0;
     let whole = value.trunc();
-    #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "checked to be whole and in range"
+    )]
     (0.0..END).contains(&whole).then_some(whole as i64)
 }
 
@@ -73,31 +92,60 @@ mod tests {
     #[test]
     fn the_id_of_the_call_has_two_sources() {
         for (payload, expected) in [
-            (r#"{"litellm_call_id":" c ","response":{"id":"r"}}"#, Some("c")),
-            (r#"{"litellm_call_id":"  ","response":{"id":" r "}}"#, Some("r")),
+            (
+                r#"{"litellm_call_id":" c ","response":{"id":"r"}}"#,
+                Some("c"),
+            ),
+            (
+                r#"{"litellm_call_id":"  ","response":{"id":" r "}}"#,
+                Some("r"),
+            ),
             (r#"{"litellm_call_id":5,"response":{"id":"r"}}"#, Some("r")),
             (r#"{"litellm_call_id":true,"response":{"id":6}}"#, None),
             (r#"{"id":"top","response":"text"}"#, None),
         ] {
-            assert_eq!(model_call_id(&object(payload)), Ok(expected.map(str::to_owned)), "{payload}");
+            assert_eq!(
+                model_call_id(&object(payload)),
+                Ok(expected.map(str::to_owned)),
+                "{payload}"
+            );
         }
         for payload in [
             r#"{"litellm_call_id":"x\u0000","response":{"id":"r"}}"#,
             r#"{"response":{"id":"\ud800"}}"#,
         ] {
-            assert_eq!(model_call_id(&object(payload)), Err(GatewayError::InvalidPayload), "{payload}");
+            assert_eq!(
+                model_call_id(&object(payload)),
+                Err(GatewayError::InvalidPayload),
+                "{payload}"
+            );
         }
     }
 
     #[test]
     fn tokens_come_from_usage_then_from_the_payload() {
         for (payload, expected) in [
-            (r#"{"usage":{"prompt_tokens":1},"response":{"usage":{"prompt_tokens":2}},"prompt_tokens":3}"#, Some(1)),
-            (r#"{"usage":{},"response":{"usage":{"prompt_tokens":2}},"prompt_tokens":3}"#, Some(2)),
-            (r#"{"usage":[],"response":{"usage":{"prompt_tokens":"x"}},"prompt_tokens":3}"#, Some(3)),
-            (r#"{"usage":{"other":1},"response":{"usage":{"prompt_tokens":2}}}"#, None),
+            (
+                r#"{"usage":{"prompt_tokens":1},"response":{"usage":{"prompt_tokens":2}},"prompt_tokens":3}"#,
+                Some(1),
+            ),
+            (
+                r#"{"usage":{},"response":{"usage":{"prompt_tokens":2}},"prompt_tokens":3}"#,
+                Some(2),
+            ),
+            (
+                r#"{"usage":[],"response":{"usage":{"prompt_tokens":"x"}},"prompt_tokens":3}"#,
+                Some(3),
+            ),
+            (
+                r#"{"usage":{"other":1},"response":{"usage":{"prompt_tokens":2}}}"#,
+                None,
+            ),
             (r#"{"response":{"usage":{"input_tokens":7}}}"#, Some(7)),
-            (r#"{"usage":{"prompt_tokens":true,"input_tokens":7},"prompt_tokens":3}"#, Some(3)),
+            (
+                r#"{"usage":{"prompt_tokens":true,"input_tokens":7},"prompt_tokens":3}"#,
+                Some(3),
+            ),
             (r#"{"response":"text"}"#, None),
         ] {
             let payload_object = object(payload);
@@ -137,17 +185,35 @@ mod tests {
     #[test]
     fn the_duration_falls_through_what_is_unusable() {
         for (payload, expected) in [
-            (r#"{"response_time_ms":350,"response_time":1.25,"startTime":1,"endTime":3}"#, Some(350)),
-            (r#"{"response_time_ms":-1,"response_time":1.25,"startTime":1,"endTime":3}"#, Some(1_250)),
-            (r#"{"response_time":"x","startTime":1.5,"endTime":3}"#, Some(1_500)),
+            (
+                r#"{"response_time_ms":350,"response_time":1.25,"startTime":1,"endTime":3}"#,
+                Some(350),
+            ),
+            (
+                r#"{"response_time_ms":-1,"response_time":1.25,"startTime":1,"endTime":3}"#,
+                Some(1_250),
+            ),
+            (
+                r#"{"response_time":"x","startTime":1.5,"endTime":3}"#,
+                Some(1_500),
+            ),
             (r#"{"response_time":-1,"startTime":3,"endTime":1}"#, None),
             (r#"{"response_time":1e308}"#, None),
             (r#"{"startTime":1.5,"endTime":1e309}"#, None),
             (r#"{"startTime":NaN,"endTime":5}"#, None),
             (r#"{"endTime":5}"#, None),
-            (r#"{"stream":true,"response_time":0.1,"startTime":1,"endTime":3}"#, Some(2_000)),
-            (r#"{"stream":true,"response_time":0.1,"endTime":3}"#, Some(100)),
-            (r#"{"stream":false,"response_time":0.1,"startTime":1,"endTime":3}"#, Some(100)),
+            (
+                r#"{"stream":true,"response_time":0.1,"startTime":1,"endTime":3}"#,
+                Some(2_000),
+            ),
+            (
+                r#"{"stream":true,"response_time":0.1,"endTime":3}"#,
+                Some(100),
+            ),
+            (
+                r#"{"stream":false,"response_time":0.1,"startTime":1,"endTime":3}"#,
+                Some(100),
+            ),
             ("{}", None),
         ] {
             assert_eq!(duration_ms(&object(payload)), expected, "{payload}");

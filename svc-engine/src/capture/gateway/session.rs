@@ -33,7 +33,10 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
     let Some(found) = found else {
         return Ok(None);
     };
-    match found.as_str().map_or(Err(IdentityError::NotScalar), SessionId::new) {
+    match found
+        .as_str()
+        .map_or(Err(IdentityError::NotScalar), SessionId::new)
+    {
         Ok(session) => Ok(Some(session)),
         Err(IdentityError::Blank) => Ok(None),
         Err(IdentityError::NotScalar | IdentityError::TooLong) => Err(GatewayError::InvalidPayload),
@@ -64,7 +67,7 @@ pub(super) fn split_suffix(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use svc_model::json::Json;
+    use svc_model::json::{Json, Object};
 
     use super::*;
 
@@ -73,47 +76,99 @@ mod tests {
 
     fn resolve(payload: &str) -> Result<Option<String>, GatewayError> {
         let payload = payload.replace("@A", A).replace("@B", B);
-        let payload = Json::parse(payload.as_bytes()).unwrap().into_object().unwrap();
+        let payload = Json::parse(payload.as_bytes())
+            .unwrap()
+            .into_object()
+            .unwrap();
         session(&Metadata::new(&payload)).map(|found| found.map(String::from))
+    }
+
+    /// Sets a member of the payload at a path, unless it is there.
+    fn set(object: &mut Object, path: &[&str], value: &str) {
+        match path {
+            [member] if !object.contains_key(member) => {
+                object.insert(*member, value);
+            }
+            [_] | [] => {}
+            [holder, rest @ ..] => {
+                if !object.contains_key(holder) {
+                    object.insert(*holder, Object::new());
+                }
+                let inner = object.get_mut(holder).and_then(Json::as_object_mut);
+                set(inner.unwrap(), rest, value);
+            }
+        }
     }
 
     #[test]
     fn the_sources_in_their_order() {
-        // Each row is the next source; a row wins over all rows after it.
-        let sources = [
-            (r#""session_id":" meta ""#, "meta", "meta"),
-            (r#""requester_metadata":{"session_id":"req"}"#, "meta", "req"),
-            (r#""end_user":"{\"session_id\":\" @A \"}""#, "top", A),
-            (r#""user_id":"{\"session_id\":\"@B\"}""#, "meta", B),
+        const CUSTOM: &str = "requester_custom_headers";
+        let id = |number: usize| format!("{number:08}-0000-4000-8000-0123456789ab");
+        let object = |number| format!("{{\"session_id\":\"{}\"}}", id(number));
+        let suffix = |number| format!("user_x_account__session_{}", id(number));
+        let sources: [(&[&str], String); 11] = [
+            (&["metadata", "session_id"], id(0)),
+            (&["metadata", "requester_metadata", "session_id"], id(1)),
+            (&["end_user"], object(2)),
+            (&["metadata", "user_id"], object(3)),
+            (&["end_user"], suffix(4)),
+            (&["metadata", "user_id"], suffix(5)),
+            (&["metadata", CUSTOM, "x-codex-turn-metadata"], object(6)),
+            (&["metadata", CUSTOM, "x-svc-session"], id(7)),
+            (
+                &[
+                    "metadata",
+                    "requester_metadata",
+                    "headers",
+                    "x-claude-code-session-id",
+                ],
+                id(8),
+            ),
+            (
+                &["metadata", "requester_metadata", "headers", "x-session-id"],
+                id(9),
+            ),
+            (&["litellm_session_id"], id(10)),
         ];
-        for (text, place, expected) in sources {
-            let payload = match place {
-                "top" => format!("{{{text}}}"),
-                _ => format!("{{\"metadata\":{{{text}}}}}"),
-            };
-            assert_eq!(resolve(&payload), Ok(Some(expected.to_owned())), "{payload}");
+        for first in 0..sources.len() {
+            let mut payload = Object::from_iter([("session_id", id(11))]);
+            for (path, value) in &sources[first..] {
+                set(&mut payload, path, value);
+            }
+            let found = session(&Metadata::new(&payload)).unwrap();
+            assert_eq!(found.map(String::from), Some(id(first)), "source {first}");
         }
-        let all = r#"{"end_user":"x_session_@A","session_id":"@B","metadata":{
-            "user_id":"{\"session_id\":\"@B\"}",
-            "requester_custom_headers":{"x-svc-session":"@A"}}}"#;
-        assert_eq!(resolve(all), Ok(Some(B.to_owned())), "an object wins over a suffix");
     }
 
     #[test]
     fn requester_metadata_is_the_second_source_of_the_user_identity() {
-        let payload = r#"{"metadata":{"user_id":" ","requester_metadata":{"user_id":"u_session_@A"}}}"#;
+        let payload =
+            r#"{"metadata":{"user_id":" ","requester_metadata":{"user_id":"u_session_@A"}}}"#;
         assert_eq!(resolve(payload), Ok(Some(A.to_owned())));
-        let payload = r#"{"metadata":{"user_id":"plain","requester_metadata":{"user_id":"u_session_@A"}}}"#;
+        let payload =
+            r#"{"metadata":{"user_id":"plain","requester_metadata":{"user_id":"u_session_@A"}}}"#;
         assert_eq!(resolve(payload), Ok(None));
     }
 
     #[test]
     fn a_suffix_stands_apart_and_keeps_its_spelling() {
-        for text in ["session_@A", "user_a_account__session_@A", "_session_@A", " x_session_@A "] {
+        for text in [
+            "session_@A",
+            "user_a_account__session_@A",
+            "_session_@A",
+            " x_session_@A ",
+        ] {
             let payload = format!(r#"{{"end_user":"{text}"}}"#);
             assert_eq!(resolve(&payload), Ok(Some(A.to_owned())), "{text}");
         }
-        for text in ["xsession_@A", "Session_@A", "session_@A.", "session-@A", "@A", "session_@Ab"] {
+        for text in [
+            "xsession_@A",
+            "Session_@A",
+            "session_@A.",
+            "session-@A",
+            "@A",
+            "session_@Ab",
+        ] {
             let payload = format!(r#"{{"end_user":"{text}"}}"#);
             assert_eq!(resolve(&payload), Ok(None), "{text}");
         }
@@ -137,7 +192,9 @@ mod tests {
             }
             for payload in [
                 format!(r#"{{"metadata":{{"headers":{{{header}}}}}}}"#),
-                format!(r#"{{"metadata":{{"requester_metadata":{{"requester_custom_headers":{{{header}}}}}}}}}"#),
+                format!(
+                    r#"{{"metadata":{{"requester_metadata":{{"requester_custom_headers":{{{header}}}}}}}}}"#
+                ),
                 format!(r#"{{"headers":{{{header}}}}}"#),
             ] {
                 assert_eq!(resolve(&payload), Ok(None), "{payload}");
@@ -167,7 +224,10 @@ mod tests {
 
     #[test]
     fn the_last_sources_are_the_gateways_own_ids() {
-        assert_eq!(resolve(r#"{"session_id":"@B","litellm_session_id":" @A "}"#), Ok(Some(A.to_owned())));
+        assert_eq!(
+            resolve(r#"{"session_id":"@B","litellm_session_id":" @A "}"#),
+            Ok(Some(A.to_owned()))
+        );
         assert_eq!(resolve(r#"{"session_id":"@B"}"#), Ok(Some(B.to_owned())));
         let header = r#"{"session_id":"@B","metadata":{"requester_metadata":{"headers":{"x-session-id":"any"}}}}"#;
         assert_eq!(resolve(header), Ok(Some("any".to_owned())));

@@ -21,7 +21,11 @@ pub(super) fn json(text: &str) -> Json {
 pub(super) fn parts_json(message: &Message) -> String {
     let canonical = |json: Json| String::from_utf8(json.to_canonical()).unwrap();
     let role = canonical(Json::String(message.role.clone()));
-    format!("{} {}", role.trim_matches('"'), canonical(to_value(&message.parts).unwrap()))
+    format!(
+        "{} {}",
+        role.trim_matches('"'),
+        canonical(to_value(&message.parts).unwrap())
+    )
 }
 
 pub(super) fn request(payload: Json) -> GatewayIngestRequest {

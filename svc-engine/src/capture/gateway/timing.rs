@@ -47,7 +47,8 @@ fn conversation(source: &str, messages: usize, bytes: usize) -> Json {
     let each = bytes / messages;
     let source = source.repeat(2 + bytes / source.len());
     let mut texts = source.as_bytes().chunks(each).map(|chunk| {
-        String::from_utf8(Json::from(String::from_utf8_lossy(chunk).into_owned()).to_canonical()).unwrap()
+        String::from_utf8(Json::from(String::from_utf8_lossy(chunk).into_owned()).to_canonical())
+            .unwrap()
     });
     let mut list = String::new();
     for index in 0..messages {
@@ -67,7 +68,12 @@ fn conversation(source: &str, messages: usize, bytes: usize) -> Json {
         };
         write!(list, "{comma}{message}").unwrap();
     }
-    let mut payload = json(ARRAY).into_array().unwrap().swap_remove(0).into_object().unwrap();
+    let mut payload = json(ARRAY)
+        .into_array()
+        .unwrap()
+        .swap_remove(0)
+        .into_object()
+        .unwrap();
     payload.insert("messages", json(&format!("[{list}]")));
     payload.into()
 }
@@ -84,11 +90,23 @@ fn times_of_capture() {
         let bytes = payload.canonical_len();
         let text = payload.to_canonical();
         let parse = shortest(|| (), |()| Json::parse(&text).is_ok());
-        let whole = shortest(|| payload.clone(), |payload| captured(payload, Redaction::On));
-        let plain = shortest(|| payload.clone(), |payload| captured(payload, Redaction::Off));
+        let whole = shortest(
+            || payload.clone(),
+            |payload| captured(payload, Redaction::On),
+        );
+        let plain = shortest(
+            || payload.clone(),
+            |payload| captured(payload, Redaction::Off),
+        );
         let redact = shortest(
             || payload.clone(),
-            |mut payload| redact_json(&mut payload) != Counts { web_token: 1, ..Counts::default() },
+            |mut payload| {
+                redact_json(&mut payload)
+                    != Counts {
+                        web_token: 1,
+                        ..Counts::default()
+                    }
+            },
         );
         let counts = redact_json(&mut payload.clone());
         println!(

@@ -23,7 +23,11 @@ impl Normaliser {
             self.degradation.missing_id += 1;
             return None;
         };
-        let part = Part::ToolCall { id: id.to_owned(), name: tool_name(name), arguments };
+        let part = Part::ToolCall {
+            id: id.to_owned(),
+            name: tool_name(name),
+            arguments,
+        };
         Some(Draft { part, origin })
     }
 
@@ -34,7 +38,13 @@ impl Normaliser {
             return None;
         };
         let (result, origin) = decoded(result);
-        Some(Draft { part: Part::ToolCallResponse { id: id.to_owned(), result }, origin })
+        Some(Draft {
+            part: Part::ToolCallResponse {
+                id: id.to_owned(),
+                result,
+            },
+            origin,
+        })
     }
 
     /// Appends the tool calls beside the content of a chat message.
@@ -78,13 +88,11 @@ impl Normaliser {
 
     /// Returns the arguments of a tool that takes free text.
     pub(super) fn free_input(&mut self, input: Option<&Json>) -> Object {
-        match input {
-            Some(Json::String(text)) => Object::from_iter([(FREE_INPUT, text.clone())]),
-            _ => {
-                self.degradation.malformed_arguments += 1;
-                Object::new()
-            }
+        if let Some(Json::String(text)) = input {
+            return Object::from_iter([(FREE_INPUT, text.clone())]);
         }
+        self.degradation.malformed_arguments += 1;
+        Object::new()
     }
 }
 
@@ -104,7 +112,9 @@ fn tool_name(name: Option<&Json>) -> Text {
     match name {
         None | Some(Json::Null) => Text::default(),
         Some(Json::String(name)) => name.clone(),
-        Some(other) => String::from_utf8_lossy(&other.to_canonical()).into_owned().into(),
+        Some(other) => String::from_utf8_lossy(&other.to_canonical())
+            .into_owned()
+            .into(),
     }
 }
 
@@ -131,7 +141,10 @@ mod tests {
             let mut normaliser = Normaliser::default();
             let (arguments, _) = normaliser.arguments(Some(&json(sent)));
             assert_eq!(Json::Object(arguments), json(expected), "{sent}");
-            let left_out = Degradation { malformed_arguments: malformed, ..Degradation::default() };
+            let left_out = Degradation {
+                malformed_arguments: malformed,
+                ..Degradation::default()
+            };
             assert_eq!(normaliser.degradation, left_out, "{sent}");
         }
     }
@@ -148,7 +161,10 @@ mod tests {
             (r#""{""#, r#""{""#),
             (r#""""#, r#""""#),
             ("5", "5"),
-            (r#"[{"type":"text","text":"{}"}]"#, r#"[{"type":"text","text":"{}"}]"#),
+            (
+                r#"[{"type":"text","text":"{}"}]"#,
+                r#"[{"type":"text","text":"{}"}]"#,
+            ),
             ("null", "null"),
         ] {
             assert_eq!(decoded(Some(&json(sent))).0, json(expected), "{sent}");
@@ -181,7 +197,9 @@ mod tests {
         );
         let mut normaliser = Normaliser::default();
         let mut drafts = Vec::new();
-        normaliser.chat_calls(calls.as_array().unwrap(), &mut drafts).unwrap();
+        normaliser
+            .chat_calls(calls.as_array().unwrap(), &mut drafts)
+            .unwrap();
         let ids: Vec<_> = drafts
             .iter()
             .map(|draft| match &draft.part {
@@ -190,8 +208,11 @@ mod tests {
             })
             .collect();
         assert_eq!(ids, ["t1", "t2", "t3"]);
-        let left_out =
-            Degradation { missing_id: 1, unsupported_content: 3, ..Degradation::default() };
+        let left_out = Degradation {
+            missing_id: 1,
+            unsupported_content: 3,
+            ..Degradation::default()
+        };
         assert_eq!(normaliser.degradation, left_out);
     }
 }

@@ -13,10 +13,14 @@ const ACCOUNT_CHARACTERS: usize = 12;
 
 /// Returns the user that the first usable source names, without the Session in it.
 pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayError> {
-    let named = metadata.get("user_id").or_else(|| metadata.top_level("end_user"));
+    let named = metadata
+        .get("user_id")
+        .or_else(|| metadata.top_level("end_user"));
     let named = match named {
         Some(text) => Some(text.trimmed()),
-        None => metadata.header("x-svc-agent").and_then(|agent| joined(b"agent:", agent.trimmed().as_bytes())),
+        None => metadata
+            .header("x-svc-agent")
+            .and_then(|agent| joined(b"agent:", agent.trimmed().as_bytes())),
     };
     let Some(named) = named else {
         return Ok(None);
@@ -28,7 +32,10 @@ pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayErr
     let Some(user) = named.and_then(without_session) else {
         return Ok(None);
     };
-    match user.as_str().map_or(Err(IdentityError::NotScalar), UserId::new) {
+    match user
+        .as_str()
+        .map_or(Err(IdentityError::NotScalar), UserId::new)
+    {
         Ok(user) => Ok(Some(user)),
         Err(IdentityError::Blank) => Ok(None),
         Err(IdentityError::NotScalar | IdentityError::TooLong) => Err(GatewayError::InvalidPayload),
@@ -37,19 +44,20 @@ pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayErr
 
 /// Returns the device or else the account of a user identity that is an object.
 fn account(object: &Object) -> Option<Text> {
-    [("device_id", &b"device_"[..]), ("account_uuid", b"account_")].into_iter().find_map(
-        |(member, prefix)| {
-            let id = usable(object.get(member))?.trimmed();
-            joined(prefix, first_characters(id.as_bytes(), ACCOUNT_CHARACTERS))
-        },
-    )
+    [
+        ("device_id", &b"device_"[..]),
+        ("account_uuid", b"account_"),
+    ]
+    .into_iter()
+    .find_map(|(member, prefix)| {
+        let id = usable(object.get(member))?.trimmed();
+        joined(prefix, first_characters(id.as_bytes(), ACCOUNT_CHARACTERS))
+    })
 }
 
 fn without_session(user: Text) -> Option<Text> {
     match split_suffix(user.as_bytes()) {
-        Some((before, _)) => {
-            Text::from_wtf8(before.strip_suffix(b"_").unwrap_or(before).to_vec())
-        }
+        Some((before, _)) => Text::from_wtf8(before.strip_suffix(b"_").unwrap_or(before).to_vec()),
         None => Some(user),
     }
 }
@@ -59,8 +67,14 @@ fn joined(prefix: &[u8], text: &[u8]) -> Option<Text> {
 }
 
 fn first_characters(text: &[u8], count: usize) -> &[u8] {
-    let starts = text.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80);
-    starts.map(|(place, _)| place).nth(count).map_or(text, |end| &text[..end])
+    let starts = text
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte & 0xc0 != 0x80);
+    starts
+        .map(|(place, _)| place)
+        .nth(count)
+        .map_or(text, |end| &text[..end])
 }
 
 #[cfg(test)]
@@ -73,17 +87,32 @@ mod tests {
 
     fn resolve(payload: &str) -> Result<Option<String>, GatewayError> {
         let payload = payload.replace('@', SESSION);
-        let payload = Json::parse(payload.as_bytes()).unwrap().into_object().unwrap();
+        let payload = Json::parse(payload.as_bytes())
+            .unwrap()
+            .into_object()
+            .unwrap();
         user(&Metadata::new(&payload)).map(|found| found.map(String::from))
     }
 
     #[test]
     fn the_sources_in_their_order() {
         for (payload, expected) in [
-            (r#"{"end_user":"e","metadata":{"user_id":" m ","requester_metadata":{"user_id":"r"}}}"#, "m"),
-            (r#"{"end_user":"e","metadata":{"user_id":5,"requester_metadata":{"user_id":"r"}}}"#, "r"),
-            (r#"{"end_user":" e ","metadata":{"requester_custom_headers":{"x-svc-agent":"pi"}}}"#, "e"),
-            (r#"{"metadata":{"requester_custom_headers":{"X-Svc-Agent":" pi "}}}"#, "agent:pi"),
+            (
+                r#"{"end_user":"e","metadata":{"user_id":" m ","requester_metadata":{"user_id":"r"}}}"#,
+                "m",
+            ),
+            (
+                r#"{"end_user":"e","metadata":{"user_id":5,"requester_metadata":{"user_id":"r"}}}"#,
+                "r",
+            ),
+            (
+                r#"{"end_user":" e ","metadata":{"requester_custom_headers":{"x-svc-agent":"pi"}}}"#,
+                "e",
+            ),
+            (
+                r#"{"metadata":{"requester_custom_headers":{"X-Svc-Agent":" pi "}}}"#,
+                "agent:pi",
+            ),
         ] {
             assert_eq!(resolve(payload), Ok(Some(expected.to_owned())), "{payload}");
         }
@@ -95,10 +124,20 @@ mod tests {
     #[test]
     fn a_user_that_is_an_object_becomes_its_device_or_account() {
         for (user, expected) in [
-            (r#"{"device_id":"0123456789abcdef","account_uuid":"x"}"#, Some("device_0123456789ab")),
-            (r#"{"device_id":" ","account_uuid":"short"}"#, Some("account_short")),
-            (r#"{"device_id":5,"account_uuid":"\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"}"#,
-                Some("account_\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}")),
+            (
+                r#"{"device_id":"0123456789abcdef","account_uuid":"x"}"#,
+                Some("device_0123456789ab"),
+            ),
+            (
+                r#"{"device_id":" ","account_uuid":"short"}"#,
+                Some("account_short"),
+            ),
+            (
+                r#"{"device_id":5,"account_uuid":"\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"}"#,
+                Some(
+                    "account_\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
+                ),
+            ),
             (r#"{"session_id":"x"}"#, None),
             ("{}", None),
         ] {
@@ -119,7 +158,10 @@ mod tests {
             ("a _session_@", Some("a")),
             ("session_@", None),
             ("_session_@", None),
-            ("xsession_@", Some("xsession_0000000a-0000-4000-8000-0123456789ab")),
+            (
+                "xsession_@",
+                Some("xsession_0000000a-0000-4000-8000-0123456789ab"),
+            ),
         ] {
             let payload = format!(r#"{{"end_user":"{user}"}}"#);
             assert_eq!(resolve(&payload), Ok(expected.map(str::to_owned)), "{user}");

@@ -96,23 +96,29 @@ pub(super) fn all(text: &[u8]) -> Vec<Anchor> {
 /// as well, which [`at`] sorts out.
 #[inline]
 fn mark(window: &[u8; WINDOW], hits: &mut [u8; BLOCK]) -> bool {
+    // Bits and not truth values, which a compiler would rather branch on.
+    let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
     let mut any = 0;
     for (place, hit) in hits.iter_mut().enumerate() {
-        let [w, x, y, z] = [window[place], window[place + 1], window[place + 2], window[place + 3]];
-        let [a, b, c, d] = [w | 0x20, x | 0x20, y | 0x20, z | 0x20];
-        let found = ((a == b'r') & (b == b'i') & (c == b'z'))
-            | ((a == b'p') & (b == b'i') & ((c == b'k') | (d == b'k')))
-            | ((a == b'b') & (b == b'e') & (c == b'a'))
-            | ((a == b's') & (b == b'k') & (y == b'-'))
-            | ((a == b'g') & (b == b'h') & (z == b'_'))
-            | ((a == b'b') & (x == b'_') & (c == b'p'))
-            | ((w == b'A') & (y == b'I') & (z == b'A'))
-            | ((a == b'x') & (b == b'o'))
-            | ((b == b'y') & (c == b'j'))
-            | ((a == b't') & (b == b'o') & (c == b'k'))
-            | ((a == b's') & (b == b's') & (c == b'w'))
-            | ((w == b'-') & (x == b'B') & (y == b'E'));
-        *hit = u8::from(found);
+        let own = [
+            window[place],
+            window[place + 1],
+            window[place + 2],
+            window[place + 3],
+        ];
+        let low = [own[0] | 0x20, own[1] | 0x20, own[2] | 0x20, own[3] | 0x20];
+        *hit = (is(low[0], b'r') & is(low[1], b'i') & is(low[2], b'z'))
+            | (is(low[0], b'p') & is(low[1], b'i') & (is(low[2], b'k') | is(low[3], b'k')))
+            | (is(low[0], b'b') & is(low[1], b'e') & is(low[2], b'a'))
+            | (is(low[0], b's') & is(low[1], b'k') & is(own[2], b'-'))
+            | (is(low[0], b'g') & is(low[1], b'h') & is(own[3], b'_'))
+            | (is(low[0], b'b') & is(own[1], b'_') & is(low[2], b'p'))
+            | (is(own[0], b'A') & is(own[2], b'I') & is(own[3], b'A'))
+            | (is(low[0], b'x') & is(low[1], b'o'))
+            | (is(low[1], b'y') & is(low[2], b'j'))
+            | (is(low[0], b't') & is(low[1], b'o') & is(low[2], b'k'))
+            | (is(low[0], b's') & is(low[1], b's') & is(low[2], b'w'))
+            | (is(own[0], b'-') & is(own[1], b'B') & is(own[2], b'E'));
         any |= *hit;
     }
     any != 0
@@ -124,20 +130,33 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
         let start = place.checked_sub(back)?;
         let end = start + word.len();
         let found = text.get(start..end)?;
-        found.eq_ignore_ascii_case(word).then_some(Anchor { kind, start, end })
+        found
+            .eq_ignore_ascii_case(word)
+            .then_some(Anchor { kind, start, end })
     };
     let exact = |kind, back: usize, prefix: &[u8]| {
         let start = place.checked_sub(back)?;
         let found = text[start..].starts_with(prefix);
-        found.then_some(Anchor { kind, start, end: start + prefix.len() })
+        found.then_some(Anchor {
+            kind,
+            start,
+            end: start + prefix.len(),
+        })
     };
     match text[place] {
         b'r' | b'R' => word(Kind::Authorization, 5, b"authorization"),
         b'p' | b'P' => api_key(text, place),
-        b'b' => word(Kind::Bearer, 0, b"bearer")
-            .or_else(|| exact(Kind::Provider(Provider::ForgeFineGrained), 5, b"github_pat_")),
+        b'b' => word(Kind::Bearer, 0, b"bearer").or_else(|| {
+            exact(
+                Kind::Provider(Provider::ForgeFineGrained),
+                5,
+                b"github_pat_",
+            )
+        }),
         b'B' => word(Kind::Bearer, 0, b"bearer"),
-        b's' => exact(Kind::Provider(Provider::Secret), 0, b"sk-").or_else(|| password(text, place)),
+        b's' => {
+            exact(Kind::Provider(Provider::Secret), 0, b"sk-").or_else(|| password(text, place))
+        }
         b'S' => password(text, place),
         b'g' => matches!(text.get(place + 2)?, b'p' | b'o' | b'u' | b's' | b'r')
             .then_some(Anchor {
@@ -158,7 +177,11 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
                 return None;
             };
             let kind = Kind::Provider(Provider::Chat);
-            Some(Anchor { kind, start: place, end: place + 5 })
+            Some(Anchor {
+                kind,
+                start: place,
+                end: place + 5,
+            })
         }
         b'e' => exact(Kind::WebToken, 0, b"eyJ"),
         b't' | b'T' => word(Kind::Token, 0, b"token"),
@@ -170,13 +193,17 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
 fn api_key(text: &[u8], place: usize) -> Option<Anchor> {
     let start = place.checked_sub(1)?;
     let rest = text.get(place + 2..)?;
-    let rest = rest.strip_prefix(b"_").unwrap_or_else(|| match rest {
-        [b'-' | b' ', rest @ ..] => rest,
-        rest => rest,
-    });
-    let whole = text[start].eq_ignore_ascii_case(&b'a')
-        && rest.get(..3)?.eq_ignore_ascii_case(b"key");
-    whole.then_some(Anchor { kind: Kind::ApiKey, start, end: text.len() - rest.len() + 3 })
+    let rest = match rest {
+        [b'_' | b'-' | b' ', rest @ ..] => rest,
+        together => together,
+    };
+    let whole =
+        text[start].eq_ignore_ascii_case(&b'a') && rest.get(..3)?.eq_ignore_ascii_case(b"key");
+    whole.then_some(Anchor {
+        kind: Kind::ApiKey,
+        start,
+        end: text.len() - rest.len() + 3,
+    })
 }
 
 fn password(text: &[u8], place: usize) -> Option<Anchor> {
@@ -185,7 +212,11 @@ fn password(text: &[u8], place: usize) -> Option<Anchor> {
         let found = text.get(start..start + word.len())?;
         found.eq_ignore_ascii_case(word).then_some(word.len())
     })?;
-    Some(Anchor { kind: Kind::Password, start, end: start + length })
+    Some(Anchor {
+        kind: Kind::Password,
+        start,
+        end: start + length,
+    })
 }
 
 #[cfg(test)]
@@ -194,7 +225,10 @@ mod tests {
 
     fn kinds(text: &str) -> Vec<(Kind, &str)> {
         let found = all(text.as_bytes());
-        found.iter().map(|anchor| (anchor.kind, &text[anchor.start..anchor.end])).collect()
+        found
+            .iter()
+            .map(|anchor| (anchor.kind, &text[anchor.start..anchor.end]))
+            .collect()
     }
 
     const WORDS: [(&str, Kind); 21] = [
@@ -227,7 +261,11 @@ mod tests {
             for before in 0..(2 * BLOCK + 3) {
                 for after in [0, 1, 2, 3, BLOCK] {
                     let text = format!("{}{word}{}", ".".repeat(before), ".".repeat(after));
-                    assert_eq!(kinds(&text), [(kind, word)], "{before} before, {after} after");
+                    assert_eq!(
+                        kinds(&text),
+                        [(kind, word)],
+                        "{before} before, {after} after"
+                    );
                 }
             }
         }
@@ -236,9 +274,30 @@ mod tests {
     #[test]
     fn neighbours_of_a_word_are_not_it() {
         for text in [
-            "prize", "organization", "spike", "picked", "bearing", "desk", "high_water", "lib_path",
-            "Asian", "xylophone", "eyjafjallajokull", "stock", "glassware", "-BEST", "GHP_", "XOXB-",
-            "akia", "EYJ", "----BEGIN ", "ri", "z", "", "passwort", "toke",
+            "prize",
+            "organization",
+            "spike",
+            "picked",
+            "bearing",
+            "desk",
+            "high_water",
+            "lib_path",
+            "Asian",
+            "xylophone",
+            "eyjafjallajokull",
+            "stock",
+            "glassware",
+            "-BEST",
+            "GHP_",
+            "XOXB-",
+            "akia",
+            "EYJ",
+            "----BEGIN ",
+            "ri",
+            "z",
+            "",
+            "passwort",
+            "toke",
         ] {
             assert_eq!(kinds(text), [], "{text}");
         }

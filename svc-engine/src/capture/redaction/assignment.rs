@@ -47,11 +47,15 @@ pub(super) fn secret(text: &[u8], anchor: Anchor, secret: Secret) -> Option<Rang
     }
     cursor.run(|byte| matches!(byte, b' ' | b'\t'));
     if let Some(value) = quoted(&mut cursor) {
-        return secret.looks_real(&text[value.clone()], Written::Quoted).then_some(value);
+        return secret
+            .looks_real(&text[value.clone()], Written::Quoted)
+            .then_some(value);
     }
     let start = cursor.at;
     cursor.token(1)?;
-    let goes_on = cursor.peek().is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'<' | b'$'));
+    let goes_on = cursor
+        .peek()
+        .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'<' | b'$'));
     let value = start..cursor.at;
     (!goes_on && secret.looks_real(&text[value.clone()], Written::Bare)).then_some(value)
 }
@@ -66,7 +70,10 @@ fn quoted(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     let open = ahead.quote()?;
     let start = ahead.at;
     ahead.run(|byte| !matches!(byte, b'"' | b'\'') && !is_blank(byte));
-    ahead.at = ahead.at.checked_sub(open.backslashes).filter(|end| *end >= start)?;
+    ahead.at = ahead
+        .at
+        .checked_sub(open.backslashes)
+        .filter(|end| *end >= start)?;
     let end = ahead.at;
     ahead.same_quote(open)?;
     *cursor = ahead;

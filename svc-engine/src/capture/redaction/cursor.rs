@@ -48,7 +48,10 @@ impl<'t> Cursor<'t> {
     /// Passes the bytes that satisfy `test`; returns how many there are.
     pub(super) fn run(&mut self, test: impl Fn(u8) -> bool) -> usize {
         let rest = &self.text[self.at..];
-        let length = rest.iter().position(|byte| !test(*byte)).unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|byte| !test(*byte))
+            .unwrap_or(rest.len());
         self.at += length;
         length
     }
@@ -73,7 +76,9 @@ impl<'t> Cursor<'t> {
     /// Passes a word in any case.
     pub(super) fn word(&mut self, word: &[u8]) -> Option<()> {
         let found = self.text.get(self.at..self.at + word.len())?;
-        found.eq_ignore_ascii_case(word).then(|| self.at += word.len())
+        found
+            .eq_ignore_ascii_case(word)
+            .then(|| self.at += word.len())
     }
 
     /// Passes a token of at least `shortest` bytes and the padding after it.
@@ -129,7 +134,11 @@ impl Quote {
     /// Returns whether a text ends with this very quote.
     pub(super) fn ends(self, text: &[u8]) -> bool {
         text.split_last().is_some_and(|(mark, before)| {
-            let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\').count();
+            let backslashes = before
+                .iter()
+                .rev()
+                .take_while(|byte| **byte == b'\\')
+                .count();
             *mark == self.mark && backslashes == self.backslashes
         })
     }

@@ -50,7 +50,11 @@ impl Known {
         }
         let mut start = 0;
         for piece in text.split(|byte| *byte == b'"') {
-            let escapes = piece.iter().rev().take_while(|byte| **byte == b'\\').count();
+            let escapes = piece
+                .iter()
+                .rev()
+                .take_while(|byte| **byte == b'\\')
+                .count();
             let content = &piece[..piece.len() - escapes];
             if content.len() >= QUOTED_BYTES_MIN && self.0.contains(content) {
                 places.push(start..start + content.len());

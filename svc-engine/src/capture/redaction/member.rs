@@ -35,7 +35,10 @@ pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
 /// Returns where the name begins of which the anchor is the end.
 fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize> {
     let line = &text[anchor.saturating_sub(NAME_BYTES_MAX)..anchor];
-    let back = line.iter().rev().position(|byte| matches!(byte, b'"' | b'\'' | b'\n' | b'\r'))?;
+    let back = line
+        .iter()
+        .rev()
+        .position(|byte| matches!(byte, b'"' | b'\'' | b'\n' | b'\r'))?;
     let open = anchor - back;
     quote.ends(&text[..open]).then_some(open)
 }
@@ -73,6 +76,9 @@ fn member(cursor: &mut Cursor<'_>, name: &[u8], quote: Quote) -> Option<()> {
 }
 
 fn without_blanks(text: &[u8]) -> &[u8] {
-    let end = text.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |last| last + 1);
+    let end = text
+        .iter()
+        .rposition(|byte| !is_blank(*byte))
+        .map_or(0, |last| last + 1);
     &text[..end]
 }

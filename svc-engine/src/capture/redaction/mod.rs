@@ -6,9 +6,9 @@
 //! alone: ordinary code speaks of tokens and passwords all the time.
 //!
 //! Every byte that is captured passes through here, and nearly all of it is clean. So a text is
-//! first searched for a few short sequences without one of which nothing can match ([`anchor`]);
-//! only around those is it looked at closely, and only a text that really holds a credential is
-//! copied. Replacing is idempotent: what was redacted once is not changed again.
+//! first searched for a few short sequences without one of which nothing can match; only around
+//! those is it looked at closely, and only a text that really holds a credential is copied.
+//! Replacing is idempotent: what was redacted once is not changed again.
 
 mod anchor;
 mod assignment;

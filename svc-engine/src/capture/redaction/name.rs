@@ -11,7 +11,10 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
     ["authorization", "proxy_authorization", "api_key", "apikey"]
         .iter()
         .any(|known| is(name, known.as_bytes()))
-        || name.len().checked_sub("_api_key".len()).is_some_and(|at| is(&name[at..], b"_api_key"))
+        || name
+            .len()
+            .checked_sub("_api_key".len())
+            .is_some_and(|at| is(&name[at..], b"_api_key"))
 }
 
 /// Returns whether a string under this name is a credential if it looks like one.
@@ -23,9 +26,11 @@ pub(super) fn is_secret(name: &[u8]) -> Option<Secret> {
         let at = name.len().checked_sub(word.len())?;
         name[at..].eq_ignore_ascii_case(word).then_some(())
     };
-    ends_with(b"token")
-        .map(|()| Secret::Token)
-        .or_else(|| ends_with(b"password").or(ends_with(b"passwd")).map(|()| Secret::Password))
+    ends_with(b"token").map(|()| Secret::Token).or_else(|| {
+        ends_with(b"password")
+            .or(ends_with(b"passwd"))
+            .map(|()| Secret::Password)
+    })
 }
 
 /// What a name that is no certain sign of a credential speaks of.
@@ -41,7 +46,10 @@ impl Secret {
     pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
         let plain = |byte: &u8| {
             byte.is_ascii_graphic()
-                && !matches!(byte, b'$' | b'{' | b'}' | b'<' | b'>' | b'(' | b')' | b'[' | b']')
+                && !matches!(
+                    byte,
+                    b'$' | b'{' | b'}' | b'<' | b'>' | b'(' | b')' | b'[' | b']'
+                )
         };
         let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
         let (length, digits_needed) = match (self, written) {
@@ -79,15 +87,36 @@ mod tests {
     #[test]
     fn credential_names_ignore_case_and_the_kind_of_dash() {
         for name in [
-            "authorization", "Authorization", "Proxy-Authorization", "proxy_authorization",
-            "x-api-key", "X_API_KEY", "api_key", "API-KEY", "apikey", "ApiKey", "OPENAI_API_KEY",
-            "service-api-key", "_api_key",
+            "authorization",
+            "Authorization",
+            "Proxy-Authorization",
+            "proxy_authorization",
+            "x-api-key",
+            "X_API_KEY",
+            "api_key",
+            "API-KEY",
+            "apikey",
+            "ApiKey",
+            "OPENAI_API_KEY",
+            "service-api-key",
+            "_api_key",
         ] {
             assert!(is_credential(name.as_bytes()), "{name}");
         }
         for name in [
-            "", "key", "api", "api key", "my_apikey", "xapikey", "api_keys", "user_api_key_hash",
-            "authorizations", "pre_authorization", "rapi_key", "any", "in",
+            "",
+            "key",
+            "api",
+            "api key",
+            "my_apikey",
+            "xapikey",
+            "api_keys",
+            "user_api_key_hash",
+            "authorizations",
+            "pre_authorization",
+            "rapi_key",
+            "any",
+            "in",
         ] {
             assert!(!is_credential(name.as_bytes()), "{name}");
         }
@@ -112,14 +141,28 @@ mod tests {
 
     #[test]
     fn a_real_secret_looks_random() {
-        let real = |secret: Secret, value: &str, written| secret.looks_real(value.as_bytes(), written);
+        let real =
+            |secret: Secret, value: &str, written| secret.looks_real(value.as_bytes(), written);
         assert!(real(Secret::Token, "a1b2c3d4e5f6a7b8", Written::Bare));
         assert!(real(Secret::Password, "hunter22", Written::Bare));
         assert!(real(Secret::Password, "P@ssword1", Written::Quoted));
-        for value in ["get_access_token", "self.settings.token", "1234567890123456", "a1b2c3", ""] {
+        for value in [
+            "get_access_token",
+            "self.settings.token",
+            "1234567890123456",
+            "a1b2c3",
+            "",
+        ] {
             assert!(!real(Secret::Token, value, Written::Bare), "{value}");
         }
-        for value in ["password", "hunter2", "correct-horse", "${DB_PASS1}", "<password1>", "a b c d 1 2"] {
+        for value in [
+            "password",
+            "hunter2",
+            "correct-horse",
+            "${DB_PASS1}",
+            "<password1>",
+            "a b c d 1 2",
+        ] {
             assert!(!real(Secret::Password, value, Written::Quoted), "{value}");
         }
     }

@@ -34,7 +34,10 @@ pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     });
     if last_line.is_some() {
         let runs = body.split(|byte| !is_base64(*byte));
-        return runs.map(<[u8]>::len).any(|run| run >= RUN_BYTES_MIN).then_some(anchor.start..cursor.at);
+        return runs
+            .map(<[u8]>::len)
+            .any(|run| run >= RUN_BYTES_MIN)
+            .then_some(anchor.start..cursor.at);
     }
     let mut cursor = Cursor::new(text, body_start);
     cursor.run(|byte| is_base64(byte) || is_blank(byte) || byte == b'\\');

@@ -190,7 +190,10 @@ mod tests {
             ("#", "#"),
             ("", "#"),
         ] {
-            check(&format!(r#"{{"authorization":"{value}"}}"#), &format!(r#"{{"authorization":"{expected}"}}"#));
+            check(
+                &format!(r#"{{"authorization":"{value}"}}"#),
+                &format!(r#"{{"authorization":"{expected}"}}"#),
+            );
         }
     }
 
@@ -221,7 +224,10 @@ mod tests {
         ));
         for (text, expected) in [
             ("hunter2", "#"),
-            ("first\nhunter2\nnot hunter2 here", "first\n#\nnot hunter2 here"),
+            (
+                "first\nhunter2\nnot hunter2 here",
+                "first\n#\nnot hunter2 here",
+            ),
             ("s3\r\nBearer s3\r\nlisted", "#\r\nBearer s3\r\n#"),
             (" hunter2", " hunter2"),
             ("\n \n", "\n \n"),
@@ -231,7 +237,8 @@ mod tests {
             redactor.text(&mut text);
             assert_eq!(text, Text::from(expected.replace('#', MARKER)));
         }
-        let mut leaf = Json::from(r#"{"echo":"hunter2","s":"{\"k\":\"hunter2\"}","not":"a hunter2"}"#);
+        let mut leaf =
+            Json::from(r#"{"echo":"hunter2","s":"{\"k\":\"hunter2\"}","not":"a hunter2"}"#);
         redactor.json(&mut leaf);
         let expected = r##"{"echo":"#","s":"{\"k\":\"#\"}","not":"a hunter2"}"##;
         assert_eq!(leaf, Json::from(expected.replace('#', MARKER)));

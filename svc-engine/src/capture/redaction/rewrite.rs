@@ -101,7 +101,9 @@ pub(super) fn is_marked(value: &[u8]) -> bool {
 pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
     let suspect = text.len() >= TEXT_BYTES_MIN
         && anchor::any(text, |anchor| {
-            Step::ALL.iter().any(|step| step.find(text, anchor).is_some())
+            Step::ALL
+                .iter()
+                .any(|step| step.find(text, anchor).is_some())
         });
     suspect.then(|| rewrite(text.to_vec(), counts))
 }
@@ -166,10 +168,22 @@ mod tests {
     fn the_token_of_an_authorization_header() {
         let reason = [(Reason::AuthorizationHeader, 1)];
         for (text, expected) in [
-            ("call with Authorization: Bearer abcdefghijklmnop1234", "call with Authorization: Bearer #"),
-            ("AUTHORIZATION=bearer\tabcdefghijklmnop==.", "AUTHORIZATION=bearer\t#."),
-            ("-H 'authorization : Bearer abc-._~+/defghijk'", "-H 'authorization : Bearer #'"),
-            ("Proxy-Authorization:\nBearer abcdefghijklmnop", "Proxy-Authorization:\nBearer #"),
+            (
+                "call with Authorization: Bearer abcdefghijklmnop1234",
+                "call with Authorization: Bearer #",
+            ),
+            (
+                "AUTHORIZATION=bearer\tabcdefghijklmnop==.",
+                "AUTHORIZATION=bearer\t#.",
+            ),
+            (
+                "-H 'authorization : Bearer abc-._~+/defghijk'",
+                "-H 'authorization : Bearer #'",
+            ),
+            (
+                "Proxy-Authorization:\nBearer abcdefghijklmnop",
+                "Proxy-Authorization:\nBearer #",
+            ),
         ] {
             check(text, expected, &reason);
         }
@@ -183,20 +197,50 @@ mod tests {
     fn the_value_of_a_quoted_member() {
         let reason = [(Reason::StructuredCredential, 1)];
         for (text, expected) in [
-            (r#"{"api_key": "x", "other": "y"}"#, r##"{"api_key": "#", "other": "y"}"##),
-            (r#"{"Authorization":"Bearer abcdefghijklmnop"}"#, r##"{"Authorization":"#"}"##),
-            (r#"{'x-api-key' : 'a b "c"'}"#, r#"{'x-api-key' : '#'}"#),
-            (r#"{"OPENAI_API_KEY":"a\"b"}"#, r##"{"OPENAI_API_KEY":"#"}"##),
-            (r#"{"proxy-authorization":'x'}"#, r##"{"proxy-authorization":'#'}"##),
+            (
+                r#"{"api_key": "x", "other": "y"}"#,
+                r##"{"api_key": "#", "other": "y"}"##,
+            ),
+            (
+                r#"{"Authorization":"Bearer abcdefghijklmnop"}"#,
+                r##"{"Authorization":"#"}"##,
+            ),
+            (r#"{'x-api-key' : 'a b "c"'}"#, r"{'x-api-key' : '#'}"),
+            (
+                r#"{"OPENAI_API_KEY":"a\"b"}"#,
+                r##"{"OPENAI_API_KEY":"#"}"##,
+            ),
+            (
+                r#"{"proxy-authorization":'x'}"#,
+                r#"{"proxy-authorization":'#'}"#,
+            ),
             (r#"{"apikey":"cut off and on"#, r##"{"apikey":"#"##),
             (r#"{"apikey":"","#, r##"{"apikey":"#","##),
-            (r#"{\"api_key\": \"hunter2\", \"n\": 1}"#, r##"{\"api_key\": \"#\", \"n\": 1}"##),
+            (
+                r#"{\"api_key\": \"hunter2\", \"n\": 1}"#,
+                r##"{\"api_key\": \"#\", \"n\": 1}"##,
+            ),
             (r#"{\"api_key\":\"a\\\"b\"}"#, r##"{\"api_key\":\"#\"}"##),
-            (r#"\\\"api_key\\\":\\\"x\\\","#, r##"\\\"api_key\\\":\\\"#\\\","##),
-            (r#"[{"key": "api_key", "value": "hunter2"}]"#, r##"[{"key": "api_key", "value": "#"}]"##),
-            (r#"{"name":"Authorization","value":"Basic abc"}"#, r##"{"name":"Authorization","value":"#"}"##),
-            (r#"{"key":"x-api-key","value":{"stringValue":"x"}}"#, r##"{"key":"x-api-key","value":{"stringValue":"#"}}"##),
-            (r#"{\"key\":\"api_key\",\"value\":\"x\"}"#, r##"{\"key\":\"api_key\",\"value\":\"#\"}"##),
+            (
+                r#"\\\"api_key\\\":\\\"x\\\","#,
+                r##"\\\"api_key\\\":\\\"#\\\","##,
+            ),
+            (
+                r#"[{"key": "api_key", "value": "hunter2"}]"#,
+                r##"[{"key": "api_key", "value": "#"}]"##,
+            ),
+            (
+                r#"{"name":"Authorization","value":"Basic abc"}"#,
+                r##"{"name":"Authorization","value":"#"}"##,
+            ),
+            (
+                r#"{"key":"x-api-key","value":{"stringValue":"x"}}"#,
+                r##"{"key":"x-api-key","value":{"stringValue":"#"}}"##,
+            ),
+            (
+                r#"{\"key\":\"api_key\",\"value\":\"x\"}"#,
+                r##"{\"key\":\"api_key\",\"value\":\"#\"}"##,
+            ),
         ] {
             check(text, expected, &reason);
         }
@@ -214,19 +258,33 @@ mod tests {
         for (text, expected) in [
             ("api_key=abcdefghijklmnop", "api_key=#"),
             ("OPENAI_API_KEY=\"12345678\"", "OPENAI_API_KEY=\"#\""),
-            ("export MY-OWN_api-key = 'abcdefgh'", "export MY-OWN_api-key = '#'"),
+            (
+                "export MY-OWN_api-key = 'abcdefgh'",
+                "export MY-OWN_api-key = '#'",
+            ),
             ("Api Key: abcdefghijklmnop==, next", "Api Key: #, next"),
             ("?apikey=abc._~+/-defghijklmn&x=1", "?apikey=#&x=1"),
             ("self._api_key = \"abcdefgh\"", "self._api_key = \"#\""),
-            (r#"run OPENAI_API_KEY=\"12345678\" now"#, r##"run OPENAI_API_KEY=\"#\" now"##),
+            (
+                r#"run OPENAI_API_KEY=\"12345678\" now"#,
+                r##"run OPENAI_API_KEY=\"#\" now"##,
+            ),
             ("\u{e9}api_key=abcdefghijklmnop", "\u{e9}api_key=#"),
         ] {
             check(text, expected, &reason);
         }
         for text in [
-            "api_key=short", "api_key=\"1234567\"", "api_key = \"has a blank\"", "myapikey=abcdefghijklmnop",
-            "rapi_key=abcdefghijklmnop", "api_key == \"12345678\"", "api_key: str = Field()", "api_keys=abcdefghijklmnop",
-            "api_key, other", "the api key is: short", "api_key=\"abcdefgh'",
+            "api_key=short",
+            "api_key=\"1234567\"",
+            "api_key = \"has a blank\"",
+            "myapikey=abcdefghijklmnop",
+            "rapi_key=abcdefghijklmnop",
+            "api_key == \"12345678\"",
+            "api_key: str = Field()",
+            "api_keys=abcdefghijklmnop",
+            "api_key, other",
+            "the api key is: short",
+            "api_key=\"abcdefgh'",
         ] {
             unchanged(text);
         }
@@ -235,8 +293,16 @@ mod tests {
     #[test]
     fn a_bearer_token() {
         let reason = [(Reason::BearerToken, 1)];
-        check("curl -H \"X: bearer abcdefghijklmnop\"", "curl -H \"X: bearer #\"", &reason);
-        check(r#"{\"h\":\"Bearer abcdefghijklmnop=\"}"#, r##"{\"h\":\"Bearer #\"}"##, &reason);
+        check(
+            "curl -H \"X: bearer abcdefghijklmnop\"",
+            "curl -H \"X: bearer #\"",
+            &reason,
+        );
+        check(
+            r#"{\"h\":\"Bearer abcdefghijklmnop=\"}"#,
+            r#"{\"h\":\"Bearer #\"}"#,
+            &reason,
+        );
         unchanged("Bearer short");
         unchanged("Bearer\nabcdefghijklmnop");
         unchanged("forbearer abcdefghijklmnop");
@@ -247,19 +313,40 @@ mod tests {
     fn keys_with_a_prefix() {
         let reason = [(Reason::ProviderKey, 1)];
         for key in [
-            "sk-abcdefghijklmnopqrst", "sk-proj-abc_DEF-0123456789", "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
-            "gho_ABCDEFGHIJKLMNOP", "ghu_abcdefghijklmnop", "ghs_abcdefghijklmnop_more", "ghr_abcdefghijklmnop",
-            "github_pat_11ABCDEFG0abcdefghij_klmnop", "AKIAIOSFODNN7EXAMPLE", "ASIAIOSFODNN7EXAMPLE",
-            "xoxb-123456789012-abcdefABCDEF", "xoxp-1234567890", "xoxa-1234567890", "xoxr-1234567890", "xoxs-1234567890",
+            "sk-abcdefghijklmnopqrst",
+            "sk-proj-abc_DEF-0123456789",
+            "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+            "gho_ABCDEFGHIJKLMNOP",
+            "ghu_abcdefghijklmnop",
+            "ghs_abcdefghijklmnop_more",
+            "ghr_abcdefghijklmnop",
+            "github_pat_11ABCDEFG0abcdefghij_klmnop",
+            "AKIAIOSFODNN7EXAMPLE",
+            "ASIAIOSFODNN7EXAMPLE",
+            "xoxb-123456789012-abcdefABCDEF",
+            "xoxp-1234567890",
+            "xoxa-1234567890",
+            "xoxr-1234567890",
+            "xoxs-1234567890",
         ] {
             check(&format!("key {key}."), "key #.", &reason);
             check(&format!("\"{key}\""), "\"#\"", &reason);
             unchanged(&format!("x{key}"));
         }
         for text in [
-            "sk-short", "SK-abcdefghijklmnopqrst", "task-abcdefghijklmnopqrst", "_sk-abcdefghijklmnopqrst",
-            "ghp_short", "ghx_abcdefghijklmnop", "AKIASHORT", "AKIAIOSFODNN7EXAMPLEx", "AKIAIOSFODNN7example",
-            "xoxq-1234567890", "xoxb-short", "--sk-abcdefghijklmnopqrst",
+            "sk-short",
+            "SK-abcdefghijklmnopqrst",
+            "task-abcdefghijklmnopqrst",
+            "_sk-abcdefghijklmnopqrst",
+            "ghp_short",
+            "ghs_configuration_value",
+            "ghx_abcdefghijklmnop",
+            "AKIASHORT",
+            "AKIAIOSFODNN7EXAMPLEx",
+            "AKIAIOSFODNN7example",
+            "xoxq-1234567890",
+            "xoxb-short",
+            "--sk-abcdefghijklmnopqrst",
         ] {
             unchanged(text);
         }
@@ -270,7 +357,11 @@ mod tests {
         let reason = [(Reason::WebToken, 1)];
         let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc-DEF_0123";
         check(&format!("cookie={token};"), "cookie=#;", &reason);
-        check(&format!("{token}.fourth-segment.fifth-segment"), "#", &reason);
+        check(
+            &format!("{token}.fourth-segment.fifth-segment"),
+            "#",
+            &reason,
+        );
         check(&format!("see {token}."), "see #.", &reason);
         unchanged("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0");
         unchanged("eyJhbGciOiJIUzI1NiJ9.x.y");
@@ -282,7 +373,12 @@ mod tests {
     fn a_private_key() {
         let reason = [(Reason::PrivateKey, 1)];
         let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
-        for label in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"] {
+        for label in [
+            "PRIVATE KEY",
+            "RSA PRIVATE KEY",
+            "OPENSSH PRIVATE KEY",
+            "PGP PRIVATE KEY BLOCK",
+        ] {
             for line_break in ["\n", "\\n", " ", "\" +\n    \""] {
                 let text = format!(
                     "a -----BEGIN {label}-----{line_break}{body}{line_break}-----END {label}----- b"
@@ -290,13 +386,23 @@ mod tests {
                 check(&text, "a # b", &reason);
             }
         }
-        check(&format!("-----BEGIN PRIVATE KEY-----\n{body}"), "#", &reason);
-        let headed = format!("-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{body}\n-----END RSA PRIVATE KEY-----");
+        check(
+            &format!("-----BEGIN PRIVATE KEY-----\n{body}"),
+            "#",
+            &reason,
+        );
+        let headed = format!(
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n{body}\n-----END RSA PRIVATE KEY-----"
+        );
         check(&headed, "#", &reason);
         unchanged("if text.startswith(\"-----BEGIN PRIVATE KEY-----\"):");
         unchanged("from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----");
-        unchanged(&format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----"));
-        unchanged(&format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----"));
+        unchanged(&format!(
+            "-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----"
+        ));
+        unchanged(&format!(
+            "-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----"
+        ));
     }
 
     #[test]
@@ -304,23 +410,44 @@ mod tests {
         let reason = [(Reason::SecretAssignment, 1)];
         for (text, expected) in [
             ("GITHUB_TOKEN=a1b2c3d4e5f6a7b8", "GITHUB_TOKEN=#"),
-            ("https://h/?access_token=a1b2c3d4e5f6a7b8&x=1", "https://h/?access_token=#&x=1"),
+            (
+                "https://h/?access_token=a1b2c3d4e5f6a7b8&x=1",
+                "https://h/?access_token=#&x=1",
+            ),
             ("token: 'a1b2c3d4e5f6a7b8'", "token: '#'"),
             ("token := \"a1b2c3d4e5f6a7b8\"", "token := \"#\""),
-            (r#"{"accessToken":"a1b2c3d4e5f6a7b8"}"#, r##"{"accessToken":"#"}"##),
-            (r#"{\"password\":\"hunter22\"}"#, r##"{\"password\":\"#\"}"##),
+            (
+                r#"{"accessToken":"a1b2c3d4e5f6a7b8"}"#,
+                r##"{"accessToken":"#"}"##,
+            ),
+            (
+                r#"{\"password\":\"hunter22\"}"#,
+                r##"{\"password\":\"#\"}"##,
+            ),
             ("PASSWORD=hunter2222", "PASSWORD=#"),
             ("db_passwd = 's3cretpw!'", "db_passwd = '#'"),
         ] {
             check(text, expected, &reason);
         }
         for text in [
-            "token = get_token()", "max_tokens: 100", "let token = tokenizer.next_token();", "token: String,",
-            "token = self.session.token_v2", "password: str | None = None", "password = os.environ[\"PASSWORD1\"]",
-            "password=\"${DB_PASSWORD1}\"", "f(token=token, password=password)", "token == a1b2c3d4e5f6a7b8",
-            "token_count=1234567890123456", "token=1234567890123456", "token=load_from_v1_v2_v3(x)",
-            "\"type\": \"password\"", "password: correct-horse-battery", "passwords=hunter2222",
-            "token\n= a1b2c3d4e5f6a7b8", "the token: a word",
+            "token = get_token()",
+            "max_tokens: 100",
+            "let token = tokenizer.next_token();",
+            "token: String,",
+            "token = self.session.token_v2",
+            "password: str | None = None",
+            "password = os.environ[\"PASSWORD1\"]",
+            "password=\"${DB_PASSWORD1}\"",
+            "f(token=token, password=password)",
+            "token == a1b2c3d4e5f6a7b8",
+            "token_count=1234567890123456",
+            "token=1234567890123456",
+            "token=load_from_v1_v2_v3(x)",
+            "\"type\": \"password\"",
+            "password: correct-horse-battery",
+            "passwords=hunter2222",
+            "token\n= a1b2c3d4e5f6a7b8",
+            "the token: a word",
         ] {
             unchanged(text);
         }
@@ -336,16 +463,30 @@ mod tests {
         check(
             r#"{"authorization": "see Authorization: Bearer abcdefghijklmnop", "x": "api_key=abcdefghijklmnop"}"#,
             r##"{"authorization": "#", "x": "api_key=#"}"##,
-            &[(Reason::AuthorizationHeader, 1), (Reason::StructuredCredential, 1), (Reason::ApiKeyAssignment, 1)],
+            &[
+                (Reason::AuthorizationHeader, 1),
+                (Reason::StructuredCredential, 1),
+                (Reason::ApiKeyAssignment, 1),
+            ],
         );
-        check("api_key=sk-abcdefghijklmnopqrst", "api_key=#", &[(Reason::ApiKeyAssignment, 1)]);
+        check(
+            "api_key=sk-abcdefghijklmnopqrst",
+            "api_key=#",
+            &[(Reason::ApiKeyAssignment, 1)],
+        );
     }
 
     #[test]
     fn a_marker_stays() {
         for text in [
-            "Authorization: Bearer #", "\"api_key\": \"#\"", "\"authorization\": \"Bearer #\"", "API_KEY=\"#\"",
-            "api_key=#", "Bearer #", "token=\"#\"", "#",
+            "Authorization: Bearer #",
+            "\"api_key\": \"#\"",
+            "\"authorization\": \"Bearer #\"",
+            "API_KEY=\"#\"",
+            "api_key=#",
+            "Bearer #",
+            "token=\"#\"",
+            "#",
         ] {
             unchanged(&text.replace('#', MARKER));
         }

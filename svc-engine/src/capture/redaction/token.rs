@@ -48,28 +48,41 @@ pub(super) fn without_bearer(value: &[u8]) -> &[u8] {
 fn header_token(mut cursor: Cursor<'_>) -> Option<Range<usize>> {
     cursor.gap()?;
     let start = cursor.at;
-    cursor.token(HEADER_TOKEN_BYTES_MIN).map(|()| start..cursor.at)
+    cursor
+        .token(HEADER_TOKEN_BYTES_MIN)
+        .map(|()| start..cursor.at)
 }
 
 /// Returns the key whose prefix is the anchor.
-pub(super) fn provider_key(text: &[u8], anchor: Anchor, provider: Provider) -> Option<Range<usize>> {
+pub(super) fn provider_key(
+    text: &[u8],
+    anchor: Anchor,
+    provider: Provider,
+) -> Option<Range<usize>> {
     let is_key = |byte| is_word(byte) || byte == b'-';
-    let mut cursor = Cursor::new(text, anchor.end);
-    let (touches, body, shortest): (fn(u8) -> bool, fn(u8) -> bool, usize) = match provider {
-        Provider::Secret => (is_key, is_key, 16),
-        Provider::Forge => (is_word, |byte| byte.is_ascii_alphanumeric(), 16),
-        Provider::ForgeFineGrained => (is_word, is_word, 16),
-        Provider::Cloud => (is_word, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit(), 16),
-        Provider::Chat => (is_key, |byte| byte.is_ascii_alphanumeric() || byte == b'-', 10),
+    let touches = |byte| match provider {
+        Provider::Secret | Provider::Chat => is_key(byte),
+        Provider::Forge | Provider::ForgeFineGrained | Provider::Cloud => is_word(byte),
     };
-    if preceded_by(text, anchor.start, touches) || cursor.run(body) < shortest {
+    if preceded_by(text, anchor.start, touches) {
         return None;
     }
-    if provider == Provider::Cloud && cursor.peek().is_some_and(is_word) {
-        return None;
-    }
-    cursor.run(|byte| provider == Provider::Forge && is_word(byte));
-    Some(anchor.start..cursor.at)
+    let mut cursor = Cursor::new(text, anchor.end);
+    let long_enough = match provider {
+        Provider::Secret => cursor.run(is_key) >= 16,
+        Provider::Forge => {
+            let length = cursor.run(|byte| byte.is_ascii_alphanumeric());
+            cursor.run(is_word);
+            length >= 16
+        }
+        Provider::ForgeFineGrained => cursor.run(is_word) >= 16,
+        Provider::Cloud => {
+            let length = cursor.run(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+            length >= 16 && !cursor.peek().is_some_and(is_word)
+        }
+        Provider::Chat => cursor.run(|byte| byte.is_ascii_alphanumeric() || byte == b'-') >= 10,
+    };
+    long_enough.then_some(anchor.start..cursor.at)
 }
 
 /// Returns the JSON web token that begins at the anchor: three to five segments.

@@ -1,0 +1,13 @@
+//! Exact evidence: what a Session holds, what a call holds, and the parts themselves.
+
+mod ask;
+mod command;
+mod file;
+mod inventory;
+mod manifest;
+mod read;
+mod selection;
+
+pub(super) use self::ask::{ask, read};
+pub(crate) use self::command::Evidence;
+pub(super) use self::read::render_read;

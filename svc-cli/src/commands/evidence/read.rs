@@ -1,0 +1,87 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use svc_model::evidence::{EvidenceRead, EvidenceReadRequest};
+use svc_model::version::Version1;
+
+use super::file::{exists, write_new};
+use super::read;
+use super::selection::{parse_reference, selection};
+use crate::cli::ServiceOptions;
+use crate::commands::context::session_id;
+use crate::commands::service;
+use crate::error::CommandError;
+use crate::output::{Output, escape, item_block};
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadParts {
+    /// The Session.
+    session: String,
+
+    /// What to read, as the manifest names it: CALL:SIDE:MESSAGE:PART.
+    #[arg(required_unless_present = "file", value_name = "REFERENCE")]
+    references: Vec<String>,
+
+    /// A file of references to read, - for standard input:
+    /// {"schema_version":1,"references":[{"inference_call_id","side","message_index","part_index"}]}.
+    #[arg(long = "references", id = "file", value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Write the exact reply to a new private file. It never replaces one.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+/// What is said of a written file.
+#[derive(Debug, Serialize)]
+struct Written {
+    file: String,
+    items: usize,
+}
+
+impl ReadParts {
+    pub(super) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let mut references = Vec::new();
+        for text in &self.references {
+            references.push(parse_reference(text).ok_or_else(|| {
+                CommandError::argument("a reference", "must be CALL:input|output:MESSAGE:PART")
+                    .hint("the manifest of a call lists them: svc evidence manifest SESSION CALL")
+            })?);
+        }
+        if let Some(file) = &self.file {
+            references.extend(selection(file)?);
+        }
+        if let Some(file) = self.output.as_deref().filter(|file| file.exists()) {
+            return Err(exists(file));
+        }
+        let request = EvidenceReadRequest {
+            schema_version: Version1,
+            session_id: session_id(&self.session)?,
+            references,
+        };
+        let client = service::client(&self.service)?;
+        let reply = service::block_on(async { Ok(read(&client, &request).await?) })?;
+        match &self.output {
+            None => output.reply(&reply, render_read),
+            Some(file) => {
+                write_new(file, &reply.bytes)?;
+                let written = Written {
+                    file: file.display().to_string(),
+                    items: reply.value.items.len(),
+                };
+                output.value(&written, |written| {
+                    format!("{}: {} items\n", escape(&written.file), written.items)
+                })
+            }
+        }
+    }
+}
+
+pub(crate) fn render_read(read: &EvidenceRead) -> String {
+    let blocks: Vec<_> = read.items.iter().map(item_block).collect();
+    blocks.join("\n")
+}

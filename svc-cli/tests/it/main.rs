@@ -1,0 +1,4 @@
+//! The program as somebody uses it who has configured nothing: a service of one's own, a first
+//! session, and an agent that resumes it.
+
+mod first_use;

@@ -1,0 +1,9 @@
+//! What can come back instead of a reply.
+
+mod failure;
+mod kind;
+mod text;
+
+pub use self::failure::Error;
+pub(crate) use self::failure::Failure;
+pub use self::kind::{Denial, ErrorKind};
