@@ -43,12 +43,16 @@ impl PostgresConnection {
             statements: HashMap::new(),
             usable: true,
         };
+        // Every statement looks up by index. A plan that was made while a table was empty would scan
+        // it, and making a plan for each list of keys costs more than the look-up.
         connection.batch(
             "SET synchronous_commit = on;
              SET lock_timeout = '5s';
              SET idle_in_transaction_session_timeout = '60s';
              SET client_min_messages = warning;
-             SET TIME ZONE 'UTC';",
+             SET TIME ZONE 'UTC';
+             SET plan_cache_mode = force_generic_plan;
+             SET enable_seqscan = off;",
         )?;
         Ok(connection)
     }
