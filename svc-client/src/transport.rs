@@ -206,7 +206,7 @@ impl Client {
             });
         }
         let bytes = body(response, self.shared.reply_bytes_max).await?;
-        let value = json::from_slice(&bytes)
+        let value = json::from_written(&bytes)
             .map_err(|error| Failure::new(ErrorKind::Unreadable).caused_by(error))?;
         Ok((value, bytes))
     }

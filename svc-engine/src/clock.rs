@@ -13,6 +13,10 @@ pub struct Clock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
 impl Clock {
     /// Returns the clock of the system.
+    ///
+    /// # Panics
+    ///
+    /// When it is asked while the system believes to be before 1970 or after 2261.
     pub fn system() -> Self {
         Self(Arc::new(|| {
             let since = std::time::SystemTime::now()

@@ -139,6 +139,12 @@ identity_string! {
     /// The id of a fact in a request: compared exactly, so an id that is no UUID names no fact.
     InferenceCallId
 }
+impl From<FactId> for InferenceCallId {
+    fn from(id: FactId) -> Self {
+        Self(id.to_string())
+    }
+}
+
 identity_string! {
     /// The id of a run, unique within the organization and its CI provider.
     RunId

@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_commit_is_whole() {
-        assert_eq!(CommitSha::new(&" A".repeat(1)), None);
+        assert_eq!(CommitSha::new(" A"), None);
         assert_eq!(
             CommitSha::new(&format!(" {} ", "A".repeat(40)))
                 .unwrap()

@@ -4,7 +4,6 @@
 //! and a caller without a valid credential learns nothing but 404, 405, 413 and 401. Then comes the
 //! handler, which calls the engine once, and the reply is written within its budget.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 

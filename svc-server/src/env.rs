@@ -85,9 +85,19 @@ pub fn table() -> String {
     for variable in ALL {
         let secret = if variable.secret { " Secret." } else { "" };
         let description = variable.description.trim();
-        table.push_str(&[
-            "| `", variable.name, "` | ", variable.default, " | ", description, secret, " |\n",
-        ].concat());
+        table.push_str(
+            &[
+                "| `",
+                variable.name,
+                "` | ",
+                variable.default,
+                " | ",
+                description,
+                secret,
+                " |\n",
+            ]
+            .concat(),
+        );
     }
     table
 }
@@ -100,6 +110,9 @@ mod tests {
     fn the_readme_has_this_table() {
         let readme = include_str!("../../README.md");
         let table = table();
-        assert!(readme.contains(&table), "put this into README.md, between the marks:\n{table}");
+        assert!(
+            readme.contains(&table),
+            "put this into README.md, between the marks:\n{table}"
+        );
     }
 }

@@ -35,6 +35,11 @@ pub(crate) fn start(settings: &Settings) {
     }
 }
 
+/// The part of our own request ids that tells this process from others.
+static PROCESS: OnceLock<String> = OnceLock::new();
+/// The part that tells one request from another.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// Returns the id of a request: the sender's, when it is short and plain, else one of our own.
 fn request_id(request: &HttpRequest) -> HeaderValue {
     let plain = |value: &&HeaderValue| {
@@ -47,8 +52,6 @@ fn request_id(request: &HttpRequest) -> HeaderValue {
     if let Some(given) = request.headers().get(REQUEST_ID).filter(plain) {
         return given.clone();
     }
-    static PROCESS: OnceLock<String> = OnceLock::new();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
     let process = PROCESS.get_or_init(|| {
         let mut id = Ids::random().fresh().simple().to_string();
         id.truncate(12);

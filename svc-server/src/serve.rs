@@ -68,8 +68,7 @@ impl Running {
 
     /// Stops: accepts nothing more, finishes what was accepted, drains the writer.
     pub async fn stop(self) {
-        // The receiver lives as long as the task that is awaited next.
-        drop(self.stop.send(true));
+        self.stop.send_replace(true);
         if self.serving.await.is_err() {
             tracing::error!("server.panicked");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use svc_engine::capture::Redaction;
 use svc_engine::engine::EngineConfig;
@@ -30,6 +30,9 @@ const PLACEHOLDERS: [&str; 8] = [
     "secret",
 ];
 
+/// The organization of a deployment that names none.
+const DEFAULT_ORG: &str = "default";
+
 /// Settings that a caller gives in place of the environment's.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
@@ -41,6 +44,53 @@ pub struct Overrides {
     pub org_id: Option<String>,
     /// The one Session of the grant.
     pub retrieval_session_id: Option<String>,
+}
+
+impl Overrides {
+    /// Returns the settings of this process with these in front.
+    fn source(self) -> Result<Source, SettingsError> {
+        let flags = [
+            (env::LISTEN, self.listen),
+            (env::DATABASE_URL, self.database_url),
+            (env::ORG_ID, self.org_id),
+            (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        Source::process(flags).map_err(|unreadable| SettingsError(vec![unreadable.0]))
+    }
+}
+
+/// Where a store is and whose facts are meant: what a command needs that works on the store itself.
+/// It asks for no secret and makes none.
+#[derive(Debug)]
+pub struct StoreSettings {
+    /// Where the facts are.
+    pub url: DatabaseUrl,
+    /// The organization.
+    pub org_id: OrgId,
+}
+
+impl StoreSettings {
+    /// Reads the settings of this process.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes at once.
+    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
+        let source = overrides.source()?;
+        let mut reader = Reader {
+            source: &source,
+            mistakes: Vec::new(),
+        };
+        let store = reader.store();
+        match store {
+            Some(store) if reader.mistakes.is_empty() => Ok(store),
+            _ => Err(SettingsError(reader.mistakes)),
+        }
+    }
 }
 
 /// The Sessions that context routes may read.
@@ -122,23 +172,17 @@ impl Settings {
     ///
     /// All mistakes at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
-        let flags = [
-            (env::LISTEN, overrides.listen),
-            (env::DATABASE_URL, overrides.database_url),
-            (env::ORG_ID, overrides.org_id),
-            (env::RETRIEVAL_SESSION_ID, overrides.retrieval_session_id),
-        ];
-        let flags = flags
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect();
-        let mut source =
-            Source::process(flags).map_err(|unreadable| SettingsError(vec![unreadable.0]))?;
+        let mut source = overrides.source()?;
         let secrets_file =
             embedded::provide(&mut source).map_err(|mistake| SettingsError(vec![mistake]))?;
         let mut settings = Self::read(&source)?;
         settings.secrets_file = secrets_file;
         Ok(settings)
+    }
+
+    /// Returns the operator's token, for a program that starts a server of its own.
+    pub fn operator_token(&self) -> &SecretString {
+        &self.operator_token
     }
 
     fn read(source: &Source) -> Result<Self, SettingsError> {
@@ -148,21 +192,7 @@ impl Settings {
         };
         let dev_mode = reader.boolean(env::DEV_MODE, false);
         let listen = reader.parsed(env::LISTEN, "must be HOST:PORT", |text| text.parse().ok());
-        let org_id = reader.parsed(
-            env::ORG_ID,
-            "must be 1 to 64 of a-z, 0-9, '.', '_', '-'",
-            |text| OrgId::new(text).ok(),
-        );
-        let url = reader.parsed(
-            env::DATABASE_URL,
-            "must be sqlite://PATH or postgres://USER@HOST/DATABASE",
-            |text| DatabaseUrl::parse(text).ok(),
-        );
-        let url =
-            url.or_else(|| data_folder().map(|folder| DatabaseUrl::sqlite(&folder.join("svc.db"))));
-        if url.is_none() {
-            reader.mistake(env::DATABASE_URL, "is not set, and neither is HOME");
-        }
+        let store = reader.store();
         let secrets = Secrets::read(&mut reader, dev_mode);
         let grant = reader.grant();
         secrets.check_retrieval(&mut reader, &grant);
@@ -182,9 +212,10 @@ impl Settings {
                 text.parse().ok()
             })
             .unwrap_or(64 * 1024 * 1024);
-        let redaction = match reader.boolean(env::REDACTION, true) {
-            true => Redaction::On,
-            false => Redaction::Off,
+        let redaction = if reader.boolean(env::REDACTION, true) {
+            Redaction::On
+        } else {
+            Redaction::Off
         };
         let migrate = reader.boolean(env::MIGRATE_ON_START, true);
         let docs = reader.boolean(env::ENABLE_DOCS, false);
@@ -198,17 +229,11 @@ impl Settings {
                 "json" => Some(LogFormat::Json),
                 _ => None,
             });
-        let (mistakes, url) = (reader.mistakes, url);
-        let Some(url) = url.filter(|_| mistakes.is_empty()) else {
+        let mistakes = reader.mistakes;
+        let Some(store) = store.filter(|_| mistakes.is_empty()) else {
             return Err(SettingsError(mistakes));
         };
-        let org_id = match org_id {
-            Some(org_id) => org_id,
-            None => {
-                OrgId::new("default").map_err(|error| SettingsError(vec![error.to_string()]))?
-            }
-        };
-        let mut engine = EngineConfig::new(url, org_id)
+        let mut engine = EngineConfig::new(store.url, store.org_id)
             .with_read_slots(usize::try_from(slots).unwrap_or(usize::MAX).clamp(1, 1_024));
         engine.store.migrate = migrate;
         engine.scan = scan;
@@ -259,6 +284,35 @@ impl Reader<'_> {
             self.mistake(name, expected);
         }
         value
+    }
+
+    /// Reads where the store is and whose facts are meant.
+    fn store(&mut self) -> Option<StoreSettings> {
+        let org_id = self
+            .text(env::ORG_ID)
+            .unwrap_or_else(|| DEFAULT_ORG.to_owned());
+        let org_id = OrgId::new(&org_id)
+            .inspect_err(|_| {
+                self.mistake(env::ORG_ID, "must be 1 to 64 of a-z, 0-9, '.', '_', '-'");
+            })
+            .ok();
+        let url = if self.source.is_given(env::DATABASE_URL) {
+            self.parsed(
+                env::DATABASE_URL,
+                "must be sqlite://PATH or postgres://USER@HOST/DATABASE",
+                |text| DatabaseUrl::parse(text).ok(),
+            )
+        } else {
+            let folder = data_folder();
+            if folder.is_none() {
+                self.mistake(env::DATABASE_URL, "is not set, and neither is HOME");
+            }
+            folder.map(|folder| DatabaseUrl::sqlite(&folder.join("svc.db")))
+        };
+        Some(StoreSettings {
+            url: url?,
+            org_id: org_id?,
+        })
     }
 
     fn boolean(&mut self, name: &str, default: bool) -> bool {
@@ -447,7 +501,7 @@ fn check(
     secret: Option<&SecretString>,
     characters: Characters,
 ) {
-    let Some(secret) = secret.map(|secret| secret.expose_secret()) else {
+    let Some(secret) = secret.map(ExposeSecret::expose_secret) else {
         return reader.mistake(name, "must be set");
     };
     let printable = secret.bytes().all(|byte| (0x21..=0x7e).contains(&byte));
@@ -527,9 +581,7 @@ mod tests {
     }
 
     fn mistakes(more: &[(&str, &str)]) -> Vec<String> {
-        read(more)
-            .map(|_| Vec::new())
-            .unwrap_or_else(|error| error.0)
+        read(more).map_or_else(|error| error.0, |_| Vec::new())
     }
 
     #[test]

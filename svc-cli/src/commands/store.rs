@@ -1,33 +1,18 @@
 //! The store that a command works on.
 
-use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
-use svc_model::id::OrgId;
+use svc_engine::store::{self, Ledger, SchemaState, StoreError};
+use svc_server::{Overrides, StoreSettings};
 
 use crate::cli::StoreOptions;
 use crate::error::{CommandError, chain};
 
-/// The organization of a service that nobody configured.
-const DEFAULT_ORG: &str = "default";
-
-/// Where a store is and whose facts are meant.
-#[derive(Debug)]
-pub(crate) struct StoreSettings {
-    pub(crate) url: DatabaseUrl,
-    pub(crate) org_id: OrgId,
-}
-
-/// Returns what the options and the environment say of the store.
+/// Returns what the options, the environment and the configuration say of the store.
 pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandError> {
-    let Some(url) = given(options.database_url.as_deref()) else {
-        return Err(CommandError::refused("no_database", "no database is named")
-            .hint("name it by --database-url or SVC_DATABASE_URL"));
-    };
-    let url = DatabaseUrl::parse(&url)
-        .map_err(|rule| CommandError::argument("the database URL", rule))?;
-    let org_id = given(options.org_id.as_deref());
-    let org_id = OrgId::new(org_id.as_deref().unwrap_or(DEFAULT_ORG))
-        .map_err(|rule| CommandError::refused("invalid_argument", rule.to_string()))?;
-    Ok(StoreSettings { url, org_id })
+    Ok(StoreSettings::load(Overrides {
+        database_url: given(options.database_url.as_deref()),
+        org_id: given(options.org_id.as_deref()),
+        ..Overrides::default()
+    })?)
 }
 
 /// Opens the facts of the organization. Reading works on an older schema too.

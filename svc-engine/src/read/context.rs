@@ -64,21 +64,18 @@ pub fn selected(
         let sameness = occurrence.sameness();
         let bytes = item_bytes(&occurrence);
         let position = *by_content.entry(sameness.digest).or_insert(groups.len());
-        match groups.get_mut(position) {
-            Some(group) => {
-                state_bytes += bytes.saturating_sub(group.item_bytes_max);
-                group.item_bytes_max = group.item_bytes_max.max(bytes);
-                if occurrence.rank() < group.best.rank() {
-                    group.best = occurrence;
-                }
+        if let Some(group) = groups.get_mut(position) {
+            state_bytes += bytes.saturating_sub(group.item_bytes_max);
+            group.item_bytes_max = group.item_bytes_max.max(bytes);
+            if occurrence.rank() < group.best.rank() {
+                group.best = occurrence;
             }
-            None => {
-                state_bytes += sameness.key_bytes + bytes + CONTEXT_STATE_OVERHEAD_BYTES;
-                groups.push(Group {
-                    best: occurrence,
-                    item_bytes_max: bytes,
-                });
-            }
+        } else {
+            state_bytes += sameness.key_bytes + bytes + CONTEXT_STATE_OVERHEAD_BYTES;
+            groups.push(Group {
+                best: occurrence,
+                item_bytes_max: bytes,
+            });
         }
         Ok(limits.check_state(state_bytes)?)
     })?;

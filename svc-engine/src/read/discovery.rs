@@ -114,9 +114,7 @@ pub fn discover(
             session_id: session_id.clone(),
             score: best.map_or(0, |best| best.score()),
             matched_parts: counts.matched,
-            // One that fits nowhere is not copied: a preview may take megabytes.
-            preview: best
-                .map(|best| (best.item_bytes() <= CONTEXT_REPLY_BYTES_HIGH).then(|| best.item())),
+            preview: best.map_or(Preview::None, Preview::of),
             commit_match,
         });
     }
@@ -183,12 +181,30 @@ fn add(total: &mut ScanMeasure, session: ScanMeasure, session_id: &SessionId, ma
         .max(link_bytes);
 }
 
+/// The best part of a Session.
+enum Preview {
+    /// No part matches.
+    None,
+    /// This one.
+    Item(Box<EvidenceReadItem>),
+    /// One that fits into no reply. It is not copied: it may take megabytes.
+    TooLarge,
+}
+
+impl Preview {
+    fn of(best: Occurrence<'_>) -> Self {
+        if best.item_bytes() > CONTEXT_REPLY_BYTES_HIGH {
+            return Self::TooLarge;
+        }
+        Self::Item(Box::new(best.item()))
+    }
+}
+
 struct Candidate {
     session_id: SessionId,
     score: u64,
     matched_parts: u64,
-    /// The best part; `Some(None)` when it is too large for any reply.
-    preview: Option<Option<EvidenceReadItem>>,
+    preview: Preview,
     commit_match: Option<CommitMatch>,
 }
 
@@ -205,17 +221,19 @@ impl Candidate {
     /// its place whether or not the preview fits.
     fn pack(self, packer: &mut Packer) -> Result<DiscoveryCandidate, Packing> {
         let by_commit = self.commit_match.is_some();
-        let too_large = matches!(self.preview, Some(None));
+        let preview = match self.preview {
+            Preview::None => None,
+            Preview::Item(item) => Some(*item),
+            Preview::TooLarge if by_commit => None,
+            Preview::TooLarge => return Err(packer.offer(CONTEXT_REPLY_BYTES_HIGH)),
+        };
         let mut candidate = DiscoveryCandidate {
             session_id: self.session_id,
             score: self.score,
             matched_parts: self.matched_parts,
-            preview: self.preview.flatten(),
+            preview,
             commit_match: self.commit_match,
         };
-        if too_large && !by_commit {
-            return Err(packer.offer(CONTEXT_REPLY_BYTES_HIGH));
-        }
         match packer.offer(bytes(&candidate)) {
             Packing::Chosen => Ok(candidate),
             Packing::Budget if by_commit && candidate.preview.is_some() => {

@@ -336,8 +336,11 @@ fn insert(
             Value::Blob(&encoded.raw_skeleton.bytes),
         ]);
     }
-    let inserted: Vec<bool> =
-        connection.insert(&INSERT, &values)?.iter().map(Option::is_some).collect();
+    let inserted: Vec<bool> = connection
+        .insert(&INSERT, &values)?
+        .iter()
+        .map(Option::is_some)
+        .collect();
     let mut values = Vec::new();
     for ((encoded, columns), inserted) in calls.iter().zip(&columns).zip(&inserted) {
         if !inserted {

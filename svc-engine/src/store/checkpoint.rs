@@ -48,7 +48,10 @@ fn run(connection: &SqliteConnection, stopped: &mpsc::Receiver<()>) {
             connection.checkpoint("RESTART")
         });
         if let Err(error) = copied {
-            tracing::debug!(error = &error as &dyn std::error::Error, "store.checkpoint_failed");
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "store.checkpoint_failed"
+            );
         }
     }
 }

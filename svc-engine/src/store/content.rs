@@ -299,7 +299,11 @@ impl Encoder {
             buffer.clear();
             value.write_canonical(buffer);
             if buffer.len() >= from {
-                let scope = if from == RAW_MESSAGE_FROM { session } else { Scope::Global };
+                let scope = if from == RAW_MESSAGE_FROM {
+                    session
+                } else {
+                    Scope::Global
+                };
                 to.push(self.reference(scope, buffer));
                 out.push(HOLE);
             } else {
@@ -351,7 +355,9 @@ impl Encoder {
                     }
                     skeleton.push(b'}');
                 }
-                Json::Array(_) | Json::String(_) => take(value, RAW_MEMBER_FROM, &mut skeleton, &mut contents),
+                Json::Array(_) | Json::String(_) => {
+                    take(value, RAW_MEMBER_FROM, &mut skeleton, &mut contents);
+                }
                 _ => value.write_canonical(&mut skeleton),
             }
         }
@@ -379,7 +385,10 @@ fn derivable(raw: &Json, message: &Message) -> Option<u8> {
         Part::Text { content } => (TEXT_MESSAGE, next("content")? == content),
         Part::ToolCallResponse { id, result } => {
             let same_id = *next("tool_call_id")? == **id;
-            (TOOL_MESSAGE, same_id && Some(next("content")?) == result.as_text())
+            (
+                TOOL_MESSAGE,
+                same_id && Some(next("content")?) == result.as_text(),
+            )
         }
         Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
     };
@@ -388,7 +397,7 @@ fn derivable(raw: &Json, message: &Message) -> Option<u8> {
 
 /// Returns the raw message that [`derivable`] found in a canonical one.
 fn derive(canonical: &[u8]) -> Option<Vec<u8>> {
-    let message: Message = svc_model::json::from_slice(canonical).ok()?;
+    let message: Message = svc_model::json::from_written(canonical).ok()?;
     let mut raw = b"{\"role\":".to_vec();
     message.role.write_escaped(&mut raw);
     match message.parts.first()? {
@@ -619,7 +628,7 @@ mod tests {
 
         #[test]
         fn bytes_that_are_no_ids_are_an_error_not_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..50)) {
-            let _ = read_ids(&bytes);
+            drop(read_ids(&bytes));
         }
 
         #[test]
@@ -642,7 +651,8 @@ mod tests {
             r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"u"}}],"model":"m","big":"{long}","metadata":{{"a":1.10,"b":["{long}"]}},"response":{{"c":"{long}"}},"e":{{}}}}"#
         );
         let raw = Json::parse(text.as_bytes()).unwrap();
-        let (skeleton, contents) = Encoder::default().split(Scope::Global, &raw, &[], &mut Vec::new());
+        let (skeleton, contents) =
+            Encoder::default().split(Scope::Global, &raw, &[], &mut Vec::new());
         assert_eq!(contents.len(), 3);
         let bytes: Vec<_> = contents
             .into_iter()

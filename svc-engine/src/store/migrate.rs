@@ -152,8 +152,11 @@ fn verify(connection: &mut Connection) -> Result<(), StoreError> {
 }
 
 fn digest(text: &str) -> String {
+    use std::fmt::Write as _;
     Sha256::digest(text.as_bytes())
         .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .fold(String::new(), |mut digits, byte| {
+            write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
+            digits
+        })
 }

@@ -176,8 +176,9 @@ impl Ledger {
     ///
     /// When the store cannot be reached.
     pub fn open(url: &DatabaseUrl, org_id: OrgId) -> Result<Self, StoreError> {
-        if !Connection::exists(url) {
-            return Err(StoreError::Schema(SchemaState::Absent));
+        match schema_state(url)? {
+            SchemaState::Absent => return Err(StoreError::Schema(SchemaState::Absent)),
+            SchemaState::Behind(_) | SchemaState::AtHead(_) | SchemaState::Ahead(_) => {}
         }
         Ok(Self {
             org_id,

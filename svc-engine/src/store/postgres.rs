@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::ToSql;
 use postgres::{Client, Statement};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::StoreError;
@@ -32,6 +32,8 @@ impl PostgresConnection {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(5));
         }
+        // A server that went away without a word must not hold the writer up for long.
+        config.tcp_user_timeout(Duration::from_secs(30));
         let client = if config.get_ssl_mode() == postgres::config::SslMode::Disable {
             config.connect(postgres::NoTls)?
         } else {
@@ -44,15 +46,18 @@ impl PostgresConnection {
             usable: true,
         };
         // Every statement looks up by index. A plan that was made while a table was empty would scan
-        // it, and making a plan for each list of keys costs more than the look-up.
+        // it, making a plan for each list of keys costs more than the look-up, and compiling one more
+        // than running it.
         connection.batch(
             "SET synchronous_commit = on;
              SET lock_timeout = '5s';
+             SET statement_timeout = '30s';
              SET idle_in_transaction_session_timeout = '60s';
              SET client_min_messages = warning;
              SET TIME ZONE 'UTC';
              SET plan_cache_mode = force_generic_plan;
-             SET enable_seqscan = off;",
+             SET enable_seqscan = off;
+             SET jit = off;",
         )?;
         Ok(connection)
     }
@@ -125,14 +130,21 @@ impl PostgresConnection {
             let is_text = matches!(chunk[insert.unique], Value::Text(_));
             let text = format!("{} RETURNING {}", insert.text(rows), insert.returning);
             self.each(&text, chunk, &mut |row| {
-                let unique = if is_text { row.text(1)?.into_bytes() } else { row.blob(1)? };
+                let unique = if is_text {
+                    row.text(1)?.into_bytes()
+                } else {
+                    row.blob(1)?
+                };
                 inserted.insert(unique, row.integer(0)?);
                 Ok(())
             })?;
             rest = after;
         }
         // Of two equal rows the first was inserted.
-        Ok(values.chunks_exact(insert.columns).map(|row| inserted.remove(&key(row))).collect())
+        Ok(values
+            .chunks_exact(insert.columns)
+            .map(|row| inserted.remove(&key(row)))
+            .collect())
     }
 
     pub(super) fn lookup(
@@ -189,7 +201,7 @@ fn tls() -> Result<MakeRustlsConnect, StoreError> {
     let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_platform_verifier())
+        .and_then(BuilderVerifierExt::with_platform_verifier)
         .map_err(StoreError::Tls)?
         .with_no_client_auth();
     Ok(MakeRustlsConnect::new(config))

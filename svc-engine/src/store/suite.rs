@@ -1,7 +1,6 @@
 //! The store suite: every case runs on SQLite and on PostgreSQL.
 
 use std::sync::{Arc, Barrier};
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -13,7 +12,6 @@ use svc_model::problem::Code;
 use svc_model::repository::{CommitAnchor, CommitSha};
 use uuid::Uuid;
 
-use super::connection::Connection;
 use super::*;
 use crate::testing::builders::{at, call, id, outcome, repository, text};
 use crate::testing::{Backend, TestStore};
@@ -41,7 +39,10 @@ fn append(store: &Store, calls: Vec<InferenceCall>) -> Vec<Outcome> {
 }
 
 fn append_outcomes(store: &Store, outcomes: Vec<crate::fact::CiOutcome>) -> Vec<Outcome> {
-    let facts = outcomes.into_iter().map(|it| Append::CiOutcome(Box::new(it))).collect();
+    let facts = outcomes
+        .into_iter()
+        .map(|it| Append::CiOutcome(Box::new(it)))
+        .collect();
     store.append_now(facts).unwrap()
 }
 
@@ -60,11 +61,19 @@ fn rand_id() -> u128 {
     crate::clock::Ids::random().fresh().as_u128()
 }
 
-fn messages(store: &Store, session_id: &str) -> Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+/// The canonical messages of a call: its input and its output.
+type Sides = (Vec<Vec<u8>>, Vec<Vec<u8>>);
+
+fn messages(store: &Store, session_id: &str) -> Vec<Sides> {
     let mut snapshot = store.snapshot_now();
     let calls = snapshot.call_contents(&session(session_id)).unwrap();
     let mut bytes = std::collections::HashMap::new();
-    let ids: Vec<i64> = calls.iter().flat_map(|call| [&call.input, &call.output]).flatten().copied().collect();
+    let ids: Vec<i64> = calls
+        .iter()
+        .flat_map(|call| [&call.input, &call.output])
+        .flatten()
+        .copied()
+        .collect();
     snapshot
         .content(&ids, |id, content| {
             bytes.insert(id, content);
@@ -72,7 +81,10 @@ fn messages(store: &Store, session_id: &str) -> Vec<(Vec<Vec<u8>>, Vec<Vec<u8>>)
         })
         .unwrap();
     let side = |ids: &[i64]| ids.iter().map(|id| bytes[id].clone()).collect::<Vec<_>>();
-    calls.iter().map(|call| (side(&call.input), side(&call.output))).collect()
+    calls
+        .iter()
+        .map(|call| (side(&call.input), side(&call.output)))
+        .collect()
 }
 
 #[rstest]
@@ -102,15 +114,24 @@ fn both_dialects_have_the_same_tables_and_columns() {
     let shape = |text: &str| {
         let mut tables = Vec::new();
         for statement in text.split(';') {
-            let lines: Vec<&str> =
-                statement.lines().map(str::trim).filter(|line| !line.starts_with("--")).collect();
-            let Some(start) = lines.iter().position(|line| line.starts_with("CREATE TABLE")) else {
+            let lines: Vec<&str> = statement
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.starts_with("--"))
+                .collect();
+            let Some(start) = lines
+                .iter()
+                .position(|line| line.starts_with("CREATE TABLE"))
+            else {
                 continue;
             };
             let columns: Vec<&str> = lines[start + 1..]
                 .iter()
                 .filter_map(|line| line.split(' ').next())
-                .filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()))
+                .filter(|word| {
+                    word.chars()
+                        .all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+                })
                 .collect();
             tables.push((lines[start], columns));
         }
@@ -129,24 +150,40 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
     let database = database!(backend);
     assert_eq!(schema_state(database.url()).unwrap(), SchemaState::Absent);
     let head = upgrade(database.url()).unwrap();
-    assert_eq!(upgrade(database.url()).unwrap(), head, "a second time changes nothing");
-    assert_eq!(schema_state(database.url()).unwrap(), SchemaState::AtHead(head));
+    assert_eq!(
+        upgrade(database.url()).unwrap(),
+        head,
+        "a second time changes nothing"
+    );
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::AtHead(head)
+    );
 
     let mut connection = Connection::open(database.url()).unwrap();
     connection
         .batch("INSERT INTO schema_revisions (revision, digest) VALUES (999, 'later')")
         .unwrap();
-    assert_eq!(schema_state(database.url()).unwrap(), SchemaState::Ahead(999));
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::Ahead(999)
+    );
     assert!(matches!(
         database.try_open("acme"),
         Err(StoreError::Schema(SchemaState::Ahead(999)))
     ));
     connection.batch("DELETE FROM schema_revisions").unwrap();
-    assert_eq!(schema_state(database.url()).unwrap(), SchemaState::Behind(0));
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::Behind(0)
+    );
     connection
         .batch("INSERT INTO schema_revisions (revision, digest) VALUES (1, 'changed')")
         .unwrap();
-    assert!(matches!(database.try_open("acme"), Err(StoreError::MigrationChanged(1))));
+    assert!(matches!(
+        database.try_open("acme"),
+        Err(StoreError::MigrationChanged(1))
+    ));
 }
 
 #[rstest]
@@ -155,8 +192,9 @@ fn several_processes_may_bring_the_schema_to_head_at_once(
 ) {
     let database = database!(backend);
     std::thread::scope(|scope| {
-        let upgrades: Vec<_> =
-            (0..4).map(|_| scope.spawn(|| upgrade(database.url()).unwrap())).collect();
+        let upgrades: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| upgrade(database.url()).unwrap()))
+            .collect();
         for upgrade in upgrades {
             assert_eq!(upgrade.join().unwrap(), SchemaState::head());
         }
@@ -183,7 +221,10 @@ fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] bac
     assert_eq!(summaries.len(), 1);
     assert_eq!(summaries[0].inference_call_id, id(1));
     assert_eq!(summaries[0].observed_at, sent.observed_at);
-    assert_eq!(snapshot.call_raw(id(1)).unwrap().unwrap(), raw.to_canonical());
+    assert_eq!(
+        snapshot.call_raw(id(1)).unwrap().unwrap(),
+        raw.to_canonical()
+    );
     let scalars = snapshot.call_scalars(&session("s")).unwrap();
     assert_eq!(scalars[0].model_call_id.as_deref(), Some("c1"));
     let measure = snapshot.call_measure(&session("s")).unwrap();
@@ -197,7 +238,9 @@ fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] bac
         ScanMeasure {
             calls: 1,
             metadata_bytes: 37,
-            row_bytes: 37 + canonical(&sent.input_messages[0]) + canonical(&sent.output_messages[0]),
+            row_bytes: 37
+                + canonical(&sent.input_messages[0])
+                + canonical(&sent.output_messages[0]),
             row_bytes_max: measure.row_bytes,
             parts: 2,
         }
@@ -214,7 +257,9 @@ fn any_text() -> impl Strategy<Value = Text> {
         ],
         0..40,
     )
-    .prop_filter_map("generalised UTF-8", |pieces| Text::from_wtf8(pieces.concat()))
+    .prop_filter_map("generalised UTF-8", |pieces| {
+        Text::from_wtf8(pieces.concat())
+    })
 }
 
 fn any_message() -> impl Strategy<Value = Message> {
@@ -233,8 +278,16 @@ fn any_message() -> impl Strategy<Value = Message> {
             result: Json::String(result),
         }),
     ];
-    (any_text(), proptest::collection::vec(part, 0..4), proptest::option::of(any_text()))
-        .prop_map(|(role, parts, finish_reason)| Message { role, parts, finish_reason })
+    (
+        any_text(),
+        proptest::collection::vec(part, 0..4),
+        proptest::option::of(any_text()),
+    )
+        .prop_map(|(role, parts, finish_reason)| Message {
+            role,
+            parts,
+            finish_reason,
+        })
 }
 
 /// Law: what is read back equals what was stored, to the byte, on both backends; and storing a
@@ -245,7 +298,10 @@ fn read_back_is_exact_and_a_second_delivery_changes_nothing() {
         .into_iter()
         .filter_map(TestStore::create)
         .collect();
-    let stores: Vec<Store> = databases.iter().map(|database| database.open("acme")).collect();
+    let stores: Vec<Store> = databases
+        .iter()
+        .map(|database| database.open("acme"))
+        .collect();
     let next = std::cell::Cell::new(1_u128);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases: 24,
@@ -271,9 +327,16 @@ fn read_back_is_exact_and_a_second_delivery_changes_nothing() {
                     .collect::<Vec<_>>()
             };
             let expected = vec![(canonical(&input), canonical(&output))];
-            let sent = call(number).session(&name).input(input).output(output).build();
+            let sent = call(number)
+                .session(&name)
+                .input(input)
+                .output(output)
+                .build();
             for store in &stores {
-                prop_assert_eq!(append(store, vec![sent.clone()]), [Outcome::Stored(id(number))]);
+                prop_assert_eq!(
+                    append(store, vec![sent.clone()]),
+                    [Outcome::Stored(id(number))]
+                );
                 prop_assert_eq!(&messages(store, &name), &expected);
                 let counts = store.snapshot_now().fact_counts().unwrap();
                 prop_assert_eq!(
@@ -299,9 +362,15 @@ fn redelivery_and_conflict_follow_the_ids(
     let with = |fact: u128, model_call: &str| call(fact).model_call(model_call).build();
     assert_eq!(append(&store, vec![with(1, "x")]), [Outcome::Stored(id(1))]);
     assert_eq!(append(&store, vec![with(2, "y")]), [Outcome::Stored(id(2))]);
-    assert_eq!(append(&store, vec![call(3).build()]), [Outcome::Stored(id(3))]);
+    assert_eq!(
+        append(&store, vec![call(3).build()]),
+        [Outcome::Stored(id(3))]
+    );
     for (sent, expected) in [
-        (call(1).model_call("x").session("other").build(), Outcome::Redelivered(id(1))),
+        (
+            call(1).model_call("x").session("other").build(),
+            Outcome::Redelivered(id(1)),
+        ),
         (with(9, "x"), Outcome::Redelivered(id(1))),
         (with(1, "z"), conflict),
         (call(1).build(), conflict),
@@ -314,7 +383,10 @@ fn redelivery_and_conflict_follow_the_ids(
     }
     let mut snapshot = store.snapshot_now();
     assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 4);
-    assert!(!snapshot.session_known(&session("other")).unwrap(), "a redelivery makes no Session");
+    assert!(
+        !snapshot.session_known(&session("other")).unwrap(),
+        "a redelivery makes no Session"
+    );
 }
 
 #[rstest]
@@ -325,7 +397,16 @@ fn calls_of_one_append_are_judged_in_order(
     let store = database.open("acme");
     let with = |fact: u128, model_call: &str| call(fact).model_call(model_call).build();
     assert_eq!(
-        append(&store, vec![with(1, "x"), with(1, "x"), with(2, "x"), with(1, "y"), call(3).build()]),
+        append(
+            &store,
+            vec![
+                with(1, "x"),
+                with(1, "x"),
+                with(2, "x"),
+                with(1, "y"),
+                call(3).build()
+            ]
+        ),
         [
             Outcome::Stored(id(1)),
             Outcome::Redelivered(id(1)),
@@ -343,14 +424,29 @@ fn an_id_is_one_of_its_organization(
     let database = database!(backend);
     let (acme, other) = (database.open("acme"), database.open("other"));
     append(&acme, vec![call(1).model_call("x").build()]);
-    assert_eq!(append(&other, vec![call(2).model_call("x").build()]), [Outcome::Stored(id(2))]);
+    assert_eq!(
+        append(&other, vec![call(2).model_call("x").build()]),
+        [Outcome::Stored(id(2))]
+    );
     assert_eq!(
         append(&other, vec![call(1).model_call("x").build()]),
         [Outcome::Conflict(Code::InferenceCallIdentityConflict)]
     );
-    assert_eq!(acme.snapshot_now().fact_counts().unwrap().inference_calls.total, 1);
+    assert_eq!(
+        acme.snapshot_now()
+            .fact_counts()
+            .unwrap()
+            .inference_calls
+            .total,
+        1
+    );
     let foreign = InferenceCallId::new(&id(2).to_string()).unwrap();
-    assert!(acme.snapshot_now().call(&session("s"), &foreign).unwrap().is_none());
+    assert!(
+        acme.snapshot_now()
+            .call(&session("s"), &foreign)
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[rstest]
@@ -365,7 +461,11 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
         let threads: Vec<_> = (0..6)
             .map(|thread: usize| {
                 let (store, barrier) = (Arc::clone(&stores[thread % 3]), Arc::clone(&barrier));
-                let fact = if thread < 4 { round * 10 } else { round * 10 + thread as u128 };
+                let fact = if thread < 4 {
+                    round * 10
+                } else {
+                    round * 10 + thread as u128
+                };
                 std::thread::spawn(move || {
                     let sent = call(fact).model_call(&format!("c{round}")).build();
                     barrier.wait();
@@ -374,12 +474,20 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
             })
             .collect();
         let outcomes: Vec<Outcome> = threads.into_iter().map(|it| it.join().unwrap()).collect();
-        let stored =
-            outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Stored(_))).count();
+        let stored = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Outcome::Stored(_)))
+            .count();
         assert_eq!(stored, 1, "{outcomes:?}");
     }
     let counts = stores[0].snapshot_now().fact_counts().unwrap();
-    assert_eq!(counts.inference_calls, FactCount { total: 10, visible: 10 });
+    assert_eq!(
+        counts.inference_calls,
+        FactCount {
+            total: 10,
+            visible: 10
+        }
+    );
 }
 
 #[rstest]
@@ -390,7 +498,10 @@ fn a_history_is_stored_once(#[values(Backend::Sqlite, Backend::Postgres)] backen
     for turn in 0..50_u128 {
         history.push(text("user", &format!("question {turn}")));
         let answer = text("assistant", &format!("answer {turn}"));
-        let sent = call(turn + 1).input(history.clone()).output(vec![answer.clone()]).build();
+        let sent = call(turn + 1)
+            .input(history.clone())
+            .output(vec![answer.clone()])
+            .build();
         append(&store, vec![sent]);
         history.push(answer);
     }
@@ -429,16 +540,32 @@ fn a_session_keeps_its_first_user_until_another_contradicts(
     assert_eq!(row(), (None, 0, at(50), at(50)));
     append(&store, vec![call(2).observed(10).user("u").build()]);
     assert_eq!(row(), (Some("u".to_owned()), 0, at(10), at(50)));
-    append(&store, vec![call(3).observed(99).user("u").build(), call(4).observed(20).build()]);
+    append(
+        &store,
+        vec![
+            call(3).observed(99).user("u").build(),
+            call(4).observed(20).build(),
+        ],
+    );
     assert_eq!(row(), (Some("u".to_owned()), 0, at(10), at(99)));
     append(&store, vec![call(5).observed(20).user("v").build()]);
     assert_eq!(row(), (None, 1, at(10), at(99)));
     append(&store, vec![call(6).observed(20).user("u").build()]);
     assert_eq!(row(), (None, 1, at(10), at(99)));
-    append(&store, vec![call(7).session("t").user("a").build(), call(8).session("t").user("b").build()]);
+    append(
+        &store,
+        vec![
+            call(7).session("t").user("a").build(),
+            call(8).session("t").user("b").build(),
+        ],
+    );
     let conflict = Connection::open(database.url())
         .unwrap()
-        .first("SELECT user_id_conflict FROM sessions WHERE session_id = 't'", &[], |row| row.integer(0))
+        .first(
+            "SELECT user_id_conflict FROM sessions WHERE session_id = 't'",
+            &[],
+            |row| row.integer(0),
+        )
         .unwrap();
     assert_eq!(conflict, Some(1), "also within one transaction");
 }
@@ -450,7 +577,10 @@ fn quarantine_hides_a_fact_and_release_shows_it_again(
     let database = database!(backend);
     let store = database.open("acme");
     let ledger = database.ledger("acme");
-    append(&store, vec![call(1).model_call("x").build(), call(2).build()]);
+    append(
+        &store,
+        vec![call(1).model_call("x").build(), call(2).build()],
+    );
     let fact = id(1).to_string();
     let named = InferenceCallId::new(&fact).unwrap();
     let seen = || {
@@ -459,16 +589,28 @@ fn quarantine_hides_a_fact_and_release_shows_it_again(
             snapshot.call_summaries(&session("s")).unwrap().len(),
             snapshot.call(&session("s"), &named).unwrap().is_some(),
             snapshot.fact_counts().unwrap().inference_calls,
-            snapshot.session_fact_count(&session("s"), FactTable::InferenceCalls).unwrap(),
+            snapshot
+                .session_fact_count(&session("s"), FactTable::InferenceCalls)
+                .unwrap(),
             snapshot.quarantine_revision().unwrap(),
         )
     };
     let count = |total, visible| FactCount { total, visible };
     assert_eq!(seen(), (2, true, count(2, 2), count(2, 2), 0));
 
-    let hide = [entry(FactTable::InferenceCalls, &fact, QuarantineAction::Quarantine)];
+    let hide = [entry(
+        FactTable::InferenceCalls,
+        &fact,
+        QuarantineAction::Quarantine,
+    )];
     let receipts = ledger.quarantine(&hide).unwrap();
-    assert_eq!(receipts, [QuarantineReceipt { revision: 1, target_found: true }]);
+    assert_eq!(
+        receipts,
+        [QuarantineReceipt {
+            revision: 1,
+            target_found: true
+        }]
+    );
     assert_eq!(seen(), (1, false, count(2, 1), count(2, 1), 1));
     assert_eq!(
         append(&store, vec![call(1).model_call("x").build()]),
@@ -477,11 +619,19 @@ fn quarantine_hides_a_fact_and_release_shows_it_again(
     );
     assert_eq!(seen().0, 1);
 
-    let show = [entry(FactTable::InferenceCalls, &fact, QuarantineAction::Release)];
+    let show = [entry(
+        FactTable::InferenceCalls,
+        &fact,
+        QuarantineAction::Release,
+    )];
     ledger.quarantine(&show).unwrap();
     assert_eq!(seen(), (2, true, count(2, 2), count(2, 2), 2));
 
-    let unknown = [entry(FactTable::Pushes, "nothing", QuarantineAction::Quarantine)];
+    let unknown = [entry(
+        FactTable::Pushes,
+        "nothing",
+        QuarantineAction::Quarantine,
+    )];
     assert!(!ledger.quarantine(&unknown).unwrap()[0].target_found);
     let (rows, length) = ledger.snapshot().unwrap().quarantine_log(2).unwrap();
     assert_eq!((rows.len(), length), (2, 3));
@@ -500,7 +650,14 @@ fn a_snapshot_does_not_see_what_comes_after_it(
     append(&store, vec![call(2).build()]);
     assert_eq!(snapshot.call_summaries(&session("s")).unwrap().len(), 1);
     drop(snapshot);
-    assert_eq!(store.snapshot_now().call_summaries(&session("s")).unwrap().len(), 2);
+    assert_eq!(
+        store
+            .snapshot_now()
+            .call_summaries(&session("s"))
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 #[rstest]
@@ -511,8 +668,11 @@ fn the_deadline_stops_a_running_statement(
     drop(database.open("acme"));
     let mut connection = Connection::open_reading(database.url()).unwrap();
     let started = Instant::now();
-    connection.begin_read(started + Duration::from_millis(200)).unwrap();
-    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000)
+    connection
+        .begin_read(started + Duration::from_millis(200))
+        .unwrap();
+    let endless =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000)
         SELECT COUNT(*) FROM n";
     let stopped = connection.first(endless, &[], |row| row.integer(0));
     assert!(matches!(stopped, Err(StoreError::Deadline)), "{stopped:?}");
@@ -522,9 +682,13 @@ fn the_deadline_stops_a_running_statement(
         Snapshot::open(
             &pool::Pool::new(database.url().clone(), 1),
             &OrgId::new("acme").unwrap(),
-            Instant::now() - Duration::from_millis(1),
+            Instant::now()
+                .checked_sub(Duration::from_millis(1))
+                .unwrap(),
         )
-        .and_then(|mut snapshot| snapshot.call_summaries(&session("s")).and_then(|_| snapshot.check_deadline())),
+        .and_then(|mut snapshot| snapshot
+            .call_summaries(&session("s"))
+            .and_then(|_| snapshot.check_deadline())),
         Err(StoreError::Deadline)
     ));
 }
@@ -540,22 +704,38 @@ fn a_ci_outcome_is_one_per_run_and_attempt(
         repository: Some(repository(repository_id)),
         ..outcome(number, run)
     };
-    assert_eq!(append_outcomes(&store, vec![outcome(1, "r")]), [Outcome::Stored(id(1))]);
-    assert_eq!(append_outcomes(&store, vec![identified(2, "r", 7)]), [Outcome::Stored(id(2))]);
+    assert_eq!(
+        append_outcomes(&store, vec![outcome(1, "r")]),
+        [Outcome::Stored(id(1))]
+    );
+    assert_eq!(
+        append_outcomes(&store, vec![identified(2, "r", 7)]),
+        [Outcome::Stored(id(2))]
+    );
     let other_result = crate::fact::CiOutcome {
         result: svc_model::ingest::CiResult::Failed,
         ..outcome(3, "r")
     };
-    let second = crate::fact::CiOutcome { run_attempt: Some(2), ..outcome(4, "r") };
-    let elsewhere = crate::fact::CiOutcome { repo: "own/other".to_owned(), ..outcome(5, "r") };
+    let second = crate::fact::CiOutcome {
+        run_attempt: Some(2),
+        ..outcome(4, "r")
+    };
+    let elsewhere = crate::fact::CiOutcome {
+        repo: "own/other".to_owned(),
+        ..outcome(5, "r")
+    };
     let other_commit = crate::fact::CiOutcome {
         commit_sha: CommitSha::new(&"d".repeat(40)).unwrap(),
         ..outcome(6, "r")
     };
-    let other_workflow =
-        crate::fact::CiOutcome { workflow_id: Some("w".to_owned()), ..outcome(7, "r") };
-    let renamed =
-        crate::fact::CiOutcome { repo: "own/renamed".to_owned(), ..identified(8, "r", 7) };
+    let other_workflow = crate::fact::CiOutcome {
+        workflow_id: Some("w".to_owned()),
+        ..outcome(7, "r")
+    };
+    let renamed = crate::fact::CiOutcome {
+        repo: "own/renamed".to_owned(),
+        ..identified(8, "r", 7)
+    };
     for (sent, expected) in [
         (other_result, Outcome::Redelivered(id(1))),
         (second, Outcome::Stored(id(4))),
@@ -565,9 +745,21 @@ fn a_ci_outcome_is_one_per_run_and_attempt(
         (renamed, Outcome::Redelivered(id(2))),
         (identified(9, "r", 8), conflict),
     ] {
-        assert_eq!(append_outcomes(&store, vec![sent.clone()]), [expected], "{sent:?}");
+        assert_eq!(
+            append_outcomes(&store, vec![sent.clone()]),
+            [expected],
+            "{sent:?}"
+        );
     }
-    assert_eq!(store.snapshot_now().fact_counts().unwrap().ci_outcomes.total, 3);
+    assert_eq!(
+        store
+            .snapshot_now()
+            .fact_counts()
+            .unwrap()
+            .ci_outcomes
+            .total,
+        3
+    );
     assert_eq!(
         append_outcomes(&store, vec![outcome(20, "q"), outcome(21, "q")]),
         [Outcome::Stored(id(20)), Outcome::Redelivered(id(20))]
@@ -580,13 +772,22 @@ fn a_ci_outcome_is_one_per_run_and_attempt(
 fn a_delivery_that_cannot_be_stored_takes_no_other_down() {
     let database = database!(Backend::Postgres);
     let store = Arc::new(database.open("acme"));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
     let appended: Vec<_> = (0..40_u128)
         .map(|number| {
             let store = Arc::clone(&store);
-            let run = if number == 20 { "bad\0run".to_owned() } else { format!("run {number}") };
+            let run = if number == 20 {
+                "bad\0run".to_owned()
+            } else {
+                format!("run {number}")
+            };
             runtime.spawn(async move {
-                store.append(vec![Append::CiOutcome(Box::new(outcome(number + 1, &run)))]).await
+                store
+                    .append(vec![Append::CiOutcome(Box::new(outcome(number + 1, &run)))])
+                    .await
             })
         })
         .collect();
@@ -594,7 +795,15 @@ fn a_delivery_that_cannot_be_stored_takes_no_other_down() {
         let result = runtime.block_on(appended).unwrap();
         assert_eq!(result.is_err(), number == 20, "{number}: {result:?}");
     }
-    assert_eq!(store.snapshot_now().fact_counts().unwrap().ci_outcomes.total, 39);
+    assert_eq!(
+        store
+            .snapshot_now()
+            .fact_counts()
+            .unwrap()
+            .ci_outcomes
+            .total,
+        39
+    );
 }
 
 #[rstest]
@@ -623,20 +832,31 @@ fn a_commit_match_needs_a_visible_observation_and_a_visible_push(
         }
     };
     let found = |session_id: &str, number| {
-        store.snapshot_now().commit_match(&session(session_id), &anchor(number)).unwrap()
+        store
+            .snapshot_now()
+            .commit_match(&session(session_id), &anchor(number))
+            .unwrap()
     };
     let matched = found("s", 7).unwrap();
-    assert_eq!((matched.observation_id, matched.source_push_id), (observation, push));
+    assert_eq!(
+        (matched.observation_id, matched.source_push_id),
+        (observation, push)
+    );
     assert_eq!(found("s", 8), None);
     assert_eq!(found("t", 7), None);
     let ledger = database.ledger("acme");
-    for (table, fact) in
-        [(FactTable::Pushes, push), (FactTable::SessionCommitObservations, observation)]
-    {
+    for (table, fact) in [
+        (FactTable::Pushes, push),
+        (FactTable::SessionCommitObservations, observation),
+    ] {
         let fact = fact.to_string();
-        ledger.quarantine(&[entry(table, &fact, QuarantineAction::Quarantine)]).unwrap();
+        ledger
+            .quarantine(&[entry(table, &fact, QuarantineAction::Quarantine)])
+            .unwrap();
         assert_eq!(found("s", 7), None, "{table}");
-        ledger.quarantine(&[entry(table, &fact, QuarantineAction::Release)]).unwrap();
+        ledger
+            .quarantine(&[entry(table, &fact, QuarantineAction::Release)])
+            .unwrap();
         assert!(found("s", 7).is_some(), "{table}");
     }
 }
@@ -649,7 +869,17 @@ fn what_was_accepted_is_stored_when_the_store_closes(
     let store = database.open("acme");
     append(&store, vec![call(1).build()]);
     store.close();
-    let facts = vec![Append::InferenceCall(Box::new(store.encode(call(2).build(), at(0))))];
+    let facts = vec![Append::InferenceCall(Box::new(
+        store.encode(call(2).build(), at(0)),
+    ))];
     assert!(matches!(store.append_now(facts), Err(StoreError::Closed)));
-    assert_eq!(store.snapshot_now().fact_counts().unwrap().inference_calls.total, 1);
+    assert_eq!(
+        store
+            .snapshot_now()
+            .fact_counts()
+            .unwrap()
+            .inference_calls
+            .total,
+        1
+    );
 }

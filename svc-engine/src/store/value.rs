@@ -50,9 +50,9 @@ impl<'a> From<&'a [u8]> for Value<'a> {
     }
 }
 
-impl<'a, T> From<Option<T>> for Value<'a>
+impl<T> From<Option<T>> for Value<'_>
 where
-    Value<'a>: From<T>,
+    Self: From<T>,
 {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Self::from)

@@ -26,7 +26,9 @@ pub fn id(number: u128) -> FactId {
 pub fn text(role: &str, content: &str) -> Message {
     Message {
         role: Text::from(role),
-        parts: vec![Part::Text { content: Text::from(content) }],
+        parts: vec![Part::Text {
+            content: Text::from(content),
+        }],
         finish_reason: None,
     }
 }

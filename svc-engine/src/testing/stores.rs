@@ -4,7 +4,9 @@ use svc_model::id::OrgId;
 use tempfile::TempDir;
 
 use super::postgres;
-use crate::store::{Append, DatabaseUrl, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError};
+use crate::store::{
+    Append, DatabaseUrl, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError,
+};
 
 /// A database that the store runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +33,17 @@ impl TestStore {
             Backend::Sqlite => (DatabaseUrl::sqlite(&folder.path().join("svc.db")), None),
             Backend::Postgres => {
                 let database = postgres::shared()?.create_database();
-                (DatabaseUrl::parse(&database.url()).expect("a URL"), Some(database))
+                (
+                    DatabaseUrl::parse(&database.url()).expect("a URL"),
+                    Some(database),
+                )
             }
         };
-        Some(Self { url, folder, _database: database })
+        Some(Self {
+            url,
+            folder,
+            _database: database,
+        })
     }
 
     /// Returns where it is.
@@ -83,6 +92,7 @@ impl Store {
 
     /// Opens a snapshot with time enough for any test.
     pub fn snapshot_now(&self) -> Snapshot<'_> {
-        self.snapshot(Instant::now() + Duration::from_secs(60)).expect("a snapshot")
+        self.snapshot(Instant::now() + Duration::from_mins(1))
+            .expect("a snapshot")
     }
 }

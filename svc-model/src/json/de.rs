@@ -10,13 +10,19 @@ use serde::forward_to_deserialize_any;
 
 use super::bridge::{self, EXACT};
 use super::number::Number;
-use super::parse::ParseError;
+use super::parse::{DEPTH_MAX, ParseError};
 use super::text::Text;
 use super::value::Json;
 
 /// Reads a whole document as a `T`. The rules of the syntax are those of [`Json::parse`].
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FromSliceError> {
     Ok(from_value(Json::parse(bytes)?)?)
+}
+
+/// Reads what [`to_vec`](super::to_vec) or the storage form wrote: a document in which a captured one,
+/// itself up to [`DEPTH_MAX`] deep, stands some levels down.
+pub fn from_written<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FromSliceError> {
+    Ok(from_value(Json::parse_nested(bytes, 2 * DEPTH_MAX)?)?)
 }
 
 /// Reads a value as a `T`. A [`Json`] inside the `T` is moved, not copied.

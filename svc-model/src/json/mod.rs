@@ -49,7 +49,7 @@ mod word;
 mod write;
 
 pub use self::de::{
-    FromSliceError, PathSegment, ShapeError, ShapeErrorKind, from_slice, from_value,
+    FromSliceError, PathSegment, ShapeError, ShapeErrorKind, from_slice, from_value, from_written,
 };
 pub use self::number::{INTEGER_DIGITS_MAX, Number};
 pub use self::object::Object;

@@ -70,18 +70,28 @@ impl Json {
     /// order mark, UTF-16 and UTF-32. Of duplicate members the last value wins, at the first
     /// position.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        Self::parse_nested(bytes, DEPTH_MAX)
+    }
+
+    /// Reads a document that wraps another one: nested at most `depth_max` deep.
+    pub(super) fn parse_nested(bytes: &[u8], depth_max: usize) -> Result<Self, ParseError> {
         let input = &*encoding::decode(bytes)?;
         Parser {
             input,
-            ..Parser::default()
+            depth_max,
+            at: 0,
+            open: Vec::new(),
+            items: Vec::new(),
+            members: Vec::new(),
+            escaped: TextBuilder::default(),
         }
         .document()
     }
 }
 
-#[derive(Default)]
 struct Parser<'a> {
     input: &'a str,
+    depth_max: usize,
     /// Always on the boundary of a character.
     at: usize,
     /// The arrays and objects that are open, outermost first.
@@ -191,7 +201,7 @@ impl<'a> Parser<'a> {
     }
 
     fn open_container(&mut self) -> Result<(), ParseError> {
-        if self.open.len() == DEPTH_MAX {
+        if self.open.len() == self.depth_max {
             return Err(self.error(ParseErrorKind::TooDeep));
         }
         self.at += 1;

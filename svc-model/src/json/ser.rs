@@ -8,7 +8,7 @@ use serde::ser::{self, Serialize};
 use super::bridge::{EXACT_NUMBER, EXACT_TEXT};
 use super::escape;
 use super::number::{self, Number};
-use super::parse::ParseError;
+use super::parse::{DEPTH_MAX, ParseError};
 use super::raw::EXACT_RAW;
 use super::value::Json;
 
@@ -61,7 +61,7 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Json, WriteError> {
         non_finite: NonFinite::Kept,
     };
     value.serialize(Serializer::value(&mut writer))?;
-    Ok(Json::parse(&writer.out)?)
+    Ok(Json::parse_nested(&writer.out, 2 * DEPTH_MAX)?)
 }
 
 struct Writer {

@@ -1,6 +1,6 @@
 //! Which service the demo is shown at.
 
-use svc_client::{Client, ClientBuilder, RetryPolicy, SecretString, environment};
+use svc_client::{Client, ClientBuilder, RetryPolicy};
 use svc_server::{Grant, Overrides, Running, Settings};
 
 use super::story;
@@ -48,7 +48,7 @@ pub(super) async fn place(options: &ServiceOptions) -> Result<Place, CommandErro
         });
     }
     let settings = settings()?;
-    let token = token(&settings)?;
+    let token = settings.operator_token().clone();
     let running = svc_server::start(settings).await?;
     let client = service::connect(format!("http://{}", running.address()), token)?;
     Ok(Place {
@@ -73,23 +73,6 @@ fn settings() -> Result<Settings, CommandError> {
         retrieval_session_id,
         ..overrides
     })?)
-}
-
-/// Returns the operator token of the service that is about to start: the generated one, or the one
-/// that the environment gives to it.
-fn token(settings: &Settings) -> Result<SecretString, CommandError> {
-    if let Some(local) = svc_server::local_credentials()
-        && settings.secrets_file.as_ref() == Some(&local.file)
-    {
-        return Ok(local.operator_token);
-    }
-    environment::token()?.ok_or_else(|| {
-        CommandError::refused(
-            "no_token",
-            "the service is configured, and its token is not known",
-        )
-        .hint("set SVC_TOKEN to its operator token")
-    })
 }
 
 /// Returns a client of the service of this machine, when one runs.
