@@ -425,7 +425,7 @@ fn what_goes_wrong_says_what_to_do_next() {
         (
             &[("SVC_DATABASE_URL", "mysql://a")],
             &["db", "status"],
-            "invalid_argument",
+            "configuration",
             "",
         ),
     ] {
