@@ -2,7 +2,7 @@
 //!
 //! Two arrows and nothing else. In: a request becomes facts ([`capture`], pure) and facts are
 //! appended ([`store`], one writer, group commit). Out: a question opens one snapshot ([`read`]),
-//! derives ([`derive`], pure) and becomes a reply. A function belongs to one arrow.
+//! derives ([`mod@derive`], pure) and becomes a reply. A function belongs to one arrow.
 
 pub mod capture;
 pub mod clock;

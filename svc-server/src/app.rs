@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use svc_engine::engine::Engine;
 use svc_model::id::SessionId;
+use tokio::sync::Semaphore;
 
 use crate::auth::Tokens;
 use crate::settings::{Grant, Settings};
+
+/// Large bodies that are worked on at once; others wait.
+const LARGE_BODIES_MAX: usize = 4;
 
 /// The running service. Cloning gives another handle to it.
 #[derive(Clone)]
@@ -18,6 +22,8 @@ pub(crate) struct Inner {
     pub(crate) grant: Grant,
     pub(crate) sessions: Arc<[SessionId]>,
     pub(crate) docs: bool,
+    /// Permits for working on large bodies.
+    pub(crate) large_bodies: Arc<Semaphore>,
 }
 
 impl App {
@@ -28,6 +34,7 @@ impl App {
             grant: settings.grant.clone(),
             sessions: settings.grant.sessions().into(),
             docs: settings.docs,
+            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
         }))
     }
 }

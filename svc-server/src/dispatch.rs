@@ -30,12 +30,31 @@ const INLINE_BYTES_MAX: usize = 256 * 1024;
 pub(crate) type Handler =
     Arc<dyn Fn(App, HttpRequest) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
 
-/// Binds a function to an endpoint. `Caller` is absent only on open routes.
+/// What a handler is given beside the request.
+pub(crate) struct Exchange {
+    pub(crate) app: App,
+    /// Absent only on open routes.
+    pub(crate) caller: Option<Caller>,
+    body_bytes: usize,
+}
+
+impl Exchange {
+    /// Runs work on a body: a large one lets other requests go on meanwhile.
+    pub(crate) fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
+        if self.body_bytes > INLINE_BYTES_MAX {
+            tokio::task::block_in_place(work)
+        } else {
+            work()
+        }
+    }
+}
+
+/// Binds a function to an endpoint.
 pub(crate) fn bind<E, F, A>(function: F) -> Handler
 where
     E: Endpoint,
     E::Request: Send,
-    F: Fn(App, Option<Caller>, E::Request) -> A + Clone + Send + Sync + 'static,
+    F: Fn(Exchange, E::Request) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = Result<E::Reply, Problem>> + Send + 'static,
 {
     Arc::new(move |app, request| {
@@ -58,7 +77,7 @@ where
 async fn answer<E, F, A>(app: App, request: HttpRequest, function: F) -> Result<Response, Problem>
 where
     E: Endpoint,
-    F: Fn(App, Option<Caller>, E::Request) -> A,
+    F: Fn(Exchange, E::Request) -> A,
     A: Future<Output = Result<E::Reply, Problem>>,
 {
     let (parts, content) = request.into_parts();
@@ -75,6 +94,16 @@ where
     if let Access::Context(needs) = E::ACCESS {
         check_grant(needs, &app.grant)?;
     }
+    let exchange = Exchange {
+        app,
+        caller,
+        body_bytes: content.len(),
+    };
+    // A parsed body may take many times its bytes, so few large ones are worked on at once.
+    let _large = match content.len() {
+        0..=INLINE_BYTES_MAX => None,
+        _ => exchange.app.large_bodies.clone().acquire_owned().await.ok(),
+    };
     let path = path_parameters(E::PATH, parts.uri.path());
     let query = query_parameters(parts.uri.query().unwrap_or_default());
     let incoming = Incoming {
@@ -82,22 +111,14 @@ where
         query: &query,
         body: &content,
     };
-    let request =
-        apart(content.len(), || E::Request::read(&incoming)).map_err(problem::of_refusal)?;
+    let request = exchange
+        .apart(|| E::Request::read(&incoming))
+        .map_err(problem::of_refusal)?;
     drop(content);
-    let reply = function(app, caller, request).await?;
+    let reply = function(exchange, request).await?;
     json::to_vec(&reply, E::REPLY_BYTES_MAX)
         .map(|body| respond(StatusCode::OK, body))
         .map_err(|error| problem::of_write(error, E::REPLY_BYTES_MAX))
-}
-
-/// Runs work on a body of this size: a large one lets other requests go on meanwhile.
-fn apart<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    if bytes > INLINE_BYTES_MAX {
-        tokio::task::block_in_place(work)
-    } else {
-        work()
-    }
 }
 
 fn check_grant(needs: Needs, grant: &Grant) -> Result<(), Problem> {

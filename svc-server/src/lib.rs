@@ -2,7 +2,7 @@
 //!
 //! A request is measured, its caller is named, its body is read as the endpoint's type, the engine
 //! is called once, and the reply is written within its budget. There is one order of these checks
-//! for every route ([`dispatch`]), one place that knows status codes ([`problem`]), and no decision
+//! for every route (`dispatch`), one place that knows status codes (`problem`), and no decision
 //! about facts anywhere here.
 
 mod app;

@@ -131,7 +131,7 @@ pub struct Store {
     url: String,
     scratch: TempDir,
     // Dropped after the servers, which hold the store by `Arc`.
-    _database: Option<postgres::Database<'static>>,
+    database: Option<postgres::Database<'static>>,
 }
 
 impl Store {
@@ -154,8 +154,13 @@ impl Store {
         Some(Arc::new(Self {
             url,
             scratch,
-            _database: database,
+            database,
         }))
+    }
+
+    /// Returns its database, when it is one of the PostgreSQL cluster.
+    pub const fn database(&self) -> Option<&postgres::Database<'static>> {
+        self.database.as_ref()
     }
 
     /// Returns the URL of the store.

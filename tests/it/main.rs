@@ -28,5 +28,7 @@ mod cases;
 mod cli;
 mod concurrency;
 mod crash;
+mod documentation;
 mod gateway_webhook;
+mod outage;
 mod startup;

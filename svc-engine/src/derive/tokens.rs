@@ -1,5 +1,8 @@
 //! The distinct words of a part, ready to be asked for.
 
+use std::cmp::Ordering;
+use std::ops::Range;
+
 use svc_model::context::tokens;
 use svc_model::evidence::Part;
 use svc_model::json::{Json, Object};
@@ -40,17 +43,12 @@ impl TokenSet {
         while low < high {
             let middle = low.midpoint(high);
             match self.get(middle).cmp(token) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return true,
-                std::cmp::Ordering::Greater => high = middle,
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return true,
+                Ordering::Greater => high = middle,
             }
         }
         false
-    }
-
-    /// Returns how many bytes of memory the set takes.
-    pub fn size(&self) -> usize {
-        self.text.len() + self.ends.len() * 4
     }
 
     fn get(&self, index: usize) -> &[u8] {
@@ -65,22 +63,54 @@ impl TokenSet {
 
 #[derive(Default)]
 struct Found {
-    /// All tokens one after another, in lower case.
+    /// The searched texts one after another, in lower case.
     text: Vec<u8>,
-    /// Start and end of each.
-    spans: Vec<(u32, u32)>,
+    tokens: Vec<Token>,
+}
+
+/// One token of the searched texts. Tokens are ordered by their bytes.
+#[derive(Clone, Copy)]
+struct Token {
+    /// Its first eight bytes, so that most comparisons touch no text.
+    head: u64,
+    start: u32,
+    end: u32,
+}
+
+impl Token {
+    fn new(text: &[u8], place: Range<usize>) -> Option<Self> {
+        let mut head = [0; 8];
+        let token = &text[place.clone()];
+        let length = token.len().min(8);
+        head[..length].copy_from_slice(&token[..length]);
+        Some(Self {
+            head: u64::from_be_bytes(head),
+            start: u32::try_from(place.start).ok()?,
+            end: u32::try_from(place.end).ok()?,
+        })
+    }
+
+    fn bytes(self, text: &[u8]) -> &[u8] {
+        &text[self.start as usize..self.end as usize]
+    }
+
+    fn cmp(self, other: Self, text: &[u8]) -> Ordering {
+        self.head
+            .cmp(&other.head)
+            .then_with(|| self.bytes(text).cmp(other.bytes(text)))
+    }
 }
 
 impl Found {
     fn scan(&mut self, text: &[u8]) {
-        tokens(text, |token| {
-            let start = self.text.len();
-            self.text.extend(token.iter().map(u8::to_ascii_lowercase));
-            let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(self.text.len()))
-            else {
-                return;
-            };
-            self.spans.push((start, end));
+        let before = self.text.len();
+        self.text.extend_from_slice(text);
+        self.text[before..].make_ascii_lowercase();
+        let found = &mut self.tokens;
+        let all = &self.text;
+        tokens(&all[before..], |place| {
+            // A part has no more than a request body, far below the range.
+            found.extend(Token::new(all, before + place.start..before + place.end));
         });
     }
 
@@ -105,14 +135,17 @@ impl Found {
 
     fn finish(mut self) -> TokenSet {
         let text = &self.text;
-        let token = |span: &(u32, u32)| &text[span.0 as usize..span.1 as usize];
-        self.spans.sort_unstable_by(|a, b| token(a).cmp(token(b)));
-        self.spans.dedup_by(|a, b| token(a) == token(b));
-        let mut distinct =
-            Vec::with_capacity(self.spans.iter().map(|(a, b)| (b - a) as usize).sum());
-        let mut ends = Vec::with_capacity(self.spans.len());
-        for span in &self.spans {
-            distinct.extend_from_slice(token(span));
+        self.tokens.sort_unstable_by(|a, b| a.cmp(*b, text));
+        self.tokens.dedup_by(|a, b| a.cmp(*b, text).is_eq());
+        let length = self
+            .tokens
+            .iter()
+            .map(|token| token.bytes(text).len())
+            .sum();
+        let mut distinct = Vec::with_capacity(length);
+        let mut ends = Vec::with_capacity(self.tokens.len());
+        for token in &self.tokens {
+            distinct.extend_from_slice(token.bytes(text));
             ends.push(u32::try_from(distinct.len()).unwrap_or(u32::MAX));
         }
         TokenSet {

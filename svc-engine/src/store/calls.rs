@@ -17,6 +17,7 @@ use super::error::corrupt;
 use super::quarantine::visible;
 use super::value::{Row, Value};
 use super::writer::Outcome;
+use super::{id_list, packing, skeleton};
 
 const INSERT: Insert = Insert {
     into: "INSERT INTO inference_calls
@@ -290,7 +291,7 @@ fn insert(
             ContentRef::Input(place) => id(&encoded.input.contents[*place]),
             content => id(content),
         });
-        Ok::<_, StoreError>(content::write_ids(ids.collect::<Result<Vec<_>, _>>()?))
+        Ok::<_, StoreError>(id_list::write_ids(ids.collect::<Result<Vec<_>, _>>()?))
     };
     let columns: Vec<Columns> = calls
         .iter()
@@ -521,8 +522,8 @@ pub(super) fn contents(
             inference_call_id: InferenceCallId::new(&row.text(0)?)
                 .map_err(|_| corrupt("inference_calls", "its id"))?,
             observed_at: instant(row, 1)?,
-            input: content::read_ids(&row.blob(2)?)?,
-            output: content::read_ids(&row.blob(3)?)?,
+            input: id_list::read_ids(&row.blob(2)?)?,
+            output: id_list::read_ids(&row.blob(3)?)?,
         })
     })
 }
@@ -533,7 +534,7 @@ pub(super) fn outputs(
     session_id: &SessionId,
 ) -> Result<Vec<Vec<i64>>, StoreError> {
     connection.all(OUTPUTS, &keys(org_id, session_id), |row| {
-        content::read_ids(&row.blob(0)?)
+        id_list::read_ids(&row.blob(0)?)
     })
 }
 
@@ -552,11 +553,11 @@ pub(super) fn one(
                 summary: summary(row)?,
                 input: CallSide {
                     byte_count: row.count(4)?,
-                    contents: content::read_ids(&row.blob(6)?)?,
+                    contents: id_list::read_ids(&row.blob(6)?)?,
                 },
                 output: CallSide {
                     byte_count: row.count(5)?,
-                    contents: content::read_ids(&row.blob(7)?)?,
+                    contents: id_list::read_ids(&row.blob(7)?)?,
                 },
             })
         },
@@ -574,8 +575,8 @@ pub(super) fn raw(
         Value::Text(&inference_call_id.to_string()),
     ];
     let Some((skeleton, ids)) = connection.first(RAW, &keys, |row| {
-        let skeleton = content::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?;
-        Ok((skeleton, content::read_ids(&row.blob(3)?)?))
+        let skeleton = packing::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?;
+        Ok((skeleton, id_list::read_ids(&row.blob(3)?)?))
     })?
     else {
         return Ok(None);
@@ -587,7 +588,7 @@ pub(super) fn raw(
     })?;
     let contents: Option<Vec<_>> = ids.iter().map(|id| found.get(id).cloned()).collect();
     contents
-        .and_then(|contents| content::join(&skeleton, &contents))
+        .and_then(|contents| skeleton::join(&skeleton, &contents))
         .ok_or(corrupt("inference_calls", "its raw payload"))
         .map(Some)
 }

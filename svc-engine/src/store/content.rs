@@ -2,11 +2,8 @@
 //!
 //! An agent sends its whole history again with every call. A call therefore keeps only the ordered
 //! ids of its messages, and each distinct message is stored once, as its canonical text. The same
-//! holds for the members of a raw payload that repeat: the messages as the gateway sent them, tool
-//! definitions, price tables. What is left of the payload, with a hole for each of them, is its
-//! skeleton.
+//! holds for the members of a raw payload that repeat ([`super::skeleton`]).
 
-use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +17,8 @@ use svc_model::time::Instant;
 use super::StoreError;
 use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
+use super::packing::{Packed, unpack};
+use super::skeleton::Skeleton;
 use super::value::Value;
 use crate::fact::InferenceCall;
 
@@ -32,7 +31,7 @@ pub(super) type ContentDigest = [u8; 32];
 
 /// With whom a content is shared.
 #[derive(Clone, Copy, Debug)]
-enum Scope {
+pub(super) enum Scope {
     /// With every call.
     Global,
     /// With the calls of a Session, known by eight bytes of its hash.
@@ -60,106 +59,6 @@ impl Scope {
 
 /// Ids of content that is known to be stored, kept in memory: about 100 bytes each.
 const KNOWN_MAX: usize = 200_000;
-/// Below this many bytes compression does not pay.
-const COMPRESSED_FROM: usize = 1_024;
-/// The fastest of the ordinary levels: the bytes repeat, so most are never compressed at all.
-const COMPRESSION_LEVEL: i32 = 1;
-/// A raw member of fewer canonical bytes stays in the skeleton.
-const RAW_MEMBER_FROM: usize = 256;
-/// A raw message of fewer canonical bytes stays in the skeleton.
-const RAW_MESSAGE_FROM: usize = 64;
-/// Stands in a skeleton where a content was taken out. ASCII JSON holds no such byte.
-const HOLE: u8 = 0;
-/// Stands where `{"role":…,"content":"…"}` was: it is made again from the canonical message.
-const TEXT_MESSAGE: u8 = 1;
-/// Stands where `{"role":…,"tool_call_id":…,"content":"…"}` was, likewise.
-const TOOL_MESSAGE: u8 = 2;
-
-/// How bytes are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Codec {
-    /// As they are.
-    Plain,
-    /// Compressed with zstd.
-    Zstd,
-}
-
-impl Codec {
-    pub(super) const fn number(self) -> i64 {
-        match self {
-            Self::Plain => 0,
-            Self::Zstd => 1,
-        }
-    }
-
-    fn from_number(number: i64) -> Option<Self> {
-        match number {
-            0 => Some(Self::Plain),
-            1 => Some(Self::Zstd),
-            _ => None,
-        }
-    }
-}
-
-/// Bytes as they are kept.
-#[derive(Clone, Debug)]
-pub(super) struct Packed {
-    pub(super) codec: Codec,
-    pub(super) byte_count: usize,
-    pub(super) bytes: Vec<u8>,
-}
-
-thread_local! {
-    /// Making a compressor costs more than using it.
-    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
-}
-
-impl Packed {
-    /// Compresses where it pays.
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
-        let byte_count = bytes.len();
-        if byte_count >= COMPRESSED_FROM
-            && let Some(compressed) = compress(&bytes)
-            && compressed.len() < byte_count
-        {
-            return Self {
-                codec: Codec::Zstd,
-                byte_count,
-                bytes: compressed,
-            };
-        }
-        Self {
-            codec: Codec::Plain,
-            byte_count,
-            bytes,
-        }
-    }
-}
-
-fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|compressor| {
-        if compressor.is_none() {
-            *compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL).ok();
-        }
-        compressor.as_mut()?.compress(bytes).ok()
-    })
-}
-
-/// Returns the bytes that were packed.
-pub(super) fn unpack(codec: i64, byte_count: u64, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
-    let length = usize::try_from(byte_count).map_err(|_| corrupt("content", "its length"))?;
-    let bytes = match Codec::from_number(codec).ok_or(corrupt("content", "its codec"))? {
-        Codec::Plain => bytes,
-        Codec::Zstd => {
-            zstd::bulk::decompress(&bytes, length).map_err(|_| corrupt("content", "its bytes"))?
-        }
-    };
-    if bytes.len() == length {
-        Ok(bytes)
-    } else {
-        Err(corrupt("content", "its length"))
-    }
-}
 
 /// One content of a call that is to be stored.
 #[derive(Debug)]
@@ -227,7 +126,7 @@ impl Encoder {
         let input = self.side(session, &call.input_messages, &mut buffer);
         let output = self.side(session, &call.output_messages, &mut buffer);
         let raw = std::mem::replace(&mut call.raw, Json::Null);
-        let (skeleton, raw_contents) = self.split(session, &raw, &call.input_messages, &mut buffer);
+        let (skeleton, raw_contents) = Skeleton::of(self, session, &raw, &call.input_messages);
         call.input_messages = Vec::new();
         call.output_messages = Vec::new();
         Encoded {
@@ -269,7 +168,8 @@ impl Encoder {
         side
     }
 
-    fn reference(&self, scope: Scope, bytes: &[u8]) -> ContentRef {
+    /// Returns the reference of a content.
+    pub(super) fn reference(&self, scope: Scope, bytes: &[u8]) -> ContentRef {
         let digest = scope.digest(bytes);
         match self.known(&digest) {
             Some(content_id) => ContentRef::Known(content_id),
@@ -279,160 +179,6 @@ impl Encoder {
             })),
         }
     }
-
-    /// Takes what is likely to repeat out of a raw payload: the messages, and large members of the
-    /// first two levels. The response is new with each call and stays.
-    fn split(
-        &self,
-        session: Scope,
-        raw: &Json,
-        input: &[Message],
-        buffer: &mut Vec<u8>,
-    ) -> (Vec<u8>, Vec<ContentRef>) {
-        let mut skeleton = Vec::with_capacity(4 * 1024);
-        let mut contents = Vec::new();
-        let Json::Object(members) = raw else {
-            raw.write_canonical(&mut skeleton);
-            return (skeleton, contents);
-        };
-        let mut take = |value: &Json, from: usize, out: &mut Vec<u8>, to: &mut Vec<ContentRef>| {
-            buffer.clear();
-            value.write_canonical(buffer);
-            if buffer.len() >= from {
-                let scope = if from == RAW_MESSAGE_FROM {
-                    session
-                } else {
-                    Scope::Global
-                };
-                to.push(self.reference(scope, buffer));
-                out.push(HOLE);
-            } else {
-                out.extend_from_slice(buffer);
-            }
-        };
-        skeleton.push(b'{');
-        for (position, (name, value)) in members.iter().enumerate() {
-            if position > 0 {
-                skeleton.push(b',');
-            }
-            name.write_escaped(&mut skeleton);
-            skeleton.push(b':');
-            match value {
-                Json::Array(items) if name == "messages" => {
-                    skeleton.push(b'[');
-                    for (position, item) in items.iter().enumerate() {
-                        if position > 0 {
-                            skeleton.push(b',');
-                        }
-                        let message = input.get(position).filter(|_| input.len() == items.len());
-                        match message.and_then(|message| derivable(item, message)) {
-                            Some(hole) => {
-                                skeleton.push(hole);
-                                contents.push(ContentRef::Input(position));
-                            }
-                            None => {
-                                take(item, RAW_MESSAGE_FROM, &mut skeleton, &mut contents);
-                            }
-                        }
-                    }
-                    skeleton.push(b']');
-                }
-                value if name == "response" => value.write_canonical(&mut skeleton),
-                Json::Object(members) => {
-                    skeleton.push(b'{');
-                    for (position, (name, value)) in members.iter().enumerate() {
-                        if position > 0 {
-                            skeleton.push(b',');
-                        }
-                        name.write_escaped(&mut skeleton);
-                        skeleton.push(b':');
-                        match value {
-                            Json::Object(_) | Json::Array(_) | Json::String(_) => {
-                                take(value, RAW_MEMBER_FROM, &mut skeleton, &mut contents);
-                            }
-                            _ => value.write_canonical(&mut skeleton),
-                        }
-                    }
-                    skeleton.push(b'}');
-                }
-                Json::Array(_) | Json::String(_) => {
-                    take(value, RAW_MEMBER_FROM, &mut skeleton, &mut contents);
-                }
-                _ => value.write_canonical(&mut skeleton),
-            }
-        }
-        skeleton.push(b'}');
-        (skeleton, contents)
-    }
-}
-
-/// Returns the hole for a raw message that its canonical form says all of: a plain text message or
-/// tool result, whose members stand in the usual order.
-fn derivable(raw: &Json, message: &Message) -> Option<u8> {
-    let (Json::Object(members), [part], None) = (raw, &message.parts[..], &message.finish_reason)
-    else {
-        return None;
-    };
-    let mut members = members.iter();
-    let mut next = |name: &str| {
-        let (found, value) = members.next()?;
-        if found == name { value.as_text() } else { None }
-    };
-    if *next("role")? != message.role {
-        return None;
-    }
-    let (hole, same) = match part {
-        Part::Text { content } => (TEXT_MESSAGE, next("content")? == content),
-        Part::ToolCallResponse { id, result } => {
-            let same_id = *next("tool_call_id")? == **id;
-            (
-                TOOL_MESSAGE,
-                same_id && Some(next("content")?) == result.as_text(),
-            )
-        }
-        Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
-    };
-    (same && members.next().is_none()).then_some(hole)
-}
-
-/// Returns the raw message that [`derivable`] found in a canonical one.
-fn derive(canonical: &[u8]) -> Option<Vec<u8>> {
-    let message: Message = svc_model::json::from_written(canonical).ok()?;
-    let mut raw = b"{\"role\":".to_vec();
-    message.role.write_escaped(&mut raw);
-    match message.parts.first()? {
-        Part::Text { content } => {
-            raw.extend_from_slice(b",\"content\":");
-            content.write_escaped(&mut raw);
-        }
-        Part::ToolCallResponse { id, result } => {
-            raw.extend_from_slice(b",\"tool_call_id\":");
-            Text::from(id.as_str()).write_escaped(&mut raw);
-            raw.extend_from_slice(b",\"content\":");
-            result.as_text()?.write_escaped(&mut raw);
-        }
-        Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
-    }
-    raw.push(b'}');
-    Some(raw)
-}
-
-/// Returns a raw payload from its skeleton and its contents.
-pub(super) fn join(skeleton: &[u8], contents: &[Arc<Vec<u8>>]) -> Option<Vec<u8>> {
-    let mut contents = contents.iter();
-    let mut raw = Vec::with_capacity(skeleton.len());
-    let mut rest = skeleton;
-    while let Some(hole) = rest.iter().position(|byte| *byte <= TOOL_MESSAGE) {
-        raw.extend_from_slice(&rest[..hole]);
-        let content = contents.next()?;
-        match rest[hole] {
-            HOLE => raw.extend_from_slice(content),
-            _ => raw.extend_from_slice(&derive(content)?),
-        }
-        rest = &rest[hole + 1..];
-    }
-    raw.extend_from_slice(rest);
-    contents.next().is_none().then_some(raw)
 }
 
 /// Writes the canonical form of a message, in which it is stored, measured and addressed.
@@ -560,111 +306,4 @@ pub(super) fn read(
             unpack(row.integer(1)?, row.count(2)?, row.blob(3)?)?,
         )
     })
-}
-
-/// Writes ids as the differences between neighbours, each in as few bytes as it needs: a history
-/// that was stored in order takes about a byte a message.
-pub(super) fn write_ids(ids: impl IntoIterator<Item = i64>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut previous = 0_i64;
-    for id in ids {
-        let difference = id.wrapping_sub(previous);
-        previous = id;
-        #[expect(clippy::cast_sign_loss, reason = "the sign goes to the lowest bit")]
-        let mut rest = ((difference << 1) ^ (difference >> 63)) as u64;
-        while rest >= 0x80 {
-            #[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
-            bytes.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
-        bytes.push(rest as u8);
-    }
-    bytes
-}
-
-/// Reads what [`write_ids`] wrote.
-pub(super) fn read_ids(bytes: &[u8]) -> Result<Vec<i64>, StoreError> {
-    let mut ids = Vec::with_capacity(bytes.len());
-    let mut previous = 0_i64;
-    let mut rest = 0_u64;
-    let mut shift = 0;
-    for byte in bytes {
-        if shift > 63 {
-            return Err(corrupt("inference_calls", "its list of contents"));
-        }
-        rest |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 != 0 {
-            shift += 7;
-            continue;
-        }
-        #[expect(
-            clippy::cast_possible_wrap,
-            reason = "the sign comes from the lowest bit"
-        )]
-        let difference = (rest >> 1) as i64 ^ -((rest & 1) as i64);
-        previous = previous.wrapping_add(difference);
-        ids.push(previous);
-        (rest, shift) = (0, 0);
-    }
-    if shift == 0 {
-        Ok(ids)
-    } else {
-        Err(corrupt("inference_calls", "its list of contents"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #[test]
-        fn ids_come_back(ids in proptest::collection::vec(any::<i64>(), 0..50)) {
-            prop_assert_eq!(read_ids(&write_ids(ids.iter().copied())).unwrap(), ids);
-        }
-
-        #[test]
-        fn bytes_that_are_no_ids_are_an_error_not_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..50)) {
-            drop(read_ids(&bytes));
-        }
-
-        #[test]
-        fn packed_bytes_come_back(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
-            let packed = Packed::new(bytes.clone());
-            let count = packed.byte_count as u64;
-            prop_assert_eq!(unpack(packed.codec.number(), count, packed.bytes).unwrap(), bytes);
-        }
-    }
-
-    #[test]
-    fn a_history_takes_about_a_byte_a_message() {
-        assert_eq!(write_ids(1_000..1_100).len(), 101);
-    }
-
-    #[test]
-    fn a_raw_payload_is_joined_from_its_skeleton() {
-        let long = "x".repeat(1_000);
-        let text = format!(
-            r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"u"}}],"model":"m","big":"{long}","metadata":{{"a":1.10,"b":["{long}"]}},"response":{{"c":"{long}"}},"e":{{}}}}"#
-        );
-        let raw = Json::parse(text.as_bytes()).unwrap();
-        let (skeleton, contents) =
-            Encoder::default().split(Scope::Global, &raw, &[], &mut Vec::new());
-        assert_eq!(contents.len(), 3);
-        let bytes: Vec<_> = contents
-            .into_iter()
-            .map(|content| match content {
-                ContentRef::Known(_) | ContentRef::Input(_) => unreachable!("all are new"),
-                ContentRef::New(new) => {
-                    let NewContent { packed, .. } = *new;
-                    let count = packed.byte_count as u64;
-                    Arc::new(unpack(packed.codec.number(), count, packed.bytes).unwrap())
-                }
-            })
-            .collect();
-        assert_eq!(join(&skeleton, &bytes).unwrap(), text.as_bytes());
-    }
 }

@@ -5,7 +5,7 @@
 //! what is waiting as one transaction and answers after the commit. [`Store::snapshot`] opens one
 //! read transaction, and everything in a reply comes from it.
 //!
-//! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; [`connection`] is the only
+//! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; `connection` is the only
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod calls;
@@ -16,12 +16,15 @@ mod connection;
 mod content;
 mod counts;
 mod error;
+mod id_list;
 mod migrate;
 mod observations;
+mod packing;
 mod pool;
 mod postgres;
 mod quarantine;
 mod sessions;
+mod skeleton;
 mod snapshot;
 mod sqlite;
 #[cfg(test)]

@@ -192,6 +192,23 @@ impl Database<'_> {
         self.cluster.url(&self.name)
     }
 
+    /// Ends every connection to it and takes no new one: an outage, for whoever uses it.
+    pub fn refuse_connections(&self) {
+        let name = &self.name;
+        self.cluster
+            .execute(&format!("alter database {name} allow_connections false"));
+        self.cluster.execute(&format!(
+            "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"
+        ));
+    }
+
+    /// Ends the outage.
+    pub fn accept_connections(&self) {
+        let name = &self.name;
+        self.cluster
+            .execute(&format!("alter database {name} allow_connections true"));
+    }
+
     /// Runs one statement in it and returns what it prints, a row a line.
     pub fn query(&self, statement: &str) -> String {
         self.cluster.run(&self.name, statement)

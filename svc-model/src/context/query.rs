@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,27 +17,62 @@ const STOP_WORDS: [&str; 34] = [
     "when", "where", "which", "who", "why", "with",
 ];
 
-/// Calls `each` with every token of `text`, as written: an identifier `[A-Za-z_][A-Za-z0-9_]*` or a
-/// run of digits. Every other byte separates. Tokens are compared in ASCII lower case.
-pub fn tokens(text: &[u8], mut each: impl FnMut(&[u8])) {
+/// What a byte can be of a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Separates tokens.
+    Separator,
+    /// Begins or continues an identifier.
+    Letter,
+    /// Begins or continues a run of digits, or continues an identifier.
+    Digit,
+}
+
+/// The class of each byte. A table, because every byte of every searched part is looked up.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Separator; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
+        let character = byte as u8;
+        if character.is_ascii_digit() {
+            classes[byte] = Class::Digit;
+        } else if character.is_ascii_alphabetic() || character == b'_' {
+            classes[byte] = Class::Letter;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// Calls `each` with the place of every token of `text`: an identifier `[A-Za-z_][A-Za-z0-9_]*` or
+/// a run of digits. Every other byte separates. Tokens are compared in ASCII lower case.
+pub fn tokens(text: &[u8], mut each: impl FnMut(Range<usize>)) {
+    let class = |at: usize| {
+        text.get(at)
+            .map_or(Class::Separator, |byte| CLASSES[usize::from(*byte)])
+    };
     let mut start = 0;
     while start < text.len() {
-        let first = text[start];
-        let more: fn(u8) -> bool = if first.is_ascii_digit() {
-            |byte| byte.is_ascii_digit()
-        } else if first.is_ascii_alphabetic() || first == b'_' {
-            |byte| byte.is_ascii_alphanumeric() || byte == b'_'
-        } else {
-            start += 1;
-            continue;
-        };
-        let rest = &text[start..];
-        let length = rest
-            .iter()
-            .position(|byte| !more(*byte))
-            .unwrap_or(rest.len());
-        each(&rest[..length]);
-        start += length;
+        let mut end = start + 1;
+        match class(start) {
+            Class::Separator => {
+                start = end;
+                continue;
+            }
+            Class::Digit => {
+                while class(end) == Class::Digit {
+                    end += 1;
+                }
+            }
+            Class::Letter => {
+                while class(end) != Class::Separator {
+                    end += 1;
+                }
+            }
+        }
+        each(start..end);
+        start = end;
     }
 }
 
@@ -66,7 +102,7 @@ impl Query {
         }
         let mut found = BTreeSet::new();
         tokens(text.as_bytes(), |token| {
-            let token = String::from_utf8_lossy(token).to_ascii_lowercase();
+            let token = text[token].to_ascii_lowercase();
             if !STOP_WORDS.contains(&token.as_str()) {
                 found.insert(token);
             }
@@ -185,7 +221,7 @@ mod tests {
     fn split(text: &str) -> Vec<String> {
         let mut found = Vec::new();
         tokens(text.as_bytes(), |token| {
-            found.push(String::from_utf8_lossy(token).to_ascii_lowercase());
+            found.push(text[token].to_ascii_lowercase());
         });
         found
     }

@@ -12,7 +12,7 @@ use svc_model::problem::Problem;
 
 use super::evidence;
 use crate::app::App;
-use crate::auth::Caller;
+use crate::dispatch::Exchange;
 use crate::problem::of_engine;
 use crate::settings::Grant;
 
@@ -27,11 +27,10 @@ fn check_member(app: &App, session_id: &SessionId) -> Result<(), Problem> {
 }
 
 pub(super) async fn retrieve(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: ContextRetrievalRequest,
 ) -> Result<ContextResult, Problem> {
-    let Grant::Single(session_id) = &app.grant else {
+    let Grant::Single(session_id) = &exchange.app.grant else {
         return Err(Problem::RetrievalDisabled);
     };
     let request = ContextSelectedRequest {
@@ -40,52 +39,59 @@ pub(super) async fn retrieve(
         session_id: session_id.clone(),
         max_bytes: request.max_bytes,
     };
-    app.engine.selected(request).await.map_err(of_engine)
+    exchange
+        .app
+        .engine
+        .selected(request)
+        .await
+        .map_err(of_engine)
 }
 
 pub(super) async fn discover(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: ContextDiscoveryRequest,
 ) -> Result<DiscoveryResult, Problem> {
-    app.engine
-        .discover(Arc::clone(&app.sessions), request)
+    exchange
+        .app
+        .engine
+        .discover(Arc::clone(&exchange.app.sessions), request)
         .await
         .map_err(of_engine)
 }
 
 pub(super) async fn selected(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: ContextSelectedRequest,
 ) -> Result<ContextResult, Problem> {
-    check_member(&app, &request.session_id)?;
-    app.engine.selected(request).await.map_err(of_engine)
+    check_member(&exchange.app, &request.session_id)?;
+    exchange
+        .app
+        .engine
+        .selected(request)
+        .await
+        .map_err(of_engine)
 }
 
 pub(super) async fn inventory(
-    app: App,
-    caller: Option<Caller>,
+    exchange: Exchange,
     request: InventoryRequest,
 ) -> Result<Inventory, Problem> {
-    check_member(&app, &request.session_id)?;
-    evidence::inventory(app, caller, request).await
+    check_member(&exchange.app, &request.session_id)?;
+    evidence::inventory(exchange, request).await
 }
 
 pub(super) async fn manifest(
-    app: App,
-    caller: Option<Caller>,
+    exchange: Exchange,
     request: ManifestRequest,
 ) -> Result<Manifest, Problem> {
-    check_member(&app, &request.session_id)?;
-    evidence::manifest(app, caller, request).await
+    check_member(&exchange.app, &request.session_id)?;
+    evidence::manifest(exchange, request).await
 }
 
 pub(super) async fn read(
-    app: App,
-    caller: Option<Caller>,
+    exchange: Exchange,
     request: EvidenceReadRequest,
 ) -> Result<EvidenceRead, Problem> {
-    check_member(&app, &request.session_id)?;
-    evidence::read(app, caller, request).await
+    check_member(&exchange.app, &request.session_id)?;
+    evidence::read(exchange, request).await
 }

@@ -3,30 +3,41 @@ use svc_model::evidence::{
 };
 use svc_model::problem::Problem;
 
-use crate::app::App;
-use crate::auth::Caller;
+use crate::dispatch::Exchange;
 use crate::problem::of_engine;
 
 pub(super) async fn inventory(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: InventoryRequest,
 ) -> Result<Inventory, Problem> {
-    app.engine.inventory(request).await.map_err(of_engine)
+    exchange
+        .app
+        .engine
+        .inventory(request)
+        .await
+        .map_err(of_engine)
 }
 
 pub(super) async fn manifest(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: ManifestRequest,
 ) -> Result<Manifest, Problem> {
-    app.engine.manifest(request).await.map_err(of_engine)
+    exchange
+        .app
+        .engine
+        .manifest(request)
+        .await
+        .map_err(of_engine)
 }
 
 pub(super) async fn read(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: EvidenceReadRequest,
 ) -> Result<EvidenceRead, Problem> {
-    app.engine.evidence(request).await.map_err(of_engine)
+    exchange
+        .app
+        .engine
+        .evidence(request)
+        .await
+        .map_err(of_engine)
 }

@@ -3,31 +3,26 @@ use svc_model::problem::Problem;
 use svc_model::request::NoParameters;
 use svc_model::version::SERVICE_VERSION;
 
-use crate::app::App;
-use crate::auth::Caller;
+use crate::dispatch::Exchange;
 use crate::settings::Grant;
 
-pub(super) async fn health(_: App, _: Option<Caller>, _: NoParameters) -> Result<Health, Problem> {
+pub(super) async fn health(_: Exchange, _: NoParameters) -> Result<Health, Problem> {
     Ok(Health {
         status: HealthStatus::Ok,
         version: SERVICE_VERSION.to_owned(),
     })
 }
 
-pub(super) async fn me(
-    app: App,
-    caller: Option<Caller>,
-    _: NoParameters,
-) -> Result<IdentityProbe, Problem> {
-    let caller = caller.ok_or(Problem::Unauthorized)?;
-    let (single, plural) = match &app.grant {
+pub(super) async fn me(exchange: Exchange, _: NoParameters) -> Result<IdentityProbe, Problem> {
+    let caller = exchange.caller.ok_or(Problem::Unauthorized)?;
+    let (single, plural) = match &exchange.app.grant {
         _ if caller.authority != Authority::Retrieval => (None, None),
         Grant::None => (None, None),
         Grant::Single(session_id) => (Some(session_id.clone()), None),
         Grant::Plural(session_ids) => (None, Some(session_ids.clone())),
     };
     Ok(IdentityProbe {
-        org_id: app.engine.org_id().clone(),
+        org_id: exchange.app.engine.org_id().clone(),
         version: SERVICE_VERSION.to_owned(),
         authority: caller.authority,
         client_id: caller.client_id,

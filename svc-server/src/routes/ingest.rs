@@ -10,7 +10,7 @@ use svc_model::json::Json;
 use svc_model::problem::Problem;
 
 use crate::app::App;
-use crate::auth::Caller;
+use crate::dispatch::Exchange;
 use crate::problem::of_engine;
 
 /// What capture makes of one payload.
@@ -80,23 +80,24 @@ async fn append_one(app: &App, fact: Append) -> Result<IngestResult, Problem> {
 }
 
 pub(super) async fn gateway(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: GatewayIngestRequest,
 ) -> Result<IngestReceipt, Problem> {
-    let prepared = prepare(&app, request).map_err(|error| match error {
-        GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
-        GatewayError::InvalidPayload => invalid_payload(),
-    })?;
+    let prepared =
+        exchange
+            .apart(|| prepare(&exchange.app, request))
+            .map_err(|error| match error {
+                GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
+                GatewayError::InvalidPayload => invalid_payload(),
+            })?;
     match prepared {
         Prepared::Skipped(reason) => Ok(IngestReceipt::Skipped(Skipped::new(reason))),
-        Prepared::Fact(fact) => Ok(IngestReceipt::Fact(append_one(&app, fact).await?)),
+        Prepared::Fact(fact) => Ok(IngestReceipt::Fact(append_one(&exchange.app, fact).await?)),
     }
 }
 
 pub(super) async fn gateway_batch(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: GatewayBatchRequest,
 ) -> Result<GatewayBatchReceipt, Problem> {
     if request.provider != GatewayProvider::GatewayA {
@@ -104,24 +105,30 @@ pub(super) async fn gateway_batch(
     }
     let mut receipt = GatewayBatchReceipt::default();
     let mut facts = Vec::new();
-    for payload in request.payloads {
-        let prepared = payload.and_then(|payload| {
-            let request = GatewayIngestRequest {
-                provider: request.provider,
-                session_id: None,
-                user_id: None,
-                payload: Json::Object(payload),
-                capture: None,
-            };
-            prepare(&app, request).map_err(|_| RejectedPayload::InvalidPayload)
-        });
+    let prepared: Vec<_> = exchange.apart(|| {
+        request
+            .payloads
+            .into_iter()
+            .map(|payload| {
+                let request = GatewayIngestRequest {
+                    provider: request.provider,
+                    session_id: None,
+                    user_id: None,
+                    payload: Json::Object(payload?),
+                    capture: None,
+                };
+                prepare(&exchange.app, request).map_err(|_| RejectedPayload::InvalidPayload)
+            })
+            .collect()
+    });
+    for prepared in prepared {
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),
             Ok(Prepared::Skipped(reason)) => *receipt.skipped.entry(reason).or_default() += 1,
             Err(reason) => *receipt.rejected.entry(reason).or_default() += 1,
         }
     }
-    for outcome in app.engine.append(facts).await.map_err(of_engine)? {
+    for outcome in exchange.app.engine.append(facts).await.map_err(of_engine)? {
         match outcome {
             Outcome::Stored(_) => receipt.stored += 1,
             Outcome::Redelivered(_) => receipt.duplicates += 1,
@@ -137,13 +144,12 @@ pub(super) async fn gateway_batch(
 }
 
 pub(super) async fn ci(
-    app: App,
-    _: Option<Caller>,
+    exchange: Exchange,
     request: VendorCIRequest,
 ) -> Result<IngestResult, Problem> {
-    let (outcome, redactions) = ci::capture(request, app.engine.receipt());
+    let (outcome, redactions) = ci::capture(request, exchange.app.engine.receipt());
     if !redactions.is_empty() {
         tracing::info!(?redactions, "fact_redacted");
     }
-    append_one(&app, Append::CiOutcome(Box::new(outcome))).await
+    append_one(&exchange.app, Append::CiOutcome(Box::new(outcome))).await
 }
