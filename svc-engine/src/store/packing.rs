@@ -45,8 +45,9 @@ pub(super) struct Packed {
 }
 
 thread_local! {
-    /// Making a compressor costs more than using it.
+    /// Making one costs more than using it.
     static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 impl Packed {
@@ -80,14 +81,21 @@ fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
+fn decompress(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
+    DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        if decompressor.is_none() {
+            *decompressor = zstd::bulk::Decompressor::new().ok();
+        }
+        decompressor.as_mut()?.decompress(bytes, length).ok()
+    })
+}
+
 /// Returns the bytes that were packed.
 pub(super) fn unpack(codec: i64, byte_count: u64, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     let length = usize::try_from(byte_count).map_err(|_| corrupt("content", "its length"))?;
     let bytes = match Codec::from_number(codec).ok_or(corrupt("content", "its codec"))? {
         Codec::Plain => bytes,
-        Codec::Zstd => {
-            zstd::bulk::decompress(&bytes, length).map_err(|_| corrupt("content", "its bytes"))?
-        }
+        Codec::Zstd => decompress(&bytes, length).ok_or(corrupt("content", "its bytes"))?,
     };
     if bytes.len() == length {
         Ok(bytes)
