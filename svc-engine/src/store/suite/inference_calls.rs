@@ -1,0 +1,372 @@
+//! Calls: exact read-back, redelivery and conflict, a history stored once.
+
+use super::*;
+
+#[rstest]
+fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let raw = Json::parse(
+        format!(
+            r#"{{"messages":[{{"role":"user","content":"{}"}}],"n":1.10,"z":"\ud800\u0000"}}"#,
+            "word ".repeat(200)
+        )
+        .as_bytes(),
+    )
+    .unwrap();
+    let sent = call(1).model_call("c1").user("u").raw(raw.clone()).build();
+    assert_eq!(append(&store, vec![sent.clone()]), [Outcome::Stored(id(1))]);
+
+    let mut snapshot = store.snapshot_now();
+    let summaries = snapshot.call_summaries(&session("s")).unwrap();
+    assert_eq!(summaries.len(), 1);
+    assert_eq!(summaries[0].inference_call_id, id(1));
+    assert_eq!(summaries[0].observed_at, sent.observed_at);
+    assert_eq!(
+        snapshot.call_raw(id(1)).unwrap().unwrap(),
+        raw.to_canonical()
+    );
+    let scalars = snapshot.call_scalars(&session("s")).unwrap();
+    assert_eq!(scalars[0].model_call_id.as_deref(), Some("c1"));
+    let measure = snapshot.call_measure(&session("s")).unwrap();
+    let canonical = |message: &Message| {
+        let mut out = Vec::new();
+        content::write_message(message, &mut out);
+        out.len() as u64 + 2
+    };
+    assert_eq!(
+        measure,
+        ScanMeasure {
+            calls: 1,
+            metadata_bytes: 37,
+            row_bytes: 37
+                + canonical(&sent.input_messages[0])
+                + canonical(&sent.output_messages[0]),
+            row_bytes_max: measure.row_bytes,
+            parts: 2,
+        }
+    );
+}
+
+fn any_text() -> impl Strategy<Value = Text> {
+    proptest::collection::vec(
+        prop_oneof![
+            any::<char>().prop_map(|c| c.to_string().into_bytes()),
+            Just(vec![0]),
+            Just(vec![0xed, 0xa0, 0x80]),
+            Just(b"\\\"\n".to_vec()),
+        ],
+        0..40,
+    )
+    .prop_filter_map("generalised UTF-8", |pieces| {
+        Text::from_wtf8(pieces.concat())
+    })
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    let part = prop_oneof![
+        any_text().prop_map(|content| Part::Text { content }),
+        any_text().prop_map(|content| Part::Reasoning { content }),
+        any_text().prop_map(|name| Part::ToolCall {
+            id: "t".to_owned(),
+            arguments: [(name.clone(), Json::parse(b"[NaN,1.10,-0,1e400]").unwrap())]
+                .into_iter()
+                .collect::<Object>(),
+            name,
+        }),
+        any_text().prop_map(|result| Part::ToolCallResponse {
+            id: "t".to_owned(),
+            result: Json::String(result),
+        }),
+    ];
+    (
+        any_text(),
+        proptest::collection::vec(part, 0..4),
+        proptest::option::of(any_text()),
+    )
+        .prop_map(|(role, parts, finish_reason)| Message {
+            role,
+            parts,
+            finish_reason,
+        })
+}
+
+/// Law: what is read back equals what was stored, to the byte, on both backends; and storing a
+/// delivery twice equals storing it once.
+#[test]
+fn read_back_is_exact_and_a_second_delivery_changes_nothing() {
+    let databases: Vec<TestStore> = [Backend::Sqlite, Backend::Postgres]
+        .into_iter()
+        .filter_map(TestStore::create)
+        .collect();
+    let stores: Vec<Store> = databases
+        .iter()
+        .map(|database| database.open("acme"))
+        .collect();
+    let next = std::cell::Cell::new(1_u128);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let strategy = (
+        proptest::collection::vec(any_message(), 0..5),
+        proptest::collection::vec(any_message(), 0..2),
+    );
+    runner
+        .run(&strategy, |(input, output)| {
+            let number = next.replace(next.get() + 1);
+            let name = format!("law-{number}");
+            let canonical = |messages: &[Message]| {
+                messages
+                    .iter()
+                    .map(|message| {
+                        let mut out = Vec::new();
+                        content::write_message(message, &mut out);
+                        out
+                    })
+                    .collect::<Vec<_>>()
+            };
+            let expected = vec![(canonical(&input), canonical(&output))];
+            let sent = call(number)
+                .session(&name)
+                .input(input)
+                .output(output)
+                .build();
+            for store in &stores {
+                prop_assert_eq!(
+                    append(store, vec![sent.clone()]),
+                    [Outcome::Stored(id(number))]
+                );
+                prop_assert_eq!(&messages(store, &name), &expected);
+                let counts = store.snapshot_now().fact_counts().unwrap();
+                prop_assert_eq!(
+                    append(store, vec![sent.clone()]),
+                    [Outcome::Redelivered(id(number))]
+                );
+                prop_assert_eq!(store.snapshot_now().fact_counts().unwrap(), counts);
+                prop_assert_eq!(&messages(store, &name), &expected);
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// The decision table of sheet ingest, 5.3. Letters are fact ids, digits model call ids.
+#[rstest]
+fn redelivery_and_conflict_follow_the_ids(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let conflict = Outcome::Conflict(Code::InferenceCallIdentityConflict);
+    let with = |fact: u128, model_call: &str| call(fact).model_call(model_call).build();
+    assert_eq!(append(&store, vec![with(1, "x")]), [Outcome::Stored(id(1))]);
+    assert_eq!(append(&store, vec![with(2, "y")]), [Outcome::Stored(id(2))]);
+    assert_eq!(
+        append(&store, vec![call(3).build()]),
+        [Outcome::Stored(id(3))]
+    );
+    for (sent, expected) in [
+        (
+            call(1).model_call("x").session("other").build(),
+            Outcome::Redelivered(id(1)),
+        ),
+        (with(9, "x"), Outcome::Redelivered(id(1))),
+        (with(1, "z"), conflict),
+        (call(1).build(), conflict),
+        (with(3, "z"), conflict),
+        (call(3).build(), Outcome::Redelivered(id(3))),
+        (with(1, "y"), conflict),
+        (call(4).build(), Outcome::Stored(id(4))),
+    ] {
+        assert_eq!(append(&store, vec![sent.clone()]), [expected], "{sent:?}");
+    }
+    let mut snapshot = store.snapshot_now();
+    assert_eq!(snapshot.fact_counts().unwrap().inference_calls.total, 4);
+    assert!(
+        !snapshot.session_known(&session("other")).unwrap(),
+        "a redelivery makes no Session"
+    );
+}
+
+#[rstest]
+fn calls_of_one_append_are_judged_in_order(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let with = |fact: u128, model_call: &str| call(fact).model_call(model_call).build();
+    assert_eq!(
+        append(
+            &store,
+            vec![
+                with(1, "x"),
+                with(1, "x"),
+                with(2, "x"),
+                with(1, "y"),
+                call(3).build()
+            ]
+        ),
+        [
+            Outcome::Stored(id(1)),
+            Outcome::Redelivered(id(1)),
+            Outcome::Redelivered(id(1)),
+            Outcome::Conflict(Code::InferenceCallIdentityConflict),
+            Outcome::Stored(id(3)),
+        ]
+    );
+}
+
+#[rstest]
+fn an_id_is_one_of_its_organization(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (acme, other) = (database.open("acme"), database.open("other"));
+    append(&acme, vec![call(1).model_call("x").build()]);
+    assert_eq!(
+        append(&other, vec![call(2).model_call("x").build()]),
+        [Outcome::Stored(id(2))]
+    );
+    assert_eq!(
+        append(&other, vec![call(1).model_call("x").build()]),
+        [Outcome::Conflict(Code::InferenceCallIdentityConflict)]
+    );
+    assert_eq!(
+        acme.snapshot_now()
+            .fact_counts()
+            .unwrap()
+            .inference_calls
+            .total,
+        1
+    );
+    let foreign = InferenceCallId::new(&id(2).to_string()).unwrap();
+    assert!(
+        acme.snapshot_now()
+            .call(&session("s"), &foreign)
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[rstest]
+fn of_equal_deliveries_at_once_exactly_one_is_stored(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    // Three stores are three processes as far as the database can tell.
+    let stores: Vec<Arc<Store>> = (0..3).map(|_| Arc::new(database.open("acme"))).collect();
+    for round in 0..10_u128 {
+        let barrier = Arc::new(Barrier::new(6));
+        let threads: Vec<_> = (0..6)
+            .map(|thread: usize| {
+                let (store, barrier) = (Arc::clone(&stores[thread % 3]), Arc::clone(&barrier));
+                let fact = if thread < 4 {
+                    round * 10
+                } else {
+                    round * 10 + thread as u128
+                };
+                std::thread::spawn(move || {
+                    let sent = call(fact).model_call(&format!("c{round}")).build();
+                    barrier.wait();
+                    append(&store, vec![sent])[0]
+                })
+            })
+            .collect();
+        let outcomes: Vec<Outcome> = threads.into_iter().map(|it| it.join().unwrap()).collect();
+        let stored = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Outcome::Stored(_)))
+            .count();
+        assert_eq!(stored, 1, "{outcomes:?}");
+    }
+    let counts = stores[0].snapshot_now().fact_counts().unwrap();
+    assert_eq!(
+        counts.inference_calls,
+        FactCount {
+            total: 10,
+            visible: 10
+        }
+    );
+}
+
+#[rstest]
+fn a_history_is_stored_once(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let mut history = vec![text("system", "be brief")];
+    for turn in 0..50_u128 {
+        history.push(text("user", &format!("question {turn}")));
+        let answer = text("assistant", &format!("answer {turn}"));
+        let sent = call(turn + 1)
+            .input(history.clone())
+            .output(vec![answer.clone()])
+            .build();
+        append(&store, vec![sent]);
+        history.push(answer);
+    }
+    let mut connection = Connection::open(database.url()).unwrap();
+    let count = connection
+        .first("SELECT COUNT(*) FROM content", &[], |row| row.integer(0))
+        .unwrap();
+    assert_eq!(count, Some(101), "one row a distinct message");
+    let calls = messages(&store, "s");
+    assert_eq!(calls.last().unwrap().0.len(), 100);
+}
+
+#[rstest]
+fn a_session_keeps_its_first_user_until_another_contradicts(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let row = || {
+        Connection::open(database.url())
+            .unwrap()
+            .first(
+                "SELECT user_id, user_id_conflict, first_observed_at_us, last_observed_at_us
+                 FROM sessions WHERE session_id = 's'",
+                &[],
+                |row| {
+                    let user = row.optional_text(0)?;
+                    Ok((user, row.integer(1)?, row.integer(2)?, row.integer(3)?))
+                },
+            )
+            .unwrap()
+            .unwrap()
+    };
+    let at = |seconds| at(seconds).microseconds();
+    append(&store, vec![call(1).observed(50).build()]);
+    assert_eq!(row(), (None, 0, at(50), at(50)));
+    append(&store, vec![call(2).observed(10).user("u").build()]);
+    assert_eq!(row(), (Some("u".to_owned()), 0, at(10), at(50)));
+    append(
+        &store,
+        vec![
+            call(3).observed(99).user("u").build(),
+            call(4).observed(20).build(),
+        ],
+    );
+    assert_eq!(row(), (Some("u".to_owned()), 0, at(10), at(99)));
+    append(&store, vec![call(5).observed(20).user("v").build()]);
+    assert_eq!(row(), (None, 1, at(10), at(99)));
+    append(&store, vec![call(6).observed(20).user("u").build()]);
+    assert_eq!(row(), (None, 1, at(10), at(99)));
+    append(
+        &store,
+        vec![
+            call(7).session("t").user("a").build(),
+            call(8).session("t").user("b").build(),
+        ],
+    );
+    let conflict = Connection::open(database.url())
+        .unwrap()
+        .first(
+            "SELECT user_id_conflict FROM sessions WHERE session_id = 't'",
+            &[],
+            |row| row.integer(0),
+        )
+        .unwrap();
+    assert_eq!(conflict, Some(1), "also within one transaction");
+}

@@ -1,0 +1,117 @@
+//! The schema and every statement that runs on it.
+
+use super::*;
+
+#[rstest]
+fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let database = database!(backend);
+    drop(database.open("acme"));
+    let mut connection = Connection::open(database.url()).unwrap();
+    let statements = [
+        calls::statements(),
+        ci::statements(),
+        compatibility::statements(),
+        content::statements(),
+        counts::statements(),
+        observations::statements(),
+        quarantine::statements(),
+        sessions::statements(),
+    ];
+    for statement in statements.concat() {
+        connection
+            .prepare(&statement)
+            .unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    }
+}
+
+#[test]
+fn both_dialects_have_the_same_tables_and_columns() {
+    let shape = |text: &str| {
+        let mut tables = Vec::new();
+        for statement in text.split(';') {
+            let lines: Vec<&str> = statement
+                .lines()
+                .map(str::trim)
+                .filter(|line| !line.starts_with("--"))
+                .collect();
+            let Some(start) = lines
+                .iter()
+                .position(|line| line.starts_with("CREATE TABLE"))
+            else {
+                continue;
+            };
+            let columns: Vec<&str> = lines[start + 1..]
+                .iter()
+                .filter_map(|line| line.split(' ').next())
+                .filter(|word| {
+                    word.chars()
+                        .all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+                })
+                .collect();
+            tables.push((lines[start], columns));
+        }
+        format!("{tables:?}")
+    };
+    let sqlite = include_str!("../../../migrations/sqlite/0001_facts.sql");
+    let postgres = include_str!("../../../migrations/postgres/0001_facts.sql");
+    assert_eq!(shape(sqlite), shape(postgres));
+    assert!(shape(sqlite).contains("raw_skeleton"));
+}
+
+#[rstest]
+fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    assert_eq!(schema_state(database.url()).unwrap(), SchemaState::Absent);
+    let head = upgrade(database.url()).unwrap();
+    assert_eq!(
+        upgrade(database.url()).unwrap(),
+        head,
+        "a second time changes nothing"
+    );
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::AtHead(head)
+    );
+
+    let mut connection = Connection::open(database.url()).unwrap();
+    connection
+        .batch("INSERT INTO schema_revisions (revision, digest) VALUES (999, 'later')")
+        .unwrap();
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::Ahead(999)
+    );
+    assert!(matches!(
+        database.try_open("acme"),
+        Err(StoreError::Schema(SchemaState::Ahead(999)))
+    ));
+    connection.batch("DELETE FROM schema_revisions").unwrap();
+    assert_eq!(
+        schema_state(database.url()).unwrap(),
+        SchemaState::Behind(0)
+    );
+    connection
+        .batch("INSERT INTO schema_revisions (revision, digest) VALUES (1, 'changed')")
+        .unwrap();
+    assert!(matches!(
+        database.try_open("acme"),
+        Err(StoreError::MigrationChanged(1))
+    ));
+}
+
+#[rstest]
+fn several_processes_may_bring_the_schema_to_head_at_once(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    std::thread::scope(|scope| {
+        let upgrades: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| upgrade(database.url()).unwrap()))
+            .collect();
+        for upgrade in upgrades {
+            assert_eq!(upgrade.join().unwrap(), SchemaState::head());
+        }
+    });
+}

@@ -1,0 +1,205 @@
+//! The secrets: long enough, no placeholder, all different.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use svc_model::limit;
+
+use super::{Grant, Reader};
+use crate::env;
+
+/// Words that stand where a secret should.
+const PLACEHOLDERS: [&str; 8] = [
+    "",
+    "changeme",
+    "change-me",
+    "replace-me",
+    "your-token",
+    "your-secret",
+    "password",
+    "secret",
+];
+
+/// The secrets, checked against each other.
+pub(super) struct Secrets {
+    pub(super) operator: SecretString,
+    pub(super) ingest: BTreeMap<String, SecretString>,
+    pub(super) retrieval: Option<SecretString>,
+}
+
+impl Secrets {
+    pub(super) fn read(reader: &mut Reader<'_>, dev_mode: bool) -> Self {
+        let operator = reader.secret(env::OPERATOR_TOKEN);
+        let webhook = reader.secret(env::FORGE_WEBHOOK_SECRET);
+        let legacy = reader.secret(env::API_BEARER_TOKEN);
+        let retrieval = reader.secret(env::RETRIEVAL_TOKEN);
+        let mut ingest = reader
+            .parsed(
+                env::INGEST_TOKENS,
+                "must be a JSON object of client name to token; operator, legacy and retrieval are reserved",
+                ingest_tokens,
+            )
+            .unwrap_or_default();
+        if let Some(legacy) = legacy {
+            ingest.insert("legacy".to_owned(), legacy);
+        }
+        if !dev_mode {
+            check(
+                reader,
+                env::OPERATOR_TOKEN,
+                operator.as_ref(),
+                Characters::Token,
+            );
+            check(
+                reader,
+                env::FORGE_WEBHOOK_SECRET,
+                webhook.as_ref(),
+                Characters::Any,
+            );
+            for (client, token) in &ingest {
+                let name = match client.as_str() {
+                    "legacy" => env::API_BEARER_TOKEN.to_owned(),
+                    client => format!("{}[{client}]", env::INGEST_TOKENS),
+                };
+                check(reader, &name, Some(token), Characters::Token);
+            }
+            if ingest.is_empty() {
+                reader.mistake(env::INGEST_TOKENS, "or SVC_API_BEARER_TOKEN must be set");
+            }
+        }
+        if retrieval.is_some() {
+            check(
+                reader,
+                env::RETRIEVAL_TOKEN,
+                retrieval.as_ref(),
+                Characters::Token,
+            );
+        }
+        let named = ingest
+            .iter()
+            .map(|(client, token)| (format!("{}[{client}]", env::INGEST_TOKENS), token))
+            .chain(
+                operator
+                    .iter()
+                    .map(|token| (env::OPERATOR_TOKEN.to_owned(), token)),
+            )
+            .chain(
+                webhook
+                    .iter()
+                    .map(|token| (env::FORGE_WEBHOOK_SECRET.to_owned(), token)),
+            )
+            .chain(
+                retrieval
+                    .iter()
+                    .map(|token| (env::RETRIEVAL_TOKEN.to_owned(), token)),
+            );
+        let mut seen: BTreeMap<&str, String> = BTreeMap::new();
+        let mut equal = Vec::new();
+        for (name, token) in named {
+            if let Some(other) = seen.insert(token.expose_secret(), name.clone()) {
+                equal.push(format!("{name} must differ from {other}"));
+            }
+        }
+        if !dev_mode || retrieval.is_some() {
+            reader.mistakes.append(&mut equal);
+        }
+        Self {
+            operator: operator.unwrap_or_default(),
+            ingest,
+            retrieval,
+        }
+    }
+
+    pub(super) fn check_retrieval(&self, reader: &mut Reader<'_>, grant: &Grant) {
+        let sessions = reader.source.is_given(env::RETRIEVAL_SESSION_ID)
+            || reader.source.is_given(env::RETRIEVAL_SESSION_IDS);
+        match (&self.retrieval, grant) {
+            (Some(_), Grant::None) if !sessions => reader.mistake(
+                env::RETRIEVAL_TOKEN,
+                "needs SVC_RETRIEVAL_SESSION_ID or SVC_RETRIEVAL_SESSION_IDS",
+            ),
+            (None, Grant::Single(_) | Grant::Plural(_)) => {
+                reader.mistake(
+                    env::RETRIEVAL_TOKEN,
+                    "must be set, because a Session is granted",
+                );
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Which characters a secret may have.
+#[derive(Clone, Copy)]
+enum Characters {
+    /// Printable ASCII without blanks: it travels in a header.
+    Token,
+    /// Any.
+    Any,
+}
+
+fn check(
+    reader: &mut Reader<'_>,
+    name: &str,
+    secret: Option<&SecretString>,
+    characters: Characters,
+) {
+    let Some(secret) = secret.map(ExposeSecret::expose_secret) else {
+        return reader.mistake(name, "must be set");
+    };
+    let printable = secret.bytes().all(|byte| (0x21..=0x7e).contains(&byte));
+    if PLACEHOLDERS.contains(&secret.to_lowercase().as_str()) {
+        reader.mistake(name, "is a placeholder");
+    } else if secret.chars().count() < limit::SECRET_CHARACTERS_MIN {
+        reader.mistake(name, "must have at least 24 characters");
+    } else if matches!(characters, Characters::Token) && !printable {
+        reader.mistake(name, "must be printable ASCII without blanks");
+    }
+}
+
+/// The members of a JSON object in order, repeated ones kept: here a repetition is a mistake.
+struct Members(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visit;
+        impl<'de> Visitor<'de> for Visit {
+            type Value = Members;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Visit)
+    }
+}
+
+fn ingest_tokens(text: &str) -> Option<BTreeMap<String, SecretString>> {
+    let Members(members) = serde_json::from_str(text).ok()?;
+    let mut tokens = BTreeMap::new();
+    for (name, token) in members {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric();
+        let valid = name.len() <= 64
+            && name.bytes().next().is_some_and(plain)
+            && name
+                .bytes()
+                .all(|byte| plain(byte) || matches!(byte, b'.' | b'_' | b'-'))
+            && !matches!(name.as_str(), "operator" | "legacy" | "retrieval");
+        if !valid
+            || tokens
+                .insert(name, SecretString::from(token.trim()))
+                .is_some()
+        {
+            return None;
+        }
+    }
+    Some(tokens)
+}
