@@ -23,11 +23,26 @@ pub(crate) trait Player: Send {
     fn next(&mut self) -> Request<'_>;
 }
 
-/// Numbers that no two sessions and no two calls of a run share.
-#[derive(Debug, Default)]
+/// Numbers that no two sessions and no two calls of the program share.
+#[derive(Debug)]
 pub(crate) struct Numbers {
     sessions: AtomicU64,
     calls: AtomicU64,
+}
+
+/// Numbers that each load has for itself: more than it can send.
+const NUMBERS_PER_LOAD: u64 = 1 << 36;
+
+impl Default for Numbers {
+    /// Returns the numbers of one more load: several may be sent to one server.
+    fn default() -> Self {
+        static LOADS: AtomicU64 = AtomicU64::new(0);
+        let first = LOADS.fetch_add(1, Ordering::Relaxed) * NUMBERS_PER_LOAD;
+        Self {
+            sessions: AtomicU64::new(first),
+            calls: AtomicU64::new(first),
+        }
+    }
 }
 
 impl Numbers {
