@@ -36,8 +36,7 @@ impl SqliteConnection {
             "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
              PRAGMA wal_autocheckpoint = 131072;
-             PRAGMA journal_size_limit = 67108864;
-             PRAGMA cache_size = -32768;
+             PRAGMA cache_size = -65536;
              PRAGMA temp_store = MEMORY;",
         )?;
         Ok(connection)
