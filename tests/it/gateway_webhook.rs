@@ -24,6 +24,7 @@ on_both_backends! {
     a_single_payload_is_stored_under_either_name_of_the_gateway,
     what_was_recorded_can_be_read_exactly,
     a_payload_that_fails_takes_no_other_of_its_batch_down,
+    a_recorded_call_is_dated_by_its_end,
 }
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -78,6 +79,33 @@ fn a_recorded_array_is_stored_and_its_repetition_is_all_duplicates(backend: Back
         &json!({"stored": 0, "duplicates": 3, "skipped": skipped, "rejected": {}}),
     );
     assert_eq!(calls_of(&server, SESSION).len(), 3);
+}
+
+fn a_recorded_call_is_dated_by_its_end(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    server.deliver(PATHS[1], array());
+    let inventory = server.read_json(&format!("/query/evidence?session_id={SESSION}"));
+    let calls = dig(&inventory, "calls")
+        .and_then(Json::as_array)
+        .expect("calls");
+    let observed: Vec<&str> = calls
+        .iter()
+        .filter_map(|call| dig(call, "observed_at")?.as_str())
+        .collect();
+    let mut ends: Vec<String> = payloads()[..3]
+        .iter()
+        .map(|payload| {
+            let time = payload["endTime"].to_string();
+            let (seconds, fraction) = time.split_once('.').expect("a fraction");
+            let microseconds = format!("{seconds}{fraction:0<6}")
+                .parse()
+                .expect("a number");
+            let end = jiff::Timestamp::from_microsecond(microseconds);
+            format!("{:.6}", end.expect("in range"))
+        })
+        .collect();
+    ends.sort();
+    assert_eq!(observed, ends);
 }
 
 fn recorded_lines_are_stored_as_an_array_would_be(backend: Backend) {

@@ -1,6 +1,7 @@
 //! SQLite: one file, one writing connection, read-only readers, write-ahead log.
 
 use std::fmt;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,11 @@ impl SqliteConnection {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            std::fs::create_dir_all(folder)?;
+            // What is stored here is as private as what the agents saw.
+            std::fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
         }
         let connection = Self::open(
             path,

@@ -110,12 +110,14 @@ pub(super) async fn gateway_batch(
             .payloads
             .into_iter()
             .map(|payload| {
+                let payload = payload?;
+                let receipt = exchange.app.engine.receipt();
                 let request = GatewayIngestRequest {
                     provider: request.provider,
                     session_id: None,
                     user_id: None,
-                    payload: Json::Object(payload?),
-                    capture: None,
+                    capture: gateway::delivery_name(&payload, receipt.received_at),
+                    payload: Json::Object(payload),
                 };
                 prepare(&exchange.app, request).map_err(|_| RejectedPayload::InvalidPayload)
             })

@@ -12,6 +12,7 @@
 mod call;
 mod content;
 mod degradation;
+mod delivery;
 mod embedded;
 mod identity;
 #[cfg(test)]
@@ -32,3 +33,4 @@ mod user;
 
 pub use call::{Captured, GatewayError, Notes, capture};
 pub use degradation::Degradation;
+pub use delivery::delivery_name;

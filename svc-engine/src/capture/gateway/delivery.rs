@@ -1,0 +1,71 @@
+use svc_model::field::FromField as _;
+use svc_model::ingest::Capture;
+use svc_model::json::{Json, Object};
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+/// Returns the name of a delivery that came without an envelope, as a gateway's own webhook logger
+/// sends it: the gateway's id of the call, when that is a UUID, and when the call ended.
+///
+/// A payload that is sent again then becomes the same fact, and a batch that was held back for a
+/// while is dated by its calls and not by its arrival.
+pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> {
+    let text = payload.get("litellm_call_id").and_then(Json::as_str)?;
+    let instant = |name: &str| {
+        let value = payload
+            .get(name)
+            .filter(|value| value.as_number().is_some())?;
+        Instant::from_field(value).ok()
+    };
+    Some(Capture {
+        id: Uuid::try_parse(text.trim()).ok()?,
+        observed_at: instant("endTime")
+            .or_else(|| instant("startTime"))
+            .unwrap_or(received_at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::builders::at;
+
+    fn name(payload: &str) -> Option<(String, String)> {
+        let payload = Json::parse(payload.as_bytes())
+            .unwrap()
+            .into_object()
+            .unwrap();
+        let capture = delivery_name(&payload, at(0))?;
+        Some((capture.id.to_string(), capture.observed_at.to_string()))
+    }
+
+    #[test]
+    fn a_delivery_is_named_by_its_call_and_dated_by_its_end() {
+        const ID: &str = "23279188-c89f-40fe-8122-d8796501faad";
+        let named = |times: &str| name(&format!(r#"{{"litellm_call_id":"{ID}"{times}}}"#));
+        for (times, observed_at) in [
+            (
+                r#","startTime":1795177187.450944,"endTime":1795177187.459649"#,
+                "2026-11-20T12:19:47.459649Z",
+            ),
+            (
+                r#","startTime":1795177187.450944,"endTime":null"#,
+                "2026-11-20T12:19:47.450944Z",
+            ),
+            (r#","endTime":1e300"#, "2026-11-01T00:00:00Z"),
+            (r#","endTime":"1795177187""#, "2026-11-01T00:00:00Z"),
+            ("", "2026-11-01T00:00:00Z"),
+        ] {
+            assert_eq!(
+                named(times),
+                Some((ID.to_owned(), observed_at.to_owned())),
+                "{times}"
+            );
+        }
+        assert_eq!(
+            name(r#"{"litellm_call_id":"call-1","endTime":1795177187}"#),
+            None
+        );
+        assert_eq!(name(r#"{"endTime":1795177187}"#), None);
+    }
+}
