@@ -1,3 +1,4 @@
+use svc_engine::capture::Receipt;
 use svc_engine::capture::ci;
 use svc_engine::capture::gateway::{self, Captured, GatewayError};
 use svc_engine::store::{Append, Outcome};
@@ -20,8 +21,11 @@ enum Prepared {
 }
 
 /// Captures one payload. What it says of the payload is counts and ids, never content.
-fn prepare(app: &App, request: GatewayIngestRequest) -> Result<Prepared, GatewayError> {
-    let receipt = app.engine.receipt();
+fn prepare(
+    app: &App,
+    request: GatewayIngestRequest,
+    receipt: Receipt<'_>,
+) -> Result<Prepared, GatewayError> {
     let provider = request.provider;
     let (captured, notes) = gateway::capture(request, receipt)?;
     if !notes.degradation.is_empty() {
@@ -83,13 +87,12 @@ pub(super) async fn gateway(
     exchange: Exchange,
     request: GatewayIngestRequest,
 ) -> Result<IngestReceipt, Problem> {
-    let prepared =
-        exchange
-            .apart(|| prepare(&exchange.app, request))
-            .map_err(|error| match error {
-                GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
-                GatewayError::InvalidPayload => invalid_payload(),
-            })?;
+    let prepared = exchange
+        .apart(|| prepare(&exchange.app, request, exchange.app.engine.receipt()))
+        .map_err(|error| match error {
+            GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
+            GatewayError::InvalidPayload => invalid_payload(),
+        })?;
     match prepared {
         Prepared::Skipped(reason) => Ok(IngestReceipt::Skipped(Skipped::new(reason))),
         Prepared::Fact(fact) => Ok(IngestReceipt::Fact(append_one(&exchange.app, fact).await?)),
@@ -119,7 +122,8 @@ pub(super) async fn gateway_batch(
                     capture: gateway::delivery_name(&payload, receipt.received_at),
                     payload: Json::Object(payload),
                 };
-                prepare(&exchange.app, request).map_err(|_| RejectedPayload::InvalidPayload)
+                prepare(&exchange.app, request, receipt)
+                    .map_err(|_| RejectedPayload::InvalidPayload)
             })
             .collect()
     });
