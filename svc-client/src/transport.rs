@@ -29,6 +29,7 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 struct Prepared {
     method: Method,
     url: Url,
+    headers: Vec<(&'static str, String)>,
     body: Option<Bytes>,
     authorization: Option<HeaderValue>,
 }
@@ -113,6 +114,7 @@ impl Client {
         Ok(Prepared {
             method: E::METHOD,
             url,
+            headers: outgoing.headers,
             body,
             authorization,
         })
@@ -166,6 +168,9 @@ impl Client {
             .http
             .request(method, prepared.url.clone())
             .header(ACCEPT, HeaderValue::from_static("application/json"));
+        for (name, value) in &prepared.headers {
+            request = request.header(*name, value);
+        }
         if let Some(authorization) = &prepared.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }

@@ -10,7 +10,10 @@ pub struct Incoming<'a> {
     pub path: &'a Object,
     /// Query parameters by name, percent-decoded; of a repeated parameter the last.
     pub query: &'a Object,
-    /// The body, within its cap.
+    /// The declared headers by name in lower case, of a repeated header the first; and
+    /// `content-type` of every request with one.
+    pub headers: &'a Object,
+    /// The body, decoded as its `content-encoding` says where the route knows it, within its cap.
     pub body: &'a [u8],
 }
 
@@ -48,6 +51,11 @@ impl Incoming<'_> {
     /// Starts to read the query parameters.
     pub fn query_fields(&self) -> Fields<'_> {
         Fields::new(self.query, vec!["query".into()])
+    }
+
+    /// Starts to read the declared headers.
+    pub fn header_fields(&self) -> Fields<'_> {
+        Fields::new(self.headers, vec!["header".into()])
     }
 
     /// Starts to read the path parameters.
@@ -95,6 +103,8 @@ pub struct Outgoing {
     pub path: Vec<(&'static str, String)>,
     /// Query parameters by name, not encoded.
     pub query: Vec<(&'static str, String)>,
+    /// Headers beside those of the transport, by name in lower case.
+    pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
 }
@@ -116,6 +126,13 @@ impl Outgoing {
     #[must_use]
     pub fn with_path(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.path.push((name, value.into()));
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
         self
     }
 

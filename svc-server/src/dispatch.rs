@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
-use svc_model::endpoint::{Access, Endpoint, Grant as Needs};
+use svc_model::endpoint::{Access, Endpoint, Grant as Needs, Parameter, Place};
 use svc_model::json::{self, Object, Text};
 use svc_model::problem::Problem;
 use svc_model::request::{Incoming, Request as _};
@@ -106,9 +106,11 @@ where
     };
     let path = path_parameters(E::PATH, parts.uri.path());
     let query = query_parameters(parts.uri.query().unwrap_or_default());
+    let headers = header_parameters(E::PARAMETERS, &parts.headers);
     let incoming = Incoming {
         path: &path,
         query: &query,
+        headers: &headers,
         body: &content,
     };
     let request = exchange
@@ -151,6 +153,21 @@ fn query_parameters(query: &str) -> Object {
         parameters.insert(name.into_owned(), value.into_owned());
     }
     parameters
+}
+
+/// Returns the declared headers and the type of the body; of a repeated one the first counts. What is
+/// no text counts as absent.
+fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
+    declared
+        .iter()
+        .filter(|parameter| parameter.place == Place::Header)
+        .map(|parameter| parameter.name)
+        .chain(["content-type"])
+        .filter_map(|name| {
+            let value = std::str::from_utf8(headers.get(name)?.as_bytes()).ok()?;
+            Some((Text::from(name), json::Json::from(value.to_owned())))
+        })
+        .collect()
 }
 
 /// Returns a JSON answer.

@@ -9,7 +9,7 @@ use harness::pattern::{dig, shown};
 use harness::random::Random;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
 use serde_json::json;
-use svc_model::endpoint::{self, Description, Method};
+use svc_model::endpoint::{self, Description, Method, Place};
 use svc_model::json::Json;
 
 /// The Session of every valid body.
@@ -552,11 +552,11 @@ fn an_odd_parameter_is_never_answered_with_a_failure(backend: Backend) {
         let in_path = endpoint
             .parameters
             .iter()
-            .any(|parameter| parameter.in_path);
+            .any(|parameter| parameter.place == Place::Path);
         let names: Vec<&str> = endpoint
             .parameters
             .iter()
-            .filter(|parameter| !parameter.in_path)
+            .filter(|parameter| parameter.place == Place::Query && parameter.required)
             .map(|parameter| parameter.name)
             .collect();
         for value in odd {

@@ -4,6 +4,20 @@
 
 mod call;
 mod ci;
+mod decision;
+mod edit;
+mod observation;
+mod pull_request;
+mod push;
+mod rename;
+mod retry;
 
 pub use call::InferenceCall;
 pub use ci::CiOutcome;
+pub use decision::DeveloperDecision;
+pub use edit::{EditObservation, RejectedEdit};
+pub use observation::SessionCommitObservation;
+pub use pull_request::{PullRequest, PullRequestMerge, PullRequestRevision};
+pub use push::Push;
+pub use rename::RepositoryRename;
+pub use retry::RetryLinkage;

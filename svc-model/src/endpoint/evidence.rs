@@ -1,6 +1,6 @@
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, SchemaOf};
+use super::{Access, Endpoint, Method, Parameter, Place, SchemaOf};
 use crate::evidence::{
     EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
 };
@@ -8,12 +8,14 @@ use crate::limit;
 
 pub(super) const SESSION: Parameter = Parameter {
     name: "session_id",
-    in_path: false,
+    place: Place::Query,
+    required: true,
     description: "The Session.",
 };
 pub(super) const CALL: Parameter = Parameter {
     name: "inference_call_id",
-    in_path: false,
+    place: Place::Query,
+    required: true,
     description: "The call.",
 };
 

@@ -1,4 +1,4 @@
-use super::{Access, Endpoint, Method, Parameter};
+use super::{Access, Endpoint, Method, Parameter, Place};
 use crate::facts::{
     CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
 };
@@ -6,7 +6,8 @@ use crate::request::NoParameters;
 
 const SESSION: &[Parameter] = &[Parameter {
     name: "session_id",
-    in_path: true,
+    place: Place::Path,
+    required: true,
     description: "The Session; a slash in it is percent-encoded.",
 }];
 

@@ -1,6 +1,6 @@
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Repeat, SchemaOf};
+use super::{Access, Endpoint, Method, Parameter, Place, Repeat, SchemaOf};
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
@@ -41,7 +41,8 @@ impl Endpoint for IngestGatewayBatch {
         Some(SchemaGenerator::subschema_for::<GatewayBatchRequest>);
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "provider",
-        in_path: true,
+        place: Place::Path,
+        required: true,
         description: "The kind of gateway: a wire value, or litellm for gateway_a.",
     }];
 }

@@ -104,20 +104,33 @@ pub trait Endpoint: 'static {
     type Reply: Serialize + DeserializeOwned + JsonSchema;
     /// The published schema of the request body, when it has one.
     const REQUEST_SCHEMA: Option<SchemaOf> = None;
-    /// The parameters in the path and the query, all required strings.
+    /// The parameters in the path, the query and the headers. All are strings.
     const PARAMETERS: &'static [Parameter] = &[];
 }
 
 /// Gives the schema of a type.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
+/// Where a parameter stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In the path, between two slashes.
+    Path,
+    /// In the query.
+    Query,
+    /// In a header.
+    Header,
+}
+
 /// One parameter of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name.
+    /// Its name; of a header in lower case.
     pub name: &'static str,
-    /// Whether it stands in the path; otherwise in the query.
-    pub in_path: bool,
+    /// Where it stands.
+    pub place: Place,
+    /// Whether a request without it is refused.
+    pub required: bool,
     /// What it is.
     pub description: &'static str,
 }
@@ -215,7 +228,7 @@ mod tests {
             let declared = route
                 .parameters
                 .iter()
-                .filter(|parameter| parameter.in_path)
+                .filter(|parameter| parameter.place == Place::Path)
                 .count();
             assert_eq!(in_path, declared, "{}", route.path);
         }

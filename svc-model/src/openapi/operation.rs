@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{Catalogue, Route};
 use super::document::{SECURITY_SCHEME, area_of};
 use super::refusal::Refusal;
-use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Parameter};
+use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Parameter, Place};
 
 /// Describes one route.
 pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
@@ -67,8 +67,12 @@ fn security(access: Access) -> Value {
 fn parameter(parameter: &Parameter) -> Value {
     json!({
         "name": parameter.name,
-        "in": if parameter.in_path { "path" } else { "query" },
-        "required": true,
+        "in": match parameter.place {
+            Place::Path => "path",
+            Place::Query => "query",
+            Place::Header => "header",
+        },
+        "required": parameter.required,
         "description": parameter.description,
         "schema": { "type": "string", "minLength": 1 },
     })

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{Catalogue, Route};
 use crate::endpoint::{
     Access, Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch,
-    SessionCalls,
+    Place, SessionCalls,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::problem::{Code, Decline, Problem, RequiredAuthority, SessionBound};
@@ -170,8 +170,15 @@ fn violation(catalogue: &Catalogue, route: &Route) -> Vec<(&'static str, Problem
         .endpoint
         .parameters
         .iter()
-        .find(|parameter| !parameter.in_path)
-        .map(|parameter| ("query", parameter.name.to_owned()));
+        .find(|parameter| parameter.required && parameter.place != Place::Path)
+        .map(|parameter| {
+            let part = if parameter.place == Place::Header {
+                "header"
+            } else {
+                "query"
+            };
+            (part, parameter.name.to_owned())
+        });
     let Some((part, name)) = member.or(parameter) else {
         return Vec::new();
     };
