@@ -113,12 +113,12 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
             "description": refusal.description,
             "content": { "application/json": content },
         });
-        if *status == 401 {
+        if let Some(challenge) = refusal.challenge() {
             response["headers"] = json!({
                 "WWW-Authenticate": {
                     "description": "The scheme of the credential.",
                     "required": true,
-                    "schema": { "const": route.endpoint.access.challenge() },
+                    "schema": { "const": challenge },
                 },
             });
         }
