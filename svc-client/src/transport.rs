@@ -106,7 +106,7 @@ impl Client {
             return Err(ErrorKind::TooLarge);
         }
         let authorization = match E::ACCESS {
-            Access::Open => None,
+            Access::Open | Access::Signature => None,
             Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
                 self.shared.authorization.clone()
             }
