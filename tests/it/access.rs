@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use harness::case::Credential;
-use harness::delivery::{Call, Receipt, ci_outcome};
+use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs};
 use harness::http::{Reply, Request};
 use harness::player::credential;
 use harness::server::{Backend, Configuration, Server};
@@ -71,6 +71,7 @@ const TABLE: &[Row] = &[
     ingest("POST /ingest/gateway"),
     ingest("POST /ingest/gateway/{provider}"),
     ingest("POST /ingest/ci"),
+    ingest("POST /v1/logs"),
     operator("GET /v1/capture"),
     operator("GET /v1/facts"),
     operator("GET /v1/facts/session/{session_id}"),
@@ -100,6 +101,7 @@ fn valid(endpoint: &str, call: &str) -> Request {
         "POST /ingest/gateway" => Call::new(SESSION, "again").envelope(),
         "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
         "POST /ingest/ci" => ci_outcome("run-1"),
+        "POST /v1/logs" => logs(&allowed_edit(SESSION, "edit-1")),
         "POST /query/evidence/read" | "POST /query/context/evidence/read" => json!({
             "schema_version": 1,
             "session_id": SESSION,

@@ -44,6 +44,7 @@ areas! {
     forge_ci = "forge-ci",
     ingest_access = "ingest-access",
     ingest_gateway = "ingest-gateway",
+    ingest_logs = "ingest-logs",
     query_auth = "query-auth",
     query_cli = "query-cli",
     query_facts = "query-facts",

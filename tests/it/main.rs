@@ -31,5 +31,6 @@ mod concurrency;
 mod crash;
 mod documentation;
 mod gateway_webhook;
+mod logs;
 mod outage;
 mod startup;

@@ -7,6 +7,7 @@ mod evidence;
 mod facts;
 mod identity;
 mod ingest;
+mod logs;
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use axum::routing::any;
 use svc_model::endpoint::{
     Capture, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
     EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
-    HealthProbe, IngestCi, IngestGateway, IngestGatewayBatch, Me, Method, Selected, SessionCalls,
-    SessionFacts,
+    HealthProbe, IngestCi, IngestGateway, IngestGatewayBatch, Logs, Me, Method, Selected,
+    SessionCalls, SessionFacts,
 };
 use svc_model::problem::Problem;
 
@@ -45,6 +46,7 @@ pub(crate) fn router(app: &App) -> Router {
     routes.add::<IngestGateway>(bind::<IngestGateway, _, _>(ingest::gateway));
     routes.add::<IngestGatewayBatch>(bind::<IngestGatewayBatch, _, _>(ingest::gateway_batch));
     routes.add::<IngestCi>(bind::<IngestCi, _, _>(ingest::ci));
+    routes.add::<Logs>(logs::handler());
     routes.add::<Capture>(bind::<Capture, _, _>(capture::counts));
     routes.add::<Facts>(bind::<Facts, _, _>(facts::facts));
     routes.add::<SessionFacts>(bind::<SessionFacts, _, _>(facts::session));
