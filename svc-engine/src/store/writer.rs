@@ -112,7 +112,16 @@ impl Append {
     pub fn table(&self) -> FactTable {
         match self {
             Self::InferenceCall(_) => FactTable::InferenceCalls,
+            Self::DeveloperDecision(_) => FactTable::DeveloperDecisions,
+            Self::EditObservation(_) => FactTable::EditObservations,
+            Self::RejectedEdit(_) => FactTable::RejectedEdits,
+            Self::RetryLinkage(_) => FactTable::RetryLinkages,
+            Self::Push(_) => FactTable::Pushes,
+            Self::PullRequestRevision(_) => FactTable::PullRequestRevisions,
+            Self::PullRequestMerge(_) => FactTable::PullRequestMerges,
+            Self::RepositoryRename(_) => FactTable::RepositoryRenames,
             Self::CiOutcome(_) => FactTable::CiOutcomes,
+            Self::SessionCommitObservation(_) => FactTable::SessionCommitObservations,
         }
     }
 }
