@@ -43,11 +43,20 @@ pub(super) trait Kind: Sized {
 
 /// Declares the kinds of fact, in the order in which a transaction writes them.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident($fact:ty),)+) => {
+    ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
         /// One fact that is to be stored.
         #[derive(Debug)]
         pub enum Append {
             $($(#[$doc])* $kind(Box<$fact>),)+
+        }
+
+        impl Append {
+            /// Returns the table of the fact.
+            pub fn table(&self) -> FactTable {
+                match self {
+                    $(Self::$kind(_) => FactTable::$table,)+
+                }
+            }
         }
 
         /// Writes facts, kind after kind, and says what became of each.
@@ -84,46 +93,27 @@ macro_rules! kinds {
 
 kinds! {
     /// A model call.
-    InferenceCall(Encoded),
+    InferenceCall(Encoded) in InferenceCalls,
     /// What was decided about an edit.
-    DeveloperDecision(DeveloperDecision),
+    DeveloperDecision(DeveloperDecision) in DeveloperDecisions,
     /// What became of an applied edit.
-    EditObservation(EditObservation),
+    EditObservation(EditObservation) in EditObservations,
     /// A refused edit.
-    RejectedEdit(RejectedEdit),
+    RejectedEdit(RejectedEdit) in RejectedEdits,
     /// A refused edit that was tried again with success.
-    RetryLinkage(RetryLinkage),
+    RetryLinkage(RetryLinkage) in RetryLinkages,
     /// A push to a branch.
-    Push(Push),
+    Push(Push) in Pushes,
     /// A pull request as it was opened or changed.
-    PullRequestRevision(PullRequestRevision),
+    PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
     /// A pull request as it was merged.
-    PullRequestMerge(PullRequestMerge),
+    PullRequestMerge(PullRequestMerge) in PullRequestMerges,
     /// A repository's change of name.
-    RepositoryRename(RepositoryRename),
+    RepositoryRename(RepositoryRename) in RepositoryRenames,
     /// The outcome of a CI run.
-    CiOutcome(CiOutcome),
+    CiOutcome(CiOutcome) in CiOutcomes,
     /// A link between a Session and a commit.
-    SessionCommitObservation(SessionCommitObservation),
-}
-
-impl Append {
-    /// Returns the table of the fact.
-    pub fn table(&self) -> FactTable {
-        match self {
-            Self::InferenceCall(_) => FactTable::InferenceCalls,
-            Self::DeveloperDecision(_) => FactTable::DeveloperDecisions,
-            Self::EditObservation(_) => FactTable::EditObservations,
-            Self::RejectedEdit(_) => FactTable::RejectedEdits,
-            Self::RetryLinkage(_) => FactTable::RetryLinkages,
-            Self::Push(_) => FactTable::Pushes,
-            Self::PullRequestRevision(_) => FactTable::PullRequestRevisions,
-            Self::PullRequestMerge(_) => FactTable::PullRequestMerges,
-            Self::RepositoryRename(_) => FactTable::RepositoryRenames,
-            Self::CiOutcome(_) => FactTable::CiOutcomes,
-            Self::SessionCommitObservation(_) => FactTable::SessionCommitObservations,
-        }
-    }
+    SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
 }
 
 /// What became of one fact.
