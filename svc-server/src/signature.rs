@@ -6,7 +6,7 @@
 
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use secrecy::ExposeSecret as _;
+use secrecy::ExposeSecret;
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq as _};
 
@@ -26,7 +26,7 @@ impl WebhookKeys {
             settings
                 .webhook_secrets
                 .iter()
-                .map(|secret| secret.expose_secret()),
+                .map(ExposeSecret::expose_secret),
         )
     }
 
@@ -108,7 +108,9 @@ mod tests {
         headers.insert(HEADER, HeaderValue::from_bytes(signature).unwrap());
         let keys = WebhookKeys::new(secrets.iter().copied());
         keys.check(&headers).is_some_and(|mut check| {
-            parts.iter().for_each(|part| check.update(part));
+            for part in parts {
+                check.update(part);
+            }
             check.holds()
         })
     }

@@ -67,12 +67,12 @@ fn revision(
         Action::Opened | Action::Closed => None,
         Action::Synchronize | Action::Synchronized => {
             let lenient = action == Action::Synchronized;
-            let after = pushed(payload, "after", lenient).ok_or(boundary)?;
+            let after = pushed(payload, "after", lenient)?;
             let head = sha(object(described, "head"), "sha").ok_or(boundary)?;
             if after.is_some_and(|after| after != head) {
                 return Err(SkipReason::SynchronizeHeadMismatch);
             }
-            pushed(payload, "before", lenient).ok_or(boundary)?
+            pushed(payload, "before", lenient)?
         }
     };
     let pull_request = pull_request(payload, delivery, notes).ok_or(boundary)?;
@@ -85,14 +85,15 @@ fn revision(
     })
 }
 
-/// Returns an end of the push that updated a pull request; nothing at all when it is malformed. Only
-/// a lenient reader takes a payload without it.
-fn pushed(payload: &Object, name: &str, lenient: bool) -> Option<Option<CommitSha>> {
+/// Returns an end of the push that updated a pull request. Only a lenient reader takes a payload
+/// without it.
+fn pushed(payload: &Object, name: &str, lenient: bool) -> Result<Option<CommitSha>, SkipReason> {
     if lenient && given(Some(payload), name).is_none() {
-        Some(None)
-    } else {
-        sha(Some(payload), name).map(Some)
+        return Ok(None);
     }
+    sha(Some(payload), name)
+        .map(Some)
+        .ok_or(SkipReason::InvalidPullRequestRevisionBoundary)
 }
 
 fn merge(
