@@ -8,6 +8,7 @@
 //! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; `connection` is the only
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
+mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
@@ -33,6 +34,7 @@ mod url;
 mod value;
 mod writer;
 
+pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
 pub use error::StoreError;
@@ -209,12 +211,31 @@ impl Ledger {
         &self,
         entries: &[quarantine::NewEntry],
     ) -> Result<Vec<QuarantineReceipt>, StoreError> {
+        quarantine::append(&mut self.at_head()?, &self.org_id, entries)
+    }
+
+    /// Quarantines or releases the calls that are meant, in one transaction. A call that is in the
+    /// state already gets no row.
+    ///
+    /// # Errors
+    ///
+    /// When the schema is not at head, or the store cannot be reached.
+    pub fn quarantine_calls(
+        &self,
+        filter: &CallFilter,
+        change: &BulkChange,
+        fresh_id: impl FnMut() -> uuid::Uuid,
+    ) -> Result<BulkReceipt, StoreError> {
+        bulk::change(&mut self.at_head()?, &self.org_id, filter, change, fresh_id)
+    }
+
+    /// Opens a connection that may write, to a schema at head.
+    fn at_head(&self) -> Result<Connection, StoreError> {
         let mut connection = self.readers.writing()?;
         match migrate::state(&mut connection)? {
-            SchemaState::AtHead(_) => {}
-            state => return Err(StoreError::Schema(state)),
+            SchemaState::AtHead(_) => Ok(connection),
+            state => Err(StoreError::Schema(state)),
         }
-        quarantine::append(&mut connection, &self.org_id, entries)
     }
 }
 

@@ -10,11 +10,14 @@ use svc_model::facts::{
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
 use svc_model::repository::CommitAnchor;
 
+use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
-use super::{StoreError, compatibility, content, counts, observations, quarantine, sessions};
+use super::{
+    StoreError, compatibility, content, counts, migrate, observations, quarantine, sessions,
+};
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
@@ -86,6 +89,12 @@ impl<'s> Snapshot<'s> {
         quarantine::log(self.connection()?, org_id, rows_max)
     }
 
+    /// Returns how many calls a filter means, quarantined ones included.
+    pub fn call_tally(&mut self, filter: &CallFilter) -> Result<CallTally, StoreError> {
+        let org_id = self.org_id;
+        bulk::tally(self.connection()?, org_id, filter)
+    }
+
     /// Returns whether any fact named the Session.
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
@@ -102,6 +111,17 @@ impl<'s> Snapshot<'s> {
     pub fn fact_counts(&mut self) -> Result<FactTables, StoreError> {
         let org_id = self.org_id;
         counts::facts(self.connection()?, org_id)
+    }
+
+    /// Returns the counts of one kind of fact.
+    pub fn fact_count(&mut self, table: FactTable) -> Result<FactCount, StoreError> {
+        let org_id = self.org_id;
+        counts::of_kind(self.connection()?, org_id, table)
+    }
+
+    /// Returns whether the schema has a table. An older schema may lack one.
+    pub fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
+        migrate::has_table(self.connection()?, name)
     }
 
     /// Returns the counts of the facts of a Session.
