@@ -5,6 +5,7 @@ pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod evidence;
 pub(crate) mod facts;
+pub(crate) mod login;
 pub(crate) mod me;
 pub(crate) mod quarantine;
 mod run;

@@ -16,6 +16,10 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Db(db) => db.run(output),
         Command::Quarantine(change) => change.run(QuarantineAction::Quarantine, output),
         Command::Release(change) => change.run(QuarantineAction::Release, output),
+        Command::QuarantineInferenceCalls(bulk) => bulk.run(QuarantineAction::Quarantine, output),
+        Command::ReleaseInferenceCalls(bulk) => bulk.run(QuarantineAction::Release, output),
         Command::QuarantineLog(log) => log.run(output),
+        Command::Login(login) => login.run(output),
+        Command::Logout(logout) => logout.run(output),
     }
 }
