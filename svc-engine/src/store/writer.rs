@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
+use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
 use tokio::sync::{mpsc, oneshot};
@@ -31,6 +32,16 @@ pub enum Append {
     InferenceCall(Box<Encoded>),
     /// The outcome of a CI run.
     CiOutcome(Box<CiOutcome>),
+}
+
+impl Append {
+    /// Returns the table of the fact.
+    pub fn table(&self) -> FactTable {
+        match self {
+            Self::InferenceCall(_) => FactTable::InferenceCalls,
+            Self::CiOutcome(_) => FactTable::CiOutcomes,
+        }
+    }
 }
 
 /// What became of one fact.

@@ -3,12 +3,14 @@
 //! The server binds each type to a handler, the client calls it, `openapi.json` and the access test
 //! walk [`all`]. No path is written anywhere else.
 
+mod capture;
 mod context;
 mod evidence;
 mod facts;
 mod identity;
 mod ingest;
 
+pub use capture::Capture;
 pub use context::{
     ContextRetrieval, Discovery, GrantInventory, GrantManifest, GrantRead, Selected,
 };
@@ -187,6 +189,7 @@ pub fn all() -> Vec<Description> {
         describe::<IngestGateway>(),
         describe::<IngestGatewayBatch>(),
         describe::<IngestCi>(),
+        describe::<Capture>(),
         describe::<Facts>(),
         describe::<SessionFacts>(),
         describe::<SessionCalls>(),

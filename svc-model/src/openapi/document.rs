@@ -53,6 +53,11 @@ const AREAS: &[Area] = &[
         description: "Exact parts of any Session, for the operator.",
     },
     Area {
+        prefixes: &["/v1/capture"],
+        name: "capture",
+        description: "Whether what is sent arrives, and why not.",
+    },
+    Area {
         prefixes: &["/v1/facts"],
         name: "facts",
         description: "How much is stored, and the metadata of a Session.",
