@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{capture, context, db, demo, evidence, facts, login, me, quarantine, serve};
+use crate::commands::{
+    capture, ci, context, db, demo, evidence, facts, login, me, quarantine, serve,
+};
 use crate::output::Format;
 
 /// Evidence of AI coding-agent work: captured as immutable facts, read back exactly.
@@ -56,6 +58,9 @@ pub(crate) enum Command {
     Capture(capture::Capture),
     /// Say what the token is.
     Me(me::Me),
+    /// Report what a pipeline found.
+    #[command(subcommand)]
+    Ci(ci::Ci),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),

@@ -1,6 +1,7 @@
 //! One command, one file.
 
 pub(crate) mod capture;
+pub(crate) mod ci;
 pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;

@@ -11,6 +11,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Facts(facts) => facts.run(output),
         Command::Capture(capture) => capture.run(output),
         Command::Me(me) => me.run(output),
+        Command::Ci(ci) => ci.run(output),
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),
