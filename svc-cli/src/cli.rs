@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, context, db, demo, evidence, facts, login, me, quarantine, serve,
+    capture, ci, context, db, demo, evidence, facts, install, login, me, quarantine, serve,
 };
 use crate::output::Format;
 
@@ -61,6 +61,11 @@ pub(crate) enum Command {
     /// Report what a pipeline found.
     #[command(subcommand)]
     Ci(ci::Ci),
+    /// Show how a source of evidence is told to send it here.
+    ///
+    /// The snippet is filled in with the URL of the service. It holds no token, and no file is
+    /// changed. What arrives from each source is in docs/integrate.md.
+    Install(install::Install),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),

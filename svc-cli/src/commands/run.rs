@@ -12,6 +12,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Capture(capture) => capture.run(output),
         Command::Me(me) => me.run(output),
         Command::Ci(ci) => ci.run(output),
+        Command::Install(install) => install.run(output),
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),

@@ -59,6 +59,12 @@ pub(crate) fn client_for(options: &ServiceOptions, role: Role) -> Result<Client,
     })
 }
 
+/// Returns the URL of the service that is meant, which is one.
+pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandError> {
+    let url = url_with(options, &Credentials::load()?);
+    Ok(Client::builder(url).build()?.url().to_owned())
+}
+
 /// Returns the URL of the service that is meant: the one that was given, else the one of the last
 /// login, else that of this machine.
 fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
