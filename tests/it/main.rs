@@ -31,5 +31,8 @@ mod concurrency;
 mod crash;
 mod documentation;
 mod gateway_webhook;
+mod integrate;
+mod login;
 mod outage;
 mod startup;
+mod store_commands;

@@ -174,6 +174,16 @@ pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     }
 }
 
+/// Runs statements, to bring a database into a state that no service leaves.
+///
+/// # Errors
+///
+/// When the store cannot be reached, or refuses them.
+#[cfg(any(test, feature = "testing"))]
+pub fn run_sql(url: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
+    Connection::open(url)?.batch(sql)
+}
+
 /// Facts of one organization, for an operator at the shell: no server, no writer, no cache.
 #[derive(Debug)]
 pub struct Ledger {
