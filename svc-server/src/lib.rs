@@ -18,6 +18,7 @@ mod problem;
 mod routes;
 mod serve;
 mod settings;
+mod signature;
 mod source;
 
 pub use embedded::{LocalCredentials, local_credentials};

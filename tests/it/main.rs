@@ -30,6 +30,8 @@ mod cli;
 mod concurrency;
 mod crash;
 mod documentation;
+mod forge;
+mod forge_examples;
 mod gateway_webhook;
 mod integrate;
 mod login;

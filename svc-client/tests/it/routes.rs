@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use svc_client::Client;
 use svc_client::model::context::Query;
-use svc_client::model::endpoint;
+use svc_client::model::endpoint::{self, Access};
 use svc_client::model::evidence::{Reference, Side};
 use svc_client::model::id::{InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
@@ -58,7 +58,9 @@ async fn call_all(client: &Client) {
 
 #[tokio::test]
 async fn every_route_has_a_method() {
-    let routes = endpoint::all();
+    let mut routes = endpoint::all();
+    // Those are the forge's: nobody else can sign for it.
+    routes.retain(|route| route.access != Access::Signature);
     let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
     call_all(&server.client()).await;
     let called: BTreeSet<_> = server

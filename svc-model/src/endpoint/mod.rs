@@ -7,6 +7,7 @@ mod capture;
 mod context;
 mod evidence;
 mod facts;
+mod forge;
 mod identity;
 mod ingest;
 
@@ -16,6 +17,9 @@ pub use context::{
 };
 pub use evidence::{EvidenceInventory, EvidenceManifest, EvidenceReading};
 pub use facts::{Compatibility, Facts, SessionCalls, SessionFacts};
+pub use forge::{
+    IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository,
+};
 pub use identity::{HealthProbe, Me};
 pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
 
@@ -56,6 +60,8 @@ pub enum Access {
     Any,
     /// Ingest and operator tokens.
     Ingest,
+    /// Whoever signs the body with the webhook secret: the forge. No token is looked at.
+    Signature,
     /// The operator token.
     Operator,
     /// Retrieval and operator tokens, within the configured grant.
@@ -189,6 +195,11 @@ pub fn all() -> Vec<Description> {
         describe::<IngestGateway>(),
         describe::<IngestGatewayBatch>(),
         describe::<IngestCi>(),
+        describe::<IngestForge>(),
+        describe::<IngestForgePush>(),
+        describe::<IngestForgeRepository>(),
+        describe::<IngestForgeCi>(),
+        describe::<IngestForgePullRequest>(),
         describe::<Capture>(),
         describe::<Facts>(),
         describe::<SessionFacts>(),

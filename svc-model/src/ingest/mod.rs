@@ -2,10 +2,12 @@
 
 mod ci;
 pub mod event;
+mod forge;
 mod gateway;
 mod receipt;
 
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
+pub use forge::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, ForgeEvent};
 pub use gateway::{
     Capture, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, RejectedPayload,
 };
