@@ -7,12 +7,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use harness::case::Credential;
+use harness::http::Request;
+use harness::player::credential;
 use harness::process::{self, Output};
 use harness::programs;
 use harness::server::{
     Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
 };
-use svc_model::json::Json;
+use svc_model::json::{Json, Number};
 use tempfile::TempDir;
 
 use crate::cli::{COMMAND_MAX, at, done, json, refused, start};
@@ -73,12 +76,15 @@ impl Job {
     }
 }
 
-/// A job of each system, with the status that its report is given.
-fn jobs() -> Vec<(
+/// The name of a system on the wire, the variables of a job of it, and what its report is given.
+type Example = (
     &'static str,
     &'static [(&'static str, &'static str)],
     &'static [&'static str],
-)> {
+);
+
+/// Returns a job of each system, each of which failed.
+fn jobs() -> Vec<Example> {
     vec![
         (
             "forge_actions",
@@ -170,7 +176,10 @@ fn jobs() -> Vec<(
 fn ci_outcomes(server: &Server) -> u64 {
     let facts = server.read_json("/v1/facts");
     let count = at(&facts, &["tables", "ci_outcomes", "visible"]);
-    count.as_number().unwrap().as_str().parse().unwrap()
+    let count = count.as_number().and_then(Number::as_i64);
+    count
+        .and_then(|count| count.try_into().ok())
+        .expect("a count")
 }
 
 on_both_backends!(every_system_reports_its_job_once);
@@ -229,14 +238,10 @@ fn a_report_of_github_actions_and_its_webhook_never_conflict() {
     assert_eq!(at(&of_run, &["run_id"]), &Json::from("1658821493"));
     assert_eq!(at(&of_run, &["result"]), &Json::from("passed"));
 
-    // What the webhook stores has the same key space, and must not be another fact.
-    let webhook = format!(
-        r#"{{"provider":"forge_actions","run_id":"1658821493","run_attempt":1,"repo":"acme/shop",
-            "repository_provider":"github","repository_host":"github.com","repository_id":"514200317",
-            "commit_sha":"{SHA}","branch":"main","workflow_name":"CI","workflow_id":"77",
-            "workflow_path":".github/workflows/ci.yml","result":"passed"}}"#
-    );
-    let webhook = server.deliver("/ingest/ci", webhook);
+    let webhook =
+        Request::post("/ingest/forge", event.clone()).header("X-GitHub-Event", "workflow_run");
+    let (name, signature) = credential(Credential::Forge, Some(event.as_bytes())).expect("signed");
+    let webhook = server.send(&webhook.header(name, signature));
     assert_eq!(webhook.status, 200, "{}", webhook.text());
     assert_eq!(at(&webhook.json(), &["stored"]), &Json::from(false));
     assert_eq!(at(&webhook.json(), &["fact_id"]), at(&of_run, &["fact_id"]));
@@ -415,10 +420,12 @@ fn the_requests_of_the_guide_are_answered() {
 /// Puts a program into the home of a job that keeps what it is given.
 fn stand_in(job: &Job, program: &str) {
     let folder = job.home.path().join("bin");
-    fs::create_dir_all(&folder).unwrap();
     let path = folder.join(program);
-    fs::write(&path, "#!/bin/sh\necho \"$@\" > arguments\ncat > body\n").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = "#!/bin/sh\necho \"$@\" > arguments\ncat > body\n";
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&path, script))
+        .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
+        .expect("a program");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
         Json::parse(
             br#"{"action":"quarantine","applied":true,"changed":0,"unchanged":4,"quarantine_revision":4}"#
         )
-        .unwrap()
+        .expect("JSON")
     );
 
     let dry = run(&[&show[..], &["--all"]].concat());
