@@ -33,5 +33,8 @@ mod documentation;
 mod forge;
 mod forge_examples;
 mod gateway_webhook;
+mod integrate;
+mod login;
 mod outage;
 mod startup;
+mod store_commands;
