@@ -97,6 +97,11 @@ impl FakeServer {
             .expect("a client of this machine")
     }
 
+    /// Replaces the answers that are left by these.
+    pub fn answer(&self, script: impl IntoIterator<Item = Answer>) {
+        *hold(&self.shared.script) = script.into_iter().collect();
+    }
+
     /// Returns what was received, in order.
     pub fn received(&self) -> Vec<Received> {
         hold(&self.shared.received).clone()
