@@ -23,6 +23,8 @@
 
 mod address;
 mod base_url;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod builder;
 mod client;
 mod context;

@@ -144,7 +144,8 @@ impl Folder {
         disk::rename(
             &file(&self.root, name, DELIVERY),
             &file(&self.refused, name, DELIVERY),
-        )
+        )?;
+        disk::sync_folder(&self.refused)
     }
 
     /// Puts a refused delivery back to its place in the queue.

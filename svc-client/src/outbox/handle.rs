@@ -109,7 +109,7 @@ impl Outbox {
     }
 
     /// Puts a delivery into the queue. When this returns, the delivery outlives a crash and a power
-    /// cut; when it fails, nothing was put.
+    /// cut; when it fails, the delivery is not in the queue.
     ///
     /// A future that is dropped may have put the delivery, or may still do so.
     ///
