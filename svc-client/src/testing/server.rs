@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -128,7 +128,7 @@ impl Shared {
                     break;
                 }
                 let stream = Arc::new(stream);
-                connections.push(Arc::clone(&stream));
+                connections.push(Arc::downgrade(&stream));
                 scope.spawn(move || {
                     // A client may leave at any moment; what it sent is recorded before.
                     drop(self.serve(&stream));
@@ -136,8 +136,8 @@ impl Shared {
                 });
             }
             // Some may wait for a client that reads no further, or never leaves.
-            for stream in &connections {
-                end(stream);
+            for stream in connections.iter().filter_map(Weak::upgrade) {
+                end(&stream);
             }
         });
     }
