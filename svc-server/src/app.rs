@@ -7,6 +7,7 @@ use svc_model::id::SessionId;
 use tokio::sync::Semaphore;
 
 use crate::auth::Tokens;
+use crate::counts::Counts;
 use crate::settings::{Grant, Settings};
 
 /// Large bodies that are worked on at once; others wait.
@@ -22,6 +23,7 @@ pub(crate) struct Inner {
     pub(crate) grant: Grant,
     pub(crate) sessions: Arc<[SessionId]>,
     pub(crate) docs: bool,
+    pub(crate) counts: Counts,
     /// Permits for working on large bodies.
     pub(crate) large_bodies: Arc<Semaphore>,
 }
@@ -29,6 +31,7 @@ pub(crate) struct Inner {
 impl App {
     pub(crate) fn new(settings: &Settings, engine: Engine) -> Self {
         Self(Arc::new(Inner {
+            counts: Counts::new(engine.now()),
             engine,
             tokens: Tokens::of(settings),
             grant: settings.grant.clone(),

@@ -73,6 +73,8 @@ variables! {
     CACHE_BYTES = "SVC_CACHE_BYTES", "`67108864`", false;
     /// Credentials are redacted before storage: `on` or `off`.
     REDACTION = "SVC_REDACTION", "`on`", false;
+    /// Where the counts are served for Prometheus at `/metrics`, without a credential.
+    METRICS_LISTEN = "SVC_METRICS_LISTEN", "off", false;
     /// What is logged: a level, or directives such as `svc_server=debug`. `debug` has a line a request.
     LOG = "SVC_LOG", "`info`", false;
     /// The form of log lines: `text` or `json`.

@@ -8,9 +8,11 @@
 mod app;
 mod auth;
 mod body;
+mod counts;
 mod dispatch;
 mod embedded;
 pub mod env;
+mod metrics;
 mod observe;
 mod problem;
 mod routes;

@@ -71,6 +71,7 @@ const TABLE: &[Row] = &[
     ingest("POST /ingest/gateway"),
     ingest("POST /ingest/gateway/{provider}"),
     ingest("POST /ingest/ci"),
+    operator("GET /v1/capture"),
     operator("GET /v1/facts"),
     operator("GET /v1/facts/session/{session_id}"),
     operator("GET /v1/facts/session/{session_id}/inference-calls"),

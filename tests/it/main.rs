@@ -24,6 +24,7 @@ macro_rules! on_both_backends {
 mod access;
 mod backends;
 mod bad_input;
+mod capture_counts;
 mod cases;
 mod cli;
 mod concurrency;

@@ -1,8 +1,11 @@
 use serde::{Deserialize, Serialize};
-use svc_model::endpoint::{IngestCi, IngestGateway};
+use svc_model::endpoint::{IngestCi, IngestGateway, Logs};
+use svc_model::ingest::event::Event;
 use svc_model::ingest::{
-    Capture, GatewayIngestRequest, IngestReceipt, IngestResult, Skipped, VendorCIRequest,
+    Capture, GatewayIngestRequest, IngestReceipt, IngestResult, LogsRequest, PROTOBUF, Skipped,
+    VendorCIRequest,
 };
+use svc_model::json::Json;
 use svc_model::request::{Outgoing, Request as _};
 
 use super::name::DeliveryId;
@@ -20,6 +23,8 @@ pub enum Delivery {
     Gateway(Box<GatewayIngestRequest>),
     /// The outcome of one CI run.
     Ci(Box<VendorCIRequest>),
+    /// Log records: those of own events, or of another agent's telemetry.
+    Logs(LogsRequest),
 }
 
 impl From<GatewayIngestRequest> for Delivery {
@@ -34,12 +39,32 @@ impl From<VendorCIRequest> for Delivery {
     }
 }
 
+impl From<LogsRequest> for Delivery {
+    fn from(request: LogsRequest) -> Self {
+        Self::Logs(request)
+    }
+}
+
+impl From<&[Event]> for Delivery {
+    fn from(events: &[Event]) -> Self {
+        Self::Logs(events.into())
+    }
+}
+
+impl From<&Event> for Delivery {
+    fn from(event: &Event) -> Self {
+        Self::Logs(event.into())
+    }
+}
+
 /// Where a body goes, as its file says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Route {
     IngestGateway,
     IngestCi,
+    Logs,
+    LogsInProtobuf,
 }
 
 impl Delivery {
@@ -55,6 +80,13 @@ impl Delivery {
                 (Route::IngestGateway, request.write()?)
             }
             Self::Ci(request) => (Route::IngestCi, request.write()?),
+            Self::Logs(request) => {
+                let route = match request {
+                    LogsRequest::Json(_) => Route::Logs,
+                    LogsRequest::Protobuf(_) => Route::LogsInProtobuf,
+                };
+                (route, request.write()?)
+            }
         };
         Ok(Record {
             header: Header {
@@ -88,6 +120,47 @@ impl Record {
                 }
             }
             Route::IngestCi => client.send::<IngestCi>(outgoing).await.map(drop),
+            Route::Logs => {
+                let reply = client.send::<Logs>(outgoing).await?;
+                if is_export_receipt(&reply.bytes) {
+                    Ok(())
+                } else {
+                    Err(Failure::new(ErrorKind::Unreadable).after(reply.attempts))
+                }
+            }
+            Route::LogsInProtobuf => {
+                let outgoing = outgoing.with_header("content-type", PROTOBUF);
+                client.send::<Logs>(outgoing).await.map(drop)
+            }
+        }
+    }
+}
+
+/// Returns whether an answer is the receipt of an export: an object that is empty, or says as a
+/// collector in between does which part was a success. Any other object is somebody else's.
+fn is_export_receipt(bytes: &[u8]) -> bool {
+    let answer = Json::parse(bytes).ok().and_then(Json::into_object);
+    answer.is_some_and(|answer| answer.iter().all(|(name, _)| name == "partialSuccess"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_receipt_of_an_export_is_one() {
+        for receipt in ["{}", " {} ", r#"{"partialSuccess":{}}"#] {
+            assert!(is_export_receipt(receipt.as_bytes()), "{receipt}");
+        }
+        for other in [
+            "",
+            "[]",
+            "null",
+            "true",
+            "<html>",
+            r#"{"login":"required"}"#,
+        ] {
+            assert!(!is_export_receipt(other.as_bytes()), "{other}");
         }
     }
 }

@@ -144,6 +144,7 @@ impl Shared {
 
     fn serve(&self, mut stream: &TcpStream) -> io::Result<()> {
         let request = read_request(stream)?;
+        let target = request.target.clone();
         hold(&self.received).push(request);
         let Some(answer) = hold(&self.script).pop_front() else {
             return Ok(());
@@ -151,7 +152,7 @@ impl Shared {
         if matches!(answer.body, Body::Silent) {
             return io::copy(&mut stream, &mut io::sink()).map(drop);
         }
-        answer.write(stream)
+        answer.write(stream, &target)
     }
 
     fn is_ending(&self) -> bool {

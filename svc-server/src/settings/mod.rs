@@ -119,6 +119,8 @@ pub enum LogFormat {
 pub struct Settings {
     /// Where the server listens.
     pub listen: SocketAddr,
+    /// Where the counts are served for Prometheus.
+    pub metrics_listen: Option<SocketAddr>,
     /// The engine's settings.
     pub engine: EngineConfig,
     /// The operator's token.
@@ -182,6 +184,9 @@ impl Settings {
         };
         let dev_mode = reader.boolean(env::DEV_MODE, false);
         let listen = reader.parsed(env::LISTEN, "must be HOST:PORT", |text| text.parse().ok());
+        let metrics_listen = reader.parsed(env::METRICS_LISTEN, "must be HOST:PORT", |text| {
+            text.parse().ok()
+        });
         let store = reader.store();
         let secrets = Secrets::read(&mut reader, dev_mode);
         let grant = reader.grant();
@@ -231,6 +236,7 @@ impl Settings {
         engine.redaction = redaction;
         Ok(Self {
             listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000))),
+            metrics_listen,
             engine,
             operator_token: secrets.operator,
             ingest_tokens: secrets.ingest,

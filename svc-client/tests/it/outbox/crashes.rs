@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use svc_client::Outbox;
-use svc_client::testing::FakeServer;
+use svc_client::testing::{Answer, FakeServer};
 
-use super::{call, client, files, files_ending, number, numbers, open, outbox, stored};
+use super::{call, client, files, files_ending, number, numbers, open, outbox};
 
 /// A name like those of the outbox.
 fn name(sequence: u64, bytes: usize) -> String {
@@ -27,7 +27,7 @@ async fn a_file_that_was_being_written_is_removed_and_never_sent() {
     }
     let outbox = open(&folder);
     assert_eq!(files_ending(&folder, ".partial"), [""; 0]);
-    let server = FakeServer::start([stored()]);
+    let server = FakeServer::start([Answer::stored()]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
     assert_eq!(drained.acknowledged, 1);
     assert_eq!(numbers(&server), [1]);
@@ -54,7 +54,7 @@ async fn a_delivery_that_was_acknowledged_but_not_removed_is_sent_again_as_it_wa
     let file = &files_ending(outbox.folder(), ".delivery")[0];
     let file = outbox.folder().join(file);
     let content = fs::read(&file).unwrap();
-    let server = FakeServer::start([stored(), stored()]);
+    let server = FakeServer::start([Answer::stored(), Answer::stored()]);
     outbox.drain(&client(&server)).await.unwrap();
     assert!(!file.exists());
     fs::write(&file, content).unwrap();
@@ -78,7 +78,7 @@ async fn a_damaged_file_is_set_aside_and_holds_nothing_up() {
     let mut other = fs::read(path(1)).unwrap();
     other[0] = b'[';
     fs::write(path(1), &other).unwrap();
-    let server = FakeServer::start([stored()]);
+    let server = FakeServer::start([Answer::stored()]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
     assert_eq!((drained.acknowledged, drained.refused), (1, 2));
     assert_eq!(numbers(&server), [3]);
@@ -103,7 +103,7 @@ async fn a_note_of_a_refusal_that_was_not_finished_is_written_again() {
     fs::write(refused.join(format!("{stem}.reason")), "{").unwrap();
     fs::write(refused.join(format!("{stem}.reason.new")), "{").unwrap();
     assert_eq!(outbox.refused().unwrap(), []);
-    let server = FakeServer::start([svc_client::testing::Answer::text(422, "")]);
+    let server = FakeServer::start([Answer::text(422, "")]);
     outbox.drain(&client(&server)).await.unwrap();
     let refused = outbox.refused().unwrap();
     assert_eq!(refused.len(), 1);
@@ -126,7 +126,7 @@ async fn the_order_outlives_the_file_that_numbers_it() {
 }
 
 async fn sent(outbox: &Outbox) -> Vec<usize> {
-    let server = FakeServer::start(vec![stored(); 9]);
+    let server = FakeServer::start(vec![Answer::stored(); 9]);
     outbox.drain(&client(&server)).await.unwrap();
     server.received().iter().map(number).collect()
 }

@@ -5,14 +5,14 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-use svc_client::model::ingest::Capture;
+use svc_client::model::ingest::{Capture, LogsRequest, PROTOBUF};
 use svc_client::model::json::Json;
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Outbox, OutboxError, OutboxLimits};
 use uuid::Uuid;
 
-use super::{TOKEN, call, client, files, files_ending, numbers, open, outbox, run, stored};
+use super::{TOKEN, call, client, event, files, files_ending, number, numbers, open, outbox, run};
 
 #[tokio::test]
 async fn what_is_put_is_sent_in_order_byte_for_byte() {
@@ -26,10 +26,12 @@ async fn what_is_put_is_sent_in_order_byte_for_byte() {
     outbox.put(named).await.unwrap();
     let id = outbox.put(call(2)).await.unwrap();
     outbox.put_blocking(run(3)).unwrap();
-    let server = FakeServer::start([stored(), stored(), stored()]);
+    outbox.put(&event(4)).await.unwrap();
+    let in_protobuf = LogsRequest::Protobuf(b"\n\0\"call 5\"".to_vec());
+    outbox.put(in_protobuf).await.unwrap();
+    let server = FakeServer::start(vec![Answer::stored(); 5]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
-    assert_eq!((drained.acknowledged, drained.refused), (3, 0));
-    assert_eq!(numbers(&server), [1, 2, 3]);
+    assert_eq!((drained.acknowledged, drained.refused), (5, 0));
 
     let received = server.received();
     let targets: Vec<_> = received
@@ -38,8 +40,23 @@ async fn what_is_put_is_sent_in_order_byte_for_byte() {
         .collect();
     assert_eq!(
         targets,
-        ["/ingest/gateway", "/ingest/gateway", "/ingest/ci"]
+        [
+            "/ingest/gateway",
+            "/ingest/gateway",
+            "/ingest/ci",
+            "/v1/logs",
+            "/v1/logs"
+        ]
     );
+    let types: Vec<_> = received
+        .iter()
+        .map(|request| request.header("content-type").unwrap())
+        .collect();
+    let json = "application/json";
+    assert_eq!(types, [json, json, json, json, PROTOBUF]);
+    let first: Vec<_> = received[..4].iter().map(number).collect();
+    assert_eq!(first, [1, 2, 3, 4]);
+    assert_eq!(received[4].body, b"\n\0\"call 5\"");
     assert_eq!(
         String::from_utf8_lossy(&received[0].body),
         r#"{"provider":"gateway_a","payload":{"number":1},"capture":{"id":"00000000-0000-0000-0000-000000000007","observed_at":"2026-07-07T19:57:35Z"}}"#
@@ -133,7 +150,7 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
     assert_eq!(files_ending(&folder, ".partial"), [""; 0]);
 
     // What was refused still takes room: it is evidence, and it is there until a person looks.
-    let server = FakeServer::start([Answer::text(422, ""), stored()]);
+    let server = FakeServer::start([Answer::text(422, ""), Answer::stored()]);
     outbox.drain(&client(&server)).await.unwrap();
     other.put(call(3)).await.unwrap();
     assert!(matches!(
@@ -141,7 +158,7 @@ async fn a_full_outbox_takes_nothing_more_and_loses_nothing() {
         Err(OutboxError::Full { .. })
     ));
     assert_eq!(outbox.restore_refused().unwrap(), 1);
-    let server = FakeServer::start([stored(), stored()]);
+    let server = FakeServer::start([Answer::stored(), Answer::stored()]);
     outbox.drain(&client(&server)).await.unwrap();
     assert_eq!(numbers(&server), [1, 3]);
     outbox.put(call(4)).await.unwrap();

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use svc_client::testing::{Answer, FakeServer, Received};
 use svc_client::{Client, Outbox};
 
-use super::{call, client, files_ending, number, open, outbox, run, stored};
+use super::{call, client, event, files_ending, number, open, outbox, run};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reply {
@@ -25,6 +25,7 @@ enum Reply {
 enum Step {
     PutCall,
     PutRun,
+    PutEvent,
     Drain(Vec<Reply>),
     /// As [`Step::Drain`], and the machine goes down before the removals are on disk.
     DrainAndCrash(Vec<Reply>),
@@ -48,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => Just(Step::PutCall),
         2 => Just(Step::PutRun),
+        2 => Just(Step::PutEvent),
         3 => replies().prop_map(Step::Drain),
         1 => replies().prop_map(Step::DrainAndCrash),
         1 => Just(Step::Reopen),
@@ -58,7 +60,7 @@ fn step() -> impl Strategy<Value = Step> {
 impl Reply {
     fn answer(self) -> Answer {
         match self {
-            Self::Acknowledge => stored(),
+            Self::Acknowledge => Answer::stored(),
             Self::Refuse(status) | Self::Fail(status) | Self::Stop(status) => {
                 Answer::text(status, "")
             }
@@ -165,6 +167,10 @@ async fn hold(steps: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Step::PutRun => {
                 outbox.put(run(seen.put)).await.unwrap();
+                seen.put += 1;
+            }
+            Step::PutEvent => {
+                outbox.put(&event(seen.put)).await.unwrap();
                 seen.put += 1;
             }
             Step::Drain(replies) => peer.drain(&outbox, &replies, &mut seen).await?,

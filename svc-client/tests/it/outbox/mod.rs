@@ -12,10 +12,14 @@ mod sending;
 
 use std::fs;
 use std::path::Path;
+use std::time::SystemTime;
 
+use svc_client::model::facts::AgentHarness;
+use svc_client::model::id::{ForeignId, SessionId};
+use svc_client::model::ingest::event::{Event, ToolDecision};
 use svc_client::model::ingest::{GatewayIngestRequest, GatewayProvider, VendorCIRequest};
 use svc_client::model::json::{self, Json};
-use svc_client::testing::{Answer, FakeServer, Received};
+use svc_client::testing::{FakeServer, Received};
 use svc_client::{Client, Outbox, OutboxLimits, RetryPolicy};
 use tempfile::TempDir;
 
@@ -61,26 +65,41 @@ fn run(number: usize) -> VendorCIRequest {
     json::from_slice(text.as_bytes()).unwrap()
 }
 
+/// An event whose call says its number.
+fn event(number: usize) -> Event {
+    Event {
+        agent: AgentHarness::Pi,
+        session_id: SessionId::new("s-1").unwrap(),
+        user_id: None,
+        occurred_at: SystemTime::now().try_into().unwrap(),
+        kind: ToolDecision {
+            call_id: ForeignId::new(&format!("call {number}")).unwrap(),
+            file_path: None,
+            accepted: true,
+            explicit: true,
+            tool_name: None,
+        }
+        .into(),
+    }
+}
+
 /// The number of a delivery that was received.
 fn number(request: &Received) -> usize {
     let body = Json::parse(&request.body).unwrap().into_object().unwrap();
     if let Some(run) = body.get("run_id") {
         return run.as_str().unwrap().parse().unwrap();
     }
-    let payload = body.get("payload").and_then(Json::as_object).unwrap();
-    let written = payload.get("number").unwrap().to_canonical();
-    String::from_utf8(written).unwrap().parse().unwrap()
+    if let Some(payload) = body.get("payload").and_then(Json::as_object) {
+        let written = payload.get("number").unwrap().to_canonical();
+        return String::from_utf8(written).unwrap().parse().unwrap();
+    }
+    let body = str::from_utf8(&request.body).unwrap();
+    let (_, rest) = body.split_once("\"call ").unwrap();
+    rest.split_once('"').unwrap().0.parse().unwrap()
 }
 
 fn numbers(server: &FakeServer) -> Vec<usize> {
     server.received().iter().map(number).collect()
-}
-
-fn stored() -> Answer {
-    Answer::text(
-        200,
-        r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#,
-    )
 }
 
 /// The names of the files in a folder, in order.

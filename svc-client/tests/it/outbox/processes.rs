@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, OutboxError};
 
-use super::{TOKEN, call, client, files_ending, number, open, outbox, stored};
+use super::{TOKEN, call, client, files_ending, number, open, outbox};
 
 /// What a child is told by its environment.
 const ROLE: &str = "SVC_TEST_OUTBOX_ROLE";
@@ -105,7 +105,7 @@ async fn what_a_killed_writer_had_put_is_there_and_what_it_had_not_is_not() {
     let again = open(outbox.folder());
     assert_eq!(files_ending(outbox.folder(), ".partial"), [""; 0]);
     let waiting = again.status().unwrap().waiting;
-    let server = FakeServer::start(vec![stored(); 10_000]);
+    let server = FakeServer::start(vec![Answer::stored(); 10_000]);
     let drained = again.drain(&client(&server)).await.unwrap();
     assert_eq!((drained.acknowledged, drained.refused), (waiting, 0));
     let received: Vec<_> = server.received().iter().map(number).collect();
@@ -127,7 +127,7 @@ async fn what_a_killed_writer_had_put_is_there_and_what_it_had_not_is_not() {
 async fn one_process_sends_at_a_time_and_its_death_frees_the_others() {
     let (_folder, outbox) = outbox();
     outbox.put(call(1)).await.unwrap();
-    let server = FakeServer::start([Answer::silent(), stored()]);
+    let server = FakeServer::start([Answer::silent(), Answer::stored()]);
     let sender = Process::start("sender", outbox.folder(), &server.url());
     while server.received().is_empty() {
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
@@ -137,7 +137,7 @@ async fn one_process_sends_at_a_time_and_its_death_frees_the_others() {
     // Writers are not held up by a sender.
     outbox.put(call(2)).await.unwrap();
     sender.kill();
-    let server = FakeServer::start([stored(), stored()]);
+    let server = FakeServer::start([Answer::stored(), Answer::stored()]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
     assert_eq!(drained.acknowledged, 2);
 }

@@ -8,7 +8,7 @@ use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind, Outbox, OutboxError, RetryPolicy};
 use tokio::sync::oneshot;
 
-use super::{call, client, numbers, open, outbox, run, stored};
+use super::{call, client, event, numbers, open, outbox, run};
 
 const SKIPPED: &str = r#"{"skipped":true,"reason":"no_session"}"#;
 
@@ -68,12 +68,27 @@ async fn what_may_succeed_later_waits() {
     }
     assert_eq!(bodies.len(), 17);
     assert!(bodies.iter().all(|body| *body == bodies[0]));
-    let server = FakeServer::start([stored()]);
+    let server = FakeServer::start([Answer::stored()]);
     assert_eq!(
         outbox.drain(&client(&server)).await.unwrap().acknowledged,
         1
     );
     assert_eq!(server.received()[0].body, bodies[0]);
+}
+
+#[tokio::test]
+async fn a_success_that_no_export_is_answered_with_acknowledges_none() {
+    let (_folder, outbox) = outbox();
+    outbox.put(&event(1)).await.unwrap();
+    let page = Answer::text(200, r#"{"login":"required"}"#);
+    for answer in [page, Answer::text(200, "[]"), Answer::text(200, "")] {
+        let server = FakeServer::start([answer]);
+        let drained = outbox.drain(&client(&server)).await.unwrap();
+        assert!(matches!(drained.ending, Ending::Later(_)));
+    }
+    let server = FakeServer::start([Answer::stored()]);
+    let drained = outbox.drain(&client(&server)).await.unwrap();
+    assert_eq!(drained.acknowledged, 1);
 }
 
 #[tokio::test]
@@ -88,7 +103,7 @@ async fn what_is_refused_for_good_is_set_aside_with_the_reason_and_can_be_put_ba
         Answer::text(409, conflict),
         Answer::text(413, ""),
         Answer::text(422, invalid),
-        stored(),
+        Answer::stored(),
     ]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
     assert_eq!((drained.acknowledged, drained.refused), (1, 4));
@@ -118,7 +133,7 @@ async fn what_is_refused_for_good_is_set_aside_with_the_reason_and_can_be_put_ba
 
     assert_eq!(outbox.restore_refused().unwrap(), 4);
     assert_eq!(outbox.refused().unwrap(), []);
-    let server = FakeServer::start(vec![stored(); 4]);
+    let server = FakeServer::start(vec![Answer::stored(); 4]);
     outbox.drain(&client(&server)).await.unwrap();
     assert_eq!(numbers(&server), [1, 2, 3, 4]);
 }
@@ -144,7 +159,7 @@ async fn a_queue_that_needs_a_person_stops_visibly_and_goes_on_when_it_can() {
         let stopped = seen.stopped.unwrap();
         assert_eq!((&*stopped.code, stopped.status), (code, Some(status)));
     }
-    let server = FakeServer::start([stored(), stored()]);
+    let server = FakeServer::start([Answer::stored(), Answer::stored()]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
     assert_eq!(drained.acknowledged, 2);
     assert_eq!(outbox.status().unwrap().stopped, None);
@@ -155,7 +170,7 @@ async fn one_delivery_that_the_service_fails_on_holds_nothing_up() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=4).await;
     let fails = || Answer::text(503, "");
-    let server = FakeServer::start([fails(), fails(), stored(), stored()]);
+    let server = FakeServer::start([fails(), fails(), Answer::stored(), Answer::stored()]);
     let drained = outbox.drain(&client(&server)).await.unwrap();
     assert_eq!(drained.acknowledged, 2);
     assert!(matches!(drained.ending, Ending::Later(_)));
@@ -202,7 +217,7 @@ fn unreachable() -> Client {
 async fn a_cancelled_attempt_leaves_its_delivery_in_the_queue() {
     let (_folder, outbox) = outbox();
     put(&outbox, [1]).await;
-    let server = FakeServer::start([Answer::silent(), stored()]);
+    let server = FakeServer::start([Answer::silent(), Answer::stored()]);
     let client = client(&server);
     let moment = Duration::from_millis(50);
     let cancelled = tokio::time::timeout(moment, outbox.drain(&client)).await;
@@ -247,7 +262,7 @@ async fn a_sender_in_the_background_goes_on_through_an_outage() {
     put(&outbox, 1..=2).await;
     let mut script = vec![Answer::text(503, ""); 7];
     script.extend([Answer::closed(), Answer::text(200, "<html>")]);
-    script.extend(vec![stored(); 4]);
+    script.extend(vec![Answer::stored(); 4]);
     let server = FakeServer::start(script);
     let background = Background::start(&outbox, client(&server));
     until_empty(&outbox).await;
@@ -275,7 +290,7 @@ async fn a_sender_in_the_background_goes_on_through_an_outage() {
 async fn a_sender_in_the_background_finds_what_others_put_and_takes_over_from_them() {
     let (_folder, outbox) = outbox();
     let other = open(outbox.folder());
-    let server = FakeServer::start(vec![stored(); 3]);
+    let server = FakeServer::start(vec![Answer::stored(); 3]);
     let first = Background::start(&outbox, client(&server));
     put(&outbox, [1]).await;
     until_empty(&outbox).await;
@@ -293,7 +308,7 @@ async fn a_sender_in_the_background_finds_what_others_put_and_takes_over_from_th
 async fn a_sender_in_the_background_ends_when_a_person_must_act() {
     let (_folder, outbox) = outbox();
     put(&outbox, 1..=2).await;
-    let server = FakeServer::start([stored(), Answer::text(401, "")]);
+    let server = FakeServer::start([Answer::stored(), Answer::text(401, "")]);
     let background = Background::start(&outbox, client(&server));
     let error = background.task.await.unwrap().unwrap_err();
     assert_eq!(
