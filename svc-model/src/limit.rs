@@ -19,6 +19,8 @@ pub const PATH_BYTES_MAX: usize = 4_096;
 pub const UNDECLARED_NAME_CHARACTERS_MAX: usize = 64;
 /// Characters (code points) of a CI reason.
 pub const CI_REASON_CHARACTERS_MAX: usize = 4_096;
+/// UTF-8 bytes of a text of an own event (`POST /v1/logs`): of an edit, or of a whole file.
+pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 

@@ -32,4 +32,5 @@ mod crash;
 mod documentation;
 mod gateway_webhook;
 mod outage;
+mod own_events;
 mod startup;

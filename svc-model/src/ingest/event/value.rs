@@ -3,7 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::id::is_trimmed;
 use crate::json::Text;
-use crate::limit::{LOG_TEXT_BYTES_MAX, PATH_BYTES_MAX};
+use crate::limit::{EDIT_TEXT_BYTES_MAX, PATH_BYTES_MAX};
 use crate::time::Instant;
 
 /// When something happened, by the sender's clock: after 1970-01-01T00:00:00Z, which on this wire
@@ -116,13 +116,13 @@ impl fmt::Display for FilePath {
 }
 
 /// A text of an edit or of a file: anything, NUL and lone surrogates included, of at most
-/// [`LOG_TEXT_BYTES_MAX`] bytes of UTF-8. A lone surrogate counts as one byte.
+/// [`EDIT_TEXT_BYTES_MAX`] bytes of UTF-8. A lone surrogate counts as one byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EditText(Text);
 
 /// A text is too long for an event. The service would pass over its record in silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must have at most {LOG_TEXT_BYTES_MAX} bytes of UTF-8, and has {bytes}")]
+#[error("must have at most {EDIT_TEXT_BYTES_MAX} bytes of UTF-8, and has {bytes}")]
 pub struct EditTextError {
     /// How long it is.
     pub bytes: usize,
@@ -137,7 +137,7 @@ impl EditText {
     pub fn new(text: impl Into<Text>) -> Result<Self, EditTextError> {
         let text = text.into();
         let bytes = text.len() - 2 * surrogates(&text);
-        if bytes > LOG_TEXT_BYTES_MAX {
+        if bytes > EDIT_TEXT_BYTES_MAX {
             return Err(EditTextError { bytes });
         }
         Ok(Self(text))
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_text_is_counted_in_bytes_of_utf_8() {
-        let most = LOG_TEXT_BYTES_MAX;
+        let most = EDIT_TEXT_BYTES_MAX;
         assert!(EditText::new("x".repeat(most)).is_ok());
         assert_eq!(
             EditText::new("\u{e9}".repeat(most / 2 + 1)),
