@@ -36,5 +36,6 @@ mod gateway_webhook;
 mod integrate;
 mod login;
 mod outage;
+mod own_events;
 mod startup;
 mod store_commands;

@@ -3,15 +3,16 @@
 //! A hook or a shim beside an agent knows things that no model call shows: whether a person took an
 //! edit, what a file looked like when the Session ended. It says so in records of `POST /v1/logs`.
 //! The service passes over a record that lacks something, and its sender hears nothing of it; so the
-//! types here cannot hold such a record, and [`logs`] writes what they do hold in the one form that
-//! the service reads back as exactly that.
+//! types here cannot hold such a record, and a [`LogsRequest`](super::LogsRequest) is made of what
+//! they do hold in the one form that the service reads back as exactly that.
 //!
 //! ```
 //! use std::time::SystemTime;
 //!
 //! use svc_model::facts::AgentHarness;
 //! use svc_model::id::{ForeignId, SessionId};
-//! use svc_model::ingest::event::{Event, FilePath, ToolDecision, logs};
+//! use svc_model::ingest::LogsRequest;
+//! use svc_model::ingest::event::{Event, FilePath, ToolDecision};
 //!
 //! let event = Event {
 //!     agent: AgentHarness::Pi,
@@ -27,7 +28,7 @@
 //!     }
 //!     .into(),
 //! };
-//! assert!(logs(&[event]).contains_key("resourceLogs"));
+//! let request = LogsRequest::from(&event);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -39,5 +40,4 @@ pub use kind::{
     EditObservation, Event, EventKind, RejectedEdit, RetriedTool, RetryLinkage, SameCall,
     ToolDecision,
 };
-pub use otlp::logs;
 pub use value::{EditText, EditTextError, EventTime, EventTimeError, FilePath, FilePathError};

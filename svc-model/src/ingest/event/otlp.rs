@@ -1,15 +1,24 @@
 use super::{EditObservation, Event, EventKind, RejectedEdit, RetryLinkage, ToolDecision};
+use crate::ingest::{LogEvent, LogsRequest};
 use crate::json::{Json, Object, Text};
 
-/// Returns the logs that say these events, as one object of the OTLP/JSON encoding.
+/// The export that says these events, in JSON.
 ///
 /// Neighbours of one user share a resource, since that is where the user stands; the order is kept.
-pub fn logs(events: &[Event]) -> Object {
-    let resources = events
-        .chunk_by(|a, b| a.user_id == b.user_id)
-        .map(resource)
-        .collect::<Vec<_>>();
-    object([("resourceLogs", resources.into())])
+impl From<&[Event]> for LogsRequest {
+    fn from(events: &[Event]) -> Self {
+        let resources = events
+            .chunk_by(|a, b| a.user_id == b.user_id)
+            .map(resource)
+            .collect::<Vec<_>>();
+        Self::Json(object([("resourceLogs", resources.into())]))
+    }
+}
+
+impl From<&Event> for LogsRequest {
+    fn from(event: &Event) -> Self {
+        std::slice::from_ref(event).into()
+    }
 }
 
 /// Returns the logs of events that have a user, or the lack of one, in common.
@@ -31,29 +40,29 @@ fn record(event: &Event) -> Json {
     let mut attributes = Attributes::default();
     attributes.text("agent", event.agent.as_str());
     attributes.text("session.id", event.session_id.as_str());
-    let body = match &event.kind {
+    let name = match &event.kind {
         EventKind::ToolDecision(decision) => {
             attributes.decision(decision);
-            "svc.tool_decision"
+            LogEvent::OwnToolDecision
         }
         EventKind::EditObservation(observation) => {
             attributes.observation(observation);
-            "svc.edit_observation"
+            LogEvent::OwnEditObservation
         }
         EventKind::RejectedEdit(rejection) => {
             attributes.rejection(rejection);
-            "svc.rejected_edit"
+            LogEvent::OwnRejectedEdit
         }
         EventKind::RetryLinkage(linkage) => {
             attributes.linkage(linkage);
-            "svc.retry_linkage"
+            LogEvent::OwnRetryLinkage
         }
     };
     // A 64-bit integer is a decimal string in this encoding.
     let time = event.occurred_at.nanoseconds().to_string();
     let mut record = object([
         ("timeUnixNano", time.into()),
-        ("body", value("stringValue", body)),
+        ("body", value("stringValue", name.as_str())),
     ]);
     record.extend(attributes.into_member());
     record.into()
@@ -189,6 +198,13 @@ mod tests {
             accepted: true,
             explicit: false,
             tool_name: None,
+        }
+    }
+
+    fn logs(events: &[Event]) -> Object {
+        match events.into() {
+            LogsRequest::Json(logs) => logs,
+            LogsRequest::Protobuf(_) => panic!("it is JSON"),
         }
     }
 
