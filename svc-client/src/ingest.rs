@@ -1,7 +1,7 @@
-use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch};
+use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch, Logs};
 use svc_model::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
-    IngestResult, VendorCIRequest,
+    IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
 use svc_model::request::Outgoing;
@@ -56,6 +56,15 @@ impl Client {
         }
         .with_path("provider", provider.as_str());
         Ok(self.send::<IngestGatewayBatch>(outgoing).await?.value)
+    }
+
+    /// Delivers log records. The answer is the same whatever becomes of them.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn logs(&self, request: &LogsRequest) -> Result<LogsReceipt, Error> {
+        self.call::<Logs>(request).await
     }
 
     /// Delivers the outcome of one CI run.

@@ -176,9 +176,11 @@ impl Client {
             request = request.header(AUTHORIZATION, authorization);
         }
         if let Some(body) = &prepared.body {
-            request = request
-                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-                .body(body.clone());
+            let own_type = |(name, _): &(&str, String)| *name == CONTENT_TYPE.as_str();
+            if !prepared.headers.iter().any(own_type) {
+                request = request.header(CONTENT_TYPE, "application/json");
+            }
+            request = request.body(body.clone());
         }
         let response = request.send().await.map_err(broken)?;
         let request_id = request_id(response.headers());

@@ -24,6 +24,12 @@ pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 
+/// Files that the patches of one log request may name beyond one a decision; each is a fact.
+pub const LOG_PATCH_FILES_MAX: usize = 10_000;
+/// Canonical bytes of log records that one log request may have kept in more than one fact. Beyond
+/// it only one of them keeps the record.
+pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
+
 /// References in one evidence read.
 pub const EVIDENCE_REFERENCES_MAX: usize = 32;
 /// Visible inference calls of an inventory, and of a context scan by default.

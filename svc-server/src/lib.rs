@@ -12,6 +12,7 @@ mod counts;
 mod dispatch;
 mod embedded;
 pub mod env;
+mod gzip;
 mod metrics;
 mod observe;
 mod problem;

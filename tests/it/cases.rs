@@ -48,6 +48,7 @@ areas! {
     forge_repository = "forge-repository",
     ingest_access = "ingest-access",
     ingest_gateway = "ingest-gateway",
+    ingest_logs = "ingest-logs",
     query_auth = "query-auth",
     query_cli = "query-cli",
     query_facts = "query-facts",

@@ -35,6 +35,7 @@ mod forge_examples;
 mod gateway_webhook;
 mod integrate;
 mod login;
+mod logs;
 mod outage;
 mod startup;
 mod store_commands;
