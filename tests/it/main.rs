@@ -32,5 +32,6 @@ mod crash;
 mod documentation;
 mod gateway_webhook;
 mod outage;
+mod outbox;
 mod own_events;
 mod startup;
