@@ -117,6 +117,7 @@ impl Client {
             return Err(ErrorKind::TooLarge);
         }
         let authorization = match E::ACCESS {
+            // Only the forge can sign, so a webhook's route is of no use to a client.
             Access::Open | Access::Signature => None,
             Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
                 self.shared.authorization.clone()

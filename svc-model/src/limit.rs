@@ -24,13 +24,10 @@ pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 
-/// UTF-8 bytes of a text in a log record: what an edit put in, the file later, a refused proposal. A
-/// lone surrogate counts as one.
-pub const LOG_TEXT_BYTES_MAX: usize = 256 * 1024;
 /// Files that the patches of one log request may name beyond one a decision; each is a fact.
 pub const LOG_PATCH_FILES_MAX: usize = 10_000;
 /// Canonical bytes of log records that one log request may have kept in more than one fact. Beyond
-/// it only the first of them keeps the record.
+/// it only one of them keeps the record.
 pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// References in one evidence read.

@@ -174,6 +174,16 @@ pub enum RequiredAuthority {
 }
 
 impl Problem {
+    /// Returns what a caller without a valid credential is told to come with, as the value of
+    /// `WWW-Authenticate`.
+    pub const fn challenge(&self) -> Option<&'static str> {
+        match self {
+            Self::Unauthorized => Some("Bearer"),
+            Self::InvalidSignature => Some("X-Hub-Signature-256"),
+            _ => None,
+        }
+    }
+
     /// Returns the body of the answer.
     pub fn body(&self) -> ProblemBody {
         let detail = match self {

@@ -12,12 +12,14 @@ mod counts;
 mod dispatch;
 mod embedded;
 pub mod env;
+mod gzip;
 mod metrics;
 mod observe;
 mod problem;
 mod routes;
 mod serve;
 mod settings;
+mod signature;
 mod source;
 
 pub use embedded::{LocalCredentials, local_credentials};

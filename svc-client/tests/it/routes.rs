@@ -59,8 +59,8 @@ async fn call_all(client: &Client) {
 
 #[tokio::test]
 async fn every_route_has_a_method() {
-    // What a forge signs, nobody else sends.
     let mut routes = endpoint::all();
+    // Those are the forge's: nobody else can sign for it.
     routes.retain(|route| route.access != Access::Signature);
     let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
     call_all(&server.client()).await;

@@ -70,18 +70,6 @@ pub enum Access {
     Context(Grant),
 }
 
-impl Access {
-    /// Returns what a refused caller is told to come with (`WWW-Authenticate`); nothing where
-    /// everybody may call.
-    pub const fn challenge(self) -> Option<&'static str> {
-        match self {
-            Self::Open => None,
-            Self::Signature => Some("X-Hub-Signature-256"),
-            Self::Any | Self::Ingest | Self::Operator | Self::Context(_) => Some("Bearer"),
-        }
-    }
-}
-
 /// Which grant a context route needs; with another it is 404.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {

@@ -134,12 +134,12 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
         if speaks_protobuf {
             response["content"][PROTOBUF] = protobuf("google.rpc.Status, to a protobuf request");
         }
-        if *status == 401 {
+        if let Some(challenge) = refusal.challenge() {
             response["headers"] = json!({
                 "WWW-Authenticate": {
                     "description": "The scheme of the credential.",
                     "required": true,
-                    "schema": { "const": route.endpoint.access.challenge() },
+                    "schema": { "const": challenge },
                 },
             });
         }

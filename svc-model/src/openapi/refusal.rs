@@ -103,6 +103,13 @@ impl Refusal {
         })
     }
 
+    /// Returns what a refused caller is told to come with.
+    pub(super) fn challenge(&self) -> Option<&'static str> {
+        self.problems
+            .iter()
+            .find_map(|(_, problem)| problem.challenge())
+    }
+
     /// Returns the bodies as OpenAPI examples.
     pub(super) fn examples(&self) -> Map<String, Value> {
         self.problems

@@ -25,7 +25,7 @@ use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, OrgId, is_trimmed};
 use svc_model::ingest::LogSkip;
 use svc_model::json::{Json, Object, Text};
-use svc_model::limit::LOG_TEXT_BYTES_MAX;
+use svc_model::limit::EDIT_TEXT_BYTES_MAX;
 use uuid::Uuid;
 
 use super::attribute::{Attributes, Value};
@@ -227,7 +227,7 @@ fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
     // A surrogate is three bytes here and counts as one.
     let is_surrogate = |pair: &&[u8]| matches!(pair, [0xed, 0xa0..=0xbf]);
     let surrogates = text.as_bytes().windows(2).filter(is_surrogate).count();
-    if text.len() - 2 * surrogates > LOG_TEXT_BYTES_MAX {
+    if text.len() - 2 * surrogates > EDIT_TEXT_BYTES_MAX {
         return Err(LogSkip::TextTooLong);
     }
     Ok(text.clone())
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn a_text_is_bounded_in_bytes_and_a_surrogate_counts_as_one() {
-        let over = "x".repeat(LOG_TEXT_BYTES_MAX + 1);
+        let over = "x".repeat(EDIT_TEXT_BYTES_MAX + 1);
         for name in ["applied_text", "observed_file_text"] {
             let record = observed(&format!(r#"{{"{name}":"{over}"}}"#));
             check([(record, "text_too_long")], "svc.edit_observation");
@@ -463,14 +463,14 @@ mod tests {
         let record = rejected(&format!(r#"{{"proposed":"{over}"}}"#));
         check([(record, "text_too_long")], "svc.rejected_edit");
         let fits = format!(r#"{{"applied_text":"{}"}}"#, &over[1..]);
-        assert_eq!(observation(&fits).applied_text.len(), LOG_TEXT_BYTES_MAX);
+        assert_eq!(observation(&fits).applied_text.len(), EDIT_TEXT_BYTES_MAX);
         // Two bytes of a character, one of each surrogate; U+FFFD is a character of three.
         let odd = r"\u00e9\ud800\ufffd\udfff";
-        let rest = LOG_TEXT_BYTES_MAX - 7;
+        let rest = EDIT_TEXT_BYTES_MAX - 7;
         let fits = format!(r#"{{"applied_text":"{odd}{}"}}"#, &over[..rest]);
         assert_eq!(
             observation(&fits).applied_text.len(),
-            LOG_TEXT_BYTES_MAX + 4
+            EDIT_TEXT_BYTES_MAX + 4
         );
         let record = observed(&format!(r#"{{"applied_text":"{odd}{}"}}"#, &over[..=rest]));
         check([(record, "text_too_long")], "svc.edit_observation");
