@@ -1,6 +1,8 @@
 //! A sender with an outbox against a service that is killed: each delivery becomes one fact.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use harness::pattern::dig;
@@ -74,6 +76,16 @@ fn client(server: &Server) -> Client {
         .expect("a client")
 }
 
+/// The files that wait, and what is in them.
+fn waiting(outbox: &Outbox) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(outbox.folder()).expect("a folder");
+    entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "delivery"))
+        .map(|path| (path.clone(), fs::read(path).expect("a file")))
+        .collect()
+}
+
 /// The number of facts of each kind, of which there are any.
 fn facts(server: &Server) -> BTreeMap<String, String> {
     let counts = server.read_json("/v1/facts");
@@ -103,6 +115,7 @@ fn every_delivery_becomes_one_fact_however_often_the_service_dies(backend: Backe
         outbox.put_blocking(outcome(number)).expect("room");
         outbox.put_blocking(&events(number)[..]).expect("room");
     }
+    let before = waiting(&outbox);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -125,12 +138,20 @@ fn every_delivery_becomes_one_fact_however_often_the_service_dies(backend: Backe
     }
 
     let server = Server::start_on(&store, &configuration);
-    let drained = runtime
-        .block_on(outbox.drain(&client(&server)))
-        .expect("a disk");
-    assert!(matches!(drained.ending, Ending::Done), "{drained:?}");
-    let status = outbox.status().expect("a disk");
-    assert_eq!((status.waiting, status.refused), (0, 0));
+    let drain = || {
+        let drained = runtime.block_on(outbox.drain(&client(&server)));
+        let drained = drained.expect("a disk");
+        assert!(matches!(drained.ending, Ending::Done), "{drained:?}");
+        let status = outbox.status().expect("a disk");
+        assert_eq!((status.waiting, status.refused), (0, 0));
+        drained.acknowledged
+    };
+    drain();
+    // As after a power cut that none of the removals outlived.
+    for (path, content) in &before {
+        fs::write(path, content).expect("the file again");
+    }
+    assert_eq!(drain(), before.len() as u64);
     let each = DELIVERIES.to_string();
     let expected = [
         "ci_outcomes",
