@@ -2,11 +2,9 @@ use std::io::{self, Read as _};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use svc_model::endpoint;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{ForeignId, SessionId};
-use svc_model::ingest::LogsRequest;
-use svc_model::ingest::event::{Event, FilePath, ToolDecision, logs};
+use svc_model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_model::json::{Json, Object};
 
 use crate::cli::ServiceOptions;
@@ -47,9 +45,8 @@ impl Cursor {
             return Ok(());
         };
         let client = service::client_for(&self.service, Role::Capture)?.with_timeout(PATIENCE);
-        let request = LogsRequest::Json(logs(&[event]));
         service::block_on(async {
-            client.call::<endpoint::Logs>(&request).await?;
+            client.ingest_events(&[event]).await?;
             Ok(())
         })
     }
@@ -110,7 +107,9 @@ fn refused(why: &str) -> CommandError {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::ingest::LogsRequest;
     use svc_model::ingest::event::EventKind;
+    use svc_model::request::Request as _;
 
     use super::*;
 
@@ -134,9 +133,9 @@ mod tests {
     fn a_write_is_a_decision_that_nobody_was_asked_for() {
         // With the mark that some shells put before their output.
         let event = read(&format!("\u{feff}{INPUT}\r\n")).unwrap().unwrap();
-        let logs = Json::Object(logs(&[event])).to_canonical();
+        let request = LogsRequest::from(&event).write().unwrap();
         assert_eq!(
-            String::from_utf8(logs).unwrap(),
+            String::from_utf8(request.body.unwrap()).unwrap(),
             concat!(
                 r#"{"resourceLogs":[{"resource":{"attributes":[]},"scopeLogs":[{"logRecords":[{"#,
                 r#""timeUnixNano":"1793491200000001000","body":{"stringValue":"svc.tool_decision"},"attributes":["#,
