@@ -17,7 +17,8 @@ use super::StoreError;
 use super::column::Columns;
 use super::connection::{Connection, Insert};
 use super::quarantine::visible;
-use super::table::{NewRow, Table};
+use super::row::NewRow;
+use super::table::Table;
 use super::value::Value;
 use crate::fact::RepositoryClaim;
 
