@@ -2,8 +2,8 @@
 //!
 //! Path and method, body size, credential (a token, or the forge's signature of the body),
 //! authority, grant, body, fields: each can end a request, and a caller without a valid credential
-//! learns nothing but 404, 405, 413 and 401. Then comes the
-//! handler, which calls the engine once, and the reply is written within its budget.
+//! learns nothing but 404, 405, 413 and 401. Then comes the handler, which calls the engine once,
+//! and the reply is written within its budget.
 
 use std::pin::Pin;
 use std::sync::Arc;

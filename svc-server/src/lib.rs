@@ -25,3 +25,4 @@ mod source;
 pub use embedded::{LocalCredentials, local_credentials};
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{Grant, LogFormat, Overrides, Settings, SettingsError, StoreSettings};
+pub use source::config_folder;

@@ -52,6 +52,7 @@ areas! {
     query_auth = "query-auth",
     query_cli = "query-cli",
     query_facts = "query-facts",
+    query_quarantine = "query-quarantine",
     smoke = "smoke",
 }
 

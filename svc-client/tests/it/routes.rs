@@ -7,9 +7,7 @@ use svc_client::model::context::Query;
 use svc_client::model::endpoint::{self, Access};
 use svc_client::model::evidence::{Reference, Side};
 use svc_client::model::id::{InferenceCallId, SessionId};
-use svc_client::model::ingest::{
-    GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, LogsRequest,
-};
+use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
 use svc_client::model::json::{self, Json};
 use svc_client::testing::{Answer, FakeServer};
 
@@ -43,8 +41,7 @@ async fn call_all(client: &Client) {
     let ci = json::from_slice(ci.as_bytes()).expect("an outcome");
     drop(client.ingest_ci(&ci).await);
     drop(client.capture_counts().await);
-    let logs = LogsRequest::Json(json::Object::new());
-    drop(client.logs(&logs).await);
+    drop(client.ingest_events(&[]).await);
     drop(client.facts().await);
     drop(client.session_facts(&session).await);
     drop(client.session_inference_calls(&session).await);

@@ -8,9 +8,12 @@
 //! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; `connection` is the only
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
+mod append;
+mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
+mod column;
 mod compatibility;
 mod connection;
 mod content;
@@ -18,7 +21,9 @@ mod counts;
 mod decisions;
 mod edits;
 mod error;
+mod fact;
 mod id_list;
+mod identity;
 mod migrate;
 mod observations;
 mod packing;
@@ -27,8 +32,11 @@ mod postgres;
 mod pull_requests;
 mod pushes;
 mod quarantine;
+mod redelivery;
 mod renames;
+mod repositories;
 mod retries;
+mod row;
 mod sessions;
 mod skeleton;
 mod snapshot;
@@ -36,10 +44,13 @@ mod sqlite;
 #[cfg(test)]
 mod suite;
 mod table;
+mod traces;
 mod url;
 mod value;
 mod writer;
 
+pub use append::{Append, Outcome};
+pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
 pub use error::StoreError;
@@ -47,13 +58,13 @@ pub use migrate::SchemaState;
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
-pub use writer::{Append, Outcome};
 
 use std::time::{Duration, Instant};
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
 
+use self::append::Prepared;
 use self::checkpoint::Checkpoint;
 use self::connection::Connection;
 use self::pool::Pool;
@@ -72,6 +83,9 @@ pub struct StoreConfig {
     /// Reads that may have a snapshot open at once.
     pub readers: usize,
 }
+
+/// More facts than these are prepared apart from the thread of other requests.
+const INLINE_FACTS_MAX: usize = 32;
 
 /// The facts of one organization.
 #[derive(Debug)]
@@ -123,7 +137,19 @@ impl Store {
     ///
     /// When the facts were not stored; then none is acknowledged.
     pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
-        self.writer.append(facts).await
+        let few = facts.len() <= INLINE_FACTS_MAX;
+        let org_id = self.org_id.clone();
+        let prepare = move || -> Vec<Prepared> {
+            let facts = facts.into_iter();
+            facts.map(|fact| fact.prepare(&org_id)).collect()
+        };
+        let prepared = if few {
+            prepare()
+        } else {
+            let prepared = tokio::task::spawn_blocking(prepare).await;
+            prepared.map_err(|_| StoreError::NotStored)?
+        };
+        self.writer.append(prepared).await
     }
 
     /// Opens a snapshot that is stopped at the deadline.
@@ -172,6 +198,16 @@ pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     }
 }
 
+/// Runs statements, to bring a database into a state that no service leaves.
+///
+/// # Errors
+///
+/// When the store cannot be reached, or refuses them.
+#[cfg(any(test, feature = "testing"))]
+pub fn run_sql(url: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
+    Connection::open(url)?.batch(sql)
+}
+
 /// Facts of one organization, for an operator at the shell: no server, no writer, no cache.
 #[derive(Debug)]
 pub struct Ledger {
@@ -216,12 +252,31 @@ impl Ledger {
         &self,
         entries: &[quarantine::NewEntry],
     ) -> Result<Vec<QuarantineReceipt>, StoreError> {
+        quarantine::append(&mut self.at_head()?, &self.org_id, entries)
+    }
+
+    /// Quarantines or releases the calls that are meant, in one transaction. A call that is in the
+    /// state already gets no row.
+    ///
+    /// # Errors
+    ///
+    /// When the schema is not at head, or the store cannot be reached.
+    pub fn quarantine_calls(
+        &self,
+        filter: &CallFilter,
+        change: &BulkChange,
+        fresh_id: impl FnMut() -> uuid::Uuid,
+    ) -> Result<BulkReceipt, StoreError> {
+        bulk::change(&mut self.at_head()?, &self.org_id, filter, change, fresh_id)
+    }
+
+    /// Opens a connection that may write, to a schema at head.
+    fn at_head(&self) -> Result<Connection, StoreError> {
         let mut connection = self.readers.writing()?;
         match migrate::state(&mut connection)? {
-            SchemaState::AtHead(_) => {}
-            state => return Err(StoreError::Schema(state)),
+            SchemaState::AtHead(_) => Ok(connection),
+            state => Err(StoreError::Schema(state)),
         }
-        quarantine::append(&mut connection, &self.org_id, entries)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One read transaction. Everything in a reply comes from one.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use svc_model::context::CommitMatch;
@@ -8,13 +9,23 @@ use svc_model::facts::{
     CompatibilityDecision, CompatibilityEdit, FactCount, FactTable, FactTables, SessionFactTables,
 };
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
-use svc_model::repository::CommitAnchor;
+use svc_model::limit::REPOSITORY_CLAIMS_MAX;
+use svc_model::repository::{CommitAnchor, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant as Received;
 
+use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
-use super::{StoreError, compatibility, content, counts, observations, quarantine, sessions};
+use super::{
+    StoreError, compatibility, content, counts, fact, migrate, observations, quarantine,
+    repositories, sessions,
+};
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
@@ -86,6 +97,12 @@ impl<'s> Snapshot<'s> {
         quarantine::log(self.connection()?, org_id, rows_max)
     }
 
+    /// Returns how many calls a filter means, quarantined ones included.
+    pub fn call_tally(&mut self, filter: &CallFilter) -> Result<CallTally, StoreError> {
+        let org_id = self.org_id;
+        bulk::tally(self.connection()?, org_id, filter)
+    }
+
     /// Returns whether any fact named the Session.
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
@@ -102,6 +119,17 @@ impl<'s> Snapshot<'s> {
     pub fn fact_counts(&mut self) -> Result<FactTables, StoreError> {
         let org_id = self.org_id;
         counts::facts(self.connection()?, org_id)
+    }
+
+    /// Returns the counts of one kind of fact.
+    pub fn fact_count(&mut self, table: FactTable) -> Result<FactCount, StoreError> {
+        let org_id = self.org_id;
+        counts::of_kind(self.connection()?, org_id, table)
+    }
+
+    /// Returns whether the schema has a table. An older schema may lack one.
+    pub fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
+        migrate::has_table(self.connection()?, name)
     }
 
     /// Returns the counts of the facts of a Session.
@@ -213,6 +241,64 @@ impl<'s> Snapshot<'s> {
         let org_id = self.org_id;
         observations::commit_match(self.connection()?, org_id, session_id, anchor)
     }
+
+    /// Returns the names that visible facts received by the boundary prove: of these names, of the
+    /// repositories that bear them, and of these repositories. They are distinct and sorted; when
+    /// they are more than [`REPOSITORY_CLAIMS_MAX`], one more than that comes back.
+    pub fn repository_claims(
+        &mut self,
+        names: &BTreeSet<RepositoryName>,
+        repositories: &BTreeSet<RepositoryIdentity>,
+        boundary: Received,
+    ) -> Result<Vec<RepositoryClaim>, StoreError> {
+        let org_id = self.org_id;
+        repositories::claims(
+            self.connection()?,
+            org_id,
+            names,
+            repositories,
+            boundary,
+            REPOSITORY_CLAIMS_MAX,
+        )
+    }
+}
+
+/// Declares the methods that return one visible fact.
+macro_rules! one {
+    ($($(#[$doc:meta])* $name:ident: $fact:ty;)+) => {
+        impl Snapshot<'_> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&mut self, fact_id: FactId) -> Result<Option<$fact>, StoreError> {
+                    let org_id = self.org_id;
+                    fact::one(self.connection()?, org_id, fact_id)
+                }
+            )+
+        }
+    };
+}
+
+one! {
+    /// Returns a visible decision.
+    developer_decision: DeveloperDecision;
+    /// Returns a visible edit observation.
+    edit_observation: EditObservation;
+    /// Returns a visible refused edit.
+    rejected_edit: RejectedEdit;
+    /// Returns a visible retry linkage.
+    retry_linkage: RetryLinkage;
+    /// Returns a visible push.
+    push: Push;
+    /// Returns a visible revision of a pull request.
+    pull_request_revision: PullRequestRevision;
+    /// Returns a visible merge of a pull request.
+    pull_request_merge: PullRequestMerge;
+    /// Returns a visible rename receipt.
+    repository_rename: RepositoryRename;
+    /// Returns a visible CI outcome.
+    ci_outcome: CiOutcome;
+    /// Returns a visible link between a Session and a commit.
+    session_commit_observation: SessionCommitObservation;
 }
 
 impl Drop for Snapshot<'_> {

@@ -1,211 +1,121 @@
-//! One kind of fact as rows of its table: how it is inserted, and what becomes of a fact whose key
-//! is taken.
+//! Tables of facts: which member is kept in which column.
 
 use svc_model::id::FactId;
-use svc_model::problem::Code;
-use svc_model::repository::RepositoryIdentity;
 
 use super::StoreError;
+use super::column::Columns;
 use super::connection::Insert;
-use super::error::corrupt;
-use super::sessions::Touch;
 use super::value::Value;
-use super::writer::{Kind, Outcome, Transaction};
 
-/// A table: its name and its columns, of which the first is the fact's id.
-#[derive(Clone, Copy, Debug)]
+/// A table.
+#[derive(Debug)]
 pub(super) struct Table {
+    /// Its name.
     pub(super) name: &'static str,
-    pub(super) columns: &'static [&'static str],
+    /// The columns of the fact's members, the id first.
+    pub(super) members: &'static [&'static str],
+    /// Columns that are made from them, to stand in an index.
+    pub(super) derived: &'static [&'static str],
+    /// The insertion: the organization, the members, and what is made from them.
     pub(super) insert: Insert,
+    /// The selection of the members of visible facts, up to its further conditions.
+    pub(super) select: &'static str,
 }
 
-/// Declares a [`Table`]: `table!("name": id, column, …)`.
-macro_rules! table {
-    ($name:literal: $id:ident $(, $column:ident)+ $(,)?) => {
-        $crate::store::table::Table {
-            name: $name,
-            columns: &[stringify!($id), $(stringify!($column)),+],
-            insert: $crate::store::connection::Insert {
-                into: concat!(
-                    "INSERT INTO ", $name, " (", stringify!($id), $(", ", stringify!($column),)+ ")"
-                ),
-                columns: [stringify!($id), $(stringify!($column)),+].len(),
-                then: "ON CONFLICT DO NOTHING",
-                returning: concat!("CAST(0 AS BIGINT), ", stringify!($id)),
-                unique: 0,
-            },
+impl Table {
+    /// Returns the place of a column among the inserted ones.
+    pub(super) fn place(&self, column: &str) -> Option<usize> {
+        if column == "org_id" {
+            return Some(0);
         }
-    };
-}
-pub(super) use table;
-
-/// A natural key: at most one fact of an organization has these columns, among those of which the
-/// condition holds.
-#[derive(Debug)]
-pub(super) struct Key {
-    pub(super) condition: &'static str,
-    pub(super) columns: &'static [&'static str],
-}
-
-/// Facts of a repository whose identity the forge sent.
-pub(super) const IDENTIFIED: &str = "repository_id IS NOT NULL";
-/// Facts of a repository that is only known by its name.
-pub(super) const NAMED: &str = "repository_id IS NULL";
-
-/// A redelivery that says otherwise than the retained fact, in columns that do not identify it.
-#[derive(Debug)]
-pub(super) struct Difference {
-    table: &'static str,
-    fact_id: FactId,
-    columns: Vec<&'static str>,
-}
-
-impl Difference {
-    /// Tells the operator; the retained fact stays as it is.
-    pub(super) fn log(&self) {
-        tracing::info!(
-            table = self.table,
-            fact_id = %self.fact_id,
-            columns = self.columns.join(","),
-            "redelivery_differs"
-        );
+        let mut columns = self.members.iter().chain(self.derived);
+        columns.position(|name| *name == column).map(|it| it + 1)
     }
 }
 
-/// A kind of fact that is one row.
-pub(super) trait Fact {
-    /// Its table.
-    const TABLE: Table;
-    /// Its natural keys, where a redelivery is told from a conflict by the retained fact.
-    const KEYS: &'static [Key] = &[];
+/// A kind of fact that is one row. [`table!`](table) implements it.
+pub(super) trait Record: Sized {
+    const TABLE: &'static Table;
 
     /// Returns the id of the fact.
     fn id(&self) -> FactId;
 
-    /// Appends the values of its columns, in their order.
-    fn write<'a>(&'a self, org_id: &'a str, row: &mut Vec<Value<'a>>);
+    /// Appends the values of its columns.
+    fn write(self, row: &mut Vec<Value<'static>>);
 
-    /// Returns the natural key of this fact. Without one nobody asks which fact was there before.
-    fn key(&self) -> Option<&'static Key> {
-        None
-    }
-
-    /// Returns the columns beside the key in which a redelivery equals the retained fact.
-    fn identity(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Returns what the fact says of its Session.
-    fn touch(&self) -> Option<Touch<'_>> {
-        None
-    }
+    /// Reads its members.
+    fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError>;
 }
 
-/// Returns the columns of an identity.
-pub(super) fn triple(repository: Option<&RepositoryIdentity>) -> [Value<'_>; 3] {
-    [
-        repository.map(|it| it.repository_provider.as_str()).into(),
-        repository.map(|it| it.repository_host.as_str()).into(),
-        repository.map(|it| it.repository_id.as_str()).into(),
-    ]
-}
+/// Says in which columns the members of a fact are kept:
+/// `table! { Fact in "table", "id" = id_member, "column" = member, … }`.
+///
+/// A member may take several columns, and another form than its own (`= member as Form`). Columns
+/// that are `derived` come last; they are written and not read.
+macro_rules! table {
+    (
+        $fact:ident in $table:literal,
+        $id:literal = $id_member:ident,
+        $($($column:literal)+ = $member:ident $(as $form:ty)?,)+
+        $(derived $derived:literal = $derive:path,)*
+    ) => {
+        impl $crate::store::table::Record for $fact {
+            const TABLE: &'static $crate::store::table::Table = &$crate::store::table::Table {
+                name: $table,
+                members: &[$id, $($($column),+),+],
+                derived: &[$($derived),*],
+                insert: $crate::store::connection::Insert {
+                    into: concat!(
+                        "INSERT INTO ", $table, " (org_id, ", $id,
+                        $($(", ", $column),+),+ $(, ", ", $derived)*, ")"
+                    ),
+                    columns: 2 + [$($($column),+),+].len() + {
+                        let derived: &[&str] = &[$($derived),*];
+                        derived.len()
+                    },
+                    then: "ON CONFLICT DO NOTHING",
+                    returning: concat!("CAST(0 AS BIGINT), ", $id),
+                    unique: 1,
+                },
+                select: concat!(
+                    "SELECT f.", $id, $($(", f.", $column),+),+, " FROM ", $table,
+                    " f WHERE f.org_id = $1 AND ", $crate::store::quarantine::visible!($table, $id)
+                ),
+            };
 
-/// The statements of a table, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements<F: Fact>() -> Vec<String> {
-    let mut statements = vec![F::TABLE.insert.text(2)];
-    statements.extend(F::KEYS.iter().map(|key| key.text(&F::TABLE)));
-    statements
-}
-
-impl<F: Fact> Kind for F {
-    fn store(
-        transaction: &mut Transaction<'_>,
-        facts: &[&Self],
-    ) -> Result<Vec<Outcome>, StoreError> {
-        let insert = &F::TABLE.insert;
-        let mut values = Vec::with_capacity(facts.len() * insert.columns);
-        let org_id = transaction.org_id;
-        for fact in facts {
-            fact.write(org_id.as_str(), &mut values);
-        }
-        let inserted = transaction.connection.insert(insert, &values)?;
-        facts
-            .iter()
-            .zip(values.chunks_exact(insert.columns))
-            .zip(inserted)
-            .map(|((fact, row), inserted)| match (inserted, fact.key()) {
-                (Some(_), _) => Ok(Outcome::Stored(fact.id())),
-                (None, None) => Ok(Outcome::Known),
-                (None, Some(key)) => retained(transaction, &F::TABLE, key, fact.identity(), row),
-            })
-            .collect()
-    }
-
-    fn touch(&self) -> Option<Touch<'_>> {
-        Fact::touch(self)
-    }
-}
-
-/// Tells a redelivery from a conflict: the retained fact decides.
-fn retained(
-    transaction: &mut Transaction<'_>,
-    table: &Table,
-    key: &Key,
-    identity: &[&str],
-    row: &[Value<'_>],
-) -> Result<Outcome, StoreError> {
-    let column = |name: &str| {
-        let place = table.columns.iter().position(|column| *column == name);
-        place.ok_or(corrupt(table.name, "it has no such column"))
-    };
-    let keys = ["org_id"]
-        .iter()
-        .chain(key.columns)
-        .map(|name| Ok(row[column(name)?].clone()))
-        .collect::<Result<Vec<_>, StoreError>>()?;
-    let found = transaction
-        .connection
-        .first(&key.text(table), &keys, |retained| {
-            let mut differing = Vec::new();
-            for (place, name) in table.columns.iter().enumerate() {
-                // Its id and its moment are those of the delivery, not of what was delivered.
-                let own = place == 0 || *name == "captured_at_us";
-                if !own && !retained.holds(place, &row[place])? {
-                    differing.push(*name);
-                }
+            fn id(&self) -> svc_model::id::FactId {
+                self.$id_member
             }
-            let id = FactId::parse(&retained.text(0)?).ok_or(corrupt(table.name, "its id"))?;
-            Ok((id, differing))
-        })?;
-    let (id, differing) = found.ok_or(corrupt(table.name, "a retained fact is absent"))?;
-    if differing.iter().any(|name| identity.contains(name)) {
-        return Ok(Outcome::Conflict(Code::RepositoryIdentityConflict));
-    }
-    if !differing.is_empty() {
-        transaction.differences.push(Difference {
-            table: table.name,
-            fact_id: id,
-            columns: differing,
-        });
-    }
-    Ok(Outcome::Redelivered(id))
-}
 
-impl Key {
-    /// Returns the text that finds the retained fact.
-    fn text(&self, table: &Table) -> String {
-        use std::fmt::Write as _;
-        let mut text = format!(
-            "SELECT {} FROM {} WHERE org_id = $1 AND {}",
-            table.columns.join(", "),
-            table.name,
-            self.condition
-        );
-        for (number, column) in (2..).zip(self.columns) {
-            write!(text, " AND {column} = ${number}").expect("writing to a string cannot fail");
+            fn write(self, row: &mut Vec<$crate::store::value::Value<'static>>) {
+                let derived: [$crate::store::value::Value<'static>; Self::TABLE.derived.len()] =
+                    [$($derive(&self)),*];
+                $crate::store::column::Column::write(self.$id_member, row);
+                $(table!(@write self.$member, row $(, $form)?);)+
+                row.extend(derived);
+            }
+
+            fn read(
+                columns: &mut $crate::store::column::Columns<'_>,
+            ) -> Result<Self, $crate::store::StoreError> {
+                Ok(Self {
+                    $id_member: columns.next()?,
+                    $($member: table!(@read columns $(, $form)?),)+
+                })
+            }
         }
-        text
-    }
+    };
+    (@write $member:expr, $row:ident) => {
+        $crate::store::column::Column::write($member, $row)
+    };
+    (@write $member:expr, $row:ident, $form:ty) => {
+        <$form as $crate::store::column::Form<_>>::write($member, $row)
+    };
+    (@read $columns:ident) => {
+        $columns.next()?
+    };
+    (@read $columns:ident, $form:ty) => {
+        <$form as $crate::store::column::Form<_>>::read($columns)?
+    };
 }
+pub(super) use table;

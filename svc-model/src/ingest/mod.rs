@@ -1,6 +1,7 @@
 //! What is captured: requests of the ingest routes and their receipts.
 
 mod ci;
+pub mod event;
 mod forge;
 mod gateway;
 mod logs;

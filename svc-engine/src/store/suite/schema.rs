@@ -12,23 +12,25 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     drop(database.open("acme"));
     let mut connection = Connection::open(database.url()).unwrap();
     let statements = [
+        bulk::statements(),
         calls::statements(),
         compatibility::statements(),
         content::statements(),
         counts::statements(),
         observations::statements(),
         quarantine::statements(),
+        repositories::statements(),
         sessions::statements(),
-        table::statements::<CiOutcome>(),
-        table::statements::<DeveloperDecision>(),
-        table::statements::<EditObservation>(),
-        table::statements::<PullRequestMerge>(),
-        table::statements::<PullRequestRevision>(),
-        table::statements::<Push>(),
-        table::statements::<RejectedEdit>(),
-        table::statements::<RepositoryRename>(),
-        table::statements::<RetryLinkage>(),
-        table::statements::<SessionCommitObservation>(),
+        fact::statements::<CiOutcome>(),
+        fact::statements::<DeveloperDecision>(),
+        fact::statements::<EditObservation>(),
+        fact::statements::<PullRequestMerge>(),
+        fact::statements::<PullRequestRevision>(),
+        fact::statements::<Push>(),
+        fact::statements::<RejectedEdit>(),
+        fact::statements::<RepositoryRename>(),
+        fact::statements::<RetryLinkage>(),
+        fact::statements::<SessionCommitObservation>(),
     ];
     for statement in statements.concat() {
         connection
