@@ -12,6 +12,7 @@ mod append;
 mod calls;
 mod checkpoint;
 mod ci;
+mod claims;
 mod column;
 mod compatibility;
 mod connection;

@@ -13,6 +13,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     let mut connection = Connection::open(database.url()).unwrap();
     let statements = [
         calls::statements(),
+        claims::statements(),
         compatibility::statements(),
         content::statements(),
         counts::statements(),
