@@ -104,12 +104,17 @@ impl Engine {
         self.0.store.org_id()
     }
 
+    /// Returns the present moment.
+    pub fn now(&self) -> svc_model::time::Instant {
+        self.0.clock.now()
+    }
+
     /// Returns what capture is told of a delivery that arrives now.
     pub fn receipt(&self) -> Receipt<'_> {
         Receipt {
             org_id: self.org_id(),
             received_at: self.0.clock.now(),
-            fresh_id: self.0.ids.fresh(),
+            ids: &self.0.ids,
             redaction: self.0.redaction,
         }
     }

@@ -42,11 +42,17 @@ areas! {
     evidence_operator = "evidence-operator",
     evidence_scan_limits = "evidence-scan-limits",
     forge_ci = "forge-ci",
+    forge_http = "forge-http",
+    forge_pull_request = "forge-pull-request",
+    forge_push = "forge-push",
+    forge_repository = "forge-repository",
     ingest_access = "ingest-access",
     ingest_gateway = "ingest-gateway",
+    ingest_logs = "ingest-logs",
     query_auth = "query-auth",
     query_cli = "query-cli",
     query_facts = "query-facts",
+    query_quarantine = "query-quarantine",
     smoke = "smoke",
 }
 

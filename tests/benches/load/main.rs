@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`scenario`] | what is measured, one module for each kind |
 //! | [`generator`], [`http`] | the load itself |
-//! | [`payload`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
+//! | [`payload`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
 //! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
 //! | [`report`] | the table |
 
@@ -32,6 +32,7 @@
 
 mod conversation;
 mod empty_server;
+mod export;
 mod generator;
 mod http;
 mod payload;
@@ -66,6 +67,8 @@ enum Scenario {
     GatewaySessions,
     /// CI results, each of another run.
     Ci,
+    /// Exports of ten log records of Claude Code: five decisions and the results that complete them.
+    Logs,
     /// Selected, discover and the evidence routes over one large session.
     Retrieval,
     /// Bytes on disk for the bytes sent in a session of 200 turns.
@@ -194,6 +197,9 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Ci) {
             scenario::load::ci(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Logs) {
+            scenario::load::logs(&bench, backend, &mut report)?;
         }
         if wanted(Scenario::Retrieval) {
             scenario::retrieval::measure(&bench, backend, &mut report)?;

@@ -32,6 +32,7 @@ macro_rules! database {
 
 // After the macro, which they use.
 mod appending;
+mod bulk_quarantine;
 mod every_kind;
 mod inference_calls;
 mod log_facts;
