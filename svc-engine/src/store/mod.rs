@@ -13,6 +13,7 @@ mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
+mod claims;
 mod column;
 mod compatibility;
 mod connection;
@@ -85,7 +86,7 @@ pub struct StoreConfig {
 }
 
 /// More facts than these are prepared apart from the thread of other requests.
-const INLINE_FACTS_MAX: usize = 32;
+const INLINE_FACTS_MAX: usize = 16;
 
 /// The facts of one organization.
 #[derive(Debug)]

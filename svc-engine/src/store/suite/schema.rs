@@ -14,6 +14,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     let statements = [
         bulk::statements(),
         calls::statements(),
+        claims::statements(),
         compatibility::statements(),
         content::statements(),
         counts::statements(),
