@@ -96,7 +96,7 @@ pub(super) async fn append_one(
             tracing::info!(?code, "ingest_identity_conflict");
             Err(Problem::Conflict(*code))
         }
-        None => Err(Problem::StoreUnavailable),
+        Some(Outcome::Known) | None => Err(Problem::StoreUnavailable),
     }
 }
 
@@ -179,7 +179,7 @@ pub(super) async fn gateway_batch(
     for outcome in outcomes {
         match outcome {
             Outcome::Stored(_) => receipt.stored += 1,
-            Outcome::Redelivered(_) => receipt.duplicates += 1,
+            Outcome::Redelivered(_) | Outcome::Known => receipt.duplicates += 1,
             Outcome::Conflict(_) => {
                 *receipt
                     .rejected
