@@ -1,6 +1,7 @@
 //! The client against a scripted peer.
 
 mod exact;
+mod investigation;
 mod replies;
 mod requests;
 mod resume;

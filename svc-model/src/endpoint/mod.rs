@@ -9,6 +9,7 @@ mod evidence;
 mod facts;
 mod identity;
 mod ingest;
+mod query;
 
 pub use capture::Capture;
 pub use context::{
@@ -18,6 +19,7 @@ pub use evidence::{EvidenceInventory, EvidenceManifest, EvidenceReading};
 pub use facts::{Compatibility, Facts, SessionCalls, SessionFacts};
 pub use identity::{HealthProbe, Me};
 pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
+pub use query::{CiFailuresQuery, CiOutcomeQuery, CommitQuery, SessionQuery};
 
 use schemars::JsonSchema;
 use schemars::Schema;
@@ -26,6 +28,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::limit;
+use crate::problem::{Decline, Problem};
 use crate::request::Request;
 
 /// The method of a route.
@@ -98,6 +101,10 @@ pub trait Endpoint: 'static {
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
     /// The statuses beside 200 that it documents.
     const STATUSES: &'static [u16];
+    /// What is answered instead of a reply over [`Endpoint::REPLY_BYTES_MAX`].
+    const OVERSIZE: Problem = Problem::Declined(Decline::EvidenceResponseLimit {
+        limit: Self::REPLY_BYTES_MAX as u64,
+    });
     /// Whether a repeated request is safe.
     const REPEAT: Repeat = Repeat::Safe;
     /// What it is asked.
@@ -197,6 +204,10 @@ pub fn all() -> Vec<Description> {
         describe::<EvidenceInventory>(),
         describe::<EvidenceManifest>(),
         describe::<EvidenceReading>(),
+        describe::<CiOutcomeQuery>(),
+        describe::<CiFailuresQuery>(),
+        describe::<SessionQuery>(),
+        describe::<CommitQuery>(),
         describe::<ContextRetrieval>(),
         describe::<Discovery>(),
         describe::<Selected>(),

@@ -251,6 +251,7 @@ impl Request for GatewayBatchRequest {
                 }
                 Vec::new()
             }
+            Err(other @ Refusal::Query(_)) => return Err(other),
         };
         if payloads.len() > GATEWAY_BATCH_PAYLOADS_MAX {
             violations.push(
