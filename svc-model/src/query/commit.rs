@@ -4,14 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::selector::SelectorParameters;
-use super::{LifetimeIdentity, RepositorySelector, RepositorySkip};
+use super::{LifetimeIdentity, RepositorySelector};
 use crate::closed_set;
 use crate::field::Violations;
 use crate::id::{FactId, OrgId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text, WriteError};
 use crate::problem::QueryFault;
-use crate::repository::{Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryProvider};
+use crate::repository::{
+    Branch, CommitSha, RepositoryDecline, RepositoryHost, RepositoryId, RepositoryProvider,
+};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
@@ -176,6 +178,9 @@ pub struct CommitCiOutcome {
 pub struct CommitRepository {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
+    /// The name under which its latest fact was received; absent when it is only known by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_repo: Option<String>,
     /// Its identity; null when it is only known by its name.
     pub repository_identity: Option<LifetimeIdentity>,
     /// Every name that it had up to the boundary, sorted.
@@ -206,7 +211,7 @@ pub struct CommitEvidence {
     /// How many facts of the commit name a repository that cannot be told, by reason. A selector does
     /// not narrow it; it is absent when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repository_skipped: Option<BTreeMap<RepositorySkip, u64>>,
+    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
     /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
     /// none, and when a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,7 +23,7 @@ pub use commit::{
 pub use constant::{Found, Unknown};
 pub use failures::{CiCursor, CiFailures, CiFailuresRequest, PageLimit};
 pub use link::CommitLink;
-pub use selector::{LifetimeIdentity, RepositorySelector, RepositorySkip};
+pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
     RetryTool, SessionAnswer, SessionDossier, TimelineEvent, UnknownSession,

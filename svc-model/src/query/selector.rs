@@ -1,7 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::closed_set;
 use crate::field::{Fields, Violations};
 use crate::problem::QueryFault;
 use crate::repository::{
@@ -124,22 +123,5 @@ impl From<LifetimeIdentity> for RepositoryIdentity {
             repository_host: identity.host,
             repository_id: identity.repository_id,
         }
-    }
-}
-
-closed_set! {
-    /// Why the repository of a fact cannot be told. Such a fact is counted, never guessed into a
-    /// repository.
-    pub enum RepositorySkip {
-        /// The fact names no repository.
-        IdentityAbsent = "repository_identity_absent",
-        /// The observation and its push name different repositories.
-        IdentityConflict = "repository_identity_conflict",
-        /// The fact has a name alone, and the name belongs to a repository with an identity.
-        IdentityUnresolved = "repository_identity_unresolved",
-        /// The mirror cannot be tied to one repository.
-        MirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
-        /// The push of the observation is not visible.
-        SourceAbsent = "repository_source_absent",
     }
 }

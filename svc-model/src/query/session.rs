@@ -3,13 +3,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, RepositorySkip, Unknown};
+use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
 use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
 use crate::id::{FactId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::Text;
-use crate::repository::{Branch, CommitSha, RepositoryProvider};
+use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
 use crate::time::Instant;
 
 /// How many events of one kind a Session has.
@@ -354,7 +354,7 @@ pub struct SessionDossier {
     /// 1 when no commit was observed, else 0.
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.
-    pub repository_skipped: BTreeMap<RepositorySkip, u64>,
+    pub repository_skipped: BTreeMap<RepositoryDecline, u64>,
 }
 
 /// A Session that no fact named.

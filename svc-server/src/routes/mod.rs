@@ -7,6 +7,7 @@ mod evidence;
 mod facts;
 mod identity;
 mod ingest;
+mod query;
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,10 @@ use axum::Router;
 use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
-    Capture, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
-    EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
-    HealthProbe, IngestCi, IngestGateway, IngestGatewayBatch, Me, Method, Selected, SessionCalls,
-    SessionFacts,
+    Capture, CiFailuresQuery, CiOutcomeQuery, CommitQuery, Compatibility, ContextRetrieval,
+    Discovery, Endpoint, EvidenceInventory, EvidenceManifest, EvidenceReading, Facts,
+    GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi, IngestGateway,
+    IngestGatewayBatch, Me, Method, Selected, SessionCalls, SessionFacts, SessionQuery,
 };
 use svc_model::problem::Problem;
 
@@ -53,6 +54,10 @@ pub(crate) fn router(app: &App) -> Router {
     routes.add::<EvidenceInventory>(bind::<EvidenceInventory, _, _>(evidence::inventory));
     routes.add::<EvidenceManifest>(bind::<EvidenceManifest, _, _>(evidence::manifest));
     routes.add::<EvidenceReading>(bind::<EvidenceReading, _, _>(evidence::read));
+    routes.add::<CiOutcomeQuery>(bind::<CiOutcomeQuery, _, _>(query::ci_outcome));
+    routes.add::<CiFailuresQuery>(bind::<CiFailuresQuery, _, _>(query::ci_failures));
+    routes.add::<SessionQuery>(bind::<SessionQuery, _, _>(query::session));
+    routes.add::<CommitQuery>(bind::<CommitQuery, _, _>(query::commit));
     routes.add::<ContextRetrieval>(bind::<ContextRetrieval, _, _>(context::retrieve));
     routes.add::<Discovery>(bind::<Discovery, _, _>(context::discover));
     routes.add::<Selected>(bind::<Selected, _, _>(context::selected));

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`scenario`] | what is measured, one module for each kind |
 //! | [`generator`], [`http`] | the load itself |
+//! | [`population`] | an organization of half a year, written through the store |
 //! | [`payload`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
 //! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
 //! | [`report`] | the table |
@@ -35,6 +36,7 @@ mod empty_server;
 mod generator;
 mod http;
 mod payload;
+mod population;
 mod process;
 mod report;
 mod scenario;
@@ -68,6 +70,8 @@ enum Scenario {
     Ci,
     /// Selected, discover and the evidence routes over one large session.
     Retrieval,
+    /// Runs, failures, Sessions and commits of an organization with a million CI outcomes.
+    Investigate,
     /// Bytes on disk for the bytes sent in a session of 200 turns.
     Disk,
     /// Resident memory at rest and after load.
@@ -134,6 +138,9 @@ pub(crate) struct Arguments {
     /// Threads of the generator.
     #[arg(long, default_value_t = 1)]
     pub(crate) generator_threads: usize,
+    /// The share of the whole organization that is investigated.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) population: f64,
     /// The server's program [default: svc-server beside this program].
     #[arg(long)]
     pub(crate) server: Option<PathBuf>,
@@ -197,6 +204,9 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Retrieval) {
             scenario::retrieval::measure(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Investigate) {
+            scenario::investigate::measure(&bench, backend, &mut report)?;
         }
         if wanted(Scenario::Disk) {
             scenario::disk::measure(&bench, backend, &mut report)?;
