@@ -253,14 +253,15 @@ impl Engine {
 
     /// See [`read::ci_outcome`]. It takes no slot.
     pub async fn ci_outcome(&self, request: CiOutcomeRequest) -> Result<CiOutcomeAnswer, Error> {
-        self.read(None, |_, snapshot| read::ci_outcome(snapshot, request))
-            .await
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_outcome(snapshot, &request);
+        self.read(None, read).await
     }
 
     /// See [`read::ci_failures`]. It takes no slot.
     pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
-        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::ci_failures(snapshot, &inner.cursor_key, request)
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::ci_failures(snapshot, &inner.cursor_key, &request)
         };
         self.read(None, read).await
     }

@@ -79,6 +79,9 @@ pub const DOSSIER_DELIVERIES_MAX: u64 = 500;
 pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
 /// Bytes of the reply of an investigation query.
 pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Distinct names of repositories, each with an identity, that one CI, Session or commit query may
+/// have to tell apart.
+pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;
 
 /// Characters of a configured secret, at least.
 pub const SECRET_CHARACTERS_MIN: usize = 24;

@@ -4,5 +4,6 @@
 
 pub mod dossier;
 pub mod rank;
+pub mod repository;
 pub mod score;
 pub mod tokens;

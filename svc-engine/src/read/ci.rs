@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
 use super::repository::{Touched, link, of_outcome, select};
-use crate::derive::repository::{Repository, Selection};
+use crate::derive::repository::{Names, Repository, Selection};
 use crate::error::Error;
 use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 
@@ -20,7 +20,7 @@ use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 /// When several repositories are meant, or the selector contradicts what is stored.
 pub fn ci_outcome(
     snapshot: &mut Snapshot<'_>,
-    request: CiOutcomeRequest,
+    request: &CiOutcomeRequest,
 ) -> Result<CiOutcomeAnswer, Error> {
     let boundary = match request.as_of {
         Some(as_of) => as_of,
@@ -38,7 +38,9 @@ pub fn ci_outcome(
         boundary,
     )?;
     let mut touched = Touched::by(&request.repository);
-    rows.iter().for_each(|row| touched.add(of_outcome(row)));
+    for row in &rows {
+        touched.add(of_outcome(row));
+    }
     let repositories = touched.read(snapshot, boundary)?;
     match select(&repositories, &request.repository)? {
         Selection::All => {}
@@ -66,7 +68,7 @@ pub fn ci_outcome(
 pub fn ci_failures(
     snapshot: &mut Snapshot<'_>,
     key: &CursorKey,
-    request: CiFailuresRequest,
+    request: &CiFailuresRequest,
 ) -> Result<CiFailures, Error> {
     let boundary = request.as_of.unwrap_or(request.captured_before);
     let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
@@ -75,7 +77,7 @@ pub fn ci_failures(
         Selection::None if request.cursor.is_some() => {
             return Err(QueryFault::CursorMismatch.into());
         }
-        Selection::None => return Ok(last_page(&request, Vec::new())),
+        Selection::None => return Ok(last_page(request, Vec::new())),
         Selection::All => return Err(QueryFault::MissingSelector.into()),
     };
     let org_id = snapshot.org_id().clone();
@@ -84,17 +86,17 @@ pub fn ci_failures(
         repository: &repository,
         boundary,
         quarantine_revision: snapshot.quarantine_revision()?,
-        request: &request,
+        request,
     };
     let before = match &request.cursor {
         Some(cursor) => {
             let position = scope.position(key, cursor)?;
             (position.captured_at, Some(position.outcome_id))
         }
-        None => (end(&request, boundary), None),
+        None => (end(request, boundary), None),
     };
     let names = repositories.names(&repository);
-    let names: Vec<&RepositoryName> = names.iter().flat_map(|names| names.all()).collect();
+    let names: Vec<&RepositoryName> = names.iter().flat_map(Names::all).collect();
     // One more than the page tells whether another follows.
     let limit = request.limit.get();
     let mut rows = snapshot.ci_outcome_page(&CiOutcomePage {
@@ -122,7 +124,7 @@ pub fn ci_failures(
         .collect();
     Ok(CiFailures {
         next_cursor,
-        ..last_page(&request, outcomes)
+        ..last_page(request, outcomes)
     })
 }
 

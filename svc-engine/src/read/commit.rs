@@ -14,7 +14,7 @@ use svc_model::time::Instant;
 use super::repository::{
     Declined, Touched, display, identity, of_observation, of_outcome, select, touch,
 };
-use crate::derive::repository::{Repositories, Repository, Selection};
+use crate::derive::repository::{Names, Repositories, Repository, Selection};
 use crate::error::Error;
 use crate::store::{CiOutcomeRow, Snapshot};
 
@@ -50,7 +50,9 @@ pub fn commit_evidence(
     for link in &observed {
         touch(&mut touched, link);
     }
-    outcomes.iter().for_each(|row| touched.add(of_outcome(row)));
+    for row in &outcomes {
+        touched.add(of_outcome(row));
+    }
     let repositories = touched.read(snapshot, boundary)?;
     let selection = select(&repositories, &request.repository)?;
     if selection == Selection::None {
@@ -115,7 +117,7 @@ fn entry(
         repository_identity: identity.map(Into::into),
         observed_repo_slugs: names
             .iter()
-            .flat_map(|names| names.all())
+            .flat_map(Names::all)
             .map(ToString::to_string)
             .collect(),
         inference_calls: Vec::new(),

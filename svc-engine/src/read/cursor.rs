@@ -217,10 +217,7 @@ mod tests {
     #[test]
     fn a_cursor_gives_its_position_back_to_the_same_question() {
         let cursor = question().scope().cursor(&key(), position());
-        assert_eq!(
-            question().scope().position(&key(), &cursor),
-            Ok(position())
-        );
+        assert_eq!(question().scope().position(&key(), &cursor), Ok(position()));
         let other_limit = Question {
             request: CiFailuresRequest {
                 limit: svc_model::query::PageLimit::new(1).unwrap(),
@@ -230,7 +227,10 @@ mod tests {
             },
             ..question()
         };
-        assert_eq!(other_limit.scope().position(&key(), &cursor), Ok(position()));
+        assert_eq!(
+            other_limit.scope().position(&key(), &cursor),
+            Ok(position())
+        );
     }
 
     #[test]

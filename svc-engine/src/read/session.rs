@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use svc_model::facts::SessionRequest;
 use svc_model::id::FactId;
-use svc_model::limit::{
-    DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX,
-};
+use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
 use svc_model::problem::{Decline, SessionBound};
 use svc_model::query::{
     AttributedCommit, DossierCiOutcome, DossierPush, Found, PushMatch, SessionAnswer,

@@ -11,7 +11,9 @@ use super::{Snapshot, StoreError};
 macro_rules! latest {
     ($table:literal, $id:literal) => {
         concat!(
-            "SELECT f.captured_at_us FROM ", $table, " f WHERE f.org_id = $1 AND ",
+            "SELECT f.captured_at_us FROM ",
+            $table,
+            " f WHERE f.org_id = $1 AND ",
             visible!($table, $id),
             " ORDER BY f.captured_at_us DESC LIMIT 1"
         )

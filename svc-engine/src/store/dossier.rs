@@ -19,7 +19,12 @@ const SPAN: &str = "SELECT first_observed_at_us, last_observed_at_us FROM sessio
 macro_rules! events {
     ($table:literal, $id:literal, $columns:literal) => {
         concat!(
-            "SELECT f.", $id, ", ", $columns, " FROM ", $table,
+            "SELECT f.",
+            $id,
+            ", ",
+            $columns,
+            " FROM ",
+            $table,
             " f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
             visible!($table, $id)
         )
@@ -149,8 +154,7 @@ fn decision(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
 
 fn edit(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     let mut columns = columns(row, "edit_observations");
-    let (fact_id, occurred_at, agent_harness) =
-        (columns.next()?, columns.next()?, columns.next()?);
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
     let (has_file_path, call_id) = (columns.next()?, columns.next()?);
     let external_lines_added: Option<i64> = columns.next()?;
     let external_lines_removed: Option<i64> = columns.next()?;

@@ -134,7 +134,11 @@ impl CiOutcomeRow {
             + self.branch.as_str().len()
             + self.workflow_name.len()
             + texts.into_iter().flatten().map(Text::len).sum::<usize>()
-            + strings.into_iter().flatten().map(String::len).sum::<usize>()
+            + strings
+                .into_iter()
+                .flatten()
+                .map(String::len)
+                .sum::<usize>()
     }
 }
 
@@ -172,14 +176,14 @@ macro_rules! page {
             $repository,
             " AND f.repo = $2 AND f.result = $3 AND f.captured_at_us >= $4
             AND (f.captured_at_us, f.outcome_id) < ($5, $6)
-            AND ($7 IS NULL OR f.workflow_name = $7) AND ($8 IS NULL OR f.pr_number = $8)
+            AND (CAST($7 AS TEXT) IS NULL OR f.workflow_name = $7)
+            AND (CAST($8 AS BIGINT) IS NULL OR f.pr_number = $8)
             ORDER BY f.captured_at_us DESC, f.outcome_id DESC LIMIT $9"
         )
     };
 }
-const PAGE_IDENTIFIED: &str = page!(
-    " AND f.repository_provider = $10 AND f.repository_host = $11 AND f.repository_id = $12"
-);
+const PAGE_IDENTIFIED: &str =
+    page!(" AND f.repository_provider = $10 AND f.repository_host = $11 AND f.repository_id = $12");
 const PAGE_NAMED: &str = page!(
     " AND f.repository_provider IS NULL AND f.repository_host IS NULL AND f.repository_id IS NULL"
 );

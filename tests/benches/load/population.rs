@@ -154,7 +154,9 @@ impl Population {
 
     /// Returns a push to a repository that is known by name alone, near this one.
     pub(crate) fn nearest(&self, push: u64, wanted: impl Fn(&Named) -> bool) -> Option<u64> {
-        (push..self.pushes).chain(0..push).find(|push| wanted(&self.repository(*push)))
+        (push..self.pushes)
+            .chain(0..push)
+            .find(|push| wanted(&self.repository(*push)))
     }
 
     /// Returns the commit of a push.
@@ -268,7 +270,11 @@ impl Population {
             captured_at: self.pushed_at(push),
         })))?;
         for run in 0..RUNS {
-            sink.add(Append::CiOutcome(Box::new(self.outcome(push, run, &repository))))?;
+            sink.add(Append::CiOutcome(Box::new(self.outcome(
+                push,
+                run,
+                &repository,
+            ))))?;
         }
         Ok(())
     }
@@ -302,7 +308,11 @@ impl Population {
             reason: failed.then(|| Text::from("step 7 of 12: 3 of 1,204 tests failed")),
             pr_number: (run < 3).then(|| Self::pull_request(push)),
             captured_at: self.after(push, 20_000_000 + run as i64 * 7_000_000),
-            raw: if run < 3 { run_description(push, run) } else { Json::Object(Object::new()) },
+            raw: if run < 3 {
+                run_description(push, run)
+            } else {
+                Json::Object(Object::new())
+            },
             ..builders::outcome(0, &Self::run_id(push, run))
         }
         .with_id(fact_id(Kind::Outcome, push * RUNS + run))
@@ -312,7 +322,12 @@ impl Population {
         let session = Self::session(number);
         let first = self.first_push(number);
         for call in 0..CALLS {
-            self.call(&session, number * CALLS + call, self.after(first, call as i64), sink)?;
+            self.call(
+                &session,
+                number * CALLS + call,
+                self.after(first, call as i64),
+                sink,
+            )?;
         }
         for decision in 0..DECISIONS {
             let tool = format!("tool-{number}-{decision}");
@@ -469,7 +484,11 @@ impl Sink {
             async move {
                 let outcomes = store.append(batch).await?;
                 let new = outcomes.iter().all(|it| matches!(it, Outcome::Stored(_)));
-                if new { Ok(()) } else { Err("a fact was not new".into()) }
+                if new {
+                    Ok(())
+                } else {
+                    Err("a fact was not new".into())
+                }
             },
             self.runtime.handle(),
         );

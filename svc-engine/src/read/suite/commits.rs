@@ -84,16 +84,34 @@ fn evidence_is_grouped_by_repository_identified_ones_first(
         ]
     );
     let own = &evidence.repos.as_ref().unwrap()[1];
-    let sessions: Vec<_> = own.observed_sessions.iter().map(|it| it.session_id.as_str()).collect();
+    let sessions: Vec<_> = own
+        .observed_sessions
+        .iter()
+        .map(|it| it.session_id.as_str())
+        .collect();
     assert_eq!(sessions, ["a", "s"]);
-    assert_eq!(own.observed_sessions[1].session_commit_observation_ids, [id(2)]);
+    assert_eq!(
+        own.observed_sessions[1].session_commit_observation_ids,
+        [id(2)]
+    );
     assert_eq!((own.inference_calls.len(), own.decisions), (0, 0));
-    assert_eq!((&evidence.repository_skipped, &evidence.unresolved_ci_outcomes), (&None, &None));
+    assert_eq!(
+        (
+            &evidence.repository_skipped,
+            &evidence.unresolved_ci_outcomes
+        ),
+        (&None, &None)
+    );
 
     let fork = stage.commit(within(by_identity(1_096_947_210))).unwrap();
     assert!(!fork.attributed, "outcomes alone do not make it so");
     assert_eq!(entries(&fork).len(), 1);
-    assert!(stage.commit(within(by_name("own/repo"))).unwrap().attributed);
+    assert!(
+        stage
+            .commit(within(by_name("own/repo")))
+            .unwrap()
+            .attributed
+    );
 }
 
 #[rstest]
@@ -123,7 +141,11 @@ fn a_renamed_repository_shows_every_name_it_had(
         };
         let evidence = stage.commit(request).unwrap();
         let entry = evidence.repos.unwrap().remove(0);
-        (entry.repo, entry.current_repo.unwrap(), entry.observed_repo_slugs)
+        (
+            entry.repo,
+            entry.current_repo.unwrap(),
+            entry.observed_repo_slugs,
+        )
     };
     let own = |name: &str| format!("own/{name}");
     assert_eq!(names(1), (own("old"), own("old"), vec![own("old")]));
@@ -208,14 +230,21 @@ fn every_fact_of_an_answer_is_visible_and_within_the_boundary(
         captured_at: at(5),
         ..seen
     };
-    stage.add([pushed(sent), observed(seen), ci(checked(10, "r", Some(7), 6))]);
+    stage.add([
+        pushed(sent),
+        observed(seen),
+        ci(checked(10, "r", Some(7), 6)),
+    ]);
     let at_moment = |seconds| {
         let request = CommitRequest {
             as_of: Some(at(seconds)),
             ..ask('c')
         };
         let evidence = stage.commit(request).unwrap();
-        (evidence.attributed, entries(&evidence).iter().map(|it| it.2.len()).sum())
+        (
+            evidence.attributed,
+            entries(&evidence).iter().map(|it| it.2.len()).sum(),
+        )
     };
     assert_eq!(at_moment(4), (false, 0));
     assert_eq!(at_moment(5), (true, 0));
@@ -237,13 +266,16 @@ fn a_selector_that_cannot_be_answered_is_refused(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    stage.add([ci(checked(1, "a", Some(7), 1)), ci(checked(2, "b", Some(8), 1))]);
+    stage.add([
+        ci(checked(1, "a", Some(7), 1)),
+        ci(checked(2, "b", Some(8), 1)),
+    ]);
     is_declined(
-        stage.commit(within(by_name("own/repo"))),
+        &stage.commit(within(by_name("own/repo"))),
         &Decline::RepositorySelectorAmbiguous,
     );
     is_faulted(
-        stage.commit(within(RepositorySelector {
+        &stage.commit(within(RepositorySelector {
             repo: Some(name("own/other")),
             identity: Some(repository(7)),
         })),

@@ -67,7 +67,11 @@ fn bounds_are_half_open_and_as_of_is_inclusive(
     };
     assert_eq!(between(2, 4, None), [id(3), id(2)]);
     assert_eq!(between(0, 9, Some(3)), [id(3), id(2), id(1)]);
-    assert_eq!(between(2, 4, Some(9)), [id(3), id(2)], "it only widens the context");
+    assert_eq!(
+        between(2, 4, Some(9)),
+        [id(3), id(2)],
+        "it only widens the context"
+    );
     assert_eq!(between(6, 9, None), []);
     assert_eq!(between(0, 9, Some(0)), []);
 }
@@ -130,7 +134,10 @@ fn a_selector_that_names_nothing_gives_an_empty_page_and_fits_no_cursor(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    stage.add([ci(checked(1, "a", Some(7), 1)), ci(checked(2, "b", Some(7), 2))]);
+    stage.add([
+        ci(checked(1, "a", Some(7), 1)),
+        ci(checked(2, "b", Some(7), 2)),
+    ]);
     let mut request = ask(by_identity(7));
     request.limit = limit(1);
     let cursor = stage.failures(request).unwrap().next_cursor;
@@ -140,7 +147,7 @@ fn a_selector_that_names_nothing_gives_an_empty_page_and_fits_no_cursor(
         let page = stage.failures(request.clone()).unwrap();
         assert_eq!((page.outcomes, page.next_cursor), (Vec::new(), None));
         request.cursor.clone_from(&cursor);
-        is_faulted(stage.failures(request), QueryFault::CursorMismatch);
+        is_faulted(&stage.failures(request), QueryFault::CursorMismatch);
     }
     let mut by_its_name = ask(by_name("own/repo"));
     by_its_name.cursor = cursor;
@@ -151,7 +158,7 @@ fn a_selector_that_names_nothing_gives_an_empty_page_and_fits_no_cursor(
     );
     let mut garbage = ask(by_identity(7));
     garbage.cursor = Some(svc_model::query::CiCursor::new("x"));
-    is_faulted(stage.failures(garbage), QueryFault::InvalidCursor);
+    is_faulted(&stage.failures(garbage), QueryFault::InvalidCursor);
 }
 
 #[rstest]
@@ -159,19 +166,28 @@ fn selectors_that_cannot_be_answered_are_refused(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    stage.add([ci(checked(1, "a", Some(7), 1)), ci(checked(2, "b", Some(8), 1))]);
+    stage.add([
+        ci(checked(1, "a", Some(7), 1)),
+        ci(checked(2, "b", Some(8), 1)),
+    ]);
     is_declined(
-        stage.failures(ask(by_name("own/repo"))),
+        &stage.failures(ask(by_name("own/repo"))),
         &Decline::RepositorySelectorAmbiguous,
     );
     let contradicting = RepositorySelector {
         repo: Some(name("own/other")),
         identity: Some(repository(7)),
     };
-    is_faulted(stage.failures(ask(contradicting)), QueryFault::SelectorConflict);
+    is_faulted(
+        &stage.failures(ask(contradicting)),
+        QueryFault::SelectorConflict,
+    );
     // Quarantine takes the proof of a name away with the fact.
     stage.quarantine(FactTable::CiOutcomes, id(2));
-    assert_eq!(ids(&stage.failures(ask(by_name("own/repo"))).unwrap()), [id(1)]);
+    assert_eq!(
+        ids(&stage.failures(ask(by_name("own/repo"))).unwrap()),
+        [id(1)]
+    );
     // At an earlier boundary nobody had claimed it.
     let earlier = CiFailuresRequest {
         as_of: Some(at(0)),
@@ -198,7 +214,7 @@ fn quarantine_and_release_between_two_pages_close_the_cursor(
         request.cursor = stage.failures(request.clone()).unwrap().next_cursor;
         assert!(request.cursor.is_some());
         stage.mark(table, fact_id, action);
-        is_faulted(stage.failures(request), QueryFault::CursorMismatch);
+        is_faulted(&stage.failures(request), QueryFault::CursorMismatch);
     }
 }
 
@@ -243,12 +259,22 @@ fn a_walk_equals_the_unpaged_list() {
                     _ => format!("law/repo-{first}"),
                 };
                 // Random ids: of one moment they decide the order.
-                let fact = Uuid::from_u128(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+                let fact =
+                    Uuid::from_u128(number.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
                 let outcome = CiOutcome {
                     outcome_id: FactId::new(fact),
                     repo,
-                    result: if which == 2 { CiResult::Passed } else { CiResult::Failed },
-                    ..checked(0, &format!("run {number}"), identified.then_some(repository_id), seconds)
+                    result: if which == 2 {
+                        CiResult::Passed
+                    } else {
+                        CiResult::Failed
+                    },
+                    ..checked(
+                        0,
+                        &format!("run {number}"),
+                        identified.then_some(repository_id),
+                        seconds,
+                    )
                 };
                 for stage in &stages {
                     stage.add([ci(outcome.clone())]);
@@ -264,7 +290,10 @@ fn a_walk_equals_the_unpaged_list() {
             };
             let mut walks = Vec::new();
             for stage in &stages {
-                let whole = CiFailuresRequest { limit: limit(100), ..ask(selector.clone()) };
+                let whole = CiFailuresRequest {
+                    limit: limit(100),
+                    ..ask(selector.clone())
+                };
                 let whole = stage.failures(whole).unwrap();
                 prop_assert_eq!(&whole.next_cursor, &None);
                 walks.push((whole, Vec::new(), ask(selector.clone()), false));

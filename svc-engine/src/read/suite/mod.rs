@@ -105,11 +105,15 @@ impl Stage {
     }
 
     fn outcome(&self, request: CiOutcomeRequest) -> Result<Option<CiOutcomeRecord>, Error> {
-        ci_outcome(&mut self.snapshot(), request).map(|answer| answer.outcome)
+        ci_outcome(&mut self.snapshot(), &request).map(|answer| answer.outcome)
     }
 
     fn failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
-        ci_failures(&mut self.snapshot(), &CursorKey::derive(b"a secret"), request)
+        ci_failures(
+            &mut self.snapshot(),
+            &CursorKey::derive(b"a secret"),
+            &request,
+        )
     }
 
     fn session(&self, session: &str) -> Result<SessionAnswer, Error> {
@@ -120,7 +124,10 @@ impl Stage {
     }
 
     fn dossier(&self, session: &str) -> SessionDossier {
-        self.session(session).unwrap().dossier().expect("it is known")
+        self.session(session)
+            .unwrap()
+            .dossier()
+            .expect("it is known")
     }
 
     fn commit(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
@@ -173,23 +180,23 @@ fn by_identity(number: u32) -> RepositorySelector {
     RepositorySelector::identified(repository(number))
 }
 
-fn is_declined<T: std::fmt::Debug>(result: Result<T, Error>, decline: &Decline) {
+fn is_declined<T: std::fmt::Debug>(result: &Result<T, Error>, decline: &Decline) {
     assert!(
-        matches!(&result, Err(Error::Declined(found)) if found == decline),
+        matches!(result, Err(Error::Declined(found)) if found == decline),
         "{result:?}"
     );
 }
 
-fn is_faulted<T: std::fmt::Debug>(result: Result<T, Error>, fault: QueryFault) {
+fn is_faulted<T: std::fmt::Debug>(result: &Result<T, Error>, fault: QueryFault) {
     assert!(
-        matches!(&result, Err(Error::Query(found)) if *found == fault),
+        matches!(result, Err(Error::Query(found)) if *found == fault),
         "{result:?}"
     );
 }
 
-fn is_bounded<T: std::fmt::Debug>(result: Result<T, Error>, bound: SessionBound) {
+fn is_bounded<T: std::fmt::Debug>(result: &Result<T, Error>, bound: SessionBound) {
     assert!(
-        matches!(&result, Err(Error::SessionBound(found)) if *found == bound),
+        matches!(result, Err(Error::SessionBound(found)) if *found == bound),
         "{result:?}"
     );
 }

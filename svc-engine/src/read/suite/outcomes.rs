@@ -29,18 +29,25 @@ fn a_run_of_several_forges_needs_a_selector(
     let mut elsewhere = checked(3, "r", Some(8), 3);
     elsewhere.repo = "ghe/x".to_owned();
     if let Some(identity) = &mut elsewhere.repository {
-        identity.repository_host = svc_model::repository::RepositoryHost::new("ghe.example").unwrap();
+        identity.repository_host =
+            svc_model::repository::RepositoryHost::new("ghe.example").unwrap();
     }
     let other = elsewhere.repository.clone().unwrap();
     stage.add([ci(checked(1, "r", None, 1)), ci(elsewhere)]);
-    is_declined(stage.outcome(run("r")), &Decline::RepositorySelectorAmbiguous);
+    is_declined(
+        &stage.outcome(run("r")),
+        &Decline::RepositorySelectorAmbiguous,
+    );
     assert_eq!(found(&stage, by_name("own/repo")), Some(id(1)));
     assert_eq!(found(&stage, by_name("ghe/x")), Some(id(3)));
-    assert_eq!(found(&stage, RepositorySelector::identified(other.clone())), Some(id(3)));
+    assert_eq!(
+        found(&stage, RepositorySelector::identified(other.clone())),
+        Some(id(3))
+    );
     assert_eq!(found(&stage, by_name("no/body")), None);
     assert_eq!(found(&stage, by_identity(8)), None, "of another host");
     is_faulted(
-        stage.outcome(CiOutcomeRequest {
+        &stage.outcome(CiOutcomeRequest {
             repository: RepositorySelector {
                 repo: Some(name("own/repo")),
                 identity: Some(other),
@@ -80,13 +87,19 @@ fn a_name_that_several_repositories_bear_is_ambiguous_whatever_the_run(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    stage.add([ci(checked(1, "a", Some(7), 1)), ci(checked(2, "b", Some(8), 1))]);
+    stage.add([
+        ci(checked(1, "a", Some(7), 1)),
+        ci(checked(2, "b", Some(8), 1)),
+    ]);
     for run_id in ["a", "b", "none"] {
         let request = CiOutcomeRequest {
             repository: by_name("own/repo"),
             ..run(run_id)
         };
-        is_declined(stage.outcome(request), &Decline::RepositorySelectorAmbiguous);
+        is_declined(
+            &stage.outcome(request),
+            &Decline::RepositorySelectorAmbiguous,
+        );
     }
 }
 

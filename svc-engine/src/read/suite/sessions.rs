@@ -93,7 +93,7 @@ fn five_hundred_events_are_served_and_one_more_is_not(
     stage.add([Append::DeveloperDecision(Box::new(decision(1_000)))]);
     assert_eq!(stage.dossier("s").timeline.len(), 500);
     stage.calls("s", 500..501);
-    is_bounded(stage.session("s"), SessionBound::Dossier);
+    is_bounded(&stage.session("s"), SessionBound::Dossier);
     stage.quarantine(FactTable::InferenceCalls, id(3));
     let dossier = stage.dossier("s");
     assert_eq!((dossier.timeline.len(), dossier.omitted_events), (500, 1));
@@ -114,7 +114,7 @@ fn five_hundred_observations_are_served_and_one_more_is_not(
     stage.add((1..=500).map(seen));
     assert_eq!(stage.dossier("s").attributed_commits.len(), 500);
     stage.add([seen(501)]);
-    is_declined(stage.session("s"), &Decline::RepositoryEvidenceLimit);
+    is_declined(&stage.session("s"), &Decline::RepositoryEvidenceLimit);
     stage.quarantine(FactTable::SessionCommitObservations, id(7));
     assert_eq!(stage.dossier("s").attributed_commits.len(), 500);
 }
@@ -133,7 +133,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
     let dossier = stage.dossier("s");
     assert_eq!((dossier.ci_outcomes.len(), dossier.pushes.len()), (500, 1));
     stage.add([outcome(1_500)]);
-    is_bounded(stage.session("s"), SessionBound::Delivery);
+    is_bounded(&stage.session("s"), SessionBound::Delivery);
     stage.quarantine(FactTable::CiOutcomes, id(1_500));
     assert_eq!(stage.dossier("s").ci_outcomes.len(), 500);
 
@@ -147,7 +147,7 @@ fn five_hundred_outcomes_or_pushes_are_served_and_one_more_is_not(
     stage.add((2_000..2_499).map(again));
     assert_eq!(stage.dossier("s").pushes.len(), 500);
     stage.add([again(2_499)]);
-    is_bounded(stage.session("s"), SessionBound::Delivery);
+    is_bounded(&stage.session("s"), SessionBound::Delivery);
 }
 
 #[rstest]
@@ -170,7 +170,12 @@ fn deliveries_are_those_of_the_same_repository_and_commit(
         push_id: id(10),
         ..fork
     };
-    stage.add([pushed(sent), observed(seen), pushed(fork), pushed(elsewhere)]);
+    stage.add([
+        pushed(sent),
+        observed(seen),
+        pushed(fork),
+        pushed(elsewhere),
+    ]);
     let nameless = CiOutcome {
         repo: String::new(),
         ..checked(21, "nameless", Some(7), 1)
@@ -211,12 +216,18 @@ fn a_repository_known_by_name_has_no_identity_member(
     stage.add([pushed(sent), observed(seen), ci(checked(20, "r", None, 1))]);
     let dossier = stage.dossier("s");
     let commit = &dossier.attributed_commits[0];
-    assert_eq!((commit.repo.as_str(), &commit.repository_identity), ("own/repo", &None));
+    assert_eq!(
+        (commit.repo.as_str(), &commit.repository_identity),
+        ("own/repo", &None)
+    );
     assert_eq!(dossier.pushes[0].repository_identity, None);
     assert_eq!(dossier.ci_outcomes[0].repository_identity, None);
     let written = svc_model::json::to_vec(&dossier, usize::MAX).unwrap();
     let written = String::from_utf8(written).unwrap();
-    assert!(!written.contains("null") && !written.contains("repository_identity"), "{written}");
+    assert!(
+        !written.contains("null") && !written.contains("repository_identity"),
+        "{written}"
+    );
     // Another repository takes the name: nobody guesses that it is the same.
     stage.add([ci(checked(30, "claim", Some(7), 2))]);
     let dossier = stage.dossier("s");
@@ -262,9 +273,7 @@ fn an_observation_whose_repository_cannot_be_told_is_counted(
 }
 
 #[rstest]
-fn quarantined_deliveries_are_gaps(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
+fn quarantined_deliveries_are_gaps(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
     let stage = stage!(backend);
     let (sent, seen) = delivered(1, Some(7));
     let again = Push {

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
+use svc_model::id::RunId;
+use svc_model::ingest::CiResult;
 use svc_model::query::{
     CiCursor, CiFailuresRequest, CiOutcomeRequest, CommitRequest, PageLimit, RepositorySelector,
 };
-use svc_model::id::RunId;
-use svc_model::ingest::CiResult;
 use svc_model::request::{Outgoing, Request as _};
 use svc_model::time::Instant;
 
@@ -138,7 +138,11 @@ fn walk(client: &mut Client, report: &mut Report, population: Population) -> Res
         times.latencies.len()
     ));
     report.milliseconds("failures, pages of 100, p50", times.percentile(0.5), GOAL);
-    report.milliseconds("failures, pages of 100, p99", times.percentile(0.99), Goal::None);
+    report.milliseconds(
+        "failures, pages of 100, p99",
+        times.percentile(0.99),
+        Goal::None,
+    );
     Ok(())
 }
 
@@ -149,11 +153,12 @@ fn questions(population: Population) -> Vec<Question> {
         let session = mix(number, 72) % population.sessions;
         (session, population.first_push(session))
     };
-    let question = |name, holds: &str, path: Box<dyn Fn(u64) -> Result<String, Failure>>| Question {
-        name,
-        path,
-        holds: holds.to_owned(),
-    };
+    let question =
+        |name, holds: &str, path: Box<dyn Fn(u64) -> Result<String, Failure>>| Question {
+            name,
+            path,
+            holds: holds.to_owned(),
+        };
     vec![
         question(
             "outcome",
@@ -191,7 +196,10 @@ fn questions(population: Population) -> Vec<Question> {
                 let push = population
                     .nearest(any(number), |it| it.name.as_str().contains("former"))
                     .ok_or("no repository was renamed")?;
-                page(&failures(&population, by_identity(&population.repository(push))))
+                page(&failures(
+                    &population,
+                    by_identity(&population.repository(push)),
+                ))
             }),
         ),
         question(
@@ -201,7 +209,10 @@ fn questions(population: Population) -> Vec<Question> {
                 let push = population
                     .nearest(any(number), |it| it.identity.is_none())
                     .ok_or("every repository has an identity")?;
-                page(&failures(&population, by_name(&population.repository(push))))
+                page(&failures(
+                    &population,
+                    by_name(&population.repository(push)),
+                ))
             }),
         ),
         question(
@@ -239,7 +250,10 @@ fn questions(population: Population) -> Vec<Question> {
             "session",
             "\"attributed_commits\":[{",
             Box::new(move |number| {
-                Ok(format!("/query/session/{}", Population::session(observed(number).0)))
+                Ok(format!(
+                    "/query/session/{}",
+                    Population::session(observed(number).0)
+                ))
             }),
         ),
         question(
@@ -250,9 +264,7 @@ fn questions(population: Population) -> Vec<Question> {
         question(
             "commit, observed",
             "\"attributed\":true",
-            Box::new(move |number| {
-                commit(observed(number).1, RepositorySelector::default(), None)
-            }),
+            Box::new(move |number| commit(observed(number).1, RepositorySelector::default(), None)),
         ),
         question(
             "commit, by name",
