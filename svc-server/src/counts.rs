@@ -53,7 +53,9 @@ impl Counts {
                     delivery.facts.entry(table).or_default().stored += 1;
                     delivery.last_stored_at = Some(at);
                 }
-                Outcome::Redelivered(_) => delivery.facts.entry(table).or_default().duplicates += 1,
+                Outcome::Redelivered(_) | Outcome::Known => {
+                    delivery.facts.entry(table).or_default().duplicates += 1;
+                }
                 Outcome::Conflict(_) => delivery.conflicts += 1,
             }
         }

@@ -12,14 +12,17 @@ mod counts;
 mod dispatch;
 mod embedded;
 pub mod env;
+mod gzip;
 mod metrics;
 mod observe;
 mod problem;
 mod routes;
 mod serve;
 mod settings;
+mod signature;
 mod source;
 
 pub use embedded::{LocalCredentials, local_credentials};
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{Grant, LogFormat, Overrides, Settings, SettingsError, StoreSettings};
+pub use source::config_folder;

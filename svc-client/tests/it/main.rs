@@ -2,6 +2,7 @@
 
 mod exact;
 mod investigation;
+mod outbox;
 mod replies;
 mod requests;
 mod resume;

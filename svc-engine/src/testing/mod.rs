@@ -5,6 +5,7 @@
 )]
 
 pub mod builders;
+pub mod otlp;
 pub mod postgres;
 mod stores;
 

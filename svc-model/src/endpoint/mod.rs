@@ -7,8 +7,10 @@ mod capture;
 mod context;
 mod evidence;
 mod facts;
+mod forge;
 mod identity;
 mod ingest;
+mod logs;
 mod query;
 
 pub use capture::Capture;
@@ -17,8 +19,12 @@ pub use context::{
 };
 pub use evidence::{EvidenceInventory, EvidenceManifest, EvidenceReading};
 pub use facts::{Compatibility, Facts, SessionCalls, SessionFacts};
+pub use forge::{
+    IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository,
+};
 pub use identity::{HealthProbe, Me};
 pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
+pub use logs::Logs;
 pub use query::{CiFailuresQuery, CiOutcomeQuery, CommitQuery, SessionQuery};
 
 use schemars::JsonSchema;
@@ -59,6 +65,8 @@ pub enum Access {
     Any,
     /// Ingest and operator tokens.
     Ingest,
+    /// Whoever signs the body with the webhook secret: the forge. No token is looked at.
+    Signature,
     /// The operator token.
     Operator,
     /// Retrieval and operator tokens, within the configured grant.
@@ -83,6 +91,22 @@ pub enum Repeat {
     WhenNamed,
 }
 
+/// How a body is encoded for its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ContentEncoding {
+    /// `gzip`: one member or several.
+    Gzip,
+}
+
+impl ContentEncoding {
+    /// Returns the encoding as it is written on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+        }
+    }
+}
+
 /// One route.
 pub trait Endpoint: 'static {
     /// The name of the operation, unique, in lower camel case.
@@ -95,8 +119,11 @@ pub trait Endpoint: 'static {
     const PATH: &'static str;
     /// Who may call it.
     const ACCESS: Access;
-    /// The most bytes of a request body.
+    /// The most bytes of a request body, on its way and decoded.
     const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
+    /// How a request body may be encoded for its way. On a route that names none the header
+    /// `content-encoding` is not looked at.
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[];
     /// The most bytes of a reply.
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
     /// The statuses beside 200 that it documents.
@@ -159,6 +186,8 @@ pub struct Description {
     pub access: Access,
     /// See [`Endpoint::BODY_BYTES_MAX`].
     pub body_bytes_max: usize,
+    /// See [`Endpoint::CONTENT_ENCODINGS`].
+    pub content_encodings: &'static [ContentEncoding],
     /// See [`Endpoint::REPLY_BYTES_MAX`].
     pub reply_bytes_max: usize,
     /// See [`Endpoint::STATUSES`].
@@ -180,6 +209,7 @@ pub fn describe<E: Endpoint>() -> Description {
         path: E::PATH,
         access: E::ACCESS,
         body_bytes_max: E::BODY_BYTES_MAX,
+        content_encodings: E::CONTENT_ENCODINGS,
         reply_bytes_max: E::REPLY_BYTES_MAX,
         statuses: E::STATUSES,
         parameters: E::PARAMETERS,
@@ -196,7 +226,13 @@ pub fn all() -> Vec<Description> {
         describe::<IngestGateway>(),
         describe::<IngestGatewayBatch>(),
         describe::<IngestCi>(),
+        describe::<IngestForge>(),
+        describe::<IngestForgePush>(),
+        describe::<IngestForgeRepository>(),
+        describe::<IngestForgeCi>(),
+        describe::<IngestForgePullRequest>(),
         describe::<Capture>(),
+        describe::<Logs>(),
         describe::<Facts>(),
         describe::<SessionFacts>(),
         describe::<SessionCalls>(),

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
-use super::document::{SECURITY_SCHEME, area_of};
+use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
 use super::refusal::Refusal;
-use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Parameter, Place};
+use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place};
+use crate::ingest::PROTOBUF;
 
 /// Describes one route.
 pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
@@ -27,6 +28,13 @@ pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     if let Some(body) = request_body(route) {
         operation["requestBody"] = body;
         operation["x-body-bytes-max"] = endpoint.body_bytes_max.into();
+        if !endpoint.content_encodings.is_empty() {
+            operation["x-content-encodings"] = endpoint
+                .content_encodings
+                .iter()
+                .map(|encoding| encoding.as_str())
+                .collect();
+        }
     }
     operation
 }
@@ -37,6 +45,7 @@ fn required_authority(access: Access) -> &'static str {
         Access::Open => "Open: no credential is required.",
         Access::Any => "Every configured bearer token is accepted.",
         Access::Ingest => "Requires an ingest token or the operator token.",
+        Access::Signature => "Requires the forge's signature of the body. No token is looked at.",
         Access::Operator => "Requires the operator token.",
         Access::Context(Grant::Single) => {
             "Requires the retrieval token or the operator token, and a grant of exactly one \
@@ -54,6 +63,7 @@ fn security(access: Access) -> Value {
     let authorities: &[&str] = match access {
         Access::Open => return json!([]),
         Access::Any => return json!([{ SECURITY_SCHEME: [] }]),
+        Access::Signature => return json!([{ SIGNATURE_SCHEME: [] }]),
         Access::Ingest => &["ingest", "operator"],
         Access::Operator => &["operator"],
         Access::Context(_) => &["retrieval", "operator"],
@@ -86,18 +96,28 @@ fn request_body(route: &Route) -> Option<Value> {
             "schema": { "type": "string", "description": "One payload a line, each a JSON object." },
         });
     }
+    if route.endpoint.name == Logs::NAME {
+        content[PROTOBUF] = protobuf("ExportLogsServiceRequest");
+    }
     Some(json!({ "required": true, "content": content }))
 }
 
+/// Describes a protobuf message of another's protocol by its name.
+fn protobuf(message: &str) -> Value {
+    json!({ "schema": { "type": "string", "format": "binary", "description": message } })
+}
+
 fn responses(catalogue: &Catalogue, route: &Route) -> Value {
+    let speaks_protobuf = route.endpoint.name == Logs::NAME;
     let mut responses = Map::new();
-    responses.insert(
-        "200".into(),
-        json!({
-            "description": "The reply.",
-            "content": { "application/json": { "schema": route.reply } },
-        }),
-    );
+    let mut reply = json!({
+        "description": "The reply.",
+        "content": { "application/json": { "schema": route.reply } },
+    });
+    if speaks_protobuf {
+        reply["content"][PROTOBUF] = protobuf("ExportLogsServiceResponse, to a protobuf request");
+    }
+    responses.insert("200".into(), reply);
     for status in route.endpoint.statuses {
         let Some(refusal) = Refusal::of(catalogue, route, *status) else {
             continue;
@@ -111,12 +131,15 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
             "description": refusal.description,
             "content": { "application/json": content },
         });
-        if *status == 401 {
+        if speaks_protobuf {
+            response["content"][PROTOBUF] = protobuf("google.rpc.Status, to a protobuf request");
+        }
+        if let Some(challenge) = refusal.challenge() {
             response["headers"] = json!({
                 "WWW-Authenticate": {
                     "description": "The scheme of the credential.",
                     "required": true,
-                    "schema": { "const": "Bearer" },
+                    "schema": { "const": challenge },
                 },
             });
         }

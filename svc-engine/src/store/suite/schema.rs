@@ -13,6 +13,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     let mut connection = Connection::open(database.url()).unwrap();
     let statements = [
         boundary::statements(),
+        bulk::statements(),
         calls::statements(),
         compatibility::statements(),
         content::statements(),
