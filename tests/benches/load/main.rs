@@ -27,8 +27,9 @@
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
-    reason = "measured values are far from where a conversion would change them noticeably"
+    reason = "measured and counted values are far from where a conversion would change them noticeably"
 )]
 
 mod conversation;

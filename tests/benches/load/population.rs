@@ -121,11 +121,11 @@ impl Population {
 
     /// Returns the repository of a push, under the name that it had then.
     pub(crate) fn repository(&self, push: u64) -> Named {
-        self.named(Self::repository_number(push), push >= self.pushes / 2)
+        Self::named(Self::repository_number(push), push >= self.pushes / 2)
     }
 
     /// Returns a repository; `later` after it was renamed, if it ever was.
-    fn named(&self, number: u64, later: bool) -> Named {
+    fn named(number: u64, later: bool) -> Named {
         let word = if Self::is_renamed(number) && !later {
             "former"
         } else {
@@ -148,8 +148,8 @@ impl Population {
     }
 
     /// Returns the shared repository.
-    pub(crate) fn shared(&self) -> Named {
-        self.named(0, true)
+    pub(crate) fn shared() -> Named {
+        Self::named(0, true)
     }
 
     /// Returns a push to a repository that is known by name alone, near this one.
@@ -239,7 +239,7 @@ impl Population {
 
     fn renames(&self, sink: &mut Sink) -> Result<(), Failure> {
         for number in (0..REPOSITORIES).filter(|number| Self::is_renamed(*number)) {
-            let (old, new) = (self.named(number, false), self.named(number, true));
+            let (old, new) = (Self::named(number, false), Self::named(number, true));
             if let Some(repository) = new.identity {
                 sink.add(Append::RepositoryRename(Box::new(RepositoryRename {
                     rename_id: fact_id(Kind::Rename, number),
@@ -322,7 +322,7 @@ impl Population {
         let session = Self::session(number);
         let first = self.first_push(number);
         for call in 0..CALLS {
-            self.call(
+            Self::call(
                 &session,
                 number * CALLS + call,
                 self.after(first, call as i64),
@@ -377,7 +377,7 @@ impl Population {
         let session = Self::large_session();
         for call in 0..LARGE_CALLS {
             let at = self.after(0, call as i64);
-            self.call(&session, self.sessions * CALLS + call, at, sink)?;
+            Self::call(&session, self.sessions * CALLS + call, at, sink)?;
         }
         for commit in 0..LARGE_COMMITS {
             let push = commit * PUSHES_PER_SESSION + 2;
@@ -387,7 +387,6 @@ impl Population {
     }
 
     fn call(
-        &self,
         session: &SessionId,
         number: u64,
         observed_at: Instant,

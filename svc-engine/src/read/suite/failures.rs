@@ -39,9 +39,9 @@ fn outcomes_of_every_name_of_a_repository_stand_in_one_list(
     ]);
     let expected = [id(4), id(3), id(2), id(1)];
     for selector in [by_identity(7), by_name("own/old"), by_name("own/new")] {
-        assert_eq!(ids(&stage.failures(ask(selector)).unwrap()), expected);
+        assert_eq!(ids(&stage.failures(&ask(selector)).unwrap()), expected);
     }
-    let page = stage.failures(ask(by_identity(7))).unwrap();
+    let page = stage.failures(&ask(by_identity(7))).unwrap();
     assert_eq!(
         page.outcomes[0].repository_identity,
         Some(LifetimeIdentity::from(repository(7)))
@@ -63,7 +63,7 @@ fn bounds_are_half_open_and_as_of_is_inclusive(
             as_of: as_of.map(at),
             ..CiFailuresRequest::new(by_name("own/repo"), at(from), at(to))
         };
-        ids(&stage.failures(request).unwrap())
+        ids(&stage.failures(&request).unwrap())
     };
     assert_eq!(between(2, 4, None), [id(3), id(2)]);
     assert_eq!(between(0, 9, Some(3)), [id(3), id(2), id(1)]);
@@ -96,7 +96,7 @@ fn a_page_holds_one_result_one_workflow_and_one_pull_request(
     let found = |change: fn(&mut CiFailuresRequest)| {
         let mut request = ask(by_name("own/repo"));
         change(&mut request);
-        ids(&stage.failures(request).unwrap())
+        ids(&stage.failures(&request).unwrap())
     };
     assert_eq!(found(|_| ()), [id(5), id(4), id(3), id(1)]);
     assert_eq!(found(|it| it.result = CiResult::TimedOut), [id(2)]);
@@ -119,13 +119,13 @@ fn a_full_last_page_has_no_next(#[values(Backend::Sqlite, Backend::Postgres)] ba
     stage.add([ci(checked(1, "a", None, 1)), ci(checked(2, "b", None, 1))]);
     let mut request = ask(by_name("own/repo"));
     request.limit = limit(2);
-    let page = stage.failures(request.clone()).unwrap();
+    let page = stage.failures(&request).unwrap();
     assert_eq!((page.outcomes.len(), page.next_cursor), (2, None));
     request.limit = limit(1);
-    let first = stage.failures(request.clone()).unwrap();
+    let first = stage.failures(&request).unwrap();
     assert_eq!(ids(&first), [id(2)]);
     request.cursor = first.next_cursor;
-    let second = stage.failures(request).unwrap();
+    let second = stage.failures(&request).unwrap();
     assert_eq!((ids(&second), second.next_cursor), (vec![id(1)], None));
 }
 
@@ -140,25 +140,25 @@ fn a_selector_that_names_nothing_gives_an_empty_page_and_fits_no_cursor(
     ]);
     let mut request = ask(by_identity(7));
     request.limit = limit(1);
-    let cursor = stage.failures(request).unwrap().next_cursor;
+    let cursor = stage.failures(&request).unwrap().next_cursor;
     assert!(cursor.is_some());
     for selector in [by_identity(9), by_name("no/body")] {
         let mut request = ask(selector);
-        let page = stage.failures(request.clone()).unwrap();
+        let page = stage.failures(&request).unwrap();
         assert_eq!((page.outcomes, page.next_cursor), (Vec::new(), None));
         request.cursor.clone_from(&cursor);
-        is_faulted(&stage.failures(request), QueryFault::CursorMismatch);
+        is_faulted(&stage.failures(&request), QueryFault::CursorMismatch);
     }
     let mut by_its_name = ask(by_name("own/repo"));
     by_its_name.cursor = cursor;
     assert_eq!(
-        ids(&stage.failures(by_its_name).unwrap()),
+        ids(&stage.failures(&by_its_name).unwrap()),
         [id(1)],
         "the same repository, said otherwise"
     );
     let mut garbage = ask(by_identity(7));
     garbage.cursor = Some(svc_model::query::CiCursor::new("x"));
-    is_faulted(&stage.failures(garbage), QueryFault::InvalidCursor);
+    is_faulted(&stage.failures(&garbage), QueryFault::InvalidCursor);
 }
 
 #[rstest]
@@ -171,7 +171,7 @@ fn selectors_that_cannot_be_answered_are_refused(
         ci(checked(2, "b", Some(8), 1)),
     ]);
     is_declined(
-        &stage.failures(ask(by_name("own/repo"))),
+        &stage.failures(&ask(by_name("own/repo"))),
         &Decline::RepositorySelectorAmbiguous,
     );
     let contradicting = RepositorySelector {
@@ -179,13 +179,13 @@ fn selectors_that_cannot_be_answered_are_refused(
         identity: Some(repository(7)),
     };
     is_faulted(
-        &stage.failures(ask(contradicting)),
+        &stage.failures(&ask(contradicting)),
         QueryFault::SelectorConflict,
     );
     // Quarantine takes the proof of a name away with the fact.
     stage.quarantine(FactTable::CiOutcomes, id(2));
     assert_eq!(
-        ids(&stage.failures(ask(by_name("own/repo"))).unwrap()),
+        ids(&stage.failures(&ask(by_name("own/repo"))).unwrap()),
         [id(1)]
     );
     // At an earlier boundary nobody had claimed it.
@@ -193,7 +193,7 @@ fn selectors_that_cannot_be_answered_are_refused(
         as_of: Some(at(0)),
         ..ask(by_name("own/repo"))
     };
-    assert_eq!(ids(&stage.failures(earlier).unwrap()), []);
+    assert_eq!(ids(&stage.failures(&earlier).unwrap()), []);
 }
 
 #[rstest]
@@ -211,10 +211,10 @@ fn quarantine_and_release_between_two_pages_close_the_cursor(
     ] {
         let mut request = ask(by_name("own/repo"));
         request.limit = limit(1);
-        request.cursor = stage.failures(request.clone()).unwrap().next_cursor;
+        request.cursor = stage.failures(&request).unwrap().next_cursor;
         assert!(request.cursor.is_some());
         stage.mark(table, fact_id, action);
-        is_faulted(&stage.failures(request), QueryFault::CursorMismatch);
+        is_faulted(&stage.failures(&request), QueryFault::CursorMismatch);
     }
 }
 
@@ -294,7 +294,7 @@ fn a_walk_equals_the_unpaged_list() {
                     limit: limit(100),
                     ..ask(selector.clone())
                 };
-                let whole = stage.failures(whole).unwrap();
+                let whole = stage.failures(&whole).unwrap();
                 prop_assert_eq!(&whole.next_cursor, &None);
                 walks.push((whole, Vec::new(), ask(selector.clone()), false));
             }
@@ -304,7 +304,7 @@ fn a_walk_equals_the_unpaged_list() {
                         continue;
                     }
                     request.limit = limit(step.limit);
-                    let page = stage.failures(request.clone()).unwrap();
+                    let page = stage.failures(request).unwrap();
                     prop_assert!(page.outcomes.len() as u64 <= step.limit);
                     walked.extend(page.outcomes);
                     *ended = page.next_cursor.is_none();

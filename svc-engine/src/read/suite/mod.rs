@@ -104,15 +104,15 @@ impl Stage {
         self.store.snapshot_now()
     }
 
-    fn outcome(&self, request: CiOutcomeRequest) -> Result<Option<CiOutcomeRecord>, Error> {
-        ci_outcome(&mut self.snapshot(), &request).map(|answer| answer.outcome)
+    fn outcome(&self, request: &CiOutcomeRequest) -> Result<Option<CiOutcomeRecord>, Error> {
+        ci_outcome(&mut self.snapshot(), request).map(|answer| answer.outcome)
     }
 
-    fn failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
+    fn failures(&self, request: &CiFailuresRequest) -> Result<CiFailures, Error> {
         ci_failures(
             &mut self.snapshot(),
             &CursorKey::derive(b"a secret"),
-            &request,
+            request,
         )
     }
 

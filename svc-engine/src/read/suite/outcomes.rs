@@ -17,7 +17,7 @@ fn found(stage: &Stage, repository: RepositorySelector) -> Option<FactId> {
         repository,
         ..run("r")
     };
-    stage.outcome(request).unwrap().map(|it| it.outcome_id)
+    stage.outcome(&request).unwrap().map(|it| it.outcome_id)
 }
 
 #[rstest]
@@ -25,7 +25,7 @@ fn a_run_of_several_forges_needs_a_selector(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    assert_eq!(stage.outcome(run("r")).unwrap(), None, "nothing is stored");
+    assert_eq!(stage.outcome(&run("r")).unwrap(), None, "nothing is stored");
     let mut elsewhere = checked(3, "r", Some(8), 3);
     elsewhere.repo = "ghe/x".to_owned();
     if let Some(identity) = &mut elsewhere.repository {
@@ -35,7 +35,7 @@ fn a_run_of_several_forges_needs_a_selector(
     let other = elsewhere.repository.clone().unwrap();
     stage.add([ci(checked(1, "r", None, 1)), ci(elsewhere)]);
     is_declined(
-        &stage.outcome(run("r")),
+        &stage.outcome(&run("r")),
         &Decline::RepositorySelectorAmbiguous,
     );
     assert_eq!(found(&stage, by_name("own/repo")), Some(id(1)));
@@ -47,7 +47,7 @@ fn a_run_of_several_forges_needs_a_selector(
     assert_eq!(found(&stage, by_name("no/body")), None);
     assert_eq!(found(&stage, by_identity(8)), None, "of another host");
     is_faulted(
-        &stage.outcome(CiOutcomeRequest {
+        &stage.outcome(&CiOutcomeRequest {
             repository: RepositorySelector {
                 repo: Some(name("own/repo")),
                 identity: Some(other),
@@ -74,7 +74,7 @@ fn an_absent_attempt_is_no_attempt_and_never_the_latest(
             run_attempt,
             ..run("r")
         };
-        stage.outcome(request).unwrap().map(|it| it.outcome_id)
+        stage.outcome(&request).unwrap().map(|it| it.outcome_id)
     };
     assert_eq!(attempt(Some(2)), Some(id(2)));
     assert_eq!(attempt(Some(1)), None);
@@ -97,7 +97,7 @@ fn a_name_that_several_repositories_bear_is_ambiguous_whatever_the_run(
             ..run(run_id)
         };
         is_declined(
-            &stage.outcome(request),
+            &stage.outcome(&request),
             &Decline::RepositorySelectorAmbiguous,
         );
     }
@@ -158,7 +158,7 @@ fn the_boundary_is_the_latest_visible_fact_of_any_kind_that_names_a_repository(
         ),
     ];
     let boundary = || {
-        let link = stage.outcome(run("r")).unwrap().unwrap().commit_query;
+        let link = stage.outcome(&run("r")).unwrap().unwrap().commit_query;
         link.request().unwrap().as_of.unwrap()
     };
     assert_eq!(boundary(), at(1));
@@ -174,7 +174,7 @@ fn the_boundary_is_the_latest_visible_fact_of_any_kind_that_names_a_repository(
         assert_eq!(boundary(), at(seconds - 1), "{table}");
     }
     stage.quarantine(FactTable::CiOutcomes, id(1));
-    assert_eq!(stage.outcome(run("r")).unwrap(), None);
+    assert_eq!(stage.outcome(&run("r")).unwrap(), None);
 }
 
 #[rstest]
@@ -183,7 +183,7 @@ fn a_link_leads_to_the_repository_of_the_run_where_it_can_be_told(
 ) {
     let stage = stage!(backend);
     let selector = |run_id: &str| {
-        let found = stage.outcome(run(run_id)).unwrap().unwrap();
+        let found = stage.outcome(&run(run_id)).unwrap().unwrap();
         found.commit_query.request().unwrap().repository
     };
     stage.add([ci(checked(1, "named", None, 1))]);
@@ -212,7 +212,7 @@ fn as_of_is_inclusive(#[values(Backend::Sqlite, Backend::Postgres)] backend: Bac
             as_of: Some(as_of),
             ..run("r")
         };
-        stage.outcome(request).unwrap()
+        stage.outcome(&request).unwrap()
     };
     let before = Instant::from_microseconds(at(5).microseconds() - 1).unwrap();
     assert_eq!(at_moment(before), None);

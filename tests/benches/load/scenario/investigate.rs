@@ -3,6 +3,7 @@
 //! Each question is asked about another fact every time, so nothing is answered from what the last one left behind.
 //! "First" is the first question to a server that has just started; the file cache of the operating system stays.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use svc_model::id::RunId;
@@ -117,7 +118,7 @@ fn describe(reply: &Reply) -> String {
 
 /// Reads all failures of the shared repository, page after page of a hundred.
 fn walk(client: &mut Client, report: &mut Report, population: Population) -> Result<(), Failure> {
-    let mut request = failures(&population, by_name(&population.shared()));
+    let mut request = failures(&population, by_name(&Population::shared()));
     request.limit = PageLimit::new(100).ok_or("a limit")?;
     let mut times = Counts::default();
     let mut outcomes = 0;
@@ -219,7 +220,7 @@ fn questions(population: Population) -> Vec<Question> {
             "failures, shared repository, a week",
             "\"run_id\":",
             Box::new(move |number| {
-                let mut request = failures(&population, by_name(&population.shared()));
+                let mut request = failures(&population, by_name(&Population::shared()));
                 let end = population.pushes / 10 + mix(number, 73) % (population.pushes * 9 / 10);
                 request.captured_before = population.pushed_at(end);
                 request.captured_after = population.pushed_at(end - population.pushes / 26);
@@ -230,7 +231,7 @@ fn questions(population: Population) -> Vec<Question> {
             "failures, shared repository, one workflow",
             "\"run_id\":",
             Box::new(move |number| {
-                let mut request = failures(&population, by_name(&population.shared()));
+                let mut request = failures(&population, by_name(&Population::shared()));
                 let workflow = mix(number, 74) % RUNS;
                 request.workflow_name = Some(WORKFLOWS[workflow as usize].to_owned());
                 page(&request)
@@ -240,7 +241,7 @@ fn questions(population: Population) -> Vec<Question> {
             "failures, shared repository, a rare result",
             "\"result\":\"timed_out\"",
             Box::new(move |number| {
-                let mut request = failures(&population, by_name(&population.shared()));
+                let mut request = failures(&population, by_name(&Population::shared()));
                 request.result = CiResult::TimedOut;
                 request.captured_before = population.pushed_at(population.pushes + number % 999);
                 page(&request)
@@ -349,7 +350,7 @@ fn target(path: &str, outgoing: &Outgoing) -> String {
             if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
                 target.push(char::from(byte));
             } else {
-                target.push_str(&format!("%{byte:02X}"));
+                write!(target, "%{byte:02X}").expect("writing to a string cannot fail");
             }
         }
         target.push('&');
