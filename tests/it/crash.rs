@@ -28,7 +28,7 @@ const ROUNDS: u64 = 3;
 /// Facts that are acknowledged, at least, before a server is ended.
 const ACKNOWLEDGED_MIN: u64 = 20;
 /// How long that may take on a machine that does something else.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Calls that one client puts into one Session, below the bound of an inventory.
 const CALLS_OF_A_SESSION: usize = 150;
 

@@ -9,6 +9,7 @@
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod append;
+mod boundary;
 mod bulk;
 mod calls;
 mod checkpoint;
@@ -20,6 +21,8 @@ mod connection;
 mod content;
 mod counts;
 mod decisions;
+mod deliveries;
+mod dossier;
 mod edits;
 mod error;
 mod fact;
@@ -27,6 +30,7 @@ mod id_list;
 mod identity;
 mod migrate;
 mod observations;
+mod outcomes;
 mod packing;
 mod pool;
 mod postgres;
@@ -54,8 +58,10 @@ pub use append::{Append, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
+pub use deliveries::{Lifetime, ObservedCommit};
 pub use error::StoreError;
 pub use migrate::SchemaState;
+pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
