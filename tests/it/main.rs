@@ -39,5 +39,6 @@ mod logs;
 mod outage;
 mod outbox;
 mod own_events;
+mod query;
 mod startup;
 mod store_commands;

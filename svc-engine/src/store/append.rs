@@ -7,10 +7,10 @@ use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
 
 use super::StoreError;
+use super::claims::{KnownClaim, KnownClaims};
 use super::connection::Connection;
 use super::content::{ContentDigest, Encoded, Encoder};
 use super::redelivery::Difference;
-use super::repositories::{KnownClaim, KnownClaims};
 use super::traces::Traces;
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,

@@ -31,7 +31,7 @@ use crate::fact::{
 #[derive(Debug)]
 pub struct Snapshot<'s> {
     pool: &'s Pool,
-    org_id: &'s OrgId,
+    pub(super) org_id: &'s OrgId,
     connection: Option<Connection>,
     deadline: Instant,
 }
@@ -64,6 +64,11 @@ impl<'s> Snapshot<'s> {
         })
     }
 
+    /// Returns the organization.
+    pub const fn org_id(&self) -> &'s OrgId {
+        self.org_id
+    }
+
     /// Returns an error once the deadline has passed. Long derivations ask between their steps.
     ///
     /// # Errors
@@ -77,7 +82,7 @@ impl<'s> Snapshot<'s> {
         }
     }
 
-    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+    pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         self.connection.as_mut().ok_or(StoreError::Closed)
     }
 

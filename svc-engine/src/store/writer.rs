@@ -13,9 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::StoreError;
 use super::append::{self, Afterwards, Outcome, Prepared, Transaction};
+use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
-use super::repositories::KnownClaims;
 
 /// Deliveries that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
