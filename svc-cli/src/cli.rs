@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, context, db, demo, evidence, facts, install, login, me, quarantine, serve,
+    capture, ci, context, db, demo, evidence, facts, hook, install, login, me, quarantine, serve,
 };
 use crate::output::Format;
 
@@ -66,6 +66,9 @@ pub(crate) enum Command {
     /// The snippet is filled in with the URL of the service. It holds no token, and no file is
     /// changed. What arrives from each source is in docs/integrate.md.
     Install(install::Install),
+    /// Report what an agent did, as its own hook tells it.
+    #[command(subcommand)]
+    Hook(hook::Hook),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),

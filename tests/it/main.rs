@@ -37,6 +37,7 @@ mod integrate;
 mod login;
 mod logs;
 mod outage;
+mod outbox;
 mod own_events;
 mod query;
 mod startup;

@@ -7,6 +7,7 @@ pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod evidence;
 pub(crate) mod facts;
+pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod login;
 pub(crate) mod me;

@@ -14,6 +14,7 @@ mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
+mod claims;
 mod column;
 mod compatibility;
 mod connection;
@@ -24,6 +25,7 @@ mod deliveries;
 mod dossier;
 mod edits;
 mod error;
+mod fact;
 mod id_list;
 mod identity;
 mod migrate;
@@ -35,9 +37,11 @@ mod postgres;
 mod pull_requests;
 mod pushes;
 mod quarantine;
+mod redelivery;
 mod renames;
 mod repositories;
 mod retries;
+mod row;
 mod sessions;
 mod skeleton;
 mod snapshot;
@@ -88,7 +92,7 @@ pub struct StoreConfig {
 }
 
 /// More facts than these are prepared apart from the thread of other requests.
-const INLINE_FACTS_MAX: usize = 32;
+const INLINE_FACTS_MAX: usize = 16;
 
 /// The facts of one organization.
 #[derive(Debug)]

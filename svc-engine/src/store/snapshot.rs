@@ -19,8 +19,8 @@ use super::connection::Connection;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, migrate, observations, quarantine, repositories,
-    sessions, table,
+    StoreError, compatibility, content, counts, fact, migrate, observations, quarantine,
+    repositories, sessions,
 };
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
@@ -276,7 +276,7 @@ macro_rules! one {
                 $(#[$doc])*
                 pub fn $name(&mut self, fact_id: FactId) -> Result<Option<$fact>, StoreError> {
                     let org_id = self.org_id;
-                    table::one(self.connection()?, org_id, fact_id)
+                    fact::one(self.connection()?, org_id, fact_id)
                 }
             )+
         }

@@ -15,7 +15,7 @@
 //! | [`scenario`] | what is measured, one module for each kind |
 //! | [`generator`], [`http`] | the load itself |
 //! | [`population`] | an organization of half a year, written through the store |
-//! | [`payload`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
+//! | [`payload`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
 //! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
 //! | [`report`] | the table |
 
@@ -34,6 +34,7 @@
 
 mod conversation;
 mod empty_server;
+mod export;
 mod generator;
 mod http;
 mod payload;
@@ -69,6 +70,8 @@ enum Scenario {
     GatewaySessions,
     /// CI results, each of another run.
     Ci,
+    /// Exports of ten log records of Claude Code: five decisions and the results that complete them.
+    Logs,
     /// Selected, discover and the evidence routes over one large session.
     Retrieval,
     /// Runs, failures, Sessions and commits of an organization with a million CI outcomes.
@@ -202,6 +205,9 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Ci) {
             scenario::load::ci(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Logs) {
+            scenario::load::logs(&bench, backend, &mut report)?;
         }
         if wanted(Scenario::Retrieval) {
             scenario::retrieval::measure(&bench, backend, &mut report)?;
