@@ -5,6 +5,7 @@
 
 pub mod ci;
 pub mod gateway;
+pub mod notes;
 pub mod redaction;
 
 use svc_model::id::OrgId;
