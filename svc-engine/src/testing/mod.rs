@@ -6,6 +6,7 @@
 
 pub mod builders;
 pub mod postgres;
+pub mod processes;
 mod stores;
 
 pub use stores::{Backend, TestStore};

@@ -1,0 +1,7 @@
+//! Mirrors: after a push the service fetches the repository, reads the notes of its commits, and
+//! appends what they say as facts.
+
+mod allowance;
+mod git;
+mod process;
+mod remote;
