@@ -62,7 +62,7 @@ CREATE TABLE call_aliases (
 ) WITHOUT ROWID;
 
 CREATE TABLE developer_decisions (
-    decision_id TEXT NOT NULL PRIMARY KEY,
+    decision_id TEXT NOT NULL,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     user_id TEXT,
@@ -77,10 +77,13 @@ CREATE TABLE developer_decisions (
     observation_delay_ms BIGINT,
     occurred_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
+    identity BLOB NOT NULL,
     raw TEXT NOT NULL
 );
-CREATE INDEX developer_decisions_by_session
-    ON developer_decisions (org_id, session_id, occurred_at_us, decision_id);
+CREATE UNIQUE INDEX developer_decisions_by_id ON developer_decisions (decision_id);
+-- A path may be longer than what an index takes: what tells decisions of one moment apart is a hash.
+CREATE UNIQUE INDEX developer_decisions_by_session
+    ON developer_decisions (org_id, session_id, occurred_at_us, identity);
 
 CREATE TABLE edit_observations (
     observation_id TEXT NOT NULL PRIMARY KEY,
@@ -241,6 +244,7 @@ CREATE TABLE session_commit_observations (
     repository_id TEXT,
     commit_sha TEXT NOT NULL,
     source_push_id TEXT NOT NULL,
+    notes_ref TEXT NOT NULL,
     captured_at_us BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX session_commit_observations_by_identity
@@ -256,7 +260,7 @@ CREATE TABLE ci_outcomes (
     org_id TEXT NOT NULL,
     provider TEXT NOT NULL,
     run_id TEXT NOT NULL,
-    run_attempt BIGINT,
+    run_attempt BIGINT NOT NULL,
     repo TEXT NOT NULL,
     repository_provider TEXT,
     repository_host TEXT,
@@ -281,10 +285,10 @@ CREATE TABLE ci_outcomes (
 CREATE UNIQUE INDEX ci_outcomes_by_id ON ci_outcomes (outcome_id);
 CREATE UNIQUE INDEX ci_outcomes_by_identity
     ON ci_outcomes
-    (org_id, repository_provider, repository_host, provider, run_id, COALESCE(run_attempt, 0))
+    (org_id, repository_provider, repository_host, provider, run_id, run_attempt)
     WHERE repository_id IS NOT NULL;
 CREATE UNIQUE INDEX ci_outcomes_by_name
-    ON ci_outcomes (org_id, provider, run_id, COALESCE(run_attempt, 0))
+    ON ci_outcomes (org_id, provider, run_id, run_attempt)
     WHERE repository_id IS NULL;
 
 -- Append-only. The latest row of a fact decides whether it is quarantined.

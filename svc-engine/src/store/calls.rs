@@ -15,8 +15,9 @@ use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
 use super::quarantine::visible;
+use super::sessions::Touch;
 use super::value::{Row, Value};
-use super::writer::Outcome;
+use super::writer::{Kind, Outcome, Transaction};
 use super::{id_list, packing, skeleton};
 
 const INSERT: Insert = Insert {
@@ -219,17 +220,38 @@ fn number(count: usize) -> Value<'static> {
     Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
+impl Kind for Encoded {
+    fn store(
+        transaction: &mut Transaction<'_>,
+        facts: &[&Self],
+    ) -> Result<Vec<Outcome>, StoreError> {
+        store(transaction, facts)
+    }
+
+    fn touch(&self) -> Option<Touch<'_>> {
+        Some(Touch {
+            session_id: &self.call.session_id,
+            user_id: self.call.user_id.as_ref(),
+            observed_at: self.call.observed_at,
+        })
+    }
+}
+
 /// Stores calls and says what became of each.
 ///
 /// A call that shares an id with a stored one never gets as far as its content, so a redelivery
 /// writes nothing and a conflict leaves nothing behind.
-pub(super) fn store(
-    connection: &mut Connection,
-    org_id: &OrgId,
+fn store(
+    transaction: &mut Transaction<'_>,
     calls: &[&Encoded],
-    fresh: &mut HashMap<ContentDigest, i64>,
-    encoder: &Encoder,
 ) -> Result<Vec<Outcome>, StoreError> {
+    let Transaction {
+        connection,
+        org_id,
+        encoder,
+        fresh,
+        ..
+    } = transaction;
     let retained = Retained::find(connection, calls)?;
     let mut outcomes = Vec::with_capacity(calls.len());
     for encoded in calls {

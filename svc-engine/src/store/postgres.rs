@@ -127,7 +127,7 @@ impl PostgresConnection {
         while !rest.is_empty() {
             let rows = power_of_two_within(rest.len() / insert.columns);
             let (chunk, after) = rest.split_at(rows * insert.columns);
-            let is_text = matches!(chunk[insert.unique], Value::Text(_));
+            let is_text = chunk[insert.unique].is_text();
             let text = format!("{} RETURNING {}", insert.text(rows), insert.returning);
             self.each(&text, chunk, &mut |row| {
                 let unique = if is_text {

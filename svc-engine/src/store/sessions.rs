@@ -44,10 +44,18 @@ pub(super) fn statements() -> Vec<String> {
 /// order of their ids: servers that touch the same Sessions at once wait for each other in one
 /// order.
 #[derive(Debug, Default)]
-pub(super) struct Touched<'a>(BTreeMap<&'a SessionId, Touch<'a>>);
+pub(super) struct Touched<'a>(BTreeMap<&'a SessionId, Range<'a>>);
+
+/// What one fact says of its Session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Touch<'a> {
+    pub(super) session_id: &'a SessionId,
+    pub(super) user_id: Option<&'a UserId>,
+    pub(super) observed_at: Instant,
+}
 
 #[derive(Debug)]
-struct Touch<'a> {
+struct Range<'a> {
     user_id: Option<&'a UserId>,
     conflict: bool,
     first: Instant,
@@ -56,15 +64,15 @@ struct Touch<'a> {
 
 impl<'a> Touched<'a> {
     /// Adds what one stored fact says.
-    pub(super) fn add(
-        &mut self,
-        session_id: &'a SessionId,
-        user_id: Option<&'a UserId>,
-        observed_at: Instant,
-    ) {
+    pub(super) fn add(&mut self, touch: Touch<'a>) {
+        let Touch {
+            session_id,
+            user_id,
+            observed_at,
+        } = touch;
         match self.0.entry(session_id) {
             Entry::Vacant(vacant) => {
-                vacant.insert(Touch {
+                vacant.insert(Range {
                     user_id,
                     conflict: false,
                     first: observed_at,
@@ -72,12 +80,12 @@ impl<'a> Touched<'a> {
                 });
             }
             Entry::Occupied(mut occupied) => {
-                let touch = occupied.get_mut();
-                touch.first = touch.first.min(observed_at);
-                touch.last = touch.last.max(observed_at);
-                match (touch.user_id, user_id) {
-                    (Some(known), Some(other)) if known != other => touch.conflict = true,
-                    (None, Some(other)) => touch.user_id = Some(other),
+                let range = occupied.get_mut();
+                range.first = range.first.min(observed_at);
+                range.last = range.last.max(observed_at);
+                match (range.user_id, user_id) {
+                    (Some(known), Some(other)) if known != other => range.conflict = true,
+                    (None, Some(other)) => range.user_id = Some(other),
                     _ => {}
                 }
             }
@@ -91,15 +99,15 @@ impl<'a> Touched<'a> {
         org_id: &OrgId,
     ) -> Result<(), StoreError> {
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
-        for (session_id, touch) in &self.0 {
-            let user_id = touch.user_id.filter(|_| !touch.conflict);
+        for (session_id, range) in &self.0 {
+            let user_id = range.user_id.filter(|_| !range.conflict);
             values.extend([
                 Value::Text(org_id.as_str()),
                 Value::Text(session_id.as_str()),
                 user_id.map(UserId::as_str).into(),
-                Value::Integer(i64::from(touch.conflict)),
-                Value::Integer(touch.first.microseconds()),
-                Value::Integer(touch.last.microseconds()),
+                Value::Integer(i64::from(range.conflict)),
+                Value::Integer(range.first.microseconds()),
+                Value::Integer(range.last.microseconds()),
             ]);
         }
         connection.insert(&TOUCH, &values).map(drop)

@@ -164,10 +164,7 @@ fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(),
             .parameter_name(index)
             .and_then(|name| name.get(1..)?.parse::<usize>().ok())
             .unwrap_or(index);
-        let value = values
-            .get(number.wrapping_sub(1))
-            .copied()
-            .unwrap_or(Value::Null);
+        let value = values.get(number.wrapping_sub(1)).unwrap_or(&Value::Null);
         statement.raw_bind_parameter(index, value)?;
     }
     Ok(())

@@ -1,28 +1,57 @@
 use std::error::Error;
 
 use postgres::types::private::BytesMut;
-use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use svc_model::id::FactId;
+use svc_model::json::{Json, Text};
+use svc_model::time::Instant;
 
 use super::StoreError;
 use super::error::corrupt;
 
 /// One value that is bound to a statement: the narrow set both backends share.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Value<'a> {
     Null,
     Integer(i64),
+    Real(f64),
     Text(&'a str),
     Blob(&'a [u8]),
+    /// A text that was made for the row.
+    OwnText(String),
+    /// Bytes that were made for the row.
+    OwnBlob(Vec<u8>),
 }
 
 impl Value<'_> {
     /// Returns the bytes of a text or blob.
-    pub(super) const fn as_bytes(&self) -> &[u8] {
+    pub(super) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
+            Self::OwnText(text) => text.as_bytes(),
             Self::Blob(bytes) => bytes,
-            Self::Null | Self::Integer(_) => &[],
+            Self::OwnBlob(bytes) => bytes,
+            Self::Null | Self::Integer(_) | Self::Real(_) => &[],
         }
+    }
+
+    fn as_sqlite(&self) -> ValueRef<'_> {
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(integer) => ValueRef::Integer(*integer),
+            Self::Real(real) => ValueRef::Real(*real),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::OwnText(text) => ValueRef::Text(text.as_bytes()),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+            Self::OwnBlob(bytes) => ValueRef::Blob(bytes),
+        }
+    }
+
+    /// Returns whether this is a text.
+    pub(super) const fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::OwnText(_))
     }
 }
 
@@ -30,6 +59,51 @@ impl From<i64> for Value<'_> {
     fn from(integer: i64) -> Self {
         Self::Integer(integer)
     }
+}
+
+impl From<bool> for Value<'_> {
+    fn from(truth: bool) -> Self {
+        Self::Integer(i64::from(truth))
+    }
+}
+
+impl From<f64> for Value<'_> {
+    fn from(real: f64) -> Self {
+        Self::Real(real)
+    }
+}
+
+impl From<Instant> for Value<'_> {
+    fn from(instant: Instant) -> Self {
+        Self::Integer(instant.microseconds())
+    }
+}
+
+impl From<FactId> for Value<'_> {
+    fn from(id: FactId) -> Self {
+        Self::OwnText(id.to_string())
+    }
+}
+
+/// A text that may hold NUL or a surrogate is kept as its escaped JSON string.
+impl From<&Text> for Value<'_> {
+    fn from(text: &Text) -> Self {
+        let mut out = Vec::with_capacity(text.len() + 2);
+        text.write_escaped(&mut out);
+        Self::OwnText(ascii(out))
+    }
+}
+
+/// A document is kept as its canonical text.
+impl From<&Json> for Value<'_> {
+    fn from(json: &Json) -> Self {
+        Self::OwnText(ascii(json.to_canonical()))
+    }
+}
+
+/// Canonical JSON is ASCII.
+fn ascii(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 impl<'a> From<&'a str> for Value<'a> {
@@ -60,14 +134,8 @@ where
 }
 
 impl rusqlite::ToSql for Value<'_> {
-    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-        use rusqlite::types::{ToSqlOutput, ValueRef};
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Integer(integer) => ValueRef::Integer(*integer),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(self.as_sqlite()))
     }
 }
 
@@ -80,8 +148,11 @@ impl ToSql for Value<'_> {
         match self {
             Self::Null => Ok(IsNull::Yes),
             Self::Integer(integer) => integer.to_sql(column, out),
+            Self::Real(real) => real.to_sql(column, out),
             Self::Text(text) => text.to_sql(column, out),
+            Self::OwnText(text) => text.to_sql(column, out),
             Self::Blob(bytes) => bytes.to_sql(column, out),
+            Self::OwnBlob(bytes) => bytes.to_sql(column, out),
         }
     }
 
@@ -99,6 +170,24 @@ pub(super) enum Row<'r> {
 }
 
 impl Row<'_> {
+    /// Returns whether a column holds this value.
+    pub(super) fn holds(&self, index: usize, value: &Value<'_>) -> Result<bool, StoreError> {
+        match self {
+            Self::Sqlite(row) => Ok(row.get_ref(index)? == value.as_sqlite()),
+            Self::Postgres(row) => {
+                let AsSent(sent) = row.try_get(index)?;
+                Ok(match value {
+                    Value::Null => sent.is_none(),
+                    Value::Integer(integer) => sent == Some(&integer.to_be_bytes()),
+                    Value::Real(real) => sent == Some(&real.to_be_bytes()),
+                    Value::Text(_) | Value::OwnText(_) | Value::Blob(_) | Value::OwnBlob(_) => {
+                        sent == Some(value.as_bytes())
+                    }
+                })
+            }
+        }
+    }
+
     pub(super) fn integer(&self, index: usize) -> Result<i64, StoreError> {
         Ok(match self {
             Self::Sqlite(row) => row.get(index)?,
@@ -136,5 +225,22 @@ impl Row<'_> {
             Self::Sqlite(row) => row.get(index)?,
             Self::Postgres(row) => row.try_get(index)?,
         })
+    }
+}
+
+/// A column as PostgreSQL sends it: integers and reals big-endian, texts and bytes as they are.
+struct AsSent<'r>(Option<&'r [u8]>);
+
+impl<'r> FromSql<'r> for AsSent<'r> {
+    fn from_sql(_: &Type, bytes: &'r [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(Some(bytes)))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(None))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
     }
 }

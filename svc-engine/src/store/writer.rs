@@ -13,24 +13,97 @@ use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
 use tokio::sync::{mpsc, oneshot};
 
+use super::StoreError;
 use super::connection::Connection;
-use super::content::{Encoded, Encoder};
-use super::sessions::Touched;
-use super::{StoreError, calls, ci};
-use crate::fact::CiOutcome;
+use super::content::{ContentDigest, Encoded, Encoder};
+use super::sessions::{Touch, Touched};
+use super::table::Difference;
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
 
 /// Deliveries that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
 /// Facts of one transaction, at most, unless one delivery has more.
 const GROUP_FACTS_MAX: usize = 128;
 
-/// One fact that is to be stored.
-#[derive(Debug)]
-pub enum Append {
+/// A kind of fact, as the writer sees it.
+pub(super) trait Kind: Sized {
+    /// Stores facts of this kind and says what became of each.
+    fn store(
+        transaction: &mut Transaction<'_>,
+        facts: &[&Self],
+    ) -> Result<Vec<Outcome>, StoreError>;
+
+    /// Returns what a stored fact says of its Session.
+    fn touch(&self) -> Option<Touch<'_>>;
+}
+
+/// Declares the kinds of fact, in the order in which a transaction writes them.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($fact:ty),)+) => {
+        /// One fact that is to be stored.
+        #[derive(Debug)]
+        pub enum Append {
+            $($(#[$doc])* $kind(Box<$fact>),)+
+        }
+
+        /// Writes facts, kind after kind, and says what became of each.
+        fn write(
+            transaction: &mut Transaction<'_>,
+            facts: &[&Append],
+        ) -> Result<Vec<Outcome>, StoreError> {
+            let mut outcomes = vec![None; facts.len()];
+            let mut touched = Touched::default();
+            $({
+                let (places, of_kind): (Vec<usize>, Vec<&$fact>) = facts
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(place, fact)| {
+                        if let Append::$kind(fact) = fact { Some((place, &**fact)) } else { None }
+                    })
+                    .unzip();
+                if !of_kind.is_empty() {
+                    let stored = Kind::store(transaction, &of_kind)?;
+                    for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
+                        if let (Outcome::Stored(_), Some(touch)) = (outcome, fact.touch()) {
+                            touched.add(touch);
+                        }
+                        outcomes[place] = Some(outcome);
+                    }
+                }
+            })+
+            touched.write(transaction.connection, transaction.org_id)?;
+            let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
+            outcomes.ok_or(StoreError::NotStored)
+        }
+    };
+}
+
+kinds! {
     /// A model call.
-    InferenceCall(Box<Encoded>),
+    InferenceCall(Encoded),
+    /// What was decided about an edit.
+    DeveloperDecision(DeveloperDecision),
+    /// What became of an applied edit.
+    EditObservation(EditObservation),
+    /// A refused edit.
+    RejectedEdit(RejectedEdit),
+    /// A refused edit that was tried again with success.
+    RetryLinkage(RetryLinkage),
+    /// A push to a branch.
+    Push(Push),
+    /// A pull request as it was opened or changed.
+    PullRequestRevision(PullRequestRevision),
+    /// A pull request as it was merged.
+    PullRequestMerge(PullRequestMerge),
+    /// A repository's change of name.
+    RepositoryRename(RepositoryRename),
     /// The outcome of a CI run.
-    CiOutcome(Box<CiOutcome>),
+    CiOutcome(CiOutcome),
+    /// A link between a Session and a commit.
+    SessionCommitObservation(SessionCommitObservation),
 }
 
 /// What became of one fact.
@@ -40,6 +113,8 @@ pub enum Outcome {
     Stored(FactId),
     /// It was stored before, under this id.
     Redelivered(FactId),
+    /// It was stored before. Of facts that no answer names, nobody asks under which id.
+    Known,
     /// Its identity says otherwise than a stored fact.
     Conflict(Code),
 }
@@ -189,18 +264,31 @@ impl Worker {
     fn transaction(&mut self, group: &[&[Append]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
         self.connection.reconnect()?;
         self.connection.begin_write()?;
-        let mut fresh = HashMap::new();
-        let written = self.write(group, &mut fresh);
-        let committed = written.and_then(|outcomes| {
-            self.connection.commit()?;
+        let mut transaction = Transaction {
+            connection: &mut self.connection,
+            org_id: &self.org_id,
+            encoder: &self.encoder,
+            fresh: HashMap::new(),
+            differences: Vec::new(),
+        };
+        let facts: Vec<&Append> = group.iter().copied().flatten().collect();
+        let committed = write(&mut transaction, &facts).and_then(|outcomes| {
+            transaction.connection.commit()?;
             Ok(outcomes)
         });
         match committed {
             Ok(outcomes) => {
-                for (digest, content_id) in fresh {
+                for (digest, content_id) in transaction.fresh {
                     self.encoder.remember(digest, content_id);
                 }
-                Ok(outcomes)
+                for difference in transaction.differences {
+                    difference.log();
+                }
+                let mut outcomes = outcomes.into_iter();
+                Ok(group
+                    .iter()
+                    .map(|facts| outcomes.by_ref().take(facts.len()).collect())
+                    .collect())
             }
             Err(error) => {
                 if let Err(error) = self.connection.rollback() {
@@ -213,52 +301,15 @@ impl Worker {
             }
         }
     }
+}
 
-    fn write(
-        &mut self,
-        group: &[&[Append]],
-        fresh: &mut HashMap<super::content::ContentDigest, i64>,
-    ) -> Result<Vec<Vec<Outcome>>, StoreError> {
-        let facts = || group.iter().flat_map(|facts| facts.iter());
-        let mut encoded = Vec::new();
-        let mut outcomes = Vec::new();
-        for fact in facts() {
-            match fact {
-                Append::InferenceCall(call) => encoded.push(&**call),
-                Append::CiOutcome(outcome) => outcomes.push(&**outcome),
-            }
-        }
-        let connection = &mut self.connection;
-        let stored_calls = if encoded.is_empty() {
-            Vec::new()
-        } else {
-            calls::store(connection, &self.org_id, &encoded, fresh, &self.encoder)?
-        };
-        let mut touched = Touched::default();
-        for (encoded, outcome) in encoded.iter().zip(&stored_calls) {
-            if let Outcome::Stored(_) = outcome {
-                let call = &encoded.call;
-                touched.add(&call.session_id, call.user_id.as_ref(), call.observed_at);
-            }
-        }
-        touched.write(connection, &self.org_id)?;
-        let stored_outcomes = if outcomes.is_empty() {
-            Vec::new()
-        } else {
-            ci::store(connection, &self.org_id, &outcomes)?
-        };
-        let (mut calls, mut outcomes) = (stored_calls.into_iter(), stored_outcomes.into_iter());
-        Ok(group
-            .iter()
-            .map(|facts| {
-                facts
-                    .iter()
-                    .filter_map(|fact| match fact {
-                        Append::InferenceCall(_) => calls.next(),
-                        Append::CiOutcome(_) => outcomes.next(),
-                    })
-                    .collect()
-            })
-            .collect())
-    }
+/// The transaction that is being written, and what is done once it is committed.
+pub(super) struct Transaction<'t> {
+    pub(super) connection: &'t mut Connection,
+    pub(super) org_id: &'t OrgId,
+    pub(super) encoder: &'t Encoder,
+    /// The content that it stored.
+    pub(super) fresh: HashMap<ContentDigest, i64>,
+    /// The redeliveries that say otherwise than what is stored.
+    pub(super) differences: Vec<Difference>,
 }

@@ -1,16 +1,22 @@
 //! Facts with sensible defaults, made different where a test says so.
 
 use svc_model::evidence::{Message, Part};
+use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::{CiProvider, CiResult, GatewayProvider};
 use svc_model::json::{Json, Object, Text};
 use svc_model::repository::{
-    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryProvider,
+    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
+    RepositoryProvider,
 };
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-use crate::fact::{CiOutcome, InferenceCall};
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, InferenceCall, PullRequest, PullRequestMerge,
+    PullRequestRevision, Push, RejectedEdit, RepositoryRename, RetryLinkage,
+    SessionCommitObservation,
+};
 
 /// Returns the instant this many seconds after 2026-11-01T00:00:00Z.
 pub fn at(seconds: i64) -> Instant {
@@ -149,5 +155,171 @@ pub fn outcome(number: u128, run_id: &str) -> CiOutcome {
         pr_number: None,
         captured_at: at(0),
         raw: Json::Object(Object::new()),
+    }
+}
+
+/// Returns the commit whose id is this digit forty times.
+pub fn commit(digit: char) -> CommitSha {
+    CommitSha::new(&digit.to_string().repeat(40)).expect("a commit")
+}
+
+/// Returns the name of a repository.
+pub fn name(text: &str) -> RepositoryName {
+    RepositoryName::new(text).expect("a name")
+}
+
+/// Returns an accepted, explicit decision of Session `s` on `src/a.rs` by Claude Code, without a
+/// call.
+pub fn decision(number: u128) -> DeveloperDecision {
+    DeveloperDecision {
+        decision_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        agent_harness: AgentHarness::ClaudeCode,
+        file_path: "src/a.rs".to_owned(),
+        accepted: true,
+        explicit: true,
+        interaction_mode: InteractionMode::Agent,
+        commit_sha: None,
+        call_id: None,
+        edit_retention_score: None,
+        observation_delay_ms: None,
+        occurred_at: at(0),
+        captured_at: at(1),
+        raw: Json::Object(Object::new()),
+    }
+}
+
+/// Returns what became of the edit of a call of Session `s`.
+pub fn edit(number: u128, call_id: &str) -> EditObservation {
+    EditObservation {
+        observation_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        agent_harness: AgentHarness::ClaudeCode,
+        call_id: call_id.to_owned(),
+        file_path: "src/a.rs".to_owned(),
+        applied_text: Text::from("let a = 1;"),
+        observed_file_text: Text::from("let a = 1;\n"),
+        external_lines_added: None,
+        external_lines_removed: None,
+        occurred_at: at(0),
+        captured_at: at(1),
+        raw: Json::Object(Object::new()),
+    }
+}
+
+/// Returns the refused edit of a call of Session `s`.
+pub fn rejection(number: u128, call_id: &str) -> RejectedEdit {
+    RejectedEdit {
+        rejection_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        agent_harness: AgentHarness::ClaudeCode,
+        call_id: call_id.to_owned(),
+        file_path: "src/a.rs".to_owned(),
+        proposed: Text::from("let a = 2;"),
+        occurred_at: at(0),
+        captured_at: at(1),
+        raw: Json::Object(Object::new()),
+    }
+}
+
+/// Returns the linkage of two calls of Session `s`.
+pub fn linkage(number: u128, rejected_call_id: &str, accepted_call_id: &str) -> RetryLinkage {
+    RetryLinkage {
+        retry_linkage_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        user_id: None,
+        agent_harness: AgentHarness::ClaudeCode,
+        tool_name: "Edit".to_owned(),
+        file_path: "src/a.rs".to_owned(),
+        rejected_call_id: rejected_call_id.to_owned(),
+        accepted_call_id: accepted_call_id.to_owned(),
+        occurred_at: at(0),
+        captured_at: at(1),
+        raw: Json::Object(Object::new()),
+    }
+}
+
+/// Returns a push of `main` in `own/repo` from commit `a` to `b`, without an identity.
+pub fn push(number: u128) -> Push {
+    Push {
+        push_id: id(number),
+        provider: RepositoryProvider::Github,
+        repo: "own/repo".to_owned(),
+        repository: None,
+        clone_url: "https://github.com/own/repo.git".to_owned(),
+        r#ref: "refs/heads/main".to_owned(),
+        before_sha: commit('a'),
+        after_sha: commit('b'),
+        forced: false,
+        captured_at: at(0),
+    }
+}
+
+/// Returns pull request 7 of `own/repo` from `fork/repo`, both without an identity.
+pub fn pull_request() -> PullRequest {
+    PullRequest {
+        provider: RepositoryProvider::Github,
+        repo: "own/repo".to_owned(),
+        repository: None,
+        pr_number: 7,
+        head_repo: Some("fork/repo".to_owned()),
+        head_repository: None,
+        head_ref: Branch::new("feature").expect("a branch"),
+        head_sha: commit('b'),
+        base_ref: Branch::new("main").expect("a branch"),
+        base_sha: commit('a'),
+    }
+}
+
+/// Returns that pull request as it was opened.
+pub fn revision(number: u128) -> PullRequestRevision {
+    PullRequestRevision {
+        revision_id: id(number),
+        pull_request: pull_request(),
+        previous_head_sha: None,
+        source_event_id: None,
+        captured_at: at(0),
+    }
+}
+
+/// Returns that pull request as it was merged.
+pub fn merge(number: u128) -> PullRequestMerge {
+    PullRequestMerge {
+        merge_id: id(number),
+        pull_request: pull_request(),
+        merge_commit_sha: commit('c'),
+        merged_at: at(0),
+        source_event_id: None,
+        captured_at: at(0),
+    }
+}
+
+/// Returns the change of a repository's name from `own/old` to `own/new`.
+pub fn rename(number: u128, repository: RepositoryIdentity) -> RepositoryRename {
+    RepositoryRename {
+        rename_id: id(number),
+        repository,
+        old_repo: name("own/old"),
+        new_repo: name("own/new"),
+        source_event_id: None,
+        occurred_at: None,
+        captured_at: at(0),
+    }
+}
+
+/// Returns the observation of Session `s` at commit `b` in `own/repo`, without an identity.
+pub fn observation(number: u128, source_push_id: FactId) -> SessionCommitObservation {
+    SessionCommitObservation {
+        observation_id: id(number),
+        session_id: SessionId::new("s").expect("an id"),
+        repo: name("own/repo"),
+        repository: None,
+        commit_sha: commit('b'),
+        source_push_id,
+        notes_ref: "refs/notes/svc".to_owned(),
+        captured_at: at(1),
     }
 }

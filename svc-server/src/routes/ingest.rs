@@ -79,7 +79,7 @@ async fn append_one(app: &App, fact: Append) -> Result<IngestResult, Problem> {
             tracing::info!(?code, "ingest_identity_conflict");
             Err(Problem::Conflict(*code))
         }
-        None => Err(Problem::StoreUnavailable),
+        Some(Outcome::Known) | None => Err(Problem::StoreUnavailable),
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) async fn gateway_batch(
     for outcome in exchange.app.engine.append(facts).await.map_err(of_engine)? {
         match outcome {
             Outcome::Stored(_) => receipt.stored += 1,
-            Outcome::Redelivered(_) => receipt.duplicates += 1,
+            Outcome::Redelivered(_) | Outcome::Known => receipt.duplicates += 1,
             Outcome::Conflict(_) => {
                 *receipt
                     .rejected

@@ -1,6 +1,10 @@
 //! The schema and every statement that runs on it.
 
 use super::*;
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
 
 #[rstest]
 fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
@@ -9,13 +13,22 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     let mut connection = Connection::open(database.url()).unwrap();
     let statements = [
         calls::statements(),
-        ci::statements(),
         compatibility::statements(),
         content::statements(),
         counts::statements(),
         observations::statements(),
         quarantine::statements(),
         sessions::statements(),
+        table::statements::<CiOutcome>(),
+        table::statements::<DeveloperDecision>(),
+        table::statements::<EditObservation>(),
+        table::statements::<PullRequestMerge>(),
+        table::statements::<PullRequestRevision>(),
+        table::statements::<Push>(),
+        table::statements::<RejectedEdit>(),
+        table::statements::<RepositoryRename>(),
+        table::statements::<RetryLinkage>(),
+        table::statements::<SessionCommitObservation>(),
     ];
     for statement in statements.concat() {
         connection

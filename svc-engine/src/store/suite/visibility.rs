@@ -83,7 +83,7 @@ fn a_commit_match_needs_a_visible_observation_and_a_visible_push(
             "INSERT INTO pushes VALUES ('{push}', 'acme', 'github', 'own/repo', 'github',
                 'github.com', '7', '', 'refs/heads/main', '{sha}', '{sha}', 0, 1);
              INSERT INTO session_commit_observations VALUES ('{observation}', 'acme', 's',
-                'own/repo', 'github', 'github.com', '7', '{sha}', '{push}', 5);"
+                'own/repo', 'github', 'github.com', '7', '{sha}', '{push}', 'refs/notes/svc', 5);"
         ))
         .unwrap();
     let anchor = |number| {
