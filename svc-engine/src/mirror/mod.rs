@@ -2,6 +2,9 @@
 //! appends what they say as facts.
 
 mod allowance;
+mod bare;
+mod folder;
 mod git;
+mod object_id;
 mod process;
 mod remote;

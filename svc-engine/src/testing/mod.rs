@@ -5,6 +5,7 @@
 )]
 
 pub mod builders;
+pub mod git;
 pub mod postgres;
 pub mod processes;
 mod stores;
