@@ -357,9 +357,8 @@ impl<'g> Mirror<'g> {
                 for place in 0..blobs.len() {
                     line.clear();
                     output.take(LINE_BYTES_MAX).read_line(&mut line)?;
-                    let length = match read_object(&line) {
-                        Some(Object::Blob { bytes, .. }) => bytes,
-                        _ => return Err(io::ErrorKind::InvalidData.into()),
+                    let Some(Object::Blob { bytes: length, .. }) = read_object(&line) else {
+                        return Err(io::ErrorKind::InvalidData.into());
                     };
                     bytes.clear();
                     // The line break that follows is no part of it.

@@ -211,16 +211,12 @@ fn decode(encoded: &str) -> String {
     while let [first, after @ ..] = rest {
         let hex = after.get(..2).and_then(|hex| str::from_utf8(hex).ok());
         let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
+        let (byte, after) = match byte {
+            Some(byte) if *first == b'%' => (byte, &after[2..]),
+            _ => (*first, after),
+        };
+        bytes.push(byte);
+        rest = after;
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

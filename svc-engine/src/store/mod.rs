@@ -19,6 +19,7 @@ mod decisions;
 mod edits;
 mod error;
 mod id_list;
+mod jobs;
 mod migrate;
 mod observations;
 mod packing;
@@ -43,6 +44,10 @@ mod writer;
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
 pub use error::StoreError;
+pub use jobs::{
+    ClaimedJob, DeferredNote, JobEnd, JobState, MirrorJobs, MirrorStatus, RefreshRequest,
+    WaitingPush,
+};
 pub use migrate::SchemaState;
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;

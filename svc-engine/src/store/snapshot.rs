@@ -14,7 +14,7 @@ use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
-use super::{StoreError, compatibility, content, counts, observations, quarantine, sessions};
+use super::{StoreError, compatibility, content, counts, jobs, observations, quarantine, sessions};
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
@@ -212,6 +212,17 @@ impl<'s> Snapshot<'s> {
     ) -> Result<Option<CommitMatch>, StoreError> {
         let org_id = self.org_id;
         observations::commit_match(self.connection()?, org_id, session_id, anchor)
+    }
+}
+
+impl Snapshot<'_> {
+    /// Returns the jobs of the mirrors, as they stand at a moment, by repository.
+    pub fn mirrors(
+        &mut self,
+        now: svc_model::time::Instant,
+    ) -> Result<Vec<jobs::MirrorStatus>, StoreError> {
+        let org_id = self.org_id;
+        jobs::list(self.connection()?, org_id, now)
     }
 }
 

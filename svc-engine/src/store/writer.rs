@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::StoreError;
 use super::connection::Connection;
 use super::content::{ContentDigest, Encoded, Encoder};
+use super::jobs::RefreshRequest;
 use super::sessions::{Touch, Touched};
 use super::table::Difference;
 use crate::fact::{
@@ -94,6 +95,8 @@ kinds! {
     RetryLinkage(RetryLinkage),
     /// A push to a branch.
     Push(Push),
+    /// That a pushed repository is to be fetched. It is no fact.
+    RefreshRequest(RefreshRequest),
     /// A pull request as it was opened or changed.
     PullRequestRevision(PullRequestRevision),
     /// A pull request as it was merged.

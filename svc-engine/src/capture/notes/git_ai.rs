@@ -4,7 +4,7 @@
 use svc_model::id::SessionId;
 use svc_model::json::{Json, Object};
 
-use super::{NoteError, Sessions};
+use super::{GIT_AI_SESSIONS_MAX, NoteError, Sessions};
 
 /// The line between attestations and metadata.
 const DIVIDER: &str = "---";
@@ -29,9 +29,12 @@ pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
         };
         for (_, record) in list {
             if let Some(id) = record.as_object().and_then(agent_id) {
-                sessions.add(id)?;
+                sessions.add(id);
             }
         }
+    }
+    if sessions.named.len() > GIT_AI_SESSIONS_MAX {
+        return Err(NoteError::TooManySessions);
     }
     Ok(sessions.named)
 }
@@ -55,7 +58,7 @@ fn agent_id(record: &Object) -> Option<&svc_model::json::Text> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::notes::{GIT_AI_NOTE_BYTES_MAX, NOTE_SESSIONS_MAX, NotesRef};
+    use crate::capture::notes::{GIT_AI_NOTE_BYTES_MAX, NotesRef};
 
     fn read(note: &str) -> Result<Vec<String>, NoteError> {
         let sessions = NotesRef::GitAi.sessions(note.as_bytes())?;
@@ -143,11 +146,11 @@ mod tests {
             format!("---\n{{\"schema_version\":\"authorship/3.0.0\",\"sessions\":{{{records}}}}}")
         };
         assert_eq!(
-            read(&many(NOTE_SESSIONS_MAX)).unwrap().len(),
-            NOTE_SESSIONS_MAX
+            read(&many(GIT_AI_SESSIONS_MAX)).unwrap().len(),
+            GIT_AI_SESSIONS_MAX
         );
         assert_eq!(
-            read(&many(NOTE_SESSIONS_MAX + 1)),
+            read(&many(GIT_AI_SESSIONS_MAX + 1)),
             Err(NoteError::TooManySessions)
         );
         let large = "x\n".repeat(GIT_AI_NOTE_BYTES_MAX / 2) + "---\n{}";

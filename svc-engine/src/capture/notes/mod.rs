@@ -19,8 +19,8 @@ use svc_model::id::SessionId;
 pub const SVC_NOTE_BYTES_MAX: usize = 65_536;
 /// Bytes of a git-ai note: its contract promises senders no more.
 pub const GIT_AI_NOTE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Distinct Sessions of one note. A commit that more Sessions wrote is no commit of people.
-pub const NOTE_SESSIONS_MAX: usize = 1_024;
+/// Distinct Sessions of a git-ai note. A note of this service holds no more for its size.
+pub const GIT_AI_SESSIONS_MAX: usize = 1_024;
 
 /// A ref whose notes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,7 +90,7 @@ pub enum NoteError {
     /// A member is missing, is more than the kind has, or is not what it should be.
     #[error("it is not of the expected shape")]
     Shape,
-    /// It names more than [`NOTE_SESSIONS_MAX`] Sessions.
+    /// It names more than [`GIT_AI_SESSIONS_MAX`] Sessions.
     #[error("it names too many Sessions")]
     TooManySessions,
 }
@@ -104,19 +104,12 @@ struct Sessions {
 
 impl Sessions {
     /// Adds a Session, unless the text is no Session id.
-    fn add(&mut self, session_id: &svc_model::json::Text) -> Result<(), NoteError> {
-        let Some(session_id) = session_id
-            .as_str()
-            .and_then(|text| SessionId::new(text).ok())
-        else {
-            return Ok(());
-        };
-        if self.known.insert(session_id.clone()) {
-            if self.named.len() == NOTE_SESSIONS_MAX {
-                return Err(NoteError::TooManySessions);
-            }
+    fn add(&mut self, session_id: &svc_model::json::Text) {
+        let session_id = session_id.as_str().map(SessionId::new);
+        if let Some(Ok(session_id)) = session_id
+            && self.known.insert(session_id.clone())
+        {
             self.named.push(session_id);
         }
-        Ok(())
     }
 }

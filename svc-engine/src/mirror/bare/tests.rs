@@ -236,15 +236,19 @@ fn notes_are_found_at_every_depth_of_folders() {
         .map(|it| repository.commit(&it.to_string()))
         .collect();
     let blob = repository.run_with(&["hash-object", "-w", "--stdin"], "n");
-    let mut stream = format!("commit {NOTES}\ncommitter A <a@x> 1 +0000\ndata 0\n\n");
+    let mut lines = vec![format!(
+        "commit {NOTES}\ncommitter A <a@x> 1 +0000\ndata 0\n"
+    )];
     for (depth, commit) in commits.iter().enumerate() {
-        stream += &format!("M 100644 {blob} {}\n", fanned_out(commit, depth));
+        let path = fanned_out(commit, depth);
+        lines.push(format!("M 100644 {blob} {path}"));
     }
     // What lies beside the notes is none.
-    stream += &format!("M 120000 {blob} {}\n", "a".repeat(40));
-    stream += &format!("M 100644 {blob} {}\n", "b".repeat(39));
-    stream += &format!("M 100644 {blob} \"{}\\n\\t\"\n", "x".repeat(3_000));
-    stream += &format!("M 100644 {blob} README\n");
+    lines.push(format!("M 120000 {blob} {}", "a".repeat(40)));
+    lines.push(format!("M 100644 {blob} {}", "b".repeat(39)));
+    lines.push(format!("M 100644 {blob} \"{}\\n\\t\"", "x".repeat(3_000)));
+    lines.push(format!("M 100644 {blob} README\n"));
+    let stream = lines.join("\n");
     repository.run_with(&["fast-import", "--quiet"], &stream);
     repository.push();
     mirrored.fetch(&repository).unwrap();
@@ -340,12 +344,11 @@ fn blobs_come_back_whole() {
             id(&repository.run_with(&["hash-object", "-w", "--stdin"], text))
         })
         .collect();
-    let stream: String = blobs
-        .iter()
-        .enumerate()
-        .map(|(place, blob)| format!("M 100644 {blob} {place}\n"))
-        .collect();
-    let stream = format!("commit refs/heads/main\ncommitter A <a@x> 1 +0000\ndata 0\n\n{stream}");
+    let mut lines = vec!["commit refs/heads/main\ncommitter A <a@x> 1 +0000\ndata 0\n".to_owned()];
+    for (place, blob) in blobs.iter().enumerate() {
+        lines.push(format!("M 100644 {blob} {place}"));
+    }
+    let stream = lines.join("\n") + "\n";
     repository.run_with(&["fast-import", "--quiet", "--force"], &stream);
     repository.push();
     mirrored.fetch(&repository).unwrap();

@@ -30,6 +30,7 @@ macro_rules! database {
 // After the macro, which they use.
 mod appending;
 mod inference_calls;
+mod mirror_jobs;
 mod schema;
 mod visibility;
 

@@ -16,6 +16,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
         compatibility::statements(),
         content::statements(),
         counts::statements(),
+        jobs::statements(backend == Backend::Postgres),
         observations::statements(),
         quarantine::statements(),
         sessions::statements(),
