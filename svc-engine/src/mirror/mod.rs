@@ -3,8 +3,24 @@
 
 mod allowance;
 mod bare;
+mod failure;
 mod folder;
+mod gate;
 mod git;
 mod object_id;
+mod observe;
 mod process;
+mod progress;
+mod refresh;
 mod remote;
+mod retry;
+mod workers;
+
+pub use allowance::CallOff;
+pub use failure::MirrorFailure;
+pub use folder::MirrorFolder;
+pub use git::{Git, GitUnusable};
+pub use observe::NotesBudget;
+pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
+pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};
+pub use workers::Mirrors;

@@ -81,6 +81,7 @@ pub struct StoreConfig {
 /// The facts of one organization.
 #[derive(Debug)]
 pub struct Store {
+    url: DatabaseUrl,
     org_id: OrgId,
     readers: Pool,
     writer: Writer,
@@ -105,6 +106,7 @@ impl Store {
         }
         let encoder = Encoder::default();
         Ok(Self {
+            url: config.url.clone(),
             org_id: config.org_id.clone(),
             readers: Pool::new(config.url.clone(), config.readers),
             writer: Writer::start(connection, config.org_id.clone(), encoder.clone())?,
@@ -131,6 +133,15 @@ impl Store {
         self.writer.append(facts).await
     }
 
+    /// Appends facts and waits for the commit, on a thread that may be blocked.
+    ///
+    /// # Errors
+    ///
+    /// When the facts were not stored; then none is acknowledged.
+    pub fn append_blocking(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
+        self.writer.append_blocking(facts)
+    }
+
     /// Opens a snapshot that is stopped at the deadline.
     ///
     /// # Errors
@@ -138,6 +149,11 @@ impl Store {
     /// When the store cannot be reached before the deadline.
     pub fn snapshot(&self, deadline: Instant) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open(&self.readers, &self.org_id, deadline)
+    }
+
+    /// Returns where the facts are.
+    pub fn url(&self) -> &DatabaseUrl {
+        &self.url
     }
 
     /// Returns the organization.
@@ -149,6 +165,18 @@ impl Store {
     pub fn close(&self) {
         self.writer.close();
     }
+}
+
+/// Returns the rows of a selection of texts, for a test that looks at what is stored.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn text_rows(
+    url: &DatabaseUrl,
+    sql: &str,
+    columns: usize,
+) -> Result<Vec<Vec<String>>, StoreError> {
+    Connection::open_reading(url)?.all(sql, &[], |row| {
+        (0..columns).map(|column| row.text(column)).collect()
+    })
 }
 
 /// Returns the state of the schema.

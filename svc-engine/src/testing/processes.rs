@@ -1,6 +1,7 @@
 //! What runs on this machine, to prove that nothing was left behind.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// One process, as Linux describes it.
@@ -36,6 +37,16 @@ pub fn running() -> Vec<Process> {
             (!matches!(state, "Z" | "X")).then_some(process)
         })
         .collect()
+}
+
+/// Returns the processes that run in a folder or beneath it.
+pub fn in_folder(folder: &Path) -> Vec<Process> {
+    let mut processes = running();
+    processes.retain(|process| {
+        let working = fs::read_link(format!("/proc/{}/cwd", process.id));
+        working.is_ok_and(|working| working.starts_with(folder))
+    });
+    processes
 }
 
 /// Returns whether no process of a group runs any more, within a few seconds.
