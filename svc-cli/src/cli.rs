@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{context, db, demo, evidence, facts, me, quarantine, serve};
+use crate::commands::{capture, context, db, demo, evidence, facts, me, quarantine, serve};
 use crate::output::Format;
 
 /// Evidence of AI coding-agent work: captured as immutable facts, read back exactly.
@@ -49,6 +49,11 @@ pub(crate) enum Command {
     /// Facts are visible when they are not quarantined. With a database URL the store itself is
     /// read, otherwise the service is asked.
     Facts(facts::Facts),
+    /// Say what arrived, what was skipped and what was refused, by source and reason.
+    ///
+    /// The counts are those of the running server since it started. A source that never delivered
+    /// says so, which is how a client that is not set up right is found.
+    Capture(capture::Capture),
     /// Say what the token is.
     Me(me::Me),
     /// Find evidence of earlier work by keywords, within the configured Sessions.

@@ -1,4 +1,5 @@
-use svc_model::endpoint::{Compatibility, Facts, SessionCalls, SessionFacts};
+use svc_model::capture::CaptureCounts;
+use svc_model::endpoint::{Capture, Compatibility, Facts, SessionCalls, SessionFacts};
 use svc_model::facts::{
     CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
 };
@@ -15,6 +16,15 @@ impl Client {
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn facts(&self) -> Result<FactsCounts, Error> {
         self.call::<Facts>(&NoParameters).await
+    }
+
+    /// Counts what the server captured, skipped and refused since it started.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn capture_counts(&self) -> Result<CaptureCounts, Error> {
+        self.call::<Capture>(&NoParameters).await
     }
 
     /// Counts the facts of one Session.

@@ -106,7 +106,8 @@ impl Client {
             return Err(ErrorKind::TooLarge);
         }
         let authorization = match E::ACCESS {
-            Access::Open => None,
+            // Only the forge can sign, so a webhook's route is of no use to a client.
+            Access::Open | Access::Signature => None,
             Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
                 self.shared.authorization.clone()
             }

@@ -104,6 +104,11 @@ impl Engine {
         self.0.store.org_id()
     }
 
+    /// Returns the present moment.
+    pub fn now(&self) -> svc_model::time::Instant {
+        self.0.clock.now()
+    }
+
     /// Returns what capture is told of a delivery that arrives now.
     pub fn receipt(&self) -> Receipt<'_> {
         Receipt {

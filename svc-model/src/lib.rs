@@ -15,6 +15,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod capture;
 pub mod context;
 pub mod endpoint;
 pub mod evidence;

@@ -128,6 +128,8 @@ pub enum Problem {
     BodyTooLarge,
     /// No valid credential.
     Unauthorized,
+    /// The body is not signed with the webhook secret.
+    InvalidSignature,
     /// A valid credential of the wrong authority.
     Forbidden(RequiredAuthority),
     /// The Session is not in the configured grant, whether or not it exists.
@@ -136,6 +138,8 @@ pub enum Problem {
     RetrievalDisabled,
     /// The body is not JSON.
     MalformedJson,
+    /// The body is JSON, but no object.
+    BodyNotObject,
     /// The gateway has no adapter.
     UnsupportedProvider,
     /// Fields are violated.
@@ -166,6 +170,16 @@ pub enum RequiredAuthority {
 }
 
 impl Problem {
+    /// Returns what a caller without a valid credential is told to come with, as the value of
+    /// `WWW-Authenticate`.
+    pub const fn challenge(&self) -> Option<&'static str> {
+        match self {
+            Self::Unauthorized => Some("Bearer"),
+            Self::InvalidSignature => Some("X-Hub-Signature-256"),
+            _ => None,
+        }
+    }
+
     /// Returns the body of the answer.
     pub fn body(&self) -> ProblemBody {
         let detail = match self {
@@ -173,12 +187,14 @@ impl Problem {
             Self::MethodNotAllowed { .. } => text("Method Not Allowed"),
             Self::BodyTooLarge => text("request body too large"),
             Self::Unauthorized => text("Invalid token"),
+            Self::InvalidSignature => text("Invalid webhook signature"),
             Self::Forbidden(RequiredAuthority::Ingest) => text("Ingest authority required"),
             Self::Forbidden(RequiredAuthority::Operator) => text("Operator authority required"),
             Self::Forbidden(RequiredAuthority::Retrieval) => text("Retrieval authority required"),
             Self::OutsideGrant => text("Session is outside the context grant"),
             Self::RetrievalDisabled => text("Context retrieval is disabled"),
             Self::MalformedJson => text("Malformed JSON body"),
+            Self::BodyNotObject => text("body must be a JSON object"),
             Self::UnsupportedProvider => text("Unsupported provider"),
             Self::Invalid(violations) => Detail::Fields(violations.clone().into_vec()),
             Self::Conflict(code) => Detail::Code(CodeDetail {

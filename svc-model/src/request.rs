@@ -48,6 +48,20 @@ impl Incoming<'_> {
         })
     }
 
+    /// Parses the body as a JSON object, for a route that answers every other body with 400.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Malformed`], also without a body; [`Refusal::NotAnObject`].
+    pub fn document(&self) -> Result<Object, Refusal> {
+        Json::parse(self.body)
+            .map_err(|error| Refusal::Malformed {
+                offset: error.offset,
+            })?
+            .into_object()
+            .ok_or(Refusal::NotAnObject)
+    }
+
     /// Starts to read the query parameters.
     pub fn query_fields(&self) -> Fields<'_> {
         Fields::new(self.query, vec!["query".into()])
@@ -72,6 +86,8 @@ pub enum Refusal {
         /// The byte where reading stopped.
         offset: usize,
     },
+    /// The body is JSON, but no object.
+    NotAnObject,
     /// Fields are violated.
     Invalid(Violations),
 }
@@ -91,7 +107,7 @@ impl Refusal {
                 Violation::new(FieldKind::JsonInvalid, "must be JSON")
                     .at(vec!["body".into(), Step::from(offset)]),
             )),
-            other @ Self::Invalid(_) => other,
+            other @ (Self::NotAnObject | Self::Invalid(_)) => other,
         }
     }
 }

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use svc_engine::engine::Engine;
 use svc_model::id::SessionId;
+use svc_model::repository::RepositoryHost;
 use tokio::sync::Semaphore;
 
 use crate::auth::Tokens;
+use crate::counts::Counts;
 use crate::settings::{Grant, Settings};
+use crate::signature::WebhookKeys;
 
 /// Large bodies that are worked on at once; others wait.
 const LARGE_BODIES_MAX: usize = 4;
+/// Large bodies that are kept at once before their signature is known; others wait.
+const LARGE_UNVERIFIED_MAX: usize = 16;
 
 /// The running service. Cloning gives another handle to it.
 #[derive(Clone)]
@@ -19,22 +24,32 @@ pub(crate) struct App(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) engine: Engine,
     pub(crate) tokens: Tokens,
+    pub(crate) webhook_keys: WebhookKeys,
+    /// The host that the forge's facts are of.
+    pub(crate) forge_host: RepositoryHost,
     pub(crate) grant: Grant,
     pub(crate) sessions: Arc<[SessionId]>,
     pub(crate) docs: bool,
+    pub(crate) counts: Counts,
     /// Permits for working on large bodies.
     pub(crate) large_bodies: Arc<Semaphore>,
+    /// Permits for keeping large bodies whose signature is not known yet.
+    pub(crate) large_unverified: Semaphore,
 }
 
 impl App {
     pub(crate) fn new(settings: &Settings, engine: Engine) -> Self {
         Self(Arc::new(Inner {
+            counts: Counts::new(engine.now()),
             engine,
             tokens: Tokens::of(settings),
+            webhook_keys: WebhookKeys::of(settings),
+            forge_host: settings.forge_host.clone(),
             grant: settings.grant.clone(),
             sessions: settings.grant.sessions().into(),
             docs: settings.docs,
             large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
+            large_unverified: Semaphore::new(LARGE_UNVERIFIED_MAX),
         }))
     }
 }

@@ -1,4 +1,4 @@
-//! Who calls: bearer tokens and what they allow.
+//! Who calls: bearer tokens and what they allow, and the forge's signature.
 
 use axum::http::{HeaderMap, header};
 use secrecy::ExposeSecret as _;
@@ -8,7 +8,58 @@ use svc_model::endpoint::Access;
 use svc_model::identity::Authority;
 use svc_model::problem::{Problem, RequiredAuthority};
 
+use crate::app::App;
+use crate::body::Keep;
 use crate::settings::Settings;
+use crate::signature::Check;
+
+/// Who has sent a request, as far as its head says.
+pub(crate) enum Sender {
+    /// Whoever it is: the route is open.
+    Anybody,
+    /// The bearer of a token; nobody when the token is not configured.
+    Bearer(Option<Caller>),
+    /// Whoever has signed the body; nobody when the signature has no valid form.
+    Signer(Option<Check>),
+}
+
+impl Sender {
+    pub(crate) fn of(access: Access, app: &App, headers: &HeaderMap) -> Self {
+        match access {
+            Access::Open => Self::Anybody,
+            Access::Signature => Self::Signer(app.webhook_keys.check(headers)),
+            Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
+                Self::Bearer(app.tokens.caller(headers).cloned())
+            }
+        }
+    }
+
+    /// Says what is done with the body. A stranger's is only counted, so that a flood of them costs
+    /// no memory.
+    pub(crate) fn keep<'a>(&'a mut self, app: &'a App) -> Keep<'a> {
+        match self {
+            Self::Anybody | Self::Bearer(Some(_)) => Keep::Bytes,
+            Self::Bearer(None) | Self::Signer(None) => Keep::Nothing,
+            Self::Signer(Some(check)) => Keep::Unverified {
+                check,
+                large: &app.large_unverified,
+            },
+        }
+    }
+
+    /// Says who it is, now that the body has come: the caller, where the route asks for a token.
+    pub(crate) fn identify(self) -> Result<Option<Caller>, Problem> {
+        match self {
+            Self::Anybody => Ok(None),
+            Self::Bearer(Some(caller)) => Ok(Some(caller)),
+            Self::Bearer(None) => Err(Problem::Unauthorized),
+            Self::Signer(check) => {
+                let signed = check.is_some_and(Check::holds);
+                signed.then_some(None).ok_or(Problem::InvalidSignature)
+            }
+        }
+    }
+}
 
 /// A caller whose token is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +124,9 @@ impl Tokens {
 /// Checks that a caller may use a route.
 pub(crate) fn authorize(access: Access, caller: &Caller) -> Result<(), Problem> {
     let (allowed, required) = match (access, caller.authority) {
-        (Access::Open | Access::Any, _) | (_, Authority::Operator) => return Ok(()),
+        (Access::Open | Access::Any | Access::Signature, _) | (_, Authority::Operator) => {
+            return Ok(());
+        }
         (Access::Ingest, authority) => (authority == Authority::Ingest, RequiredAuthority::Ingest),
         (Access::Operator, _) => (false, RequiredAuthority::Operator),
         (Access::Context(_), authority) => (

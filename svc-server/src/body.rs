@@ -7,19 +7,35 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use svc_model::problem::Problem;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+use crate::signature::Check;
 
 /// Bytes that are still read and dropped after the cap, so that a sender which does not listen
 /// while it sends gets its answer rather than a reset connection.
 const DRAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
 const DRAINED_FOR: Duration = Duration::from_secs(5);
 
+/// Bytes up to which every body is kept whose signature may still turn out to hold.
+const UNVERIFIED_BYTES_MAX: usize = 256 * 1024;
+/// How long a larger one may take from there on. The forge itself gives up sooner.
+const UNVERIFIED_FOR: Duration = Duration::from_secs(30);
+
 /// What is done with the bytes of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum Keep<'a> {
     /// They are returned.
     Bytes,
     /// They are only counted: the caller has no valid credential.
     Nothing,
+    /// They are returned, and shown to the check that will say whether the sender is known. Until
+    /// then it may be anybody, so few large bodies are kept at once, and none for long.
+    Unverified {
+        /// The check of the signature.
+        check: &'a mut Check,
+        /// Permits to keep a large body.
+        large: &'a Semaphore,
+    },
 }
 
 /// Reads a body of at most `bytes_max`.
@@ -27,12 +43,19 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
     bytes_max: usize,
-    keep: Keep,
+    mut keep: Keep<'_>,
 ) -> Result<Bytes, Problem> {
     let mut first: Option<Bytes> = None;
     let mut rest = BytesMut::new();
     let mut length = 0;
-    while let Some(frame) = body.frame().await {
+    let mut room = None;
+    loop {
+        let next = match &room {
+            None => body.frame().await,
+            // What has come until then has another signature.
+            Some((_, end)) => timeout_at(*end, body.frame()).await.unwrap_or_default(),
+        };
+        let Some(frame) = next else { break };
         // A sender that goes away has no use for an answer.
         let Ok(data) = frame
             .map_err(drop)
@@ -45,8 +68,16 @@ pub(crate) async fn read(
             drain(body).await;
             return Err(Problem::BodyTooLarge);
         }
-        if keep == Keep::Nothing {
-            continue;
+        match &mut keep {
+            Keep::Bytes => {}
+            Keep::Nothing => continue,
+            Keep::Unverified { check, large } => {
+                if length > UNVERIFIED_BYTES_MAX && room.is_none() {
+                    let permit = large.acquire().await.ok();
+                    room = Some((permit, Instant::now() + UNVERIFIED_FOR));
+                }
+                check.update(&data);
+            }
         }
         match first.take() {
             // Most bodies arrive in one piece, which is not copied.

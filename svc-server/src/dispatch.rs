@@ -1,7 +1,8 @@
 //! One order of checks for every route.
 //!
-//! Path and method, body size, credential, authority, grant, body, fields: each can end a request,
-//! and a caller without a valid credential learns nothing but 404, 405, 413 and 401. Then comes the
+//! Path and method, body size, credential (a token, or the forge's signature of the body),
+//! authority, grant, body, fields: each can end a request, and a caller without a valid credential
+//! learns nothing but 404, 405, 413 and 401. Then comes the
 //! handler, which calls the engine once, and the reply is written within its budget.
 
 use std::pin::Pin;
@@ -18,8 +19,8 @@ use svc_model::problem::Problem;
 use svc_model::request::{Incoming, Request as _};
 
 use crate::app::App;
-use crate::auth::{self, Caller};
-use crate::body::{self, Keep};
+use crate::auth::{self, Caller, Sender};
+use crate::body;
 use crate::problem;
 use crate::settings::Grant;
 
@@ -33,7 +34,7 @@ pub(crate) type Handler =
 /// What a handler is given beside the request.
 pub(crate) struct Exchange {
     pub(crate) app: App,
-    /// Absent only on open routes.
+    /// Absent on open routes and on those that the forge signs for.
     pub(crate) caller: Option<Caller>,
     body_bytes: usize,
 }
@@ -81,13 +82,10 @@ where
     A: Future<Output = Result<E::Reply, Problem>>,
 {
     let (parts, content) = request.into_parts();
-    let caller = app.tokens.caller(&parts.headers).cloned();
-    let known = caller.is_some() || E::ACCESS == Access::Open;
-    let keep = if known { Keep::Bytes } else { Keep::Nothing };
+    let mut sender = Sender::of(E::ACCESS, &app, &parts.headers);
+    let keep = sender.keep(&app);
     let content = body::read(&parts.headers, content, E::BODY_BYTES_MAX, keep).await?;
-    if !known {
-        return Err(Problem::Unauthorized);
-    }
+    let caller = sender.identify()?;
     if let Some(caller) = &caller {
         auth::authorize(E::ACCESS, caller)?;
     }
@@ -206,5 +204,28 @@ mod tests {
             found.get("b").and_then(json::Json::as_str),
             Some("\u{fffd}")
         );
+    }
+
+    #[test]
+    fn only_declared_headers_are_read_and_what_is_no_text_is_absent() {
+        const DECLARED: Parameter = Parameter {
+            name: "x-forge-event",
+            place: Place::Header,
+            required: false,
+            description: "",
+        };
+        let read = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-other", HeaderValue::from_static("o"));
+            headers.append("X-Forge-Event", HeaderValue::from_bytes(value).unwrap());
+            headers.append("x-forge-event", HeaderValue::from_static("second"));
+            let found = header_parameters(&[DECLARED], &headers);
+            assert!(!found.contains_key("x-other"));
+            found.get("x-forge-event").cloned()
+        };
+        assert_eq!(read(b"push"), Some("push".into()));
+        assert_eq!(read("\u{e9}".as_bytes()), Some("\u{e9}".into()));
+        assert_eq!(read(b""), Some("".into()));
+        assert_eq!(read(b"\xff"), None);
     }
 }

@@ -20,11 +20,12 @@ use crate::source::{Source, data_folder};
 const CLIENT: &str = "local";
 
 /// The settings whose presence means that somebody has configured the server.
-const SECRETS: [&str; 5] = [
+const SECRETS: [&str; 6] = [
     env::OPERATOR_TOKEN,
     env::INGEST_TOKENS,
     env::API_BEARER_TOKEN,
     env::FORGE_WEBHOOK_SECRET,
+    env::FORGE_WEBHOOK_SECRET_PREVIOUS,
     env::RETRIEVAL_TOKEN,
 ];
 

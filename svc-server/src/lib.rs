@@ -8,14 +8,17 @@
 mod app;
 mod auth;
 mod body;
+mod counts;
 mod dispatch;
 mod embedded;
 pub mod env;
+mod metrics;
 mod observe;
 mod problem;
 mod routes;
 mod serve;
 mod settings;
+mod signature;
 mod source;
 
 pub use embedded::{LocalCredentials, local_credentials};

@@ -71,7 +71,9 @@ pub(crate) async fn request(
 ) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
-    let answered = AssertUnwindSafe(handler(app, request)).catch_unwind().await;
+    let answered = AssertUnwindSafe(handler(app.clone(), request))
+        .catch_unwind()
+        .await;
     let mut response = answered.unwrap_or_else(|_| {
         tracing::error!(
             route,
@@ -81,6 +83,7 @@ pub(crate) async fn request(
         problem::answer(&Problem::StoreUnavailable)
     });
     let status = response.status().as_u16();
+    app.counts.answered(route, status);
     let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let request_id = id.to_str().unwrap_or_default();
     if status >= 500 {

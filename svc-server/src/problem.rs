@@ -15,9 +15,11 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         Problem::NotFound | Problem::RetrievalDisabled => StatusCode::NOT_FOUND,
         Problem::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
         Problem::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Problem::Unauthorized => StatusCode::UNAUTHORIZED,
+        Problem::Unauthorized | Problem::InvalidSignature => StatusCode::UNAUTHORIZED,
         Problem::Forbidden(_) | Problem::OutsideGrant => StatusCode::FORBIDDEN,
-        Problem::MalformedJson | Problem::UnsupportedProvider => StatusCode::BAD_REQUEST,
+        Problem::MalformedJson | Problem::BodyNotObject | Problem::UnsupportedProvider => {
+            StatusCode::BAD_REQUEST
+        }
         Problem::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         Problem::Conflict(_) | Problem::Declined(_) | Problem::SessionBound(_) => {
             StatusCode::CONFLICT
@@ -39,8 +41,10 @@ pub(crate) fn answer(problem: &Problem) -> Response {
         }
     };
     let headers = response.headers_mut();
+    if let Some(challenge) = problem.challenge() {
+        insert(headers, "www-authenticate", challenge);
+    }
     match problem {
-        Problem::Unauthorized => insert(headers, "www-authenticate", "Bearer"),
         Problem::MethodNotAllowed { allow } => insert(headers, "allow", allow),
         Problem::CapacityExceeded => insert(headers, "retry-after", "1"),
         _ => {}
@@ -74,6 +78,7 @@ pub(crate) fn of_engine(error: Error) -> Problem {
 pub(crate) fn of_refusal(refusal: Refusal) -> Problem {
     match refusal {
         Refusal::Malformed { .. } => Problem::MalformedJson,
+        Refusal::NotAnObject => Problem::BodyNotObject,
         Refusal::Invalid(violations) => Problem::Invalid(violations),
     }
 }

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::app::App;
 use crate::settings::Settings;
-use crate::{observe, routes};
+use crate::{metrics, observe, routes};
 
 /// How long a sender may take for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -55,8 +55,9 @@ fn causes(error: &StoreError) -> String {
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
+    metrics_address: Option<SocketAddr>,
     stop: watch::Sender<bool>,
-    serving: JoinHandle<()>,
+    serving: Vec<JoinHandle<()>>,
     engine: Engine,
 }
 
@@ -66,11 +67,18 @@ impl Running {
         self.address
     }
 
+    /// Returns where the counts are served for Prometheus.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_address
+    }
+
     /// Stops: accepts nothing more, finishes what was accepted, drains the writer.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        if self.serving.await.is_err() {
-            tracing::error!("server.panicked");
+        for serving in self.serving {
+            if serving.await.is_err() {
+                tracing::error!("server.panicked");
+            }
         }
         let engine = self.engine;
         if tokio::task::spawn_blocking(move || engine.close())
@@ -93,13 +101,21 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
     let opened =
         tokio::task::spawn_blocking(move || Engine::open(&config, Clock::system(), Ids::random()));
     let engine = opened.await.map_err(std::io::Error::other)??;
-    let listener = TcpListener::bind(settings.listen)
-        .await
-        .map_err(|error| ServeError::Listen(settings.listen, error))?;
-    let address = listener.local_addr()?;
+    let (listener, address) = listen(settings.listen).await?;
+    let metrics = match settings.metrics_listen {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
+    let metrics_address = metrics.as_ref().map(|(_, address)| *address);
     let app = App::new(&settings, engine.clone());
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(accept(listener, routes::router(&app), stopped));
+    let router = routes::router(&app);
+    let mut serving = vec![tokio::spawn(accept(listener, router, stopped.clone()))];
+    if let Some((listener, address)) = metrics {
+        let router = metrics::router(app);
+        serving.push(tokio::spawn(accept(listener, router, stopped)));
+        tracing::info!(%address, "metrics.started");
+    }
     tracing::info!(
         %address,
         version = SERVICE_VERSION,
@@ -109,10 +125,18 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
     );
     Ok(Running {
         address,
+        metrics_address,
         stop,
         serving,
         engine,
     })
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {
+    let failed = |error| ServeError::Listen(address, error);
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
 }
 
 /// Accepts connections until it is told to stop, then waits for those that are served.

@@ -3,8 +3,10 @@
 use serde_json::{Value, json};
 use svc_model::json::Json;
 
-use crate::http::Reply;
+use crate::http::{Reply, Request};
 use crate::pattern::dig;
+use crate::player::{SIGNATURE_HEADER, signature};
+use crate::server::FORGE_SECRET;
 
 /// A gateway call: what is sent to `POST /ingest/gateway`.
 #[derive(Clone, Debug)]
@@ -118,6 +120,127 @@ pub fn ci_outcome(run: &str) -> Value {
         "run_url": "https://ci.example/run/1",
         "reason": "all 12 jobs passed",
     })
+}
+
+/// A delivery of the forge's webhook, signed as the forge would.
+#[derive(Clone, Debug)]
+pub struct Webhook {
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    secret: String,
+}
+
+impl Webhook {
+    /// Returns the delivery of an event.
+    pub fn new(event: &str, payload: &Value) -> Self {
+        Self::unnamed(payload.to_string()).header("x-forge-event", event)
+    }
+
+    /// Returns a delivery that names no event.
+    pub fn unnamed(body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            headers: Vec::new(),
+            body: body.into(),
+            secret: FORGE_SECRET.into(),
+        }
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Names the delivery.
+    #[must_use]
+    pub fn named(self, id: &str) -> Self {
+        self.header("x-forge-delivery", id)
+    }
+
+    /// Sets the secret that the delivery is signed with.
+    #[must_use]
+    pub fn secret(mut self, secret: &str) -> Self {
+        self.secret = secret.into();
+        self
+    }
+
+    /// Returns the request that brings it to a route.
+    pub fn to(&self, path: &str) -> Request {
+        let mut request = Request::post(path, self.body.clone());
+        request.headers.extend(self.headers.iter().cloned());
+        request.header(SIGNATURE_HEADER, signature(&self.secret, &self.body))
+    }
+}
+
+/// A push to a branch, from one commit to another, each given as a digit.
+pub fn push(from: char, to: char) -> Value {
+    json!({
+        "ref": "refs/heads/main",
+        "before": commit(from),
+        "after": commit(to),
+        "deleted": false,
+        "forced": false,
+        "repository": {
+            "id": 77,
+            "full_name": "Acme/Pager",
+            "clone_url": "https://git.example/Acme/Pager.git",
+        },
+    })
+}
+
+/// A pull request that was opened, or with `closed` one that was merged.
+pub fn pull_request(action: &str, number: u32) -> Value {
+    json!({
+        "action": action,
+        "pull_request": {
+            "number": number,
+            "merged": action == "closed",
+            "merged_at": "2026-02-03T04:05:06Z",
+            "merge_commit_sha": commit('5'),
+            "head": {
+                "ref": "feat",
+                "sha": commit('6'),
+                "repo": {"id": 78, "full_name": "Fork/Pager"},
+            },
+            "base": {"ref": "main", "sha": commit('7')},
+        },
+        "repository": {"id": 77, "full_name": "Acme/Pager"},
+    })
+}
+
+/// A completed run of the forge's own CI.
+pub fn workflow_run(id: u32, conclusion: &str) -> Value {
+    json!({
+        "action": "completed",
+        "workflow_run": {
+            "id": id,
+            "run_attempt": 1,
+            "name": "CI",
+            "head_branch": "main",
+            "head_sha": commit('c'),
+            "conclusion": conclusion,
+            "html_url": "https://git.example/acme/pager/actions/runs/1",
+            "workflow_id": 7,
+            "path": ".github/workflows/ci.yml",
+            "pull_requests": [{"number": 14}],
+        },
+        "repository": {"id": 77, "full_name": "Acme/Pager"},
+    })
+}
+
+/// A repository that was renamed.
+pub fn renaming(from: &str, to: &str) -> Value {
+    json!({
+        "action": "renamed",
+        "changes": {"repository": {"name": {"from": from}}},
+        "repository": {"id": 77, "full_name": format!("Acme/{to}")},
+    })
+}
+
+/// The id of a commit, given as the digit that it consists of.
+pub fn commit(digit: char) -> String {
+    digit.to_string().repeat(40)
 }
 
 /// What a single delivery was acknowledged with.

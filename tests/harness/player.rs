@@ -333,8 +333,8 @@ pub fn credential(credential: Credential, body: Option<&[u8]>) -> Option<(&'stat
     let bearer = |token: &str| Some(("authorization", format!("Bearer {token}")));
     let signature = |secret: &str| {
         Some((
-            "x-hub-signature-256",
-            format!("sha256={}", sign(secret, body.unwrap_or_default())),
+            SIGNATURE_HEADER,
+            signature(secret, body.unwrap_or_default()),
         ))
     };
     match credential {
@@ -346,6 +346,14 @@ pub fn credential(credential: Credential, body: Option<&[u8]>) -> Option<(&'stat
         Credential::Forge => signature(FORGE_SECRET),
         Credential::WrongSignature => signature(&format!("wrong{FORGE_SECRET}")),
     }
+}
+
+/// The header that carries the forge's signature of a body.
+pub const SIGNATURE_HEADER: &str = "x-hub-signature-256";
+
+/// Returns the forge's signature of a body.
+pub fn signature(secret: &str, body: &[u8]) -> String {
+    format!("sha256={}", sign(secret, body))
 }
 
 fn sign(secret: &str, body: &[u8]) -> String {

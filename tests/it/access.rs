@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use harness::case::Credential;
-use harness::delivery::{Call, Receipt, ci_outcome};
+use harness::delivery::{Call, Receipt, ci_outcome, push};
 use harness::http::{Reply, Request};
 use harness::player::credential;
 use harness::server::{Backend, Configuration, Server};
@@ -21,8 +21,10 @@ const SESSION: &str = "granted";
 struct Row {
     /// Method and path, as in the list of endpoints.
     endpoint: &'static str,
-    /// By nobody, and by the bearer of an unknown token or of the forge's signature.
+    /// By nobody, and by the bearer of an unknown token or of a signature by another secret.
     anybody: u16,
+    /// By the forge, which signs the body.
+    forge: u16,
     /// By a client that may ingest.
     ingest: u16,
     /// By the operator.
@@ -45,6 +47,12 @@ const fn ingest(endpoint: &'static str) -> Row {
     row(endpoint, [401, 200, 200, 403, 200])
 }
 
+const fn signature(endpoint: &'static str) -> Row {
+    let mut row = row(endpoint, [401; 5]);
+    row.forge = 200;
+    row
+}
+
 const fn operator(endpoint: &'static str) -> Row {
     row(endpoint, [401, 403, 200, 403, 200])
 }
@@ -58,6 +66,7 @@ const fn row(endpoint: &'static str, statuses: [u16; 5]) -> Row {
     Row {
         endpoint,
         anybody,
+        forge: anybody,
         ingest,
         operator,
         retrieval,
@@ -71,6 +80,12 @@ const TABLE: &[Row] = &[
     ingest("POST /ingest/gateway"),
     ingest("POST /ingest/gateway/{provider}"),
     ingest("POST /ingest/ci"),
+    signature("POST /ingest/forge"),
+    signature("POST /ingest/forge/push"),
+    signature("POST /ingest/forge/repository"),
+    signature("POST /ingest/forge/ci"),
+    signature("POST /ingest/forge/pull-request"),
+    operator("GET /v1/capture"),
     operator("GET /v1/facts"),
     operator("GET /v1/facts/session/{session_id}"),
     operator("GET /v1/facts/session/{session_id}/inference-calls"),
@@ -99,6 +114,9 @@ fn valid(endpoint: &str, call: &str) -> Request {
         "POST /ingest/gateway" => Call::new(SESSION, "again").envelope(),
         "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
         "POST /ingest/ci" => ci_outcome("run-1"),
+        _ if endpoint.starts_with("POST /ingest/forge") => {
+            return Request::post(path, push('a', 'b').to_string()).header("x-forge-event", "push");
+        }
         "POST /query/evidence/read" | "POST /query/context/evidence/read" => json!({
             "schema_version": 1,
             "session_id": SESSION,
@@ -160,18 +178,14 @@ fn every_credential_gets_what_the_table_says() {
         for (who, wanted) in [
             (Credential::None, row.anybody),
             (Credential::Unknown, row.anybody),
-            (Credential::Forge, row.anybody),
+            (Credential::Forge, row.forge),
             (Credential::WrongSignature, row.anybody),
             (Credential::Ingest, row.ingest),
             (Credential::Operator, row.operator),
             (Credential::Retrieval, row.retrieval),
         ] {
             let reply = server.send(&present(&request, who));
-            wrong.extend(difference(
-                &format!("{} as {who:?}", row.endpoint),
-                wanted,
-                &reply,
-            ));
+            wrong.extend(difference(row, &format!("{who:?}"), wanted, &reply));
         }
         let request = valid(row.endpoint, &call_of_bare);
         for (who, wanted) in [
@@ -180,8 +194,8 @@ fn every_credential_gets_what_the_table_says() {
             (Credential::Retrieval, row.anybody),
         ] {
             let reply = bare.send(&present(&request, who));
-            let what = format!("{} as {who:?} without a grant", row.endpoint);
-            wrong.extend(difference(&what, wanted, &reply));
+            let who = format!("{who:?} without a grant");
+            wrong.extend(difference(row, &who, wanted, &reply));
         }
     }
     assert!(
@@ -193,22 +207,32 @@ fn every_credential_gets_what_the_table_says() {
 }
 
 /// Returns how an answer differs from what its status must look like.
-fn difference(what: &str, wanted: u16, reply: &Reply) -> Option<String> {
+fn difference(row: &Row, who: &str, wanted: u16, reply: &Reply) -> Option<String> {
+    // Only where the forge may call, a token is of no use.
+    let (refusal, challenge) = if row.forge == 200 && row.anybody != 200 {
+        (
+            r#"{"detail":"Invalid webhook signature"}"#,
+            "X-Hub-Signature-256",
+        )
+    } else {
+        (r#"{"detail":"Invalid token"}"#, "Bearer")
+    };
     let detail = match wanted {
-        401 => r#"{"detail":"Invalid token"}"#,
+        401 => refusal,
         404 => r#"{"detail":"Context retrieval is disabled"}"#,
         _ => "",
     };
     let holds = reply.status == wanted
         && (detail.is_empty() || reply.text() == detail)
         && (wanted != 403 || reply.text().contains("authority required"))
-        && (reply.header("www-authenticate") == Some("Bearer")) == (wanted == 401)
+        && reply.header("www-authenticate") == (wanted == 401).then_some(challenge)
         && (wanted == 401
-            || what.starts_with("GET /health")
+            || row.endpoint == "GET /health"
             || reply.header("cache-control") == Some("no-store"));
     (!holds).then(|| {
         format!(
-            "  {what}: {} {:?} {}, not {wanted}",
+            "  {} as {who}: {} {:?} {}, not {wanted}",
+            row.endpoint,
             reply.status,
             reply.headers,
             reply.text()
@@ -226,19 +250,18 @@ fn who_may_not_call_learns_nothing_of_the_request() {
         let mut invalid = valid.clone();
         invalid.path = valid.path.split('?').next().expect("a path").to_owned();
         invalid.body = valid.body.map(|_| b"{".to_vec());
+        invalid.headers.retain(|(name, _)| name != "x-forge-event");
         for (who, wanted) in [
             (Credential::None, row.anybody),
             (Credential::Unknown, row.anybody),
+            (Credential::WrongSignature, row.anybody),
             (Credential::Ingest, row.ingest),
+            (Credential::Operator, row.operator),
             (Credential::Retrieval, row.retrieval),
         ] {
             if wanted == 401 || wanted == 403 {
                 let reply = server.send(&present(&invalid, who));
-                wrong.extend(difference(
-                    &format!("{} as {who:?}", row.endpoint),
-                    wanted,
-                    &reply,
-                ));
+                wrong.extend(difference(row, &format!("{who:?}"), wanted, &reply));
             }
         }
     }

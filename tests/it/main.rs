@@ -24,11 +24,14 @@ macro_rules! on_both_backends {
 mod access;
 mod backends;
 mod bad_input;
+mod capture_counts;
 mod cases;
 mod cli;
 mod concurrency;
 mod crash;
 mod documentation;
+mod forge;
+mod forge_examples;
 mod gateway_webhook;
 mod outage;
 mod startup;

@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod capture;
 pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;

@@ -9,6 +9,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
     match cli.command {
         Command::Serve(serve) => serve.run(),
         Command::Facts(facts) => facts.run(output),
+        Command::Capture(capture) => capture.run(output),
         Command::Me(me) => me.run(output),
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use svc_client::Client;
 use svc_client::model::context::Query;
-use svc_client::model::endpoint;
+use svc_client::model::endpoint::{self, Access};
 use svc_client::model::evidence::{Reference, Side};
 use svc_client::model::id::{InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
@@ -40,6 +40,7 @@ async fn call_all(client: &Client) {
     drop(client.ingest_gateway_batch(&batch).await);
     let ci = json::from_slice(ci.as_bytes()).expect("an outcome");
     drop(client.ingest_ci(&ci).await);
+    drop(client.capture_counts().await);
     drop(client.facts().await);
     drop(client.session_facts(&session).await);
     drop(client.session_inference_calls(&session).await);
@@ -57,7 +58,9 @@ async fn call_all(client: &Client) {
 
 #[tokio::test]
 async fn every_route_has_a_method() {
-    let routes = endpoint::all();
+    let mut routes = endpoint::all();
+    // Those are the forge's: nobody else can sign for it.
+    routes.retain(|route| route.access != Access::Signature);
     let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
     call_all(&server.client()).await;
     let called: BTreeSet<_> = server

@@ -4,6 +4,7 @@
 //! credentials are redacted) comes in as a [`Receipt`].
 
 pub mod ci;
+pub mod forge;
 pub mod gateway;
 pub mod notes;
 pub mod redaction;

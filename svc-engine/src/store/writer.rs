@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
+use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
 use tokio::sync::{mpsc, oneshot};
@@ -43,11 +44,20 @@ pub(super) trait Kind: Sized {
 
 /// Declares the kinds of fact, in the order in which a transaction writes them.
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident($fact:ty),)+) => {
+    ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
         /// One fact that is to be stored.
         #[derive(Debug)]
         pub enum Append {
             $($(#[$doc])* $kind(Box<$fact>),)+
+        }
+
+        impl Append {
+            /// Returns the table of the fact.
+            pub fn table(&self) -> FactTable {
+                match self {
+                    $(Self::$kind(_) => FactTable::$table,)+
+                }
+            }
         }
 
         /// Writes facts, kind after kind, and says what became of each.
@@ -84,29 +94,29 @@ macro_rules! kinds {
 
 kinds! {
     /// A model call.
-    InferenceCall(Encoded),
+    InferenceCall(Encoded) in InferenceCalls,
     /// What was decided about an edit.
-    DeveloperDecision(DeveloperDecision),
+    DeveloperDecision(DeveloperDecision) in DeveloperDecisions,
     /// What became of an applied edit.
-    EditObservation(EditObservation),
+    EditObservation(EditObservation) in EditObservations,
     /// A refused edit.
-    RejectedEdit(RejectedEdit),
+    RejectedEdit(RejectedEdit) in RejectedEdits,
     /// A refused edit that was tried again with success.
-    RetryLinkage(RetryLinkage),
+    RetryLinkage(RetryLinkage) in RetryLinkages,
     /// A push to a branch.
-    Push(Push),
-    /// That a pushed repository is to be fetched. It is no fact.
-    RefreshRequest(RefreshRequest),
+    Push(Push) in Pushes,
+    /// That a pushed repository is to be fetched. It is no fact, but about one.
+    RefreshRequest(RefreshRequest) in Pushes,
     /// A pull request as it was opened or changed.
-    PullRequestRevision(PullRequestRevision),
+    PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
     /// A pull request as it was merged.
-    PullRequestMerge(PullRequestMerge),
+    PullRequestMerge(PullRequestMerge) in PullRequestMerges,
     /// A repository's change of name.
-    RepositoryRename(RepositoryRename),
+    RepositoryRename(RepositoryRename) in RepositoryRenames,
     /// The outcome of a CI run.
-    CiOutcome(CiOutcome),
+    CiOutcome(CiOutcome) in CiOutcomes,
     /// A link between a Session and a commit.
-    SessionCommitObservation(SessionCommitObservation),
+    SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
 }
 
 /// What became of one fact.

@@ -3,17 +3,23 @@
 //! The server binds each type to a handler, the client calls it, `openapi.json` and the access test
 //! walk [`all`]. No path is written anywhere else.
 
+mod capture;
 mod context;
 mod evidence;
 mod facts;
+mod forge;
 mod identity;
 mod ingest;
 
+pub use capture::Capture;
 pub use context::{
     ContextRetrieval, Discovery, GrantInventory, GrantManifest, GrantRead, Selected,
 };
 pub use evidence::{EvidenceInventory, EvidenceManifest, EvidenceReading};
 pub use facts::{Compatibility, Facts, SessionCalls, SessionFacts};
+pub use forge::{
+    IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository,
+};
 pub use identity::{HealthProbe, Me};
 pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
 
@@ -54,6 +60,8 @@ pub enum Access {
     Any,
     /// Ingest and operator tokens.
     Ingest,
+    /// Whoever signs the body with the webhook secret: the forge. No token is looked at.
+    Signature,
     /// The operator token.
     Operator,
     /// Retrieval and operator tokens, within the configured grant.
@@ -187,6 +195,12 @@ pub fn all() -> Vec<Description> {
         describe::<IngestGateway>(),
         describe::<IngestGatewayBatch>(),
         describe::<IngestCi>(),
+        describe::<IngestForge>(),
+        describe::<IngestForgePush>(),
+        describe::<IngestForgeRepository>(),
+        describe::<IngestForgeCi>(),
+        describe::<IngestForgePullRequest>(),
+        describe::<Capture>(),
         describe::<Facts>(),
         describe::<SessionFacts>(),
         describe::<SessionCalls>(),

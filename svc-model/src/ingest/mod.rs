@@ -1,10 +1,12 @@
 //! What is captured: requests of the ingest routes and their receipts.
 
 mod ci;
+mod forge;
 mod gateway;
 mod receipt;
 
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
+pub use forge::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, ForgeEvent};
 pub use gateway::{
     Capture, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, RejectedPayload,
 };

@@ -6,8 +6,10 @@ use super::catalogue::{Catalogue, DIALECT};
 use super::operation::operation;
 use crate::version::SERVICE_VERSION;
 
-/// The name of the one security scheme.
+/// The name of the security scheme of tokens.
 pub(super) const SECURITY_SCHEME: &str = "bearer";
+/// The name of the security scheme of the forge.
+pub(super) const SIGNATURE_SCHEME: &str = "forgeSignature";
 
 /// What the routes have in common, for a reader of the document.
 const CONVENTIONS: &str = "\
@@ -40,7 +42,8 @@ const AREAS: &[Area] = &[
     Area {
         prefixes: &["/ingest/"],
         name: "ingest",
-        description: "Sending evidence: model calls of a gateway and results of CI runs.",
+        description: "Sending evidence: model calls of a gateway, results of CI runs and the events of a \
+                      forge.",
     },
     Area {
         prefixes: &["/query/context"],
@@ -51,6 +54,11 @@ const AREAS: &[Area] = &[
         prefixes: &["/query/evidence"],
         name: "evidence",
         description: "Exact parts of any Session, for the operator.",
+    },
+    Area {
+        prefixes: &["/v1/capture"],
+        name: "capture",
+        description: "Whether what is sent arrives, and why not.",
     },
     Area {
         prefixes: &["/v1/facts"],
@@ -103,6 +111,13 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
                     "scheme": "bearer",
                     "description": "A configured token. Its authority is `ingest`, `operator` or \
                                     `retrieval`; each operation names those that it accepts.",
+                },
+                SIGNATURE_SCHEME: {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-Hub-Signature-256",
+                    "description": "`sha256=` and 64 hexadecimal digits in lower case: the \
+                                    HMAC-SHA256 of the body, byte for byte, under the webhook secret.",
                 },
             },
         },

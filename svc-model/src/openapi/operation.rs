@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
-use super::document::{SECURITY_SCHEME, area_of};
+use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
 use super::refusal::Refusal;
 use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Parameter, Place};
 
@@ -37,6 +37,7 @@ fn required_authority(access: Access) -> &'static str {
         Access::Open => "Open: no credential is required.",
         Access::Any => "Every configured bearer token is accepted.",
         Access::Ingest => "Requires an ingest token or the operator token.",
+        Access::Signature => "Requires the forge's signature of the body. No token is looked at.",
         Access::Operator => "Requires the operator token.",
         Access::Context(Grant::Single) => {
             "Requires the retrieval token or the operator token, and a grant of exactly one \
@@ -54,6 +55,7 @@ fn security(access: Access) -> Value {
     let authorities: &[&str] = match access {
         Access::Open => return json!([]),
         Access::Any => return json!([{ SECURITY_SCHEME: [] }]),
+        Access::Signature => return json!([{ SIGNATURE_SCHEME: [] }]),
         Access::Ingest => &["ingest", "operator"],
         Access::Operator => &["operator"],
         Access::Context(_) => &["retrieval", "operator"],
@@ -111,12 +113,12 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
             "description": refusal.description,
             "content": { "application/json": content },
         });
-        if *status == 401 {
+        if let Some(challenge) = refusal.challenge() {
             response["headers"] = json!({
                 "WWW-Authenticate": {
                     "description": "The scheme of the credential.",
                     "required": true,
-                    "schema": { "const": "Bearer" },
+                    "schema": { "const": challenge },
                 },
             });
         }

@@ -8,6 +8,7 @@ use crate::endpoint::{
     Place, SessionCalls,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
+use crate::ingest::EVENT_HEADERS;
 use crate::problem::{Code, Decline, Problem, RequiredAuthority, SessionBound};
 
 /// One documented status: its sentence, and problems that are answered with it.
@@ -32,9 +33,20 @@ impl Refusal {
                     ("provider", Problem::UnsupportedProvider),
                 ],
             ),
+            400 if access == Access::Signature => (
+                "The body is not JSON, or is no JSON object.",
+                vec![
+                    ("malformed", Problem::MalformedJson),
+                    ("value", Problem::BodyNotObject),
+                ],
+            ),
             400 => (
                 "The body is not JSON.",
                 vec![("malformed", Problem::MalformedJson)],
+            ),
+            401 if access == Access::Signature => (
+                "The body is not signed with the webhook secret.",
+                vec![("signature", Problem::InvalidSignature)],
             ),
             401 => (
                 "No credential, or one that is not configured.",
@@ -50,12 +62,16 @@ impl Refusal {
                 "The body is over its cap. This is answered before the credential is looked at.",
                 vec![("body", Problem::BodyTooLarge)],
             ),
+            422 if access == Access::Signature => (
+                "No header names the event.",
+                vec![("event", unnamed_event())],
+            ),
             422 => (
                 "Fields of the request are violated. Every violation is listed with its place, and \
                  nothing of the input is repeated.",
                 violation(catalogue, route),
             ),
-            503 if access == Access::Ingest => (
+            503 if matches!(access, Access::Ingest | Access::Signature) => (
                 "The fact store cannot be reached and nothing was acknowledged. Send the same bytes \
                  again.",
                 vec![("store", Problem::StoreUnavailable)],
@@ -77,6 +93,13 @@ impl Refusal {
         })
     }
 
+    /// Returns what a refused caller is told to come with.
+    pub(super) fn challenge(&self) -> Option<&'static str> {
+        self.problems
+            .iter()
+            .find_map(|(_, problem)| problem.challenge())
+    }
+
     /// Returns the bodies as OpenAPI examples.
     pub(super) fn examples(&self) -> Map<String, Value> {
         self.problems
@@ -90,7 +113,7 @@ type Described = (&'static str, Vec<(&'static str, Problem)>);
 
 fn forbidden(access: Access) -> Option<Described> {
     let (description, authority) = match access {
-        Access::Open | Access::Any => return None,
+        Access::Open | Access::Any | Access::Signature => return None,
         Access::Ingest => (
             "The token has another authority than ingest or operator.",
             RequiredAuthority::Ingest,
@@ -114,7 +137,7 @@ fn forbidden(access: Access) -> Option<Described> {
 
 fn not_found(access: Access) -> Option<&'static str> {
     match access {
-        Access::Open | Access::Any | Access::Ingest | Access::Operator => None,
+        Access::Open | Access::Any | Access::Ingest | Access::Signature | Access::Operator => None,
         Access::Context(Grant::Single) => Some(
             "Context retrieval is not configured, or is configured for several Sessions, of which \
              one must be selected.",
@@ -125,7 +148,7 @@ fn not_found(access: Access) -> Option<&'static str> {
 
 fn conflict(route: &Route) -> Described {
     match (route.endpoint.access, route.endpoint.name) {
-        (Access::Ingest, IngestCi::NAME) => (
+        (Access::Signature, _) | (Access::Ingest, IngestCi::NAME) => (
             "A fact with the same key is stored with another repository identity.",
             vec![(
                 "identity",
@@ -152,6 +175,13 @@ fn conflict(route: &Route) -> Described {
             )],
         ),
     }
+}
+
+fn unnamed_event() -> Problem {
+    let [name, ..] = EVENT_HEADERS;
+    let missing =
+        Violation::new(FieldKind::Missing, "field required").at(vec!["header".into(), name.into()]);
+    Problem::Invalid(Violations::one(missing))
 }
 
 fn bound(bound: SessionBound) -> Described {

@@ -2,6 +2,8 @@ use svc_engine::capture::Receipt;
 use svc_engine::capture::ci;
 use svc_engine::capture::gateway::{self, Captured, GatewayError};
 use svc_engine::store::{Append, Outcome};
+use svc_model::capture::CaptureSource;
+use svc_model::facts::FactTable;
 use svc_model::field::{Violation, Violations};
 use svc_model::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
@@ -9,8 +11,10 @@ use svc_model::ingest::{
 };
 use svc_model::json::Json;
 use svc_model::problem::Problem;
+use svc_model::time::Instant;
 
 use crate::app::App;
+use crate::counts::count;
 use crate::dispatch::Exchange;
 use crate::problem::of_engine;
 
@@ -58,8 +62,21 @@ fn invalid_payload() -> Problem {
     ))
 }
 
-async fn append_one(app: &App, fact: Append) -> Result<IngestResult, Problem> {
+/// Appends the one fact of a delivery and counts it.
+pub(super) async fn append_one(
+    app: &App,
+    source: CaptureSource,
+    at: Instant,
+    fact: Append,
+) -> Result<IngestResult, Problem> {
+    let table = fact.table();
     let outcomes = app.engine.append(vec![fact]).await.map_err(of_engine)?;
+    app.counts.delivered(
+        source,
+        at,
+        outcomes.first().map(|outcome| (table, *outcome)),
+        |_| (),
+    );
     match outcomes.first() {
         Some(Outcome::Stored(fact_id)) => {
             tracing::debug!(%fact_id, stored = true, "fact_stored");
@@ -87,15 +104,24 @@ pub(super) async fn gateway(
     exchange: Exchange,
     request: GatewayIngestRequest,
 ) -> Result<IngestReceipt, Problem> {
+    let receipt = exchange.app.engine.receipt();
+    let at = receipt.received_at;
     let prepared = exchange
-        .apart(|| prepare(&exchange.app, request, exchange.app.engine.receipt()))
+        .apart(|| prepare(&exchange.app, request, receipt))
         .map_err(|error| match error {
             GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
             GatewayError::InvalidPayload => invalid_payload(),
         })?;
     match prepared {
-        Prepared::Skipped(reason) => Ok(IngestReceipt::Skipped(Skipped::new(reason))),
-        Prepared::Fact(fact) => Ok(IngestReceipt::Fact(append_one(&exchange.app, fact).await?)),
+        Prepared::Skipped(reason) => {
+            let counts = &exchange.app.counts;
+            counts.skipped(CaptureSource::Gateway, at, reason.as_str());
+            Ok(IngestReceipt::Skipped(Skipped::new(reason)))
+        }
+        Prepared::Fact(fact) => {
+            let appended = append_one(&exchange.app, CaptureSource::Gateway, at, fact).await?;
+            Ok(IngestReceipt::Fact(appended))
+        }
     }
 }
 
@@ -134,7 +160,23 @@ pub(super) async fn gateway_batch(
             Err(reason) => *receipt.rejected.entry(reason).or_default() += 1,
         }
     }
-    for outcome in exchange.app.engine.append(facts).await.map_err(of_engine)? {
+    let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
+    let outcomes = exchange.app.engine.append(facts).await.map_err(of_engine)?;
+    exchange.app.counts.delivered(
+        CaptureSource::Gateway,
+        exchange.app.engine.now(),
+        tables.into_iter().zip(outcomes.iter().copied()),
+        |counts| {
+            let source = counts.sources.entry(CaptureSource::Gateway).or_default();
+            for (reason, by) in &receipt.skipped {
+                count(&mut source.skipped, reason.as_str(), *by);
+            }
+            for (reason, by) in &receipt.rejected {
+                count(&mut source.rejected, reason.as_str(), *by);
+            }
+        },
+    );
+    for outcome in outcomes {
         match outcome {
             Outcome::Stored(_) => receipt.stored += 1,
             Outcome::Redelivered(_) | Outcome::Known => receipt.duplicates += 1,
@@ -153,9 +195,12 @@ pub(super) async fn ci(
     exchange: Exchange,
     request: VendorCIRequest,
 ) -> Result<IngestResult, Problem> {
-    let (outcome, redactions) = ci::capture(request, exchange.app.engine.receipt());
+    let receipt = exchange.app.engine.receipt();
+    let at = receipt.received_at;
+    let (outcome, redactions) = ci::capture(request, receipt);
     if !redactions.is_empty() {
         tracing::info!(?redactions, "fact_redacted");
     }
-    append_one(&exchange.app, Append::CiOutcome(Box::new(outcome))).await
+    let outcome = Append::CiOutcome(Box::new(outcome));
+    append_one(&exchange.app, CaptureSource::Ci, at, outcome).await
 }

@@ -1,9 +1,11 @@
 //! The routes: each endpoint is bound to the one engine call that answers it.
 
+mod capture;
 mod context;
 mod docs;
 mod evidence;
 mod facts;
+mod forge;
 mod identity;
 mod ingest;
 
@@ -13,9 +15,11 @@ use axum::Router;
 use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
-    Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory, EvidenceManifest,
-    EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi,
-    IngestGateway, IngestGatewayBatch, Me, Method, Selected, SessionCalls, SessionFacts,
+    Capture, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
+    EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
+    HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
+    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Me, Method, Selected, SessionCalls,
+    SessionFacts,
 };
 use svc_model::problem::Problem;
 
@@ -43,6 +47,12 @@ pub(crate) fn router(app: &App) -> Router {
     routes.add::<IngestGateway>(bind::<IngestGateway, _, _>(ingest::gateway));
     routes.add::<IngestGatewayBatch>(bind::<IngestGatewayBatch, _, _>(ingest::gateway_batch));
     routes.add::<IngestCi>(bind::<IngestCi, _, _>(ingest::ci));
+    routes.add::<Capture>(bind::<Capture, _, _>(capture::counts));
+    routes.add::<IngestForge>(bind::<IngestForge, _, _>(forge::any));
+    routes.add::<IngestForgePush>(bind::<IngestForgePush, _, _>(forge::push));
+    routes.add::<IngestForgeRepository>(bind::<IngestForgeRepository, _, _>(forge::repository));
+    routes.add::<IngestForgeCi>(bind::<IngestForgeCi, _, _>(forge::ci));
+    routes.add::<IngestForgePullRequest>(bind::<IngestForgePullRequest, _, _>(forge::pull_request));
     routes.add::<Facts>(bind::<Facts, _, _>(facts::facts));
     routes.add::<SessionFacts>(bind::<SessionFacts, _, _>(facts::session));
     routes.add::<SessionCalls>(bind::<SessionCalls, _, _>(facts::calls));

@@ -14,12 +14,15 @@ use svc_model::field::FromField as _;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::json::Json;
 use svc_model::limit;
+use svc_model::repository::RepositoryHost;
 
 use self::secrets::Secrets;
 use crate::embedded;
 use crate::env;
 use crate::source::{Source, data_folder};
 
+/// The forge of a deployment that names none.
+const DEFAULT_FORGE_HOST: &str = "github.com";
 /// The organization of a deployment that names none.
 const DEFAULT_ORG: &str = "default";
 
@@ -119,6 +122,8 @@ pub enum LogFormat {
 pub struct Settings {
     /// Where the server listens.
     pub listen: SocketAddr,
+    /// Where the counts are served for Prometheus.
+    pub metrics_listen: Option<SocketAddr>,
     /// The engine's settings.
     pub engine: EngineConfig,
     /// The operator's token.
@@ -127,6 +132,10 @@ pub struct Settings {
     pub(crate) ingest_tokens: BTreeMap<String, SecretString>,
     /// The token of agents that read context.
     pub(crate) retrieval_token: Option<SecretString>,
+    /// What the forge may sign with: the webhook secret, and the one before it.
+    pub(crate) webhook_secrets: Vec<SecretString>,
+    /// The host of the forge.
+    pub(crate) forge_host: RepositoryHost,
     /// The Sessions that context routes may read.
     pub grant: Grant,
     /// Whether the documentation is served.
@@ -182,8 +191,12 @@ impl Settings {
         };
         let dev_mode = reader.boolean(env::DEV_MODE, false);
         let listen = reader.parsed(env::LISTEN, "must be HOST:PORT", |text| text.parse().ok());
+        let metrics_listen = reader.parsed(env::METRICS_LISTEN, "must be HOST:PORT", |text| {
+            text.parse().ok()
+        });
         let store = reader.store();
         let secrets = Secrets::read(&mut reader, dev_mode);
+        let forge_host = reader.forge_host();
         let grant = reader.grant();
         secrets.check_retrieval(&mut reader, &grant);
         let slots = reader.number(env::READ_SLOTS, limit::READ_SLOTS_DEFAULT as u64);
@@ -220,7 +233,7 @@ impl Settings {
                 _ => None,
             });
         let mistakes = reader.mistakes;
-        let Some(store) = store.filter(|_| mistakes.is_empty()) else {
+        let (Some(store), Some(forge_host), []) = (store, forge_host, mistakes.as_slice()) else {
             return Err(SettingsError(mistakes));
         };
         let mut engine = EngineConfig::new(store.url, store.org_id)
@@ -231,10 +244,13 @@ impl Settings {
         engine.redaction = redaction;
         Ok(Self {
             listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000))),
+            metrics_listen,
             engine,
             operator_token: secrets.operator,
             ingest_tokens: secrets.ingest,
             retrieval_token: secrets.retrieval,
+            webhook_secrets: secrets.webhook,
+            forge_host,
             grant,
             docs,
             log,
@@ -327,6 +343,15 @@ impl Reader<'_> {
         self.text(name).map(|text| SecretString::from(text.trim()))
     }
 
+    fn forge_host(&mut self) -> Option<RepositoryHost> {
+        let host = self.text(env::FORGE_HOST);
+        let host = RepositoryHost::new(host.as_deref().unwrap_or(DEFAULT_FORGE_HOST));
+        if host.is_none() {
+            self.mistake(env::FORGE_HOST, "must be a host name without a port");
+        }
+        host
+    }
+
     fn grant(&mut self) -> Grant {
         let single = self.parsed(env::RETRIEVAL_SESSION_ID, "must be a Session id", |text| {
             SessionId::new(text).ok()
@@ -369,6 +394,8 @@ fn plural_grant(text: &str) -> Option<Vec<SessionId>> {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
 
     const OPERATOR: &str = "operator-operator-operator";
@@ -439,10 +466,42 @@ mod tests {
             1
         );
         assert_eq!(mistakes(&[(env::INGEST_TOKENS, "{}")]).len(), 1);
+        let previous = env::FORGE_WEBHOOK_SECRET_PREVIOUS;
+        for wrong in ["", "changeme", "too-short", WEBHOOK, OPERATOR] {
+            let expected = usize::from(!wrong.is_empty());
+            assert_eq!(mistakes(&[(previous, wrong)]).len(), expected, "{wrong}");
+        }
         assert_eq!(
             mistakes(&[(env::DEV_MODE, "true"), (env::OPERATOR_TOKEN, "x")]).len(),
             0
         );
+    }
+
+    #[test]
+    fn the_forge_signs_with_the_secret_or_the_one_before_it() {
+        let both = read(&[
+            (env::FORGE_WEBHOOK_SECRET, " padded padded padded padded "),
+            (env::FORGE_WEBHOOK_SECRET_PREVIOUS, WEBHOOK),
+            (env::FORGE_HOST, "Git.Example"),
+        ])
+        .unwrap();
+        let secrets: Vec<&str> = both
+            .webhook_secrets
+            .iter()
+            .map(ExposeSecret::expose_secret)
+            .collect();
+        assert_eq!(secrets, ["padded padded padded padded", WEBHOOK]);
+        assert_eq!(both.forge_host.as_str(), "git.example");
+        assert!(
+            !format!("{both:?}").contains(WEBHOOK),
+            "secrets are never shown"
+        );
+        let one = read(&[]).unwrap();
+        assert_eq!(one.webhook_secrets.len(), 1);
+        assert_eq!(one.forge_host.as_str(), "github.com");
+        for wrong in ["git.example:443", "https://git.example", "a_b", "a.b."] {
+            assert_eq!(mistakes(&[(env::FORGE_HOST, wrong)]).len(), 1, "{wrong}");
+        }
     }
 
     #[test]

@@ -27,12 +27,15 @@ pub(super) struct Secrets {
     pub(super) operator: SecretString,
     pub(super) ingest: BTreeMap<String, SecretString>,
     pub(super) retrieval: Option<SecretString>,
+    /// The webhook secret, and the one before it.
+    pub(super) webhook: Vec<SecretString>,
 }
 
 impl Secrets {
     pub(super) fn read(reader: &mut Reader<'_>, dev_mode: bool) -> Self {
         let operator = reader.secret(env::OPERATOR_TOKEN);
         let webhook = reader.secret(env::FORGE_WEBHOOK_SECRET);
+        let webhook_previous = reader.secret(env::FORGE_WEBHOOK_SECRET_PREVIOUS);
         let legacy = reader.secret(env::API_BEARER_TOKEN);
         let retrieval = reader.secret(env::RETRIEVAL_TOKEN);
         let mut ingest = reader
@@ -58,6 +61,14 @@ impl Secrets {
                 webhook.as_ref(),
                 Characters::Any,
             );
+            if webhook_previous.is_some() {
+                check(
+                    reader,
+                    env::FORGE_WEBHOOK_SECRET_PREVIOUS,
+                    webhook_previous.as_ref(),
+                    Characters::Any,
+                );
+            }
             for (client, token) in &ingest {
                 let name = match client.as_str() {
                     "legacy" => env::API_BEARER_TOKEN.to_owned(),
@@ -91,6 +102,11 @@ impl Secrets {
                     .map(|token| (env::FORGE_WEBHOOK_SECRET.to_owned(), token)),
             )
             .chain(
+                webhook_previous
+                    .iter()
+                    .map(|token| (env::FORGE_WEBHOOK_SECRET_PREVIOUS.to_owned(), token)),
+            )
+            .chain(
                 retrieval
                     .iter()
                     .map(|token| (env::RETRIEVAL_TOKEN.to_owned(), token)),
@@ -109,6 +125,7 @@ impl Secrets {
             operator: operator.unwrap_or_default(),
             ingest,
             retrieval,
+            webhook: webhook.into_iter().chain(webhook_previous).collect(),
         }
     }
 

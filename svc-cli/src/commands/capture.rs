@@ -1,0 +1,146 @@
+use clap::Args;
+use svc_model::capture::{CaptureCounts, SourceCounts};
+use svc_model::endpoint;
+use svc_model::request::NoParameters;
+
+use super::service;
+use crate::cli::ServiceOptions;
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Capture {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let client = service::client(&self.service)?;
+        let reply = service::block_on(async {
+            Ok(client.call_raw::<endpoint::Capture>(&NoParameters).await?)
+        })?;
+        output.reply(&reply, render)
+    }
+}
+
+fn render(counts: &CaptureCounts) -> String {
+    let mut blocks = vec![format!("since {}\n", counts.since), sources(counts)];
+    let records = counts.log_records;
+    if records.received > 0 {
+        blocks.push(format!(
+            "log records: {} received, {} translated, {} not, {} malformed\n",
+            records.received, records.translated, records.untranslated, records.malformed
+        ));
+    }
+    blocks.extend(reasons(counts));
+    blocks.extend(refused(counts));
+    blocks.join("\n")
+}
+
+fn sources(counts: &CaptureCounts) -> String {
+    let mut table = Table::new([
+        "source",
+        "deliveries",
+        "stored",
+        "duplicates",
+        "skipped",
+        "rejected",
+        "conflicts",
+        "last delivery",
+    ])
+    .numbers(&[1, 2, 3, 4, 5, 6]);
+    for (source, of) in &counts.sources {
+        let stored: u64 = of.facts.values().map(|facts| facts.stored).sum();
+        let duplicates: u64 = of.facts.values().map(|facts| facts.duplicates).sum();
+        table.row([
+            source.to_string(),
+            of.deliveries.to_string(),
+            stored.to_string(),
+            duplicates.to_string(),
+            of.skipped.values().sum::<u64>().to_string(),
+            of.rejected.values().sum::<u64>().to_string(),
+            of.conflicts.to_string(),
+            of.last_delivery_at
+                .map_or_else(|| "never".to_owned(), |at| at.to_string()),
+        ]);
+    }
+    table.render()
+}
+
+/// Returns why something was declined, when something was.
+fn reasons(counts: &CaptureCounts) -> Option<String> {
+    let mut table = Table::new(["source", "declined", "reason", "count"]).numbers(&[3]);
+    let mut any = false;
+    for (source, of) in &counts.sources {
+        for (how, reason, count) in declined(of) {
+            any = true;
+            table.row([
+                source.to_string(),
+                how.to_owned(),
+                escape(reason),
+                count.to_string(),
+            ]);
+        }
+    }
+    any.then(|| table.render())
+}
+
+/// Returns which requests were refused, when some were.
+fn refused(counts: &CaptureCounts) -> Option<String> {
+    let mut table = Table::new(["path", "answered", "count"]).numbers(&[2]);
+    let mut any = false;
+    for (path, statuses) in &counts.answers {
+        for (status, count) in statuses.iter().filter(|(status, _)| **status != 200) {
+            any = true;
+            table.row([escape(path), status.to_string(), count.to_string()]);
+        }
+    }
+    any.then(|| table.render())
+}
+
+/// Returns how often what was declined, and why.
+fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
+    let skipped = of
+        .skipped
+        .iter()
+        .map(|(reason, count)| ("skipped", reason.as_str(), *count));
+    let rejected = of
+        .rejected
+        .iter()
+        .map(|(reason, count)| ("rejected", reason.as_str(), *count));
+    skipped.chain(rejected)
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    #[test]
+    fn what_did_not_arrive_is_shown_with_its_reason() {
+        let counts = r#"{
+            "since":"2026-01-02T03:04:05Z",
+            "sources":{
+                "gateway":{"deliveries":3,"facts":{"inference_calls":{"stored":2,"duplicates":1}},"conflicts":0,
+                    "skipped":{"no_session":4},"rejected":{},"last_delivery_at":"2026-01-02T04:00:00Z","last_stored_at":null},
+                "ci":{"deliveries":0,"facts":{},"conflicts":0,"skipped":{},"rejected":{},"last_delivery_at":null,"last_stored_at":null}
+            },
+            "log_records":{"received":0,"translated":0,"untranslated":0,"malformed":0,"malformed_containers":0},
+            "answers":{"/v1/logs":{"200":1,"401":5}}
+        }"#;
+        let counts = json::from_slice(counts.as_bytes()).unwrap();
+        assert_eq!(
+            render(&counts),
+            "since 2026-01-02T03:04:05Z\n\n\
+             source   deliveries  stored  duplicates  skipped  rejected  conflicts  last delivery\n\
+             gateway           3       2           1        4         0          0  2026-01-02T04:00:00Z\n\
+             ci                0       0           0        0         0          0  never\n\
+             \nsource   declined  reason      count\n\
+             gateway  skipped   no_session      4\n\
+             \npath      answered  count\n\
+             /v1/logs  401           5\n"
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Deliveries for tests.
+
+use std::sync::LazyLock;
+
+use svc_model::id::OrgId;
+use svc_model::json::{Json, Object};
+use svc_model::repository::RepositoryHost;
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use super::Delivery;
+use crate::capture::{Receipt, Redaction};
+
+static ORG: LazyLock<OrgId> = LazyLock::new(|| OrgId::new("acme").unwrap());
+static HOST: LazyLock<RepositoryHost> =
+    LazyLock::new(|| RepositoryHost::new("git.example").unwrap());
+
+/// Returns a delivery without an id, with redaction.
+pub(super) fn delivery() -> Delivery<'static> {
+    Delivery {
+        receipt: Receipt {
+            org_id: &ORG,
+            received_at: Instant::from_microseconds(1).unwrap(),
+            fresh_id: Uuid::from_u128(7),
+            redaction: Redaction::On,
+        },
+        host: &HOST,
+        id: None,
+    }
+}
+
+pub(super) fn object(text: &str) -> Object {
+    Json::parse(text.as_bytes()).unwrap().into_object().unwrap()
+}
+
+/// Returns an object with another value, given as JSON, at a dotted place; `-` takes it out.
+pub(super) fn changed(object: &Object, place: &str, value: &str) -> Object {
+    let mut object = object.clone();
+    let (rest, name) = place.rsplit_once('.').unwrap_or(("", place));
+    let mut parent = &mut object;
+    for step in rest.split('.').filter(|step| !step.is_empty()) {
+        parent = parent.get_mut(step).unwrap().as_object_mut().unwrap();
+    }
+    if value == "-" {
+        parent.remove(name);
+    } else {
+        parent.insert(name, Json::parse(value.as_bytes()).unwrap());
+    }
+    object
+}

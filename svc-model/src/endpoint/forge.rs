@@ -1,0 +1,82 @@
+use schemars::SchemaGenerator;
+
+use super::{Access, Endpoint, Method, Parameter, Place, SchemaOf};
+use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, IngestReceipt};
+
+/// The headers that a forge names its event and its delivery in. None is required by itself: each
+/// forge has its own.
+const HEADERS: &[Parameter] = &[
+    event(0, "The event. One header that names it is required."),
+    event(1, "The event, as GitHub names it."),
+    event(2, "The event, as Forgejo names it."),
+    event(3, "The event, as Gitea names it."),
+    delivery(0, "The id of the delivery, by which a repetition is known."),
+    delivery(1, "The id of the delivery, as GitHub gives it."),
+    delivery(2, "The id of the delivery, as Forgejo gives it."),
+    delivery(3, "The id of the delivery, as Gitea gives it."),
+];
+
+const fn event(index: usize, description: &'static str) -> Parameter {
+    header(EVENT_HEADERS[index], description)
+}
+
+const fn delivery(index: usize, description: &'static str) -> Parameter {
+    header(DELIVERY_HEADERS[index], description)
+}
+
+const fn header(name: &'static str, description: &'static str) -> Parameter {
+    Parameter {
+        name,
+        place: Place::Header,
+        required: false,
+        description,
+    }
+}
+
+/// Declares a route that a forge's webhook posts to. They differ in what they take.
+macro_rules! webhook {
+    ($(#[$doc:meta])* $endpoint:ident, $path:literal, $name:literal, $summary:literal) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub enum $endpoint {}
+        impl Endpoint for $endpoint {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const METHOD: Method = Method::Post;
+            const PATH: &'static str = $path;
+            const ACCESS: Access = Access::Signature;
+            const STATUSES: &'static [u16] = &[400, 401, 409, 413, 422, 503];
+            type Request = ForgeDelivery;
+            type Reply = IngestReceipt;
+            const REQUEST_SCHEMA: Option<SchemaOf> =
+                Some(SchemaGenerator::subschema_for::<ForgeDelivery>);
+            const PARAMETERS: &'static [Parameter] = HEADERS;
+        }
+    };
+}
+
+webhook! {
+    /// `POST /ingest/forge`.
+    IngestForge, "/ingest/forge", "ingestForge",
+    "Stores what any of a forge's captured events says, so that one webhook serves for all."
+}
+webhook! {
+    /// `POST /ingest/forge/push`.
+    IngestForgePush, "/ingest/forge/push", "ingestForgePush",
+    "Stores a push to a branch."
+}
+webhook! {
+    /// `POST /ingest/forge/repository`.
+    IngestForgeRepository, "/ingest/forge/repository", "ingestForgeRepository",
+    "Stores that a repository was renamed."
+}
+webhook! {
+    /// `POST /ingest/forge/ci`.
+    IngestForgeCi, "/ingest/forge/ci", "ingestForgeCi",
+    "Stores the outcome of a run of the forge's own CI."
+}
+webhook! {
+    /// `POST /ingest/forge/pull-request`.
+    IngestForgePullRequest, "/ingest/forge/pull-request", "ingestForgePullRequest",
+    "Stores that a pull request was opened, updated or merged."
+}

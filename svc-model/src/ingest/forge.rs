@@ -1,0 +1,169 @@
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::closed_set;
+use crate::field::{FieldKind, Violation, Violations};
+use crate::json::{Json, Object, WriteError};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+
+/// The headers that name the event, in the order in which they are looked for.
+pub const EVENT_HEADERS: [&str; 4] = [
+    "x-forge-event",
+    "x-github-event",
+    "x-forgejo-event",
+    "x-gitea-event",
+];
+/// The headers that name the delivery, in the order in which they are looked for.
+pub const DELIVERY_HEADERS: [&str; 4] = [
+    "x-forge-delivery",
+    "x-github-delivery",
+    "x-forgejo-delivery",
+    "x-gitea-delivery",
+];
+
+closed_set! {
+    /// An event of a forge that is captured.
+    pub enum ForgeEvent {
+        /// A ref was pushed.
+        Push = "push",
+        /// A repository was changed: renamed, for one.
+        Repository = "repository",
+        /// A run of the forge's own CI was requested, started or completed.
+        WorkflowRun = "workflow_run",
+        /// A pull request was opened, updated, closed or otherwise changed.
+        PullRequest = "pull_request",
+    }
+}
+
+/// One delivery of a forge's webhook. Which members of its payload are read depends on the event;
+/// none is required here, since a forge sends what it likes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForgeDelivery {
+    /// The event as the forge names it, which need not be one of [`ForgeEvent`].
+    pub event: String,
+    /// The forge's id of the delivery, as it came.
+    pub delivery_id: Option<String>,
+    /// The payload.
+    pub payload: Object,
+}
+
+impl Request for ForgeDelivery {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let payload = incoming.document()?;
+        let headers = incoming.header_fields();
+        let first = |names: [&str; 4]| {
+            let mut given = names.into_iter().filter_map(|name| headers.get(name));
+            given.next().and_then(Json::as_str).map(str::to_owned)
+        };
+        let Some(event) = first(EVENT_HEADERS) else {
+            let [name, ..] = EVENT_HEADERS;
+            return Err(Refusal::Invalid(Violations::one(
+                Violation::new(FieldKind::Missing, "field required").at(headers.loc(name)),
+            )));
+        };
+        Ok(Self {
+            event,
+            delivery_id: first(DELIVERY_HEADERS),
+            payload,
+        })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let [event, ..] = EVENT_HEADERS;
+        let [delivery, ..] = DELIVERY_HEADERS;
+        let outgoing = Outgoing::body(&self.payload)?.with_header(event, &self.event);
+        Ok(match &self.delivery_id {
+            Some(id) => outgoing.with_header(delivery, id),
+            None => outgoing,
+        })
+    }
+}
+
+/// The body alone: the event and the id of the delivery stand in headers.
+impl JsonSchema for ForgeDelivery {
+    fn schema_name() -> Cow<'static, str> {
+        "ForgeDelivery".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "description": "What a forge's webhook sends for the event. Any content is accepted; what cannot be captured is declined with a reason.",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Step;
+
+    fn read(headers: &[(&str, &str)], body: &str) -> Result<ForgeDelivery, Refusal> {
+        let headers: Object = headers.iter().copied().collect();
+        ForgeDelivery::read(&Incoming {
+            path: &Object::new(),
+            query: &Object::new(),
+            headers: &headers,
+            body: body.as_bytes(),
+        })
+    }
+
+    #[test]
+    fn the_first_header_that_is_given_counts() {
+        let names: Vec<(&str, &str)> = EVENT_HEADERS
+            .into_iter()
+            .zip(["a", "b", "c", "d"])
+            .chain(DELIVERY_HEADERS.into_iter().zip(["1", "2", "3", "4"]))
+            .collect();
+        for left_out in 0..4 {
+            let given: Vec<_> = [&names[left_out..4], &names[4 + left_out..]].concat();
+            let delivery = read(&given, "{}").unwrap();
+            assert_eq!(delivery.event, names[left_out].1);
+            assert_eq!(
+                delivery.delivery_id.as_deref(),
+                Some(names[4 + left_out].1),
+                "the two are looked for apart"
+            );
+        }
+        let empty = read(&[("x-forge-event", ""), ("x-github-event", "push")], "{}").unwrap();
+        assert_eq!((empty.event.as_str(), empty.delivery_id), ("", None));
+    }
+
+    #[test]
+    fn without_an_event_the_first_header_is_named() {
+        let Err(Refusal::Invalid(violations)) = read(&[("x-forge-delivery", "1")], "{}") else {
+            panic!("it is refused");
+        };
+        let [missing] = violations.into_vec().try_into().unwrap();
+        assert_eq!(missing.kind, FieldKind::Missing);
+        assert_eq!(
+            missing.loc,
+            [Step::from("header"), Step::from("x-forge-event")]
+        );
+    }
+
+    #[test]
+    fn the_body_is_looked_at_before_the_headers() {
+        for malformed in ["", " ", "{", "payload=%7B%7D", "{} x"] {
+            let refusal = read(&[], malformed).unwrap_err();
+            assert!(matches!(refusal, Refusal::Malformed { .. }), "{malformed}");
+        }
+        for other in ["[]", "null", "5", "NaN", "\"{}\""] {
+            assert_eq!(read(&[], other), Err(Refusal::NotAnObject), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_delivery_is_written_as_it_is_read() {
+        let headers = [("x-forge-event", "push"), ("x-forge-delivery", "d")];
+        let delivery = read(&headers, r#"{"n":1.10,"cut":"\ud83d"}"#).unwrap();
+        let written = delivery.write().unwrap();
+        let headers: Vec<_> = written
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
+        let body = String::from_utf8(written.body.unwrap()).unwrap();
+        assert_eq!(read(&headers, &body), Ok(delivery));
+    }
+}

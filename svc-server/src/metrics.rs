@@ -1,0 +1,228 @@
+//! The counts in the text format of Prometheus, on an address of their own.
+//!
+//! The address is for the monitoring of the deployment and asks for no credential, so it is closed
+//! unless it is configured. It tells counts, routes and reasons, and nothing of the facts.
+
+use std::fmt::{self, Write as _};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use axum::routing::get;
+use svc_model::capture::CaptureCounts;
+use svc_model::problem::Problem;
+use svc_model::time::Instant;
+use svc_model::version::SERVICE_VERSION;
+
+use crate::app::App;
+use crate::problem;
+
+/// Returns the router of the metrics address.
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route(
+            "/metrics",
+            get(move || {
+                let counts = app.counts.snapshot();
+                async move { respond(exposition(&counts)) }
+            }),
+        )
+        .fallback(async || problem::answer(&Problem::NotFound))
+}
+
+fn respond(text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"),
+    );
+    response
+}
+
+/// Lines of one metric after another.
+struct Exposition(String);
+
+impl Exposition {
+    fn metric(&mut self, name: &'static str, kind: &'static str, help: &'static str) -> Metric<'_> {
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+        Metric { text: self, name }
+    }
+
+    fn line(&mut self, line: fmt::Arguments<'_>) {
+        writeln!(self.0, "{line}").expect("writing to a string cannot fail");
+    }
+}
+
+/// One metric, to which samples are added. Label values are routes, closed words and versions, none
+/// of which needs an escape.
+struct Metric<'e> {
+    text: &'e mut Exposition,
+    name: &'static str,
+}
+
+impl Metric<'_> {
+    fn sample(&mut self, labels: &[(&str, &str)], value: impl fmt::Display) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{value}\""))
+            .collect();
+        let name = self.name;
+        self.text
+            .line(format_args!("{name}{{{}}} {value}", labels.join(",")));
+    }
+}
+
+fn seconds(instant: Instant) -> String {
+    let microseconds = instant.microseconds();
+    format!(
+        "{}.{:06}",
+        microseconds / 1_000_000,
+        microseconds % 1_000_000
+    )
+}
+
+/// Writes the counts.
+fn exposition(counts: &CaptureCounts) -> String {
+    let mut text = Exposition(String::new());
+    text.metric("svc_info", "gauge", "The running service.")
+        .sample(&[("version", SERVICE_VERSION)], 1);
+    text.metric(
+        "svc_start_time_seconds",
+        "gauge",
+        "When the process began to count, in Unix seconds.",
+    )
+    .sample(&[], seconds(counts.since));
+
+    let mut deliveries = text.metric(
+        "svc_deliveries_total",
+        "counter",
+        "Deliveries answered with success.",
+    );
+    for (source, of) in &counts.sources {
+        deliveries.sample(&[("source", source.as_str())], of.deliveries);
+    }
+    let mut facts = text.metric("svc_facts_total", "counter", "Facts that arrived.");
+    for (source, of) in &counts.sources {
+        for (table, arrived) in &of.facts {
+            for (outcome, count) in [
+                ("stored", arrived.stored),
+                ("duplicate", arrived.duplicates),
+            ] {
+                let labels = [
+                    ("source", source.as_str()),
+                    ("table", table.as_str()),
+                    ("outcome", outcome),
+                ];
+                facts.sample(&labels, count);
+            }
+        }
+    }
+    let mut conflicts = text.metric(
+        "svc_conflicts_total",
+        "counter",
+        "Facts whose identity says otherwise than a stored one.",
+    );
+    for (source, of) in &counts.sources {
+        conflicts.sample(&[("source", source.as_str())], of.conflicts);
+    }
+    let mut skipped = text.metric(
+        "svc_skipped_total",
+        "counter",
+        "What was declined with success, by reason.",
+    );
+    for (source, of) in &counts.sources {
+        for (reason, count) in &of.skipped {
+            skipped.sample(&[("source", source.as_str()), ("reason", reason)], count);
+        }
+    }
+    let mut rejected = text.metric(
+        "svc_rejected_total",
+        "counter",
+        "Payloads of a batch that cannot be stored as they are, by reason.",
+    );
+    for (source, of) in &counts.sources {
+        for (reason, count) in &of.rejected {
+            rejected.sample(&[("source", source.as_str()), ("reason", reason)], count);
+        }
+    }
+    let records = counts.log_records;
+    let mut log_records = text.metric(
+        "svc_log_records_total",
+        "counter",
+        "Log records, by what became of them.",
+    );
+    for (outcome, count) in [
+        ("translated", records.translated),
+        ("untranslated", records.untranslated),
+        ("malformed", records.malformed),
+    ] {
+        log_records.sample(&[("outcome", outcome)], count);
+    }
+    let mut last = text.metric(
+        "svc_last_delivery_time_seconds",
+        "gauge",
+        "When the last delivery came, in Unix seconds.",
+    );
+    for (source, of) in &counts.sources {
+        if let Some(at) = of.last_delivery_at {
+            last.sample(&[("source", source.as_str())], seconds(at));
+        }
+    }
+    let mut answers = text.metric("svc_answers_total", "counter", "Requests answered.");
+    for (route, statuses) in &counts.answers {
+        for (status, count) in statuses {
+            answers.sample(&[("route", route), ("status", &status.to_string())], count);
+        }
+    }
+    text.0
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_engine::store::Outcome;
+    use svc_model::capture::CaptureSource;
+    use svc_model::facts::FactTable;
+    use svc_model::id::FactId;
+
+    use super::*;
+    use crate::counts::Counts;
+
+    fn at(microseconds: i64) -> Instant {
+        Instant::from_microseconds(microseconds).unwrap()
+    }
+
+    #[test]
+    fn every_line_is_a_comment_or_a_sample() {
+        let counts = Counts::new(at(1_500_000));
+        counts.answered("/v1/logs", 401);
+        counts.skipped(CaptureSource::Gateway, at(2_000_001), "no_session");
+        let fact = Outcome::Stored(FactId::new(uuid::Uuid::from_u128(1)));
+        counts.delivered(
+            CaptureSource::Ci,
+            at(3_000_000),
+            [(FactTable::CiOutcomes, fact)],
+            |_| (),
+        );
+        let text = exposition(&counts.snapshot());
+        for line in [
+            "svc_start_time_seconds{} 1.500000",
+            "svc_answers_total{route=\"/v1/logs\",status=\"401\"} 1",
+            "svc_skipped_total{source=\"gateway\",reason=\"no_session\"} 1",
+            "svc_facts_total{source=\"ci\",table=\"ci_outcomes\",outcome=\"stored\"} 1",
+            "svc_last_delivery_time_seconds{source=\"gateway\"} 2.000001",
+            "svc_deliveries_total{source=\"forge_push\"} 0",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            assert!(name.starts_with("svc_") && name.ends_with('}'), "{line}");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+use svc_model::capture::CaptureCounts;
+use svc_model::problem::Problem;
+use svc_model::request::NoParameters;
+
+use crate::dispatch::Exchange;
+
+pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
+    Ok(exchange.app.counts.snapshot())
+}
