@@ -16,6 +16,7 @@ mod remote;
 mod retry;
 mod workers;
 
+pub use crate::capture::notes::NotesRef;
 pub use allowance::CallOff;
 pub use failure::MirrorFailure;
 pub use folder::MirrorFolder;

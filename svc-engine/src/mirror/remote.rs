@@ -120,6 +120,11 @@ impl Remotes {
         }
     }
 
+    /// Returns which hosts are allowed.
+    pub fn allowed(&self) -> &AllowedHosts {
+        &self.allowed
+    }
+
     /// Resolves names with this.
     #[must_use]
     pub fn resolving_with(mut self, resolve: Arc<Resolve>) -> Self {
