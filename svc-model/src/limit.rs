@@ -65,6 +65,10 @@ pub const COMPATIBILITY_CALLS_MAX: u64 = 50;
 /// Visible decisions, and separately edit observations, of the compatibility evidence of a Session.
 pub const COMPATIBILITY_DECISIONS_MAX: u64 = 1_000;
 
+/// Distinct names of repositories, each with an identity, that one CI, Session or commit query may
+/// have to tell apart.
+pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;
+
 /// Characters of a configured secret, at least.
 pub const SECRET_CHARACTERS_MIN: usize = 24;
 /// Seconds after which a read is stopped.

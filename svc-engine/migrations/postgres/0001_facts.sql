@@ -62,7 +62,7 @@ CREATE TABLE call_aliases (
 );
 
 CREATE TABLE developer_decisions (
-    decision_id TEXT COLLATE "C" NOT NULL,
+    decision_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
     user_id TEXT COLLATE "C",
@@ -77,11 +77,10 @@ CREATE TABLE developer_decisions (
     observation_delay_ms BIGINT,
     occurred_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    identity BYTEA NOT NULL,
-    raw TEXT COLLATE "C" NOT NULL
+    raw BYTEA NOT NULL,
+    identity BYTEA NOT NULL
 );
-CREATE UNIQUE INDEX developer_decisions_by_id ON developer_decisions (decision_id);
--- A path may be longer than what an index takes: what tells decisions of one moment apart is a hash.
+-- A path may be longer than what an index takes, so a hash stands for what tells decisions apart.
 CREATE UNIQUE INDEX developer_decisions_by_session
     ON developer_decisions (org_id, session_id, occurred_at_us, identity);
 
@@ -93,17 +92,16 @@ CREATE TABLE edit_observations (
     agent_harness TEXT COLLATE "C" NOT NULL,
     call_id TEXT COLLATE "C" NOT NULL,
     file_path TEXT COLLATE "C" NOT NULL,
-    applied_text TEXT COLLATE "C" NOT NULL,
-    observed_file_text TEXT COLLATE "C" NOT NULL,
+    applied_text BYTEA NOT NULL,
+    observed_file_text BYTEA NOT NULL,
     external_lines_added BIGINT,
     external_lines_removed BIGINT,
     occurred_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    raw TEXT COLLATE "C" NOT NULL,
-    UNIQUE (org_id, agent_harness, session_id, call_id)
+    raw BYTEA NOT NULL
 );
-CREATE INDEX edit_observations_by_session
-    ON edit_observations (org_id, session_id, occurred_at_us, observation_id);
+CREATE UNIQUE INDEX edit_observations_by_session
+    ON edit_observations (org_id, session_id, agent_harness, call_id);
 
 CREATE TABLE rejected_edits (
     rejection_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -113,14 +111,13 @@ CREATE TABLE rejected_edits (
     agent_harness TEXT COLLATE "C" NOT NULL,
     call_id TEXT COLLATE "C" NOT NULL,
     file_path TEXT COLLATE "C" NOT NULL,
-    proposed TEXT COLLATE "C" NOT NULL,
+    proposed BYTEA NOT NULL,
     occurred_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    raw TEXT COLLATE "C" NOT NULL,
-    UNIQUE (org_id, agent_harness, session_id, call_id)
+    raw BYTEA NOT NULL
 );
-CREATE INDEX rejected_edits_by_session
-    ON rejected_edits (org_id, session_id, occurred_at_us, rejection_id);
+CREATE UNIQUE INDEX rejected_edits_by_session
+    ON rejected_edits (org_id, session_id, agent_harness, call_id);
 
 CREATE TABLE retry_linkages (
     retry_linkage_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -134,11 +131,14 @@ CREATE TABLE retry_linkages (
     accepted_call_id TEXT COLLATE "C" NOT NULL,
     occurred_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    raw TEXT COLLATE "C" NOT NULL,
-    UNIQUE (org_id, agent_harness, session_id, tool_name, file_path, rejected_call_id, accepted_call_id)
+    raw BYTEA NOT NULL,
+    identity BYTEA NOT NULL
 );
-CREATE INDEX retry_linkages_by_session
-    ON retry_linkages (org_id, session_id, occurred_at_us, retry_linkage_id);
+CREATE UNIQUE INDEX retry_linkages_by_session ON retry_linkages (org_id, session_id, identity);
+
+-- Facts of repositories. A fact without an identity is known by its name alone, and its key is
+-- another one: the same push with and without an identity is two facts. The indexes by repository
+-- find the facts of a repository under one of its names by time, the latest in one step.
 
 CREATE TABLE pushes (
     push_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -155,11 +155,11 @@ CREATE TABLE pushes (
     forced BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX pushes_by_identity
-    ON pushes (org_id, repository_provider, repository_host, repository_id, ref, before_sha, after_sha)
-    WHERE repository_id IS NOT NULL;
-CREATE UNIQUE INDEX pushes_by_name
-    ON pushes (org_id, repo, ref, before_sha, after_sha) WHERE repository_id IS NULL;
+CREATE UNIQUE INDEX pushes_by_commit
+    ON pushes (org_id, after_sha, before_sha, ref, COALESCE(repository_provider, ''),
+        COALESCE(repository_host, ''), COALESCE(repository_id, repo));
+CREATE INDEX pushes_by_repository
+    ON pushes (org_id, repository_id, repository_host, repo, captured_at_us);
 
 CREATE TABLE pull_request_revisions (
     revision_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -189,6 +189,12 @@ CREATE UNIQUE INDEX pull_request_revisions_by_identity
 CREATE UNIQUE INDEX pull_request_revisions_by_name
     ON pull_request_revisions (org_id, provider, repo, pr_number, head_sha, base_sha)
     WHERE repository_id IS NULL;
+CREATE INDEX pull_request_revisions_by_repository
+    ON pull_request_revisions
+    (org_id, repository_id, repository_host, repo, captured_at_us);
+CREATE INDEX pull_request_revisions_by_head
+    ON pull_request_revisions
+    (org_id, head_repository_id, head_repository_host, head_repo, captured_at_us);
 
 CREATE TABLE pull_request_merges (
     merge_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -217,6 +223,12 @@ CREATE UNIQUE INDEX pull_request_merges_by_identity
     WHERE repository_id IS NOT NULL;
 CREATE UNIQUE INDEX pull_request_merges_by_name
     ON pull_request_merges (org_id, provider, repo, pr_number) WHERE repository_id IS NULL;
+CREATE INDEX pull_request_merges_by_repository
+    ON pull_request_merges
+    (org_id, repository_id, repository_host, repo, captured_at_us);
+CREATE INDEX pull_request_merges_by_head
+    ON pull_request_merges
+    (org_id, head_repository_id, head_repository_host, head_repo, captured_at_us);
 
 CREATE TABLE repository_renames (
     rename_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -233,6 +245,12 @@ CREATE TABLE repository_renames (
 CREATE UNIQUE INDEX repository_renames_by_event
     ON repository_renames (org_id, repository_provider, repository_host, source_event_id)
     WHERE source_event_id IS NOT NULL;
+CREATE INDEX repository_renames_by_old_name
+    ON repository_renames
+    (org_id, repository_id, repository_host, old_repo, captured_at_us);
+CREATE INDEX repository_renames_by_new_name
+    ON repository_renames
+    (org_id, repository_id, repository_host, new_repo, captured_at_us);
 
 CREATE TABLE session_commit_observations (
     observation_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -247,16 +265,19 @@ CREATE TABLE session_commit_observations (
     notes_ref TEXT COLLATE "C" NOT NULL,
     captured_at_us BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX session_commit_observations_by_identity
+CREATE UNIQUE INDEX session_commit_observations_by_commit
     ON session_commit_observations
-    (org_id, repository_provider, repository_host, repository_id, commit_sha, session_id)
-    WHERE repository_id IS NOT NULL;
-CREATE UNIQUE INDEX session_commit_observations_by_name
-    ON session_commit_observations (org_id, repo, commit_sha, session_id)
-    WHERE repository_id IS NULL;
+    (org_id, commit_sha, session_id, COALESCE(repository_provider, ''),
+        COALESCE(repository_host, ''), COALESCE(repository_id, repo));
+CREATE INDEX session_commit_observations_by_session
+    ON session_commit_observations (org_id, session_id, captured_at_us);
+CREATE INDEX session_commit_observations_by_repository
+    ON session_commit_observations
+    (org_id, repository_id, repository_host, repo, captured_at_us);
 
+-- The attempt is 0 when the run has none.
 CREATE TABLE ci_outcomes (
-    outcome_id TEXT COLLATE "C" NOT NULL,
+    outcome_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     org_id TEXT COLLATE "C" NOT NULL,
     provider TEXT COLLATE "C" NOT NULL,
     run_id TEXT COLLATE "C" NOT NULL,
@@ -280,16 +301,29 @@ CREATE TABLE ci_outcomes (
     source_event_id TEXT COLLATE "C",
     pr_number BIGINT,
     captured_at_us BIGINT NOT NULL,
-    raw TEXT COLLATE "C" NOT NULL
+    raw BYTEA NOT NULL
 );
-CREATE UNIQUE INDEX ci_outcomes_by_id ON ci_outcomes (outcome_id);
-CREATE UNIQUE INDEX ci_outcomes_by_identity
-    ON ci_outcomes
-    (org_id, repository_provider, repository_host, provider, run_id, run_attempt)
-    WHERE repository_id IS NOT NULL;
-CREATE UNIQUE INDEX ci_outcomes_by_name
-    ON ci_outcomes (org_id, provider, run_id, run_attempt)
-    WHERE repository_id IS NULL;
+-- Finds a run in every forge at once; without an identity it is of none.
+CREATE UNIQUE INDEX ci_outcomes_by_run
+    ON ci_outcomes (org_id, provider, run_id, run_attempt, COALESCE(repository_provider, ''),
+        COALESCE(repository_host, ''));
+CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (org_id, commit_sha);
+CREATE INDEX ci_outcomes_by_repository
+    ON ci_outcomes (org_id, repository_id, repository_host, repo, captured_at_us, outcome_id);
+
+-- Every name that facts give an identity, once for each kind of fact. It tells where to look: what
+-- counts is a visible fact that proves it, found by the index of its kind by repository.
+CREATE TABLE repository_claims (
+    org_id TEXT COLLATE "C" NOT NULL,
+    name TEXT COLLATE "C" NOT NULL,
+    repository_provider TEXT COLLATE "C" NOT NULL,
+    repository_host TEXT COLLATE "C" NOT NULL,
+    repository_id TEXT COLLATE "C" NOT NULL,
+    source TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (org_id, name, repository_provider, repository_host, repository_id, source)
+);
+CREATE INDEX repository_claims_by_identity
+    ON repository_claims (org_id, repository_provider, repository_host, repository_id);
 
 -- Append-only. The latest row of a fact decides whether it is quarantined.
 CREATE TABLE quarantine_log (

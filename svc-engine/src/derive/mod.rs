@@ -3,5 +3,6 @@
 //! What is derived is never stored. It is computed for one answer, from one snapshot.
 
 pub mod rank;
+pub mod repository;
 pub mod score;
 pub mod tokens;

@@ -4,6 +4,7 @@
 
 mod call;
 mod ci;
+mod claim;
 mod decision;
 mod edit;
 mod lifetime;
@@ -15,6 +16,7 @@ mod retry;
 
 pub use call::InferenceCall;
 pub use ci::CiOutcome;
+pub use claim::RepositoryClaim;
 pub use decision::DeveloperDecision;
 pub use edit::{EditObservation, RejectedEdit};
 pub use lifetime::Lifetime;

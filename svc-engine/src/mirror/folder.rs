@@ -40,13 +40,13 @@ pub struct MirrorFolder {
 
 /// A mirror that nobody else works on for as long as this is kept.
 #[derive(Debug)]
-pub struct Locked {
+pub(super) struct Locked {
     file: File,
 }
 
 /// Why a mirror cannot be locked.
 #[derive(Debug, thiserror::Error)]
-pub enum LockError {
+pub(super) enum LockError {
     /// Somebody else works on it, on this machine.
     #[error("another process works on the mirror")]
     Taken,

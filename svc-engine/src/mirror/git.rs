@@ -15,7 +15,7 @@ use super::process::{self, Input, ProcessError};
 
 /// The oldest git that is used: the first that a supported Linux ships with pinned addresses
 /// (2.37) and `cat-file --batch-command` (2.36).
-pub const VERSION_MIN: (u32, u32) = (2, 39);
+pub(super) const VERSION_MIN: (u32, u32) = (2, 39);
 /// Bytes of an answer that is read whole.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -84,7 +84,7 @@ pub enum GitUnusable {
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("git {what}: {cause}")]
-pub struct GitError {
+pub(super) struct GitError {
     what: &'static str,
     #[source]
     cause: ProcessError,
@@ -92,7 +92,7 @@ pub struct GitError {
 
 impl GitError {
     /// Returns why git was stopped, when it was.
-    pub fn stopped(&self) -> Option<super::allowance::Stopped> {
+    pub(super) fn stopped(&self) -> Option<super::allowance::Stopped> {
         match &self.cause {
             ProcessError::Stopped(stopped) => Some(*stopped),
             ProcessError::Start(_) | ProcessError::Failed { .. } | ProcessError::Output(_) => None,
@@ -101,7 +101,7 @@ impl GitError {
 
     /// Returns what git complained of: its own last word, as one line without control characters.
     /// What the other side said is left out.
-    pub fn complaint(&self) -> String {
+    pub(super) fn complaint(&self) -> String {
         const CHARACTERS_MAX: usize = 300;
         let complaint = match &self.cause {
             ProcessError::Failed { complaint } => complaint

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_model::id::FactId;
-use svc_model::repository::RepositoryName;
+use svc_model::repository::{RepositoryDecline, RepositoryName};
 use svc_model::time::Instant;
 
 use super::allowance::{Allowance, CallOff};
 use super::bare::Mirror;
 use super::failure::{MirrorFailure, Setback};
 use super::folder::MirrorFolder;
-use super::gate::{self, Admission};
+use super::gate;
 use super::git::Git;
 use super::object_id::ObjectId;
 use super::observe::{Known, NotesBudget, Observed, observe};
@@ -251,7 +251,7 @@ impl Attempt<'_> {
             },
             self.allowance,
         )?;
-        let outcome = self.store(&pushes, observed)?;
+        let outcome = self.store(&pushes, &observed)?;
         // The facts are stored; what follows makes the next refresh faster.
         let tidied = if is_new {
             mirror.pack_refs(self.allowance)
@@ -267,22 +267,25 @@ impl Attempt<'_> {
     /// Returns the pushes that the mirror may be fetched for, the oldest delivery first; why not,
     /// when there is none.
     fn admitted(&self) -> Result<Result<Vec<WaitingPush>, Option<MirrorFailure>>, StoreError> {
-        let admissions = gate::admit(&self.refresher.store, self.waiting)?;
+        let Refresher { store, clock, .. } = self.refresher;
+        let declines = gate::declines(store, self.waiting, clock.now())?;
         let mut admitted = Vec::new();
         let mut reason = None;
-        for (waiting, admission) in self.waiting.iter().zip(admissions) {
-            match admission {
-                Admission::Admitted => admitted.push(waiting.clone()),
-                Admission::Declined(why) => {
-                    reason = reason.or(why.failure());
-                    tracing::warn!(
-                        repo = waiting.delivered_repo.as_str(),
-                        reason = why.as_str(),
-                        count = 1,
-                        "repository_identity_declined"
-                    );
-                }
+        for (waiting, decline) in self.waiting.iter().zip(declines) {
+            let Some(decline) = decline else {
+                admitted.push(waiting.clone());
+                continue;
+            };
+            // That a push is quarantined is no news to the operator.
+            if decline != RepositoryDecline::SourceAbsent {
+                reason = Some(MirrorFailure::NameAmbiguous);
             }
+            tracing::warn!(
+                repo = waiting.delivered_repo.as_str(),
+                reason = decline.as_str(),
+                count = 1,
+                "repository_identity_declined"
+            );
         }
         Ok(if admitted.is_empty() {
             Err(reason)
@@ -311,14 +314,18 @@ impl Attempt<'_> {
     }
 
     /// Stores what the notes say and ends the job.
-    fn store(&self, pushes: &[WaitingPush], observed: Observed) -> Result<RefreshOutcome, Trouble> {
+    fn store(
+        &self,
+        pushes: &[WaitingPush],
+        observed: &Observed,
+    ) -> Result<RefreshOutcome, Trouble> {
         let Refresher {
             store, jobs, clock, ..
         } = self.refresher;
         let lifetime = &self.job.lifetime;
         // One moment for everything that this refresh saw.
         let captured_at = clock.now();
-        let mut facts = self.observations(pushes, &observed, captured_at);
+        let mut facts = self.observations(pushes, observed, captured_at);
         let (mut stored, mut duplicates) = (0, 0);
         while !facts.is_empty() {
             self.allowance.left()?;

@@ -25,7 +25,7 @@ pub(super) fn wait(failures: u64, chance: Uuid) -> Option<Duration> {
     let whole = FIRST.saturating_mul(factor).min(LONGEST);
     let (_, low) = chance.as_u64_pair();
     let share = u32::try_from(low % 1_024).unwrap_or_default();
-    Some(whole - whole / 2 * share / 1_024)
+    Some(whole.saturating_sub(whole / 2 * share / 1_024))
 }
 
 #[cfg(test)]

@@ -237,6 +237,7 @@ mod tests {
     fn deliver(store: &Store, number: u32, url: &str, after: &str) {
         let push = Push {
             repository: Some(repository(number)),
+            repo: format!("own/{number}"),
             clone_url: url.to_owned(),
             after_sha: CommitSha::new(after).unwrap(),
             captured_at: Clock::system().now(),
@@ -255,7 +256,7 @@ mod tests {
     fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         let start = Instant::now();
         while !holds() {
-            assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+            assert!(start.elapsed() < Duration::from_mins(1), "{what}");
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use svc_model::evidence::CallSummary;
 use svc_model::facts::SessionInferenceCall;
-use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
+use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::problem::Code;
 use svc_model::time::Instant;
 
 use super::StoreError;
+use super::append::{Kind, Outcome, Transaction};
 use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
 use super::quarantine::visible;
-use super::sessions::Touch;
+use super::traces::Traces;
 use super::value::{Row, Value};
-use super::writer::{Kind, Outcome, Transaction};
 use super::{id_list, packing, skeleton};
 
 const INSERT: Insert = Insert {
@@ -221,19 +221,26 @@ fn number(count: usize) -> Value<'static> {
 }
 
 impl Kind for Encoded {
-    fn store(
-        transaction: &mut Transaction<'_>,
-        facts: &[&Self],
-    ) -> Result<Vec<Outcome>, StoreError> {
-        store(transaction, facts)
+    type Prepared = Box<Self>;
+
+    fn prepare(self: Box<Self>, _: &OrgId) -> Box<Self> {
+        self
     }
 
-    fn touch(&self) -> Option<Touch<'_>> {
-        Some(Touch {
-            session_id: &self.call.session_id,
-            user_id: self.call.user_id.as_ref(),
-            observed_at: self.call.observed_at,
-        })
+    fn store(
+        transaction: &mut Transaction<'_>,
+        facts: &[&Box<Self>],
+    ) -> Result<Vec<Outcome>, StoreError> {
+        let calls: Vec<&Self> = facts.iter().map(|fact| &***fact).collect();
+        store(transaction, &calls)
+    }
+
+    fn trace<'a>(fact: &'a Box<Self>, traces: &mut Traces<'a>) {
+        let call = &fact.call;
+        let user_id = call.user_id.as_ref().map(UserId::as_str);
+        traces
+            .sessions
+            .add(call.session_id.as_str(), user_id, call.observed_at);
     }
 }
 
@@ -249,9 +256,10 @@ fn store(
         connection,
         org_id,
         encoder,
-        fresh,
+        afterwards,
         ..
     } = transaction;
+    let fresh = &mut afterwards.content;
     let retained = Retained::find(connection, calls)?;
     let mut outcomes = Vec::with_capacity(calls.len());
     for encoded in calls {
@@ -333,10 +341,7 @@ fn insert(
             Value::Text(&columns.inference_call_id),
             org_id.as_str().into(),
             call.session_id.as_str().into(),
-            call.user_id
-                .as_ref()
-                .map(svc_model::id::UserId::as_str)
-                .into(),
+            call.user_id.as_ref().map(UserId::as_str).into(),
             call.gateway_provider.as_str().into(),
             call.model_call_id.as_deref().into(),
             call.model_provider.as_deref().into(),
@@ -360,7 +365,7 @@ fn insert(
         ]);
     }
     let inserted: Vec<bool> = connection
-        .insert(&INSERT, &values)?
+        .insert(&INSERT, values.chunks_exact(INSERT.columns))?
         .iter()
         .map(Option::is_some)
         .collect();
@@ -382,7 +387,7 @@ fn insert(
             ]);
         }
     }
-    connection.insert(&INSERT_ALIAS, &values)?;
+    connection.insert(&INSERT_ALIAS, values.chunks_exact(INSERT_ALIAS.columns))?;
     Ok(inserted)
 }
 

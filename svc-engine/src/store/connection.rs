@@ -153,15 +153,14 @@ impl Connection {
         Ok(self.all(sql, values, read)?.into_iter().next())
     }
 
-    /// Inserts rows, given as their values one after another. Says of each its integer key when it
-    /// was inserted, and nothing when it was there before.
-    pub(super) fn insert(
+    /// Inserts rows. Says of each its integer key when it was inserted, and nothing when it was
+    /// there before.
+    pub(super) fn insert<'v>(
         &mut self,
         insert: &Insert,
-        values: &[Value<'_>],
+        rows: impl Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<Vec<Option<i64>>, StoreError> {
-        debug_assert_eq!(values.len() % insert.columns, 0, "whole rows");
-        on!(self, connection => connection.insert(insert, values))
+        on!(self, connection => connection.insert(insert, rows))
     }
 
     /// Looks up keys and calls `each` with every row that is found.

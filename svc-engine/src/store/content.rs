@@ -270,7 +270,8 @@ pub(super) fn store(
             Value::Blob(&content.packed.bytes),
         ]);
     }
-    let mut ids = connection.insert(&CONTENT_INSERT, &values)?;
+    let mut ids =
+        connection.insert(&CONTENT_INSERT, values.chunks_exact(CONTENT_INSERT.columns))?;
     let missing: Vec<Value<'_>> = contents
         .iter()
         .zip(&ids)

@@ -8,9 +8,11 @@
 //! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; `connection` is the only
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
+mod append;
 mod calls;
 mod checkpoint;
 mod ci;
+mod column;
 mod compatibility;
 mod connection;
 mod content;
@@ -19,6 +21,7 @@ mod decisions;
 mod edits;
 mod error;
 mod id_list;
+mod identity;
 mod jobs;
 mod migrate;
 mod observations;
@@ -29,6 +32,7 @@ mod pull_requests;
 mod pushes;
 mod quarantine;
 mod renames;
+mod repositories;
 mod retries;
 mod sessions;
 mod skeleton;
@@ -37,10 +41,12 @@ mod sqlite;
 #[cfg(test)]
 mod suite;
 mod table;
+mod traces;
 mod url;
 mod value;
 mod writer;
 
+pub use append::{Append, Outcome};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
 pub use error::StoreError;
@@ -52,13 +58,13 @@ pub use migrate::SchemaState;
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
-pub use writer::{Append, Outcome};
 
 use std::time::{Duration, Instant};
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
 
+use self::append::Prepared;
 use self::checkpoint::Checkpoint;
 use self::connection::Connection;
 use self::pool::Pool;
@@ -77,6 +83,9 @@ pub struct StoreConfig {
     /// Reads that may have a snapshot open at once.
     pub readers: usize,
 }
+
+/// More facts than these are prepared apart from the thread of other requests.
+const INLINE_FACTS_MAX: usize = 32;
 
 /// The facts of one organization.
 #[derive(Debug)]
@@ -130,7 +139,19 @@ impl Store {
     ///
     /// When the facts were not stored; then none is acknowledged.
     pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
-        self.writer.append(facts).await
+        let few = facts.len() <= INLINE_FACTS_MAX;
+        let org_id = self.org_id.clone();
+        let prepare = move || -> Vec<Prepared> {
+            let facts = facts.into_iter();
+            facts.map(|fact| fact.prepare(&org_id)).collect()
+        };
+        let prepared = if few {
+            prepare()
+        } else {
+            let prepared = tokio::task::spawn_blocking(prepare).await;
+            prepared.map_err(|_| StoreError::NotStored)?
+        };
+        self.writer.append(prepared).await
     }
 
     /// Appends facts and waits for the commit, on a thread that may be blocked.
@@ -139,7 +160,9 @@ impl Store {
     ///
     /// When the facts were not stored; then none is acknowledged.
     pub fn append_blocking(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
-        self.writer.append_blocking(facts)
+        let facts = facts.into_iter();
+        let prepared = facts.map(|fact| fact.prepare(&self.org_id)).collect();
+        self.writer.append_blocking(prepared)
     }
 
     /// Opens a snapshot that is stopped at the deadline.

@@ -9,45 +9,22 @@ use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
 use super::quarantine::visible;
-use super::sessions::Touch;
-use super::table::{Fact, Table, table, triple};
-use super::value::Value;
+use super::table::{Fact, table};
 use crate::fact::SessionCommitObservation;
 
-impl Fact for SessionCommitObservation {
-    const TABLE: Table = table!("session_commit_observations":
-        observation_id, org_id, session_id, repo, repository_provider, repository_host,
-        repository_id, commit_sha, source_push_id, notes_ref, captured_at_us,
-    );
-
-    fn id(&self) -> FactId {
-        self.observation_id
-    }
-
-    fn write<'a>(&'a self, org_id: &'a str, row: &mut Vec<Value<'a>>) {
-        row.extend([
-            self.observation_id.into(),
-            org_id.into(),
-            self.session_id.as_str().into(),
-            self.repo.as_str().into(),
-        ]);
-        row.extend(triple(self.repository.as_ref()));
-        row.extend([
-            self.commit_sha.as_str().into(),
-            self.source_push_id.into(),
-            self.notes_ref.as_str().into(),
-            self.captured_at.into(),
-        ]);
-    }
-
-    fn touch(&self) -> Option<Touch<'_>> {
-        Some(Touch {
-            session_id: &self.session_id,
-            user_id: None,
-            observed_at: self.captured_at,
-        })
-    }
+table! {
+    SessionCommitObservation in "session_commit_observations",
+    "observation_id" = observation_id,
+    "session_id" = session_id,
+    "repo" = repo,
+    "repository_provider" "repository_host" "repository_id" = repository,
+    "commit_sha" = commit_sha,
+    "source_push_id" = source_push_id,
+    "notes_ref" = notes_ref,
+    "captured_at_us" = captured_at,
 }
+
+impl Fact for SessionCommitObservation {}
 
 /// The visible observation of a Session at a commit, whose push is visible and of the same
 /// repository.

@@ -20,11 +20,15 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    pub(super) const fn number(self) -> i64 {
+    const fn byte(self) -> u8 {
         match self {
             Self::Plain => 0,
             Self::Zstd => 1,
         }
+    }
+
+    pub(super) fn number(self) -> i64 {
+        i64::from(self.byte())
     }
 
     fn from_number(number: i64) -> Option<Self> {
@@ -104,6 +108,34 @@ pub(super) fn unpack(codec: i64, byte_count: u64, bytes: Vec<u8>) -> Result<Vec<
     }
 }
 
+/// Packs bytes into one column: the codec, the length when they are compressed, and the bytes.
+pub(super) fn cell(bytes: Vec<u8>) -> Vec<u8> {
+    let packed = Packed::new(bytes);
+    let mut cell = Vec::with_capacity(packed.bytes.len() + 9);
+    cell.push(packed.codec.byte());
+    if packed.codec == Codec::Zstd {
+        cell.extend((packed.byte_count as u64).to_be_bytes());
+    }
+    cell.extend(packed.bytes);
+    cell
+}
+
+/// Returns the bytes that were packed into one column.
+pub(super) fn of_cell(cell: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let (codec, rest) = cell.split_first().ok_or(corrupt("a cell", "its codec"))?;
+    if *codec == Codec::Plain.byte() {
+        return Ok(rest.to_vec());
+    }
+    let (length, bytes) = rest
+        .split_first_chunk()
+        .ok_or(corrupt("a cell", "its length"))?;
+    unpack(
+        i64::from(*codec),
+        u64::from_be_bytes(*length),
+        bytes.to_vec(),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -115,7 +147,8 @@ mod tests {
         fn packed_bytes_come_back(bytes in proptest::collection::vec(0..8_u8, 0..3_000)) {
             let packed = Packed::new(bytes.clone());
             let count = packed.byte_count as u64;
-            prop_assert_eq!(unpack(packed.codec.number(), count, packed.bytes).unwrap(), bytes);
+            prop_assert_eq!(&unpack(packed.codec.number(), count, packed.bytes).unwrap(), &bytes);
+            prop_assert_eq!(of_cell(&cell(bytes.clone())).unwrap(), bytes);
         }
     }
 
@@ -125,5 +158,9 @@ mod tests {
         assert_eq!(Packed::new(vec![7; 200]).codec, Codec::Plain);
         assert!(unpack(9, 1, vec![0]).is_err(), "no such codec");
         assert!(unpack(0, 2, vec![0]).is_err(), "not as long as it says");
+        assert_eq!(cell(vec![7; 200]).len(), 201);
+        for malformed in [&[][..], &[9], &[1, 0], &[1, 0, 0, 0, 0, 0, 0, 0, 1, 7]] {
+            assert!(of_cell(malformed).is_err(), "{malformed:?}");
+        }
     }
 }

@@ -101,8 +101,17 @@ impl PostgresConnection {
         values: &[Value<'_>],
         each: EachRow<'_>,
     ) -> Result<(), StoreError> {
+        self.each_row(sql, values.iter(), each)
+    }
+
+    fn each_row<'v>(
+        &mut self,
+        sql: &str,
+        values: impl ExactSizeIterator<Item = &'v Value<'v>>,
+        each: EachRow<'_>,
+    ) -> Result<(), StoreError> {
         let statement = self.prepared(sql)?;
-        let parameters = values.iter().map(|value| value as &dyn ToSql);
+        let parameters = values.map(|value| value as &dyn ToSql);
         let failed = match self.client.query_raw(&statement, parameters) {
             Ok(mut rows) => loop {
                 match rows.next() {
@@ -116,20 +125,24 @@ impl PostgresConnection {
         self.checked(Err(failed))
     }
 
-    pub(super) fn insert(
+    pub(super) fn insert<'v>(
         &mut self,
         insert: &Insert,
-        values: &[Value<'_>],
+        rows: impl Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<Vec<Option<i64>>, StoreError> {
+        let rows: Vec<&[Value<'_>]> = rows.collect();
         let mut inserted: HashMap<Vec<u8>, i64> = HashMap::new();
-        let key = |row: &[Value<'_>]| row[insert.unique].as_bytes().to_vec();
-        let mut rest = values;
-        while !rest.is_empty() {
-            let rows = power_of_two_within(rest.len() / insert.columns);
-            let (chunk, after) = rest.split_at(rows * insert.columns);
-            let is_text = chunk[insert.unique].is_text();
-            let text = format!("{} RETURNING {}", insert.text(rows), insert.returning);
-            self.each(&text, chunk, &mut |row| {
+        let mut rest = rows.as_slice();
+        while let Some(first) = rest.first() {
+            let (chunk, after) = rest.split_at(power_of_two_within(rest.len()));
+            let is_text = first[insert.unique].is_text();
+            let text = format!(
+                "{} RETURNING {}",
+                insert.text(chunk.len()),
+                insert.returning
+            );
+            let values: Vec<&Value<'_>> = chunk.iter().copied().flatten().collect();
+            self.each_row(&text, values.into_iter(), &mut |row| {
                 let unique = if is_text {
                     row.text(1)?.into_bytes()
                 } else {
@@ -141,10 +154,8 @@ impl PostgresConnection {
             rest = after;
         }
         // Of two equal rows the first was inserted.
-        Ok(values
-            .chunks_exact(insert.columns)
-            .map(|row| inserted.remove(&key(row)))
-            .collect())
+        let unique = |row: &&[Value<'_>]| inserted.remove(row[insert.unique].as_bytes());
+        Ok(rows.iter().map(unique).collect())
     }
 
     pub(super) fn lookup(

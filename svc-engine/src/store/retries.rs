@@ -1,44 +1,35 @@
 //! Retry linkages: one per tool, file and pair of calls of a Session.
 
-use svc_model::id::{FactId, UserId};
-
-use super::sessions::Touch;
-use super::table::{Fact, Table, table};
+use super::column::Packed;
+use super::table::{Fact, table};
 use super::value::Value;
 use crate::fact::RetryLinkage;
 
-impl Fact for RetryLinkage {
-    const TABLE: Table = table!("retry_linkages":
-        retry_linkage_id, org_id, session_id, user_id, agent_harness, tool_name, file_path,
-        rejected_call_id, accepted_call_id, occurred_at_us, captured_at_us, raw,
-    );
+table! {
+    RetryLinkage in "retry_linkages",
+    "retry_linkage_id" = retry_linkage_id,
+    "session_id" = session_id,
+    "user_id" = user_id,
+    "agent_harness" = agent_harness,
+    "tool_name" = tool_name,
+    "file_path" = file_path,
+    "rejected_call_id" = rejected_call_id,
+    "accepted_call_id" = accepted_call_id,
+    "occurred_at_us" = occurred_at,
+    "captured_at_us" = captured_at,
+    "raw" = raw as Packed,
+    derived "identity" = identity,
+}
 
-    fn id(&self) -> FactId {
-        self.retry_linkage_id
-    }
+impl Fact for RetryLinkage {}
 
-    fn write<'a>(&'a self, org_id: &'a str, row: &mut Vec<Value<'a>>) {
-        row.extend([
-            self.retry_linkage_id.into(),
-            org_id.into(),
-            self.session_id.as_str().into(),
-            self.user_id.as_ref().map(UserId::as_str).into(),
-            self.agent_harness.as_str().into(),
-            self.tool_name.as_str().into(),
-            self.file_path.as_str().into(),
-            self.rejected_call_id.as_str().into(),
-            self.accepted_call_id.as_str().into(),
-            self.occurred_at.into(),
-            self.captured_at.into(),
-            (&self.raw).into(),
-        ]);
-    }
-
-    fn touch(&self) -> Option<Touch<'_>> {
-        Some(Touch {
-            session_id: &self.session_id,
-            user_id: self.user_id.as_ref(),
-            observed_at: self.captured_at,
-        })
-    }
+/// What tells the linkages of a Session apart.
+fn identity(linkage: &RetryLinkage) -> Value<'static> {
+    super::identity::of(&[
+        linkage.agent_harness.as_str().as_bytes(),
+        linkage.tool_name.as_bytes(),
+        linkage.file_path.as_bytes(),
+        linkage.rejected_call_id.as_bytes(),
+        linkage.accepted_call_id.as_bytes(),
+    ])
 }

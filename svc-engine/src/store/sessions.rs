@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use svc_model::id::{OrgId, SessionId, UserId};
+use svc_model::id::{OrgId, SessionId};
 use svc_model::time::Instant;
 
 use super::StoreError;
@@ -44,19 +44,11 @@ pub(super) fn statements() -> Vec<String> {
 /// order of their ids: servers that touch the same Sessions at once wait for each other in one
 /// order.
 #[derive(Debug, Default)]
-pub(super) struct Touched<'a>(BTreeMap<&'a SessionId, Range<'a>>);
-
-/// What one fact says of its Session.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Touch<'a> {
-    pub(super) session_id: &'a SessionId,
-    pub(super) user_id: Option<&'a UserId>,
-    pub(super) observed_at: Instant,
-}
+pub(super) struct Touched<'a>(BTreeMap<&'a str, Touch<'a>>);
 
 #[derive(Debug)]
-struct Range<'a> {
-    user_id: Option<&'a UserId>,
+struct Touch<'a> {
+    user_id: Option<&'a str>,
     conflict: bool,
     first: Instant,
     last: Instant,
@@ -64,15 +56,15 @@ struct Range<'a> {
 
 impl<'a> Touched<'a> {
     /// Adds what one stored fact says.
-    pub(super) fn add(&mut self, touch: Touch<'a>) {
-        let Touch {
-            session_id,
-            user_id,
-            observed_at,
-        } = touch;
+    pub(super) fn add(
+        &mut self,
+        session_id: &'a str,
+        user_id: Option<&'a str>,
+        observed_at: Instant,
+    ) {
         match self.0.entry(session_id) {
             Entry::Vacant(vacant) => {
-                vacant.insert(Range {
+                vacant.insert(Touch {
                     user_id,
                     conflict: false,
                     first: observed_at,
@@ -80,12 +72,12 @@ impl<'a> Touched<'a> {
                 });
             }
             Entry::Occupied(mut occupied) => {
-                let range = occupied.get_mut();
-                range.first = range.first.min(observed_at);
-                range.last = range.last.max(observed_at);
-                match (range.user_id, user_id) {
-                    (Some(known), Some(other)) if known != other => range.conflict = true,
-                    (None, Some(other)) => range.user_id = Some(other),
+                let touch = occupied.get_mut();
+                touch.first = touch.first.min(observed_at);
+                touch.last = touch.last.max(observed_at);
+                match (touch.user_id, user_id) {
+                    (Some(known), Some(other)) if known != other => touch.conflict = true,
+                    (None, Some(other)) => touch.user_id = Some(other),
                     _ => {}
                 }
             }
@@ -99,18 +91,19 @@ impl<'a> Touched<'a> {
         org_id: &OrgId,
     ) -> Result<(), StoreError> {
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
-        for (session_id, range) in &self.0 {
-            let user_id = range.user_id.filter(|_| !range.conflict);
+        for (session_id, touch) in &self.0 {
+            let user_id = touch.user_id.filter(|_| !touch.conflict);
             values.extend([
                 Value::Text(org_id.as_str()),
-                Value::Text(session_id.as_str()),
-                user_id.map(UserId::as_str).into(),
-                Value::Integer(i64::from(range.conflict)),
-                Value::Integer(range.first.microseconds()),
-                Value::Integer(range.last.microseconds()),
+                Value::Text(session_id),
+                user_id.into(),
+                Value::Integer(i64::from(touch.conflict)),
+                Value::Integer(touch.first.microseconds()),
+                Value::Integer(touch.last.microseconds()),
             ]);
         }
-        connection.insert(&TOUCH, &values).map(drop)
+        let rows = values.chunks_exact(TOUCH.columns);
+        connection.insert(&TOUCH, rows).map(drop)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One read transaction. Everything in a reply comes from one.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use svc_model::context::CommitMatch;
@@ -8,13 +9,23 @@ use svc_model::facts::{
     CompatibilityDecision, CompatibilityEdit, FactCount, FactTable, FactTables, SessionFactTables,
 };
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
-use svc_model::repository::CommitAnchor;
+use svc_model::limit::REPOSITORY_CLAIMS_MAX;
+use svc_model::repository::{CommitAnchor, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant as Received;
 
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
+use super::jobs::MirrorStatus;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
-use super::{StoreError, compatibility, content, counts, jobs, observations, quarantine, sessions};
+use super::{
+    StoreError, compatibility, content, counts, jobs, observations, quarantine, repositories,
+    sessions, table,
+};
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
@@ -213,17 +224,70 @@ impl<'s> Snapshot<'s> {
         let org_id = self.org_id;
         observations::commit_match(self.connection()?, org_id, session_id, anchor)
     }
-}
 
-impl Snapshot<'_> {
-    /// Returns the jobs of the mirrors, as they stand at a moment, by repository.
-    pub fn mirrors(
+    /// Returns the names that visible facts received by the boundary prove: of these names, of the
+    /// repositories that bear them, and of these repositories. They are distinct and sorted; when
+    /// they are more than [`REPOSITORY_CLAIMS_MAX`], one more than that comes back.
+    pub fn repository_claims(
         &mut self,
-        now: svc_model::time::Instant,
-    ) -> Result<Vec<jobs::MirrorStatus>, StoreError> {
+        names: &BTreeSet<RepositoryName>,
+        repositories: &BTreeSet<RepositoryIdentity>,
+        boundary: Received,
+    ) -> Result<Vec<RepositoryClaim>, StoreError> {
+        let org_id = self.org_id;
+        repositories::claims(
+            self.connection()?,
+            org_id,
+            names,
+            repositories,
+            boundary,
+            REPOSITORY_CLAIMS_MAX,
+        )
+    }
+
+    /// Returns the jobs of the mirrors, as they stand at a moment, by repository.
+    pub fn mirrors(&mut self, now: Received) -> Result<Vec<MirrorStatus>, StoreError> {
         let org_id = self.org_id;
         jobs::list(self.connection()?, org_id, now)
     }
+}
+
+/// Declares the methods that return one visible fact.
+macro_rules! one {
+    ($($(#[$doc:meta])* $name:ident: $fact:ty;)+) => {
+        impl Snapshot<'_> {
+            $(
+                $(#[$doc])*
+                pub fn $name(&mut self, fact_id: FactId) -> Result<Option<$fact>, StoreError> {
+                    let org_id = self.org_id;
+                    table::one(self.connection()?, org_id, fact_id)
+                }
+            )+
+        }
+    };
+}
+
+one! {
+    /// Returns a visible decision.
+    developer_decision: DeveloperDecision;
+    /// Returns a visible edit observation.
+    edit_observation: EditObservation;
+    /// Returns a visible refused edit.
+    rejected_edit: RejectedEdit;
+    /// Returns a visible retry linkage.
+    retry_linkage: RetryLinkage;
+    /// Returns a visible push.
+    push: Push;
+    /// Returns a visible revision of a pull request.
+    pull_request_revision: PullRequestRevision;
+    /// Returns a visible merge of a pull request.
+    pull_request_merge: PullRequestMerge;
+    /// Returns a visible rename receipt.
+    repository_rename: RepositoryRename;
+    /// Returns a visible CI outcome.
+    ci_outcome: CiOutcome;
+    /// Returns a visible link between a Session and a commit.
+    session_commit_observation: SessionCommitObservation;
 }
 
 impl Drop for Snapshot<'_> {

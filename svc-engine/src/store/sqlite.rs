@@ -114,20 +114,21 @@ impl SqliteConnection {
     }
 
     /// Inserts row by row: a prepared statement costs SQLite less than a long text.
-    pub(super) fn insert(
+    pub(super) fn insert<'v>(
         &self,
         insert: &Insert,
-        values: &[Value<'_>],
+        rows: impl Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<Vec<Option<i64>>, StoreError> {
         let mut statement = self.0.prepare_cached(&insert.text(1))?;
-        values
-            .chunks_exact(insert.columns)
-            .map(|row| {
-                bind(&mut statement, row)?;
-                let inserted = statement.raw_execute()? > 0;
-                Ok(inserted.then(|| self.0.last_insert_rowid()))
-            })
-            .collect()
+        rows.map(|row| {
+            // The placeholders of an insertion stand in their order.
+            for (index, value) in (1..).zip(row) {
+                statement.raw_bind_parameter(index, value)?;
+            }
+            let inserted = statement.raw_execute()? > 0;
+            Ok(inserted.then(|| self.0.last_insert_rowid()))
+        })
+        .collect()
     }
 
     pub(super) fn lookup(

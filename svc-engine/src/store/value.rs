@@ -4,8 +4,6 @@ use postgres::types::private::BytesMut;
 use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use svc_model::id::FactId;
-use svc_model::json::{Json, Text};
 use svc_model::time::Instant;
 
 use super::StoreError;
@@ -77,33 +75,6 @@ impl From<Instant> for Value<'_> {
     fn from(instant: Instant) -> Self {
         Self::Integer(instant.microseconds())
     }
-}
-
-impl From<FactId> for Value<'_> {
-    fn from(id: FactId) -> Self {
-        Self::OwnText(id.to_string())
-    }
-}
-
-/// A text that may hold NUL or a surrogate is kept as its escaped JSON string.
-impl From<&Text> for Value<'_> {
-    fn from(text: &Text) -> Self {
-        let mut out = Vec::with_capacity(text.len() + 2);
-        text.write_escaped(&mut out);
-        Self::OwnText(ascii(out))
-    }
-}
-
-/// A document is kept as its canonical text.
-impl From<&Json> for Value<'_> {
-    fn from(json: &Json) -> Self {
-        Self::OwnText(ascii(json.to_canonical()))
-    }
-}
-
-/// Canonical JSON is ASCII.
-fn ascii(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_default()
 }
 
 impl<'a> From<&'a str> for Value<'a> {
@@ -214,6 +185,13 @@ impl Row<'_> {
     }
 
     pub(super) fn optional_text(&self, index: usize) -> Result<Option<String>, StoreError> {
+        Ok(match self {
+            Self::Sqlite(row) => row.get(index)?,
+            Self::Postgres(row) => row.try_get(index)?,
+        })
+    }
+
+    pub(super) fn real(&self, index: usize) -> Result<f64, StoreError> {
         Ok(match self {
             Self::Sqlite(row) => row.get(index)?,
             Self::Postgres(row) => row.try_get(index)?,

@@ -4,138 +4,28 @@
 //! writes it as one transaction, and answers every sender after the commit. One disk flush then
 //! serves all of them, and a sender that waits costs nothing but its place in the channel.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-use svc_model::facts::FactTable;
-use svc_model::id::{FactId, OrgId};
-use svc_model::problem::Code;
+use svc_model::id::OrgId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::StoreError;
+use super::append::{self, Afterwards, Outcome, Prepared, Transaction};
 use super::connection::Connection;
-use super::content::{ContentDigest, Encoded, Encoder};
-use super::jobs::RefreshRequest;
-use super::sessions::{Touch, Touched};
-use super::table::Difference;
-use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
-};
+use super::content::Encoder;
+use super::repositories::KnownClaims;
 
 /// Deliveries that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
 /// Facts of one transaction, at most, unless one delivery has more.
 const GROUP_FACTS_MAX: usize = 128;
 
-/// A kind of fact, as the writer sees it.
-pub(super) trait Kind: Sized {
-    /// Stores facts of this kind and says what became of each.
-    fn store(
-        transaction: &mut Transaction<'_>,
-        facts: &[&Self],
-    ) -> Result<Vec<Outcome>, StoreError>;
-
-    /// Returns what a stored fact says of its Session.
-    fn touch(&self) -> Option<Touch<'_>>;
-}
-
-/// Declares the kinds of fact, in the order in which a transaction writes them.
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
-        /// One fact that is to be stored.
-        #[derive(Debug)]
-        pub enum Append {
-            $($(#[$doc])* $kind(Box<$fact>),)+
-        }
-
-        impl Append {
-            /// Returns the table of the fact.
-            pub fn table(&self) -> FactTable {
-                match self {
-                    $(Self::$kind(_) => FactTable::$table,)+
-                }
-            }
-        }
-
-        /// Writes facts, kind after kind, and says what became of each.
-        fn write(
-            transaction: &mut Transaction<'_>,
-            facts: &[&Append],
-        ) -> Result<Vec<Outcome>, StoreError> {
-            let mut outcomes = vec![None; facts.len()];
-            let mut touched = Touched::default();
-            $({
-                let (places, of_kind): (Vec<usize>, Vec<&$fact>) = facts
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(place, fact)| {
-                        if let Append::$kind(fact) = fact { Some((place, &**fact)) } else { None }
-                    })
-                    .unzip();
-                if !of_kind.is_empty() {
-                    let stored = Kind::store(transaction, &of_kind)?;
-                    for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
-                        if let (Outcome::Stored(_), Some(touch)) = (outcome, fact.touch()) {
-                            touched.add(touch);
-                        }
-                        outcomes[place] = Some(outcome);
-                    }
-                }
-            })+
-            touched.write(transaction.connection, transaction.org_id)?;
-            let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
-            outcomes.ok_or(StoreError::NotStored)
-        }
-    };
-}
-
-kinds! {
-    /// A model call.
-    InferenceCall(Encoded) in InferenceCalls,
-    /// What was decided about an edit.
-    DeveloperDecision(DeveloperDecision) in DeveloperDecisions,
-    /// What became of an applied edit.
-    EditObservation(EditObservation) in EditObservations,
-    /// A refused edit.
-    RejectedEdit(RejectedEdit) in RejectedEdits,
-    /// A refused edit that was tried again with success.
-    RetryLinkage(RetryLinkage) in RetryLinkages,
-    /// A push to a branch.
-    Push(Push) in Pushes,
-    /// That a pushed repository is to be fetched. It is no fact, but about one.
-    RefreshRequest(RefreshRequest) in Pushes,
-    /// A pull request as it was opened or changed.
-    PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
-    /// A pull request as it was merged.
-    PullRequestMerge(PullRequestMerge) in PullRequestMerges,
-    /// A repository's change of name.
-    RepositoryRename(RepositoryRename) in RepositoryRenames,
-    /// The outcome of a CI run.
-    CiOutcome(CiOutcome) in CiOutcomes,
-    /// A link between a Session and a commit.
-    SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
-}
-
-/// What became of one fact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is stored.
-    Stored(FactId),
-    /// It was stored before, under this id.
-    Redelivered(FactId),
-    /// It was stored before. Of facts that no answer names, nobody asks under which id.
-    Known,
-    /// Its identity says otherwise than a stored fact.
-    Conflict(Code),
-}
-
 type Answer = Result<Vec<Outcome>, StoreError>;
 
 struct Delivery {
-    facts: Vec<Append>,
+    facts: Vec<Prepared>,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -163,6 +53,7 @@ impl Writer {
             connection,
             org_id,
             encoder,
+            known_claims: KnownClaims::default(),
         };
         let thread = std::thread::Builder::new()
             .name("svc-writer".to_owned())
@@ -174,7 +65,7 @@ impl Writer {
     }
 
     /// Appends facts and waits for the commit.
-    pub(super) async fn append(&self, facts: Vec<Append>) -> Answer {
+    pub(super) async fn append(&self, facts: Vec<Prepared>) -> Answer {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
@@ -189,7 +80,7 @@ impl Writer {
     }
 
     /// Appends facts and waits for the commit, on a thread that may be blocked.
-    pub(super) fn append_blocking(&self, facts: Vec<Append>) -> Answer {
+    pub(super) fn append_blocking(&self, facts: Vec<Prepared>) -> Answer {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
@@ -230,6 +121,7 @@ struct Worker {
     connection: Connection,
     org_id: OrgId,
     encoder: Encoder,
+    known_claims: KnownClaims,
 }
 
 impl Worker {
@@ -248,7 +140,7 @@ impl Worker {
     }
 
     fn serve(&mut self, group: Vec<Delivery>) {
-        let all: Vec<&[Append]> = group
+        let all: Vec<&[Prepared]> = group
             .iter()
             .map(|delivery| delivery.facts.as_slice())
             .collect();
@@ -288,29 +180,26 @@ impl Worker {
         }
     }
 
-    fn transaction(&mut self, group: &[&[Append]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
+    fn transaction(&mut self, group: &[&[Prepared]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
         self.connection.reconnect()?;
         self.connection.begin_write()?;
         let mut transaction = Transaction {
             connection: &mut self.connection,
             org_id: &self.org_id,
             encoder: &self.encoder,
-            fresh: HashMap::new(),
-            differences: Vec::new(),
+            known_claims: &self.known_claims,
+            afterwards: Afterwards::default(),
         };
-        let facts: Vec<&Append> = group.iter().copied().flatten().collect();
-        let committed = write(&mut transaction, &facts).and_then(|outcomes| {
-            transaction.connection.commit()?;
+        let facts: Vec<&Prepared> = group.iter().copied().flatten().collect();
+        let written = append::write(&mut transaction, &facts);
+        let afterwards = transaction.afterwards;
+        let committed = written.and_then(|outcomes| {
+            self.connection.commit()?;
             Ok(outcomes)
         });
         match committed {
             Ok(outcomes) => {
-                for (digest, content_id) in transaction.fresh {
-                    self.encoder.remember(digest, content_id);
-                }
-                for difference in transaction.differences {
-                    difference.log();
-                }
+                afterwards.run(&self.encoder, &mut self.known_claims);
                 let mut outcomes = outcomes.into_iter();
                 Ok(group
                     .iter()
@@ -328,15 +217,4 @@ impl Worker {
             }
         }
     }
-}
-
-/// The transaction that is being written, and what is done once it is committed.
-pub(super) struct Transaction<'t> {
-    pub(super) connection: &'t mut Connection,
-    pub(super) org_id: &'t OrgId,
-    pub(super) encoder: &'t Encoder,
-    /// The content that it stored.
-    pub(super) fresh: HashMap<ContentDigest, i64>,
-    /// The redeliveries that say otherwise than what is stored.
-    pub(super) differences: Vec<Difference>,
 }

@@ -131,6 +131,10 @@ fn pair(commit: &str, session: &str) -> (String, String) {
     (commit.to_owned(), session.to_owned())
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is compared with what may be nothing"
+)]
 fn refreshed(stored: usize, duplicates: usize) -> Option<RefreshOutcome> {
     Some(RefreshOutcome::Refreshed {
         stored,
@@ -507,7 +511,7 @@ fn a_repository_that_is_gone_is_tried_again_until_it_is_back() {
     service.forge.push();
     let url = service.forge.url();
     service.deliver(ZEROS, &head, |push| {
-        push.clone_url = format!("{url}-missing")
+        push.clone_url = format!("{url}-missing");
     });
     let Some(RefreshOutcome::Failed(reason, detail, Some(retry_at))) = service.refresh() else {
         panic!("it fails");
@@ -663,4 +667,58 @@ fn five_thousand_noted_commits() {
     let start = std::time::Instant::now();
     assert_eq!(service.refresh(), refreshed(0, 1));
     println!("{:?}", start.elapsed());
+}
+
+#[test]
+fn a_name_that_two_repositories_bore_leads_nowhere() {
+    let service = Service::start();
+    let head = service.forge.commit("head");
+    let next = service.forge.commit("next");
+    service.forge.stamp(&head, &["s"]);
+    service.push(ZEROS, &head);
+    assert_eq!(service.refresh(), refreshed(1, 0));
+    // The name is given up and taken again.
+    service.deliver(ZEROS, &head, |push| push.repository = Some(repository(8)));
+    let ambiguous = RefreshOutcome::Declined(MirrorFailure::NameAmbiguous, String::new());
+    assert_eq!(service.refresh(), Some(ambiguous.clone()));
+    service.deliver(&head, &next, |_| {});
+    assert_eq!(service.refresh(), Some(ambiguous.clone()));
+    // Under a name of its own each is followed again.
+    for number in [7, 8] {
+        service.deliver(&head, &next, |push| {
+            push.repository = Some(repository(number));
+            push.repo = format!("own/renamed-{number}");
+            push.r#ref = format!("refs/heads/{number}");
+        });
+        assert!(matches!(
+            service.refresh(),
+            Some(RefreshOutcome::Refreshed { .. })
+        ));
+    }
+    // Facts without an identity mean neither.
+    service.deliver(ZEROS, &head, |push| push.repository = None);
+    assert_eq!(service.refresh(), Some(ambiguous));
+    assert_eq!(service.refresh(), None);
+}
+
+#[test]
+fn a_quarantined_push_is_forgotten() {
+    let service = Service::start();
+    let head = service.forge.commit("head");
+    service.forge.stamp(&head, &["s"]);
+    let push = service.push(ZEROS, &head);
+    let hide = crate::store::NewQuarantineEntry {
+        quarantine_id: uuid::Uuid::from_u128(1),
+        table: svc_model::facts::FactTable::Pushes,
+        fact_id: push.to_string(),
+        action: crate::store::QuarantineAction::Quarantine,
+        reason: "test".to_owned(),
+        recorded_at: at(0),
+    };
+    service.database.ledger("acme").quarantine(&[hide]).unwrap();
+    assert_eq!(service.refresh(), Some(RefreshOutcome::Nothing));
+    assert_eq!(service.refresh(), None);
+    let status = service.status();
+    assert_eq!((status.last_failure, status.state), (None, JobState::Idle));
+    assert!(!service.database.folder().join("mirrors").exists());
 }

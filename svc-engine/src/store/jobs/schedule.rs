@@ -5,12 +5,12 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::super::StoreError;
+use super::super::append::{Kind, Outcome, Transaction};
 use super::super::connection::Connection;
 use super::super::error::corrupt;
 use super::super::quarantine::visible;
-use super::super::sessions::Touch;
+use super::super::traces::Traces;
 use super::super::value::Value;
-use super::super::writer::{Kind, Outcome, Transaction};
 use crate::fact::{Lifetime, Push};
 
 /// That the mirror of a pushed repository is to be refreshed. It is no fact: it is done and
@@ -74,6 +74,12 @@ pub(super) fn statements() -> Vec<String> {
 }
 
 impl Kind for RefreshRequest {
+    type Prepared = Self;
+
+    fn prepare(self: Box<Self>, _: &OrgId) -> Self {
+        *self
+    }
+
     fn store(
         transaction: &mut Transaction<'_>,
         requests: &[&Self],
@@ -90,9 +96,7 @@ impl Kind for RefreshRequest {
         Ok(vec![Outcome::Known; requests.len()])
     }
 
-    fn touch(&self) -> Option<Touch<'_>> {
-        None
-    }
+    fn trace<'a>(_: &'a Self, _: &mut Traces<'a>) {}
 }
 
 /// A push that its mirror is to look at.

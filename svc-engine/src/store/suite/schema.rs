@@ -19,6 +19,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
         jobs::statements(backend == Backend::Postgres),
         observations::statements(),
         quarantine::statements(),
+        repositories::statements(),
         sessions::statements(),
         table::statements::<CiOutcome>(),
         table::statements::<DeveloperDecision>(),

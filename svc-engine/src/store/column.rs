@@ -1,0 +1,225 @@
+//! How the members of a fact are kept in columns and read back.
+//!
+//! Writing and reading go through the same trait, in the same order, so they cannot disagree.
+
+use svc_model::facts::{AgentHarness, InteractionMode};
+use svc_model::id::{FactId, SessionId, UserId};
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::json::{Json, Text};
+use svc_model::repository::{
+    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
+    RepositoryProvider,
+};
+use svc_model::time::Instant;
+
+use super::StoreError;
+use super::error::corrupt;
+use super::packing;
+use super::value::{Row, Value};
+
+/// A member of a fact that is kept in one or several columns.
+pub(super) trait Column: Sized {
+    /// How many columns.
+    const WIDTH: usize = 1;
+
+    /// Appends the values of the columns.
+    fn write(self, row: &mut Vec<Value<'static>>);
+
+    /// Reads the columns.
+    fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError>;
+}
+
+/// Another form in which a member is kept in its column.
+pub(super) trait Form<T> {
+    fn write(value: T, row: &mut Vec<Value<'static>>);
+    fn read(columns: &mut Columns<'_>) -> Result<T, StoreError>;
+}
+
+/// The columns of a row that are not read yet.
+pub(super) struct Columns<'r> {
+    row: &'r Row<'r>,
+    table: &'static str,
+    names: &'static [&'static str],
+    place: usize,
+}
+
+impl<'r> Columns<'r> {
+    /// Begins with the first column.
+    pub(super) const fn of(
+        row: &'r Row<'r>,
+        table: &'static str,
+        names: &'static [&'static str],
+    ) -> Self {
+        Self {
+            row,
+            table,
+            names,
+            place: 0,
+        }
+    }
+
+    /// Reads the next member.
+    pub(super) fn next<T: Column>(&mut self) -> Result<T, StoreError> {
+        T::read(self)
+    }
+
+    /// Reads the next column with `read`, which gives nothing for what cannot have been written.
+    fn take<T>(
+        &mut self,
+        read: impl FnOnce(&Row<'_>, usize) -> Result<Option<T>, StoreError>,
+    ) -> Result<T, StoreError> {
+        let place = self.place;
+        self.place += 1;
+        let column = self.names.get(place).copied().unwrap_or_default();
+        read(self.row, place)?.ok_or(corrupt(self.table, column))
+    }
+
+    fn text<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
+        self.take(|row, place| Ok(parse(&row.text(place)?)))
+    }
+}
+
+/// Nothing is kept as NULL in each column.
+impl<T: Column> Column for Option<T> {
+    const WIDTH: usize = T::WIDTH;
+
+    fn write(self, row: &mut Vec<Value<'static>>) {
+        match self {
+            Some(value) => value.write(row),
+            None => row.extend(std::iter::repeat_n(Value::Null, T::WIDTH)),
+        }
+    }
+
+    fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
+        if columns.row.holds(columns.place, &Value::Null)? {
+            columns.place += T::WIDTH;
+            return Ok(None);
+        }
+        T::read(columns).map(Some)
+    }
+}
+
+macro_rules! columns {
+    ($($member:ty: $write:expr, $read:expr;)+) => {
+        $(impl Column for $member {
+            fn write(self, row: &mut Vec<Value<'static>>) {
+                let write: fn(Self) -> Value<'static> = $write;
+                row.push(write(self));
+            }
+
+            fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError> {
+                let read: fn(&mut Columns<'_>) -> Result<Self, StoreError> = $read;
+                read(columns)
+            }
+        })+
+    };
+}
+
+columns! {
+    String: Value::OwnText, |columns| columns.take(|row, place| row.text(place).map(Some));
+    i64: Value::Integer, |columns| columns.take(|row, place| row.integer(place).map(Some));
+    f64: Value::Real, |columns| columns.take(|row, place| row.real(place).map(Some));
+    bool: Value::from, |columns| columns.take(|row, place| Ok(match row.integer(place)? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }));
+    Instant: Value::from,
+        |columns| columns.take(|row, place| Ok(Self::from_microseconds(row.integer(place)?)));
+    FactId: |it| Value::OwnText(it.to_string()), |columns| columns.text(Self::parse);
+    SessionId: |it| Value::OwnText(it.into()), |columns| columns.text(|text| Self::new(text).ok());
+    UserId: |it| Value::OwnText(it.into()), |columns| columns.text(|text| Self::new(text).ok());
+    AgentHarness: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    InteractionMode: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    CiProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    CiResult: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    RepositoryProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    RepositoryHost: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
+    RepositoryId: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
+    RepositoryName: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
+    CommitSha: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
+    Branch: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
+    // A text that may hold NUL or a surrogate is kept as its escaped JSON string.
+    Text: |it| Value::OwnText(String::from_utf8(it.document()).unwrap_or_default()),
+        |columns| columns.text(|text| Self::of_document(text.as_bytes()));
+}
+
+/// Declares that a structure is kept in the columns of its members, one after another.
+macro_rules! structure {
+    ($structure:ident: $width:literal, $($member:ident),+ $(,)?) => {
+        impl $crate::store::column::Column for $structure {
+            const WIDTH: usize = $width;
+
+            fn write(self, row: &mut Vec<$crate::store::value::Value<'static>>) {
+                $($crate::store::column::Column::write(self.$member, row);)+
+            }
+
+            fn read(
+                columns: &mut $crate::store::column::Columns<'_>,
+            ) -> Result<Self, $crate::store::StoreError> {
+                Ok(Self { $($member: columns.next()?),+ })
+            }
+        }
+    };
+}
+pub(super) use structure;
+
+structure!(RepositoryIdentity: 3, repository_provider, repository_host, repository_id);
+
+/// A value with a canonical JSON text.
+pub(super) trait Document: Sized {
+    fn document(&self) -> Vec<u8>;
+    fn of_document(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Document for Json {
+    fn document(&self) -> Vec<u8> {
+        self.to_canonical()
+    }
+
+    fn of_document(bytes: &[u8]) -> Option<Self> {
+        Self::parse(bytes).ok()
+    }
+}
+
+impl Document for Text {
+    fn document(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.len() + 2);
+        self.write_escaped(&mut out);
+        out
+    }
+
+    fn of_document(bytes: &[u8]) -> Option<Self> {
+        Json::parse(bytes).ok()?.into_text()
+    }
+}
+
+/// What may be large is compressed where that pays.
+pub(super) struct Packed;
+
+impl<T: Document> Form<T> for Packed {
+    fn write(value: T, row: &mut Vec<Value<'static>>) {
+        row.push(Value::OwnBlob(packing::cell(value.document())));
+    }
+
+    fn read(columns: &mut Columns<'_>) -> Result<T, StoreError> {
+        columns.take(|row, place| {
+            let document = packing::of_cell(&row.blob(place)?)?;
+            Ok(T::of_document(&document))
+        })
+    }
+}
+
+/// Nothing is kept as 0, so that it has its place in a unique index. The number itself is never 0.
+pub(super) struct OrZero;
+
+impl Form<Option<i64>> for OrZero {
+    fn write(value: Option<i64>, row: &mut Vec<Value<'static>>) {
+        row.push(value.unwrap_or(0).into());
+    }
+
+    fn read(columns: &mut Columns<'_>) -> Result<Option<i64>, StoreError> {
+        let number: i64 = columns.next()?;
+        Ok((number != 0).then_some(number))
+    }
+}
