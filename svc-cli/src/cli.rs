@@ -2,7 +2,9 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::commands::{capture, context, db, demo, evidence, facts, me, quarantine, serve};
+use crate::commands::{
+    capture, ci, context, db, demo, evidence, facts, install, login, me, quarantine, serve,
+};
 use crate::output::Format;
 
 /// Evidence of AI coding-agent work: captured as immutable facts, read back exactly.
@@ -14,8 +16,8 @@ use crate::output::Format;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Commands that ask a service read SVC_URL and SVC_TOKEN (or SVC_TOKEN_FILE); without \
-                  them they ask the service of this machine at http://127.0.0.1:8000. Commands on the \
-                  store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as absent.\n\n\
+                  them they ask the service of the last login, else the service of this machine at \
+                  http://127.0.0.1:8000. Commands on the store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as absent.\n\n\
                   Exit codes: 0 done, also when nothing was found; 1 refused or failed; 2 wrong usage."
 )]
 pub(crate) struct Cli {
@@ -56,6 +58,14 @@ pub(crate) enum Command {
     Capture(capture::Capture),
     /// Say what the token is.
     Me(me::Me),
+    /// Report what a pipeline found.
+    #[command(subcommand)]
+    Ci(ci::Ci),
+    /// Show how a source of evidence is told to send it here.
+    ///
+    /// The snippet is filled in with the URL of the service. It holds no token, and no file is
+    /// changed. What arrives from each source is in docs/integrate.md.
+    Install(install::Install),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),
@@ -79,8 +89,24 @@ pub(crate) enum Command {
     ///
     /// It appends a row to the quarantine log; the fact itself is never changed.
     Release(quarantine::Change),
+    /// Take many model calls out of every answer.
+    ///
+    /// It counts the calls; with --apply it appends a row to the log for each that is visible.
+    QuarantineInferenceCalls(quarantine::Bulk),
+    /// Show many quarantined model calls again.
+    ///
+    /// It counts the calls; with --apply it appends a row to the log for each that is quarantined.
+    ReleaseInferenceCalls(quarantine::Bulk),
     /// List what was quarantined and released, oldest first.
     QuarantineLog(quarantine::Log),
+    /// Store a token, for the commands that ask a service.
+    ///
+    /// The service is asked what the token is. It is kept in a private file,
+    /// $XDG_CONFIG_HOME/svc/credentials.json, and used for the service of this URL only. SVC_TOKEN
+    /// wins over it.
+    Login(login::Login),
+    /// Forget the tokens of a service.
+    Logout(login::Logout),
 }
 
 /// Which service is asked.
@@ -146,6 +172,9 @@ mod tests {
             "svc quarantine-log --tail many",
             "svc quarantine inference_calls 1",
             "svc quarantine nonsense 1 --reason x",
+            "svc quarantine-inference-calls --all",
+            "svc release-inference-calls --reason x --between 2026-01-01T00:00:00Z",
+            "svc login",
             "svc context retrieve",
             "svc context retrieve pager --max-bytes 1",
             "svc evidence read s",

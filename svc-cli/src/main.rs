@@ -9,6 +9,7 @@
 
 mod cli;
 mod commands;
+mod credentials;
 mod error;
 mod output;
 

@@ -1,7 +1,8 @@
-use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch};
+use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch, Logs};
+use svc_model::ingest::event::Event;
 use svc_model::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
-    IngestResult, VendorCIRequest,
+    IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
 use svc_model::request::Outgoing;
@@ -65,6 +66,25 @@ impl Client {
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn ingest_ci(&self, request: &VendorCIRequest) -> Result<IngestResult, Error> {
         self.call::<IngestCi>(request).await
+    }
+
+    /// Delivers log records of coding agents. The receipt says that they are received, and nothing of
+    /// what became of each.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_logs(&self, request: &LogsRequest) -> Result<LogsReceipt, Error> {
+        self.call::<Logs>(request).await
+    }
+
+    /// Delivers own events, all or none. Those of one call may have about 25 MB together.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_events(&self, events: &[Event]) -> Result<LogsReceipt, Error> {
+        self.ingest_logs(&events.into()).await
     }
 
     fn delivering(&self, named: bool) -> Self {

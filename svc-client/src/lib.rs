@@ -23,6 +23,8 @@
 
 mod address;
 mod base_url;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod builder;
 mod client;
 mod context;
@@ -32,6 +34,7 @@ mod evidence;
 mod facts;
 mod identity;
 mod ingest;
+pub mod outbox;
 mod refusal;
 mod reply;
 mod retry;
@@ -49,5 +52,6 @@ pub use self::client::Client;
 pub use self::context::Context;
 pub use self::error::{Denial, Error, ErrorKind};
 pub use self::evidence::Evidence;
+pub use self::outbox::{Outbox, OutboxError, OutboxLimits};
 pub use self::reply::RawReply;
 pub use self::retry::RetryPolicy;

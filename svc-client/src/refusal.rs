@@ -165,6 +165,7 @@ mod tests {
             ),
             (413, Problem::BodyTooLarge, ErrorKind::TooLarge),
             (401, Problem::Unauthorized, ErrorKind::Unauthorized),
+            (401, Problem::InvalidSignature, ErrorKind::Unauthorized),
             (
                 403,
                 Problem::OutsideGrant,
@@ -176,6 +177,9 @@ mod tests {
                 ErrorKind::RetrievalDisabled,
             ),
             (400, Problem::MalformedJson, ErrorKind::Malformed),
+            (400, Problem::BodyNotObject, ErrorKind::Malformed),
+            (400, Problem::MalformedProtobuf, ErrorKind::Malformed),
+            (400, Problem::MalformedEncoding, ErrorKind::Malformed),
             (
                 400,
                 Problem::UnsupportedProvider,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, Url};
 use svc_model::endpoint::{Access, Endpoint, Method, Repeat};
+use svc_model::ingest::is_protobuf;
 use svc_model::json::{self, WriteError};
 use svc_model::request::{Outgoing, Request as _};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -16,6 +17,8 @@ use crate::error::{Error, ErrorKind, Failure};
 use crate::reply::RawReply;
 use crate::{address, refusal, retry};
 
+/// The content type of everything that does not say another one.
+const JSON: &str = "application/json";
 /// The header by which a service names a request.
 const REQUEST_ID: &str = "x-request-id";
 /// The longest request id that is kept.
@@ -32,6 +35,14 @@ struct Prepared {
     headers: Vec<(&'static str, String)>,
     body: Option<Bytes>,
     authorization: Option<HeaderValue>,
+}
+
+impl Prepared {
+    fn says_its_type(&self) -> bool {
+        self.headers
+            .iter()
+            .any(|(name, _)| *name == CONTENT_TYPE.as_str())
+    }
 }
 
 impl Client {
@@ -168,7 +179,7 @@ impl Client {
             .shared
             .http
             .request(method, prepared.url.clone())
-            .header(ACCEPT, HeaderValue::from_static("application/json"));
+            .header(ACCEPT, HeaderValue::from_static(JSON));
         for (name, value) in &prepared.headers {
             request = request.header(*name, value);
         }
@@ -176,9 +187,10 @@ impl Client {
             request = request.header(AUTHORIZATION, authorization);
         }
         if let Some(body) = &prepared.body {
-            request = request
-                .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-                .body(body.clone());
+            request = request.body(body.clone());
+            if !prepared.says_its_type() {
+                request = request.header(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            }
         }
         let response = request.send().await.map_err(broken)?;
         let request_id = request_id(response.headers());
@@ -211,8 +223,12 @@ impl Client {
                 ..Failure::new(refusal::kind(status, &body))
             });
         }
+        let content_type = response.headers().get(CONTENT_TYPE);
+        let in_protobuf = content_type.is_some_and(|it| it.to_str().is_ok_and(is_protobuf));
         let bytes = body(response, self.shared.reply_bytes_max).await?;
-        let value = json::from_written(&bytes)
+        // Only an export is answered so, and the answer says no more than its status.
+        let said = if in_protobuf { b"{}" } else { &*bytes };
+        let value = json::from_written(said)
             .map_err(|error| Failure::new(ErrorKind::Unreadable).caused_by(error))?;
         Ok((value, bytes))
     }

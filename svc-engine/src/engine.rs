@@ -127,7 +127,7 @@ impl Engine {
         Receipt {
             org_id: self.org_id(),
             received_at: self.0.clock.now(),
-            fresh_id: self.0.ids.fresh(),
+            ids: &self.0.ids,
             redaction: self.0.redaction,
         }
     }

@@ -19,8 +19,16 @@ pub const PATH_BYTES_MAX: usize = 4_096;
 pub const UNDECLARED_NAME_CHARACTERS_MAX: usize = 64;
 /// Characters (code points) of a CI reason.
 pub const CI_REASON_CHARACTERS_MAX: usize = 4_096;
+/// UTF-8 bytes of a text of an own event (`POST /v1/logs`): of an edit, or of a whole file.
+pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
+
+/// Files that the patches of one log request may name beyond one a decision; each is a fact.
+pub const LOG_PATCH_FILES_MAX: usize = 10_000;
+/// Canonical bytes of log records that one log request may have kept in more than one fact. Beyond
+/// it only one of them keeps the record.
+pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// References in one evidence read.
 pub const EVIDENCE_REFERENCES_MAX: usize = 32;

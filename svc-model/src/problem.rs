@@ -140,6 +140,10 @@ pub enum Problem {
     MalformedJson,
     /// The body is JSON, but no object.
     BodyNotObject,
+    /// The body is not the protobuf message that the route takes.
+    MalformedProtobuf,
+    /// The content encoding is not one that the route knows, or the body is not encoded so.
+    MalformedEncoding,
     /// The gateway has no adapter.
     UnsupportedProvider,
     /// Fields are violated.
@@ -195,6 +199,8 @@ impl Problem {
             Self::RetrievalDisabled => text("Context retrieval is disabled"),
             Self::MalformedJson => text("Malformed JSON body"),
             Self::BodyNotObject => text("body must be a JSON object"),
+            Self::MalformedProtobuf => text("Malformed protobuf body"),
+            Self::MalformedEncoding => text("body is not in a supported content encoding"),
             Self::UnsupportedProvider => text("Unsupported provider"),
             Self::Invalid(violations) => Detail::Fields(violations.clone().into_vec()),
             Self::Conflict(code) => Detail::Code(CodeDetail {

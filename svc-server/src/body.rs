@@ -1,4 +1,4 @@
-//! Reading a body within its cap, whatever its headers say.
+//! Reading a body within its cap, whatever its headers say of its length.
 
 use std::time::Duration;
 
@@ -6,10 +6,12 @@ use axum::body::Body;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use svc_model::endpoint::ContentEncoding;
 use svc_model::problem::Problem;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
+use crate::gzip::Inflater;
 use crate::signature::Check;
 
 /// Bytes that are still read and dropped after the cap, so that a sender which does not listen
@@ -38,15 +40,18 @@ pub(crate) enum Keep<'a> {
     },
 }
 
-/// Reads a body of at most `bytes_max`.
+/// Reads a body of at most `bytes_max`, as it comes and decoded.
+///
+/// The size is the only thing that a body is refused for here. Whether it could be decoded comes
+/// after who sent it, so that is for the caller to ask of the content.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
     bytes_max: usize,
+    encodings: &[ContentEncoding],
     mut keep: Keep<'_>,
-) -> Result<Bytes, Problem> {
-    let mut first: Option<Bytes> = None;
-    let mut rest = BytesMut::new();
+) -> Result<Content, Problem> {
+    let mut content = Received::new(headers, encodings, bytes_max);
     let mut length = 0;
     let mut room = None;
     loop {
@@ -79,18 +84,126 @@ pub(crate) async fn read(
                 check.update(&data);
             }
         }
-        match first.take() {
-            // Most bodies arrive in one piece, which is not copied.
-            None if rest.is_empty() => first = Some(data),
-            None => rest.extend_from_slice(&data),
-            Some(before) => {
-                rest.reserve(announced(headers, bytes_max).max(before.len() + data.len()));
-                rest.extend_from_slice(&before);
-                rest.extend_from_slice(&data);
-            }
+        if content.take(data) == Err(Problem::BodyTooLarge) {
+            drain(body).await;
+            return Err(Problem::BodyTooLarge);
         }
     }
-    Ok(first.unwrap_or_else(|| rest.freeze()))
+    match keep {
+        Keep::Bytes | Keep::Unverified { .. } => content.finish(),
+        Keep::Nothing => Ok(Content(Ok(Bytes::new()))),
+    }
+}
+
+/// A whole body: its content, or that it could not be decoded.
+pub(crate) struct Content(Result<Bytes, Problem>);
+
+impl Content {
+    /// Returns the content.
+    ///
+    /// # Errors
+    ///
+    /// When the body is not encoded as it says, or in a way that the route does not know.
+    pub(crate) fn decoded(self) -> Result<Bytes, Problem> {
+        self.0
+    }
+}
+
+/// What has come of a body.
+enum Received {
+    /// The content as it is: its first piece, and the others once there are any.
+    Plain {
+        first: Option<Bytes>,
+        rest: BytesMut,
+        /// Bytes to make room for when a second piece comes.
+        room: usize,
+    },
+    /// The content that is being inflated.
+    Gzip(Box<Inflater>),
+    /// There is no content to be had; the bytes are only counted.
+    Undecodable,
+}
+
+impl Received {
+    fn new(headers: &HeaderMap, encodings: &[ContentEncoding], bytes_max: usize) -> Self {
+        match encoding(headers, encodings) {
+            Ok(None) => Self::Plain {
+                first: None,
+                rest: BytesMut::new(),
+                room: announced(headers, bytes_max),
+            },
+            Ok(Some(ContentEncoding::Gzip)) => Self::Gzip(Box::new(Inflater::new(bytes_max))),
+            Err(Undecodable) => Self::Undecodable,
+        }
+    }
+
+    /// Takes the next bytes. The only error is that the content is too large.
+    fn take(&mut self, data: Bytes) -> Result<(), Problem> {
+        match self {
+            Self::Plain { first, rest, room } => match first.take() {
+                // Most bodies arrive in one piece, which is not copied.
+                None if rest.is_empty() => *first = Some(data),
+                None => rest.extend_from_slice(&data),
+                Some(before) => {
+                    rest.reserve((*room).max(before.len() + data.len()));
+                    rest.extend_from_slice(&before);
+                    rest.extend_from_slice(&data);
+                }
+            },
+            Self::Gzip(inflater) => match inflater.take(&data) {
+                Ok(()) => {}
+                Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
+                Err(_) => *self = Self::Undecodable,
+            },
+            Self::Undecodable => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Content, Problem> {
+        let content = match self {
+            Self::Plain { first, rest, .. } => Ok(first.unwrap_or_else(|| rest.freeze())),
+            Self::Gzip(inflater) => inflater.finish(),
+            Self::Undecodable => Err(Problem::MalformedEncoding),
+        };
+        match content {
+            Err(Problem::BodyTooLarge) => Err(Problem::BodyTooLarge),
+            content => Ok(Content(content)),
+        }
+    }
+}
+
+/// The content encoding is none of those that the route knows, or is several of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Undecodable;
+
+/// Returns how a body is encoded. Where no encoding is known the header is not looked at: the body
+/// is taken as it is.
+fn encoding(
+    headers: &HeaderMap,
+    known: &[ContentEncoding],
+) -> Result<Option<ContentEncoding>, Undecodable> {
+    let mut found = None;
+    if known.is_empty() {
+        return Ok(found);
+    }
+    for value in headers.get_all(header::CONTENT_ENCODING) {
+        let value = value.to_str().map_err(|_| Undecodable)?;
+        for name in value.split(',').map(str::trim) {
+            if name.is_empty() || name.eq_ignore_ascii_case("identity") {
+                continue;
+            }
+            let name = name.to_ascii_lowercase();
+            let encoding = known
+                .iter()
+                .find(|known| known.as_str() == name.strip_prefix("x-").unwrap_or(&name));
+            if found.is_some() || encoding.is_none() {
+                return Err(Undecodable);
+            }
+            found = encoding.copied();
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the announced length as a hint for memory, no more than a sender has to earn.
@@ -113,4 +226,51 @@ async fn drain(mut body: Body) {
     };
     // Running out of time is as good as running out of bytes.
     drop(tokio::time::timeout(DRAINED_FOR, drained).await);
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn an_encoding_is_known_by_its_name_and_only_one_is_taken() {
+        let found = |values: &[&'static str], known: &[ContentEncoding]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::CONTENT_ENCODING, HeaderValue::from_static(value));
+            }
+            encoding(&headers, known)
+        };
+        let gzip = [ContentEncoding::Gzip];
+        for values in [&[][..], &[""], &["identity"], &["Identity, "], &[" ,"]] {
+            assert_eq!(found(values, &gzip), Ok(None), "{values:?}");
+        }
+        for values in [
+            &["gzip"][..],
+            &["GZip"],
+            &["x-gzip"],
+            &["identity, gzip"],
+            &["", "gzip"],
+        ] {
+            let expected = Ok(Some(ContentEncoding::Gzip));
+            assert_eq!(found(values, &gzip), expected, "{values:?}");
+            assert_eq!(found(values, &[]), Ok(None), "{values:?}");
+        }
+        for values in [
+            &["br"][..],
+            &["deflate"],
+            &["zstd"],
+            &["gzip, gzip"],
+            &["gzip", "br"],
+        ] {
+            assert_eq!(found(values, &gzip), Err(Undecodable), "{values:?}");
+            assert_eq!(found(values, &[]), Ok(None), "{values:?}");
+        }
+        let mut headers = HeaderMap::new();
+        let odd = HeaderValue::from_bytes(b"gzip\xff").unwrap();
+        headers.insert(header::CONTENT_ENCODING, odd);
+        assert_eq!(encoding(&headers, &gzip), Err(Undecodable));
+    }
 }

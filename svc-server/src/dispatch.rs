@@ -2,8 +2,8 @@
 //!
 //! Path and method, body size, credential (a token, or the forge's signature of the body),
 //! authority, grant, body, fields: each can end a request, and a caller without a valid credential
-//! learns nothing but 404, 405, 413 and 401. Then comes the
-//! handler, which calls the engine once, and the reply is written within its budget.
+//! learns nothing but 404, 405, 413 and 401. Then comes the handler, which calls the engine once,
+//! and the reply is written within its budget.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -84,7 +84,8 @@ where
     let (parts, content) = request.into_parts();
     let mut sender = Sender::of(E::ACCESS, &app, &parts.headers);
     let keep = sender.keep(&app);
-    let content = body::read(&parts.headers, content, E::BODY_BYTES_MAX, keep).await?;
+    let encodings = E::CONTENT_ENCODINGS;
+    let content = body::read(&parts.headers, content, E::BODY_BYTES_MAX, encodings, keep).await?;
     let caller = sender.identify()?;
     if let Some(caller) = &caller {
         auth::authorize(E::ACCESS, caller)?;
@@ -92,6 +93,7 @@ where
     if let Access::Context(needs) = E::ACCESS {
         check_grant(needs, &app.grant)?;
     }
+    let content = content.decoded()?;
     let exchange = Exchange {
         app,
         caller,

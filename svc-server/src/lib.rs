@@ -12,6 +12,7 @@ mod counts;
 mod dispatch;
 mod embedded;
 pub mod env;
+mod gzip;
 mod metrics;
 mod observe;
 mod problem;
@@ -26,3 +27,4 @@ pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
     Grant, LogFormat, MirrorSettings, Overrides, Settings, SettingsError, StoreSettings,
 };
+pub use source::config_folder;

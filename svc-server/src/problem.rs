@@ -17,9 +17,11 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         Problem::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Problem::Unauthorized | Problem::InvalidSignature => StatusCode::UNAUTHORIZED,
         Problem::Forbidden(_) | Problem::OutsideGrant => StatusCode::FORBIDDEN,
-        Problem::MalformedJson | Problem::BodyNotObject | Problem::UnsupportedProvider => {
-            StatusCode::BAD_REQUEST
-        }
+        Problem::MalformedJson
+        | Problem::BodyNotObject
+        | Problem::MalformedProtobuf
+        | Problem::MalformedEncoding
+        | Problem::UnsupportedProvider => StatusCode::BAD_REQUEST,
         Problem::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
         Problem::Conflict(_) | Problem::Declined(_) | Problem::SessionBound(_) => {
             StatusCode::CONFLICT

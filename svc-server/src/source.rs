@@ -115,8 +115,8 @@ fn folder(variable: &str, beneath_home: &str) -> Option<PathBuf> {
     Some(folder.join("svc"))
 }
 
-/// Returns the folder of configuration.
-pub(crate) fn config_folder() -> Option<PathBuf> {
+/// Returns the folder of configuration, `$XDG_CONFIG_HOME/svc`; nothing without a home.
+pub fn config_folder() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config")
 }
 

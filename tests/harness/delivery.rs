@@ -122,6 +122,60 @@ pub fn ci_outcome(run: &str) -> Value {
     })
 }
 
+/// When the events of [`log_record`] happen, in nanoseconds: 2026-07-07T19:57:35.424Z.
+pub const LOGGED_AT: u64 = 1_783_454_255_424_000_000;
+
+/// A log record whose body is the name of its event; its attributes are the members of an object of
+/// strings, booleans and integers.
+pub fn log_record(event: &str, attributes: &Value) -> Value {
+    let wrapped = |value: &Value| match value {
+        Value::Bool(_) => json!({ "boolValue": value }),
+        Value::Number(number) => json!({ "intValue": number.to_string() }),
+        _ => json!({ "stringValue": value }),
+    };
+    let attributes: Vec<Value> = attributes
+        .as_object()
+        .expect("an object")
+        .iter()
+        .map(|(key, value)| json!({ "key": key, "value": wrapped(value) }))
+        .collect();
+    json!({
+        "timeUnixNano": LOGGED_AT.to_string(),
+        "body": { "stringValue": event },
+        "attributes": attributes,
+    })
+}
+
+/// An export of log records: what is sent to `POST /v1/logs`.
+pub fn logs(records: &[Value]) -> Value {
+    json!({
+        "resourceLogs": [{
+            "resource": { "attributes": [{ "key": "user.id", "value": { "stringValue": "dev-1" } }] },
+            "scopeLogs": [{ "scope": { "name": "tests" }, "logRecords": records }],
+        }],
+    })
+}
+
+/// What Claude Code logs of an edit that a person allowed: the decision and the tool's result.
+pub fn allowed_edit(session: &str, call: &str) -> [Value; 2] {
+    let decision = json!({
+        "session.id": session,
+        "decision": "accept",
+        "source": "user_temporary",
+        "tool_name": "Edit",
+        "tool_use_id": call,
+    });
+    let result = json!({
+        "session.id": session,
+        "tool_use_id": call,
+        "tool_input": "{\"file_path\":\"/w/a.py\"}",
+    });
+    [
+        log_record("claude_code.tool_decision", &decision),
+        log_record("claude_code.tool_result", &result),
+    ]
+}
+
 /// A delivery of the forge's webhook, signed as the forge would.
 #[derive(Clone, Debug)]
 pub struct Webhook {

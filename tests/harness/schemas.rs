@@ -74,6 +74,13 @@ impl Document {
         if self.root.pointer(&response).is_none() {
             return Err(format!("{what} is no documented status: {}", reply.text()));
         }
+        let protobuf = "application/x-protobuf";
+        if reply.header("content-type") == Some(protobuf) {
+            // Of another's message only the type is published.
+            let content = format!("{response}/content/{}", protobuf.replace('/', "~1"));
+            let published = self.root.pointer(&content).map(drop);
+            return published.ok_or_else(|| format!("{what} is not published as protobuf"));
+        }
         let schema = format!("{response}/content/application~1json/schema");
         if self.root.pointer(&schema).is_none() {
             return Ok(());

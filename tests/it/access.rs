@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use harness::case::Credential;
-use harness::delivery::{Call, Receipt, ci_outcome, push};
+use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push};
 use harness::http::{Reply, Request};
 use harness::player::credential;
 use harness::server::{Backend, Configuration, Server};
@@ -80,6 +80,7 @@ const TABLE: &[Row] = &[
     ingest("POST /ingest/gateway"),
     ingest("POST /ingest/gateway/{provider}"),
     ingest("POST /ingest/ci"),
+    ingest("POST /v1/logs"),
     signature("POST /ingest/forge"),
     signature("POST /ingest/forge/push"),
     signature("POST /ingest/forge/repository"),
@@ -114,6 +115,7 @@ fn valid(endpoint: &str, call: &str) -> Request {
         "POST /ingest/gateway" => Call::new(SESSION, "again").envelope(),
         "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
         "POST /ingest/ci" => ci_outcome("run-1"),
+        "POST /v1/logs" => logs(&allowed_edit(SESSION, "edit-1")),
         _ if endpoint.starts_with("POST /ingest/forge") => {
             return Request::post(path, push('a', 'b').to_string()).header("x-forge-event", "push");
         }

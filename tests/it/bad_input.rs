@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use harness::delivery::{Call, Webhook, ci_outcome, pull_request, push, renaming, workflow_run};
+use harness::delivery::{
+    Call, Webhook, allowed_edit, ci_outcome, log_record, logs, pull_request, push, renaming,
+    workflow_run,
+};
 use harness::http::{Framing, Reply, Request};
 use harness::pattern::{dig, shown};
 use harness::random::Random;
@@ -52,6 +55,12 @@ impl Route {
             "/ingest/forge/ci" => "workflow_run",
             _ => "pull_request",
         })
+    }
+
+    /// Returns whether the body is another's document, of which no member is required or refused: a
+    /// forge's event, an export of logs.
+    fn takes_any_object(&self) -> bool {
+        self.event().is_some() || self.endpoint.path == "/v1/logs"
     }
 }
 
@@ -103,6 +112,19 @@ impl Target {
             "/ingest/gateway" => rich.envelope(),
             "/ingest/gateway/{provider}" => json!([rich.bare(), Call::new(SESSION, "next").bare()]),
             "/ingest/ci" => ci_outcome("run-1"),
+            "/v1/logs" => {
+                let [decision, result] = allowed_edit(SESSION, "edit-1");
+                let own = json!({
+                    "agent": "pi",
+                    "session.id": SESSION,
+                    "tool_use_id": "edit-2",
+                    "file_path": "a.py",
+                    "applied_text": "A",
+                    "observed_file_text": "F",
+                    "external_lines_added": 3,
+                });
+                logs(&[decision, result, log_record("svc.edit_observation", &own)])
+            }
             "/ingest/forge" => pull_request("opened", 14),
             "/ingest/forge/push" => push('a', 'b'),
             "/ingest/forge/repository" => renaming("Old", "Pager"),
@@ -282,10 +304,11 @@ fn a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing(backe
                 reply.text()
             );
         }
-        // The webhooks' routes say so of every body that is no object, and decline an empty one.
-        let (other, empty) = match route.event() {
-            Some(_) => (400, 200),
-            None => (422, 422),
+        // A route that takes any object refuses every other value as it does what is no JSON.
+        let (other, empty) = if route.takes_any_object() {
+            (400, 200)
+        } else {
+            (422, 422)
         };
         for value in other_values {
             assert_eq!(
@@ -428,8 +451,8 @@ fn an_undeclared_member_is_refused_and_stores_nothing(backend: Backend) {
     };
     let secret = "undeclared-and-private";
     for route in target.routes() {
-        // The payload of a gateway is the gateway's, and a forge's the forge's: anything may be in it.
-        if route.path.starts_with("/ingest/gateway/") || route.event().is_some() {
+        // The payload of a gateway is the gateway's: anything may be in it.
+        if route.path.starts_with("/ingest/gateway/") || route.takes_any_object() {
             continue;
         }
         let strict = |place: &[Step]| {

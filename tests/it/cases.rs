@@ -48,9 +48,11 @@ areas! {
     forge_repository = "forge-repository",
     ingest_access = "ingest-access",
     ingest_gateway = "ingest-gateway",
+    ingest_logs = "ingest-logs",
     query_auth = "query-auth",
     query_cli = "query-cli",
     query_facts = "query-facts",
+    query_quarantine = "query-quarantine",
     smoke = "smoke",
 }
 

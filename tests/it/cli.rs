@@ -13,11 +13,11 @@ use harness::server::{
 use svc_model::json::Json;
 
 /// How long a command may take.
-const COMMAND_MAX: Duration = Duration::from_mins(1);
+pub(crate) const COMMAND_MAX: Duration = Duration::from_mins(1);
 /// The Session that `svc demo` plants.
-const DEMO: &str = "svc-demo";
+pub(crate) const DEMO: &str = "svc-demo";
 /// The last call of it: its id is derived from the capture id, so it is the same everywhere.
-const LAST_CALL: &str = "832e92a2-a783-5abf-a95a-5db0176c0a02";
+pub(crate) const LAST_CALL: &str = "832e92a2-a783-5abf-a95a-5db0176c0a02";
 
 /// Runs `svc` with these arguments, set up for a server.
 pub(crate) fn svc(server: &Server, arguments: &[&str]) -> Output {
@@ -25,13 +25,13 @@ pub(crate) fn svc(server: &Server, arguments: &[&str]) -> Output {
 }
 
 /// Runs `svc` with these arguments, set up for a server, with other variables.
-fn svc_with(server: &Server, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+pub(crate) fn svc_with(server: &Server, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
     let mut command = server.shell();
     command.envs(variables.iter().copied()).args(arguments);
     process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
 }
 
-fn start(configuration: &Configuration) -> Server {
+pub(crate) fn start(configuration: &Configuration) -> Server {
     Server::start(Backend::Sqlite, configuration).expect("SQLite is never skipped")
 }
 
@@ -43,7 +43,7 @@ fn planted() -> Server {
 }
 
 /// Returns what a command printed that must succeed without a complaint.
-fn done(output: &Output) -> String {
+pub(crate) fn done(output: &Output) -> String {
     assert_eq!(
         (output.status.code(), output.stderr_text().as_str()),
         (Some(0), "")
@@ -52,14 +52,14 @@ fn done(output: &Output) -> String {
 }
 
 /// Returns the JSON that a command printed that must succeed.
-fn json(output: &Output) -> Json {
+pub(crate) fn json(output: &Output) -> Json {
     let text = done(output);
     assert!(text.ends_with('\n') && text.lines().count() == 1, "{text}");
     Json::parse(text.as_bytes()).expect("JSON")
 }
 
 /// Returns the member at a path.
-fn at<'a>(value: &'a Json, path: &[&str]) -> &'a Json {
+pub(crate) fn at<'a>(value: &'a Json, path: &[&str]) -> &'a Json {
     path.iter().fold(value, |value, name| {
         let member = value.as_object().and_then(|object| object.get(name));
         member.unwrap_or_else(|| panic!("no {name} in {value:?}"))
@@ -67,7 +67,7 @@ fn at<'a>(value: &'a Json, path: &[&str]) -> &'a Json {
 }
 
 /// Checks that a command is refused, and returns what it said.
-fn refused(output: &Output, status: i32) -> String {
+pub(crate) fn refused(output: &Output, status: i32) -> String {
     let said = output.stderr_text();
     assert_eq!(
         (output.status.code(), output.stdout_text().as_str()),
@@ -444,89 +444,4 @@ fn what_goes_wrong_says_what_to_do_next() {
         assert_eq!(at(&said, &["error", "code"]), &Json::from(code));
         assert!(at(&said, &["error", "message"]).as_str().is_some());
     }
-}
-
-on_both_backends!(a_database_is_looked_after, quarantine_is_a_log);
-
-fn a_database_is_looked_after(backend: Backend) {
-    let Some(store) = harness::server::Store::create(backend) else {
-        return;
-    };
-    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
-        return;
-    };
-    let variables = [("SVC_DATABASE_URL", store.url())];
-    let run = |arguments: &[&str]| done(&svc_with(&server, &variables, arguments));
-    assert_eq!(
-        run(&["db", "status"]),
-        "database schema: absent (supported head 1)\n"
-    );
-    assert_eq!(
-        run(&["db", "status", "--json"]),
-        "{\"state\":\"absent\",\"revision\":null,\"head\":1}\n"
-    );
-    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
-    assert!(said.contains("svc db upgrade"), "{said}");
-    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
-    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
-    assert_eq!(run(&["db", "status"]), "database schema: at_head (1)\n");
-    assert!(run(&["facts"]).contains("quarantine_revision: 0\n"));
-}
-
-fn quarantine_is_a_log(backend: Backend) {
-    let Some(server) = Server::start(backend, &Configuration::default()) else {
-        return;
-    };
-    done(&svc(&server, &["demo"]));
-    let hide = [
-        "quarantine",
-        "inference_calls",
-        LAST_CALL,
-        "--reason",
-        "a\u{1b}[2Jb",
-    ];
-    assert_eq!(
-        done(&svc(&server, &hide)),
-        format!("quarantined inference_calls/{LAST_CALL} (reversible: svc release)\n")
-    );
-    assert!(
-        done(&svc(&server, &["facts"])).contains("inference_calls                   4        3\n")
-    );
-    let inventory = done(&svc(&server, &["evidence", "inventory", DEMO]));
-    assert!(
-        inventory.contains("3 visible calls, 1 quarantined"),
-        "{inventory}"
-    );
-    // A planted call that is quarantined is a redelivery all the same, and stays hidden.
-    let again = done(&svc(&server, &["demo"]));
-    assert!(again.contains("4 calls (0 new)"), "{again}");
-
-    let show = [
-        "release",
-        "inference_calls",
-        LAST_CALL,
-        "--reason",
-        "mended",
-        "--json",
-    ];
-    let released = json(&svc(&server, &show));
-    assert_eq!(at(&released, &["target_found"]), &Json::from(true));
-    let log = done(&svc(&server, &["quarantine-log"]));
-    let reasons: Vec<_> = log
-        .lines()
-        .map(|line| line.rsplit("  ").next().unwrap_or_default())
-        .collect();
-    assert_eq!(reasons[..2], ["a\\u{1b}[2Jb", "mended"]);
-    assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
-
-    let typo = ["quarantine", "pushes", LAST_CALL, "--reason", "typo"];
-    let output = svc(&server, &typo);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(output.stderr_text().contains("quarantine_target_not_found"));
-    let last = done(&svc(&server, &["quarantine-log", "--tail", "1"]));
-    assert!(
-        last.starts_with("... showing last 1 of 3 rows (--all for all)\n"),
-        "{last}"
-    );
-    assert!(last.contains("typo") && !last.contains("mended"), "{last}");
 }

@@ -1,8 +1,10 @@
 use clap::Args;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 use svc_client::RawReply;
-use svc_engine::read;
+use svc_engine::store::{Snapshot, StoreError};
 use svc_model::endpoint;
-use svc_model::facts::{FactTable, FactsCounts};
+use svc_model::facts::{FactCount, FactTable, FactsCounts};
 use svc_model::request::NoParameters;
 
 use super::{service, store};
@@ -19,56 +21,117 @@ pub(crate) struct Facts {
     store: StoreOptions,
 }
 
+/// The counts of a schema of any revision: nothing stands for a table that it lacks.
+#[derive(Debug, Serialize)]
+struct Counts {
+    sessions: Option<u64>,
+    #[serde(serialize_with = "as_map")]
+    tables: Vec<(FactTable, Option<FactCount>)>,
+    quarantine_revision: Option<u64>,
+}
+
 impl Facts {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         if store::given(self.store.database_url.as_deref()).is_some() {
             let ledger = store::ledger(&self.store)?;
-            let counts = read::facts(&mut ledger.snapshot()?)?;
+            let counts = Counts::read(&mut ledger.snapshot()?)?;
             return output.value(&counts, render);
         }
         let client = service::client(&self.service)?;
         let reply: RawReply<FactsCounts> = service::block_on(async {
             Ok(client.call_raw::<endpoint::Facts>(&NoParameters).await?)
         })?;
-        output.reply(&reply, render)
+        output.reply(&reply, |counts| render(&Counts::from(counts)))
     }
 }
 
-/// Returns the counts as lines that scripts rely on: the name, then the numbers in columns.
-pub(crate) fn render(counts: &FactsCounts) -> String {
-    let mut lines = vec![
-        line("table", "total", "visible"),
-        line("sessions", &counts.sessions.to_string(), "-"),
-    ];
-    for table in FactTable::ALL {
-        let count = counts.tables.get(*table);
-        lines.push(line(
-            table.as_str(),
-            &count.total.to_string(),
-            &count.visible.to_string(),
-        ));
+impl Counts {
+    fn read(snapshot: &mut Snapshot<'_>) -> Result<Self, StoreError> {
+        // Without a log nothing says what is visible.
+        let has_log = snapshot.has_table("quarantine_log")?;
+        let mut tables = Vec::with_capacity(FactTable::ALL.len());
+        for table in FactTable::ALL {
+            let is_there = has_log && snapshot.has_table(table.as_str())?;
+            let count = is_there.then(|| snapshot.fact_count(*table)).transpose()?;
+            tables.push((*table, count));
+        }
+        let has_sessions = snapshot.has_table("sessions")?;
+        Ok(Self {
+            sessions: has_sessions.then(|| snapshot.session_count()).transpose()?,
+            tables,
+            quarantine_revision: has_log
+                .then(|| snapshot.quarantine_revision())
+                .transpose()?,
+        })
     }
+}
+
+impl From<&FactsCounts> for Counts {
+    fn from(counts: &FactsCounts) -> Self {
+        let tables = FactTable::ALL.iter();
+        Self {
+            sessions: Some(counts.sessions),
+            tables: tables
+                .map(|table| (*table, Some(counts.tables.get(*table))))
+                .collect(),
+            quarantine_revision: Some(counts.quarantine_revision),
+        }
+    }
+}
+
+fn as_map<S: Serializer>(
+    tables: &[(FactTable, Option<FactCount>)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(tables.len()))?;
+    for (table, count) in tables {
+        map.serialize_entry(table.as_str(), count)?;
+    }
+    map.end()
+}
+
+/// Returns the counts as lines that scripts rely on: the name, then the numbers in columns.
+fn render(counts: &Counts) -> String {
+    const UNAVAILABLE: &str = "unavailable";
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
+    let mut lines = vec![line("table", "total", "visible")];
+    lines.push(match number(counts.sessions) {
+        Some(sessions) => line("sessions", &sessions, "-"),
+        None => line("sessions", UNAVAILABLE, ""),
+    });
+    for (table, count) in &counts.tables {
+        lines.push(match count {
+            Some(count) => line(
+                table.as_str(),
+                &count.total.to_string(),
+                &count.visible.to_string(),
+            ),
+            None => line(table.as_str(), UNAVAILABLE, ""),
+        });
+    }
+    let revision = number(counts.quarantine_revision);
     lines.push(format!(
         "quarantine_revision: {}\n",
-        counts.quarantine_revision
+        revision.as_deref().unwrap_or(UNAVAILABLE)
     ));
     lines.concat()
 }
 
 fn line(name: &str, total: &str, visible: &str) -> String {
     // As wide as the longest name of a table.
-    format!("{name:<27} {total:>7} {visible:>8}\n")
+    let line = format!("{name:<27} {total:>7} {visible:>8}");
+    format!("{}\n", line.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
-    use svc_model::facts::{FactCount, FactTables};
+    use svc_model::facts::FactTables;
+    use svc_model::json;
 
     use super::*;
 
-    #[test]
-    fn counts_are_lines_in_the_order_of_the_tables() {
-        let counts = FactsCounts {
+    fn counts() -> FactsCounts {
+        FactsCounts {
             sessions: 2,
             tables: FactTables {
                 inference_calls: FactCount {
@@ -78,8 +141,12 @@ mod tests {
                 ..FactTables::default()
             },
             quarantine_revision: 1,
-        };
-        let text = render(&counts);
+        }
+    }
+
+    #[test]
+    fn counts_are_lines_in_the_order_of_the_tables() {
+        let text = render(&Counts::from(&counts()));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 14);
         assert_eq!(lines[0], "table                         total  visible");
@@ -87,5 +154,28 @@ mod tests {
         assert_eq!(lines[2], "inference_calls                  12       11");
         assert_eq!(lines[11], "session_commit_observations       0        0");
         assert_eq!(lines[13], "quarantine_revision: 1");
+    }
+
+    #[test]
+    fn a_table_that_the_schema_lacks_is_unavailable_and_not_zero() {
+        let mut counts = Counts::from(&counts());
+        counts.sessions = None;
+        counts.tables[1].1 = None;
+        let text = render(&counts);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[1], "sessions                    unavailable");
+        assert_eq!(lines[2], "inference_calls                  12       11");
+        assert_eq!(lines[3], "developer_decisions         unavailable");
+        let json = json::to_vec(&counts, usize::MAX).unwrap();
+        let json = String::from_utf8(json).unwrap();
+        assert!(json.starts_with(r#"{"sessions":null,"tables":{"inference_calls":{"total":12,"visible":11},"developer_decisions":null,"#), "{json}");
+    }
+
+    #[test]
+    fn the_store_and_the_service_give_the_same_json() {
+        assert_eq!(
+            json::to_vec(&counts(), usize::MAX).unwrap(),
+            json::to_vec(&Counts::from(&counts()), usize::MAX).unwrap()
+        );
     }
 }

@@ -2,7 +2,6 @@ use clap::Args;
 use svc_model::endpoint;
 use svc_model::identity::IdentityProbe;
 use svc_model::request::NoParameters;
-use svc_model::version::SERVICE_VERSION;
 
 use super::service;
 use crate::cli::ServiceOptions;
@@ -20,12 +19,7 @@ impl Me {
         let client = service::client(&self.service)?;
         let reply =
             service::block_on(async { Ok(client.call_raw::<endpoint::Me>(&NoParameters).await?) })?;
-        if reply.value.version != SERVICE_VERSION {
-            let version = &reply.value.version;
-            output.warning(&format!(
-                "the service is {version}, this program {SERVICE_VERSION}"
-            ));
-        }
+        service::warn_of_skew(&reply.value.version, output);
         output.reply(&reply, |probe| render(client.url(), probe))
     }
 }

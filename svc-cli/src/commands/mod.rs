@@ -1,11 +1,14 @@
 //! One command, one file.
 
 pub(crate) mod capture;
+pub(crate) mod ci;
 pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod evidence;
 pub(crate) mod facts;
+pub(crate) mod install;
+pub(crate) mod login;
 pub(crate) mod me;
 pub(crate) mod quarantine;
 mod run;

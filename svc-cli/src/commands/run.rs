@@ -11,12 +11,18 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Facts(facts) => facts.run(output),
         Command::Capture(capture) => capture.run(output),
         Command::Me(me) => me.run(output),
+        Command::Ci(ci) => ci.run(output),
+        Command::Install(install) => install.run(output),
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),
         Command::Db(db) => db.run(output),
         Command::Quarantine(change) => change.run(QuarantineAction::Quarantine, output),
         Command::Release(change) => change.run(QuarantineAction::Release, output),
+        Command::QuarantineInferenceCalls(bulk) => bulk.run(QuarantineAction::Quarantine, output),
+        Command::ReleaseInferenceCalls(bulk) => bulk.run(QuarantineAction::Release, output),
         Command::QuarantineLog(log) => log.run(output),
+        Command::Login(login) => login.run(output),
+        Command::Logout(logout) => logout.run(output),
     }
 }

@@ -4,8 +4,9 @@ use svc_client::{Client, ClientBuilder, SecretString, environment};
 use svc_model::version::SERVICE_VERSION;
 
 use crate::cli::ServiceOptions;
+use crate::credentials::{Credentials, Role};
 use crate::error::CommandError;
-use crate::output::escape;
+use crate::output::{Output, escape};
 
 /// Runs a future of a command to its end.
 pub(crate) fn block_on<T>(
@@ -17,23 +18,38 @@ pub(crate) fn block_on<T>(
     runtime.block_on(future)
 }
 
-/// Returns a client of the service that the options and the environment name.
+/// Returns a client, for asking, of the service that the options, the environment or the last login
+/// name, else of that of this machine.
 ///
-/// Without a URL it is the service of this machine. Without a token it is the operator token that
-/// the service of this machine generated; it goes to that service only.
+/// Its token is that of the environment, else the one that `svc login` stored for the service, else
+/// the one that the service of this machine generated; that goes to no other service.
 pub(crate) fn client(options: &ServiceOptions) -> Result<Client, CommandError> {
-    let url = given(options).unwrap_or_else(|| ClientBuilder::DEFAULT_URL.to_owned());
+    client_for(options, Role::Operator)
+}
+
+/// Returns a client, as [`client`] does, with a token for this role.
+pub(crate) fn client_for(options: &ServiceOptions, role: Role) -> Result<Client, CommandError> {
+    let credentials = Credentials::load()?;
+    let url = url_with(options, &credentials);
     if let Some(token) = environment::token()? {
+        return Ok(connect(url, token)?);
+    }
+    if let Some(token) = credentials.token(&url, role) {
         return Ok(connect(url, token)?);
     }
     let local = svc_server::local_credentials();
     if let Some(local) = &local
         && url.trim_end_matches('/') == ClientBuilder::DEFAULT_URL
     {
-        return Ok(connect(url, local.operator_token.clone())?);
+        let token = match role {
+            Role::Operator => &local.operator_token,
+            Role::Capture => &local.ingest_token,
+        };
+        return Ok(connect(url, token.clone())?);
     }
     let error = CommandError::refused("no_token", "there is no token for the service")
-        .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that holds it");
+        .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that holds it")
+        .hint("or store one: svc login URL");
     Err(match local {
         Some(local) => error.hint(format!(
             "the tokens of the service of this machine are in {}",
@@ -43,12 +59,35 @@ pub(crate) fn client(options: &ServiceOptions) -> Result<Client, CommandError> {
     })
 }
 
+/// Returns the URL of the service that is meant, which is one.
+pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandError> {
+    let url = url_with(options, &Credentials::load()?);
+    Ok(Client::builder(url).build()?.url().to_owned())
+}
+
+/// Returns the URL of the service that is meant: the one that was given, else the one of the last
+/// login, else that of this machine.
+fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
+    given(options)
+        .or_else(|| credentials.current().map(str::to_owned))
+        .unwrap_or_else(|| ClientBuilder::DEFAULT_URL.to_owned())
+}
+
 /// Returns a client of the service at this URL.
 pub(crate) fn connect(url: String, token: SecretString) -> Result<Client, svc_client::BuildError> {
     Client::builder(url)
         .token(token)
         .user_agent_suffix(format!("svc-cli/{SERVICE_VERSION}"))
         .build()
+}
+
+/// Warns when the service is of another version than this program.
+pub(crate) fn warn_of_skew(version: &str, output: &mut Output) {
+    if version != SERVICE_VERSION {
+        output.warning(&format!(
+            "the service is {version}, this program {SERVICE_VERSION}"
+        ));
+    }
 }
 
 /// Returns the URL that a person gave; an empty one counts as none.

@@ -114,6 +114,14 @@ impl Output {
         }
     }
 
+    /// Prints what a person should know, beside what the command prints.
+    pub(crate) fn note(&mut self, text: &str) {
+        if self.format == Format::Text {
+            let text = escape(text);
+            self.complain(format_args!("{HINT}note:{HINT:#} {text}\n"));
+        }
+    }
+
     /// Prints what a person may want to run next.
     pub(crate) fn next(&mut self, commands: &[String]) -> Result<(), CommandError> {
         if self.format == Format::Json || commands.is_empty() {

@@ -19,7 +19,7 @@ pub enum ErrorKind {
     TimedOut,
     /// The connection broke. The service may have done the work.
     Transport,
-    /// 400: the service could not read the body as JSON.
+    /// 400: the service could not read the body as JSON, or as what it was said to be.
     Malformed,
     /// 400: the gateway has no adapter.
     UnsupportedProvider,

@@ -38,7 +38,7 @@ impl fmt::Display for ErrorKind {
             Self::Connect => f.write_str("the service cannot be reached"),
             Self::TimedOut => f.write_str("the time is over"),
             Self::Transport => f.write_str("the connection broke"),
-            Self::Malformed => f.write_str("the service could not read the body as JSON"),
+            Self::Malformed => f.write_str("the service could not read the body"),
             Self::UnsupportedProvider => f.write_str("the gateway has no adapter"),
             Self::Unauthorized => f.write_str("the token is missing or not known"),
             Self::Forbidden(denial) => denial.fmt(f),

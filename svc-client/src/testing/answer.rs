@@ -1,7 +1,7 @@
 use std::io::{self, Write as _};
 use std::net::TcpStream;
 
-use svc_model::endpoint::Endpoint;
+use svc_model::endpoint::{Endpoint, IngestCi, IngestGateway, Logs};
 use svc_model::json;
 use svc_model::problem::Problem;
 
@@ -21,6 +21,8 @@ pub(super) enum Body {
     Endless,
     /// A body that ends before its announced length.
     Broken(Vec<u8>),
+    /// What the asked route says of a delivery that it stored.
+    Stored,
     /// No answer: the connection ends after the request.
     Closed,
     /// No answer: the connection stays open until the client leaves.
@@ -55,6 +57,14 @@ impl Answer {
     pub fn problem(status: u16, problem: &Problem) -> Self {
         let body = json::to_vec(&problem.body(), usize::MAX).expect("a problem is finite");
         Self::text(status, body)
+    }
+
+    /// Returns what a route says of a delivery that it stored, whichever route is asked.
+    pub fn stored() -> Self {
+        Self {
+            body: Body::Stored,
+            ..Self::text(200, "")
+        }
     }
 
     /// Returns a success whose body has no end.
@@ -102,8 +112,9 @@ impl Answer {
         self
     }
 
-    /// Writes the answer. An error means that the client has left, which is its right.
-    pub(super) fn write(&self, mut stream: &TcpStream) -> io::Result<()> {
+    /// Writes the answer to a request for this target. An error means that the client has left, which
+    /// is its right.
+    pub(super) fn write(&self, mut stream: &TcpStream, target: &str) -> io::Result<()> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {
             head.extend([name, ": ", value, "\r\n"]);
@@ -112,6 +123,10 @@ impl Answer {
             Body::Whole(body) => {
                 write!(stream, "{head}content-length: {}\r\n\r\n", body.len())?;
                 stream.write_all(body)
+            }
+            Body::Stored => {
+                let body = receipt(target);
+                write!(stream, "{head}content-length: {}\r\n\r\n{body}", body.len())
             }
             Body::Broken(body) => {
                 write!(stream, "{head}content-length: {}\r\n\r\n", body.len() + 1)?;
@@ -127,5 +142,16 @@ impl Answer {
             }
             Body::Closed | Body::Silent => Ok(()),
         }
+    }
+}
+
+/// Returns the receipt of the ingest route at this target.
+fn receipt(target: &str) -> &'static str {
+    match target {
+        Logs::PATH => "{}",
+        IngestGateway::PATH | IngestCi::PATH => {
+            r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#
+        }
+        _ => r#"{"stored":1,"duplicates":0,"skipped":{},"rejected":{}}"#,
     }
 }

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -97,6 +97,11 @@ impl FakeServer {
             .expect("a client of this machine")
     }
 
+    /// Replaces the answers that are left by these.
+    pub fn answer(&self, script: impl IntoIterator<Item = Answer>) {
+        *hold(&self.shared.script) = script.into_iter().collect();
+    }
+
     /// Returns what was received, in order.
     pub fn received(&self) -> Vec<Received> {
         hold(&self.shared.received).clone()
@@ -123,7 +128,7 @@ impl Shared {
                     break;
                 }
                 let stream = Arc::new(stream);
-                connections.push(Arc::clone(&stream));
+                connections.push(Arc::downgrade(&stream));
                 scope.spawn(move || {
                     // A client may leave at any moment; what it sent is recorded before.
                     drop(self.serve(&stream));
@@ -131,14 +136,15 @@ impl Shared {
                 });
             }
             // Some may wait for a client that reads no further, or never leaves.
-            for stream in &connections {
-                end(stream);
+            for stream in connections.iter().filter_map(Weak::upgrade) {
+                end(&stream);
             }
         });
     }
 
     fn serve(&self, mut stream: &TcpStream) -> io::Result<()> {
         let request = read_request(stream)?;
+        let target = request.target.clone();
         hold(&self.received).push(request);
         let Some(answer) = hold(&self.script).pop_front() else {
             return Ok(());
@@ -146,7 +152,7 @@ impl Shared {
         if matches!(answer.body, Body::Silent) {
             return io::copy(&mut stream, &mut io::sink()).map(drop);
         }
-        answer.write(stream)
+        answer.write(stream, &target)
     }
 
     fn is_ending(&self) -> bool {

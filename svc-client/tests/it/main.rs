@@ -1,6 +1,7 @@
 //! The client against a scripted peer.
 
 mod exact;
+mod outbox;
 mod replies;
 mod requests;
 mod resume;

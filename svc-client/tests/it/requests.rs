@@ -4,7 +4,7 @@ use svc_client::model::endpoint::{Compatibility, EvidenceInventory};
 use svc_client::model::evidence::InventoryRequest;
 use svc_client::model::facts::SessionRequest;
 use svc_client::model::id::SessionId;
-use svc_client::model::ingest::GatewayProvider;
+use svc_client::model::ingest::{GatewayProvider, LogsRequest, PROTOBUF};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind};
 
@@ -122,4 +122,42 @@ async fn a_body_over_the_cap_of_its_route_is_not_sent() {
         .unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (&ErrorKind::TooLarge, 0));
     assert!(server.received().is_empty());
+}
+
+#[tokio::test]
+async fn an_export_goes_out_and_is_answered_in_its_encoding() {
+    let in_protobuf = Answer::text(200, "").header("content-type", PROTOBUF);
+    let server = FakeServer::start([Answer::stored(), in_protobuf]);
+    let client = server.client();
+    let json = LogsRequest::from(&[][..]);
+    client.ingest_logs(&json).await.unwrap();
+    let protobuf = LogsRequest::Protobuf(vec![10, 0]);
+    client.ingest_logs(&protobuf).await.unwrap();
+    let received = server.received();
+    let sent: Vec<_> = received
+        .iter()
+        .map(|request| {
+            let types = request
+                .headers
+                .iter()
+                .filter(|(name, _)| name == "content-type");
+            let types: Vec<_> = types.map(|(_, value)| value.as_str()).collect();
+            (types, &*request.body)
+        })
+        .collect();
+    assert_eq!(
+        sent,
+        [
+            (vec!["application/json"], &br#"{"resourceLogs":[]}"#[..]),
+            (vec![PROTOBUF], &[10, 0]),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn only_an_export_may_be_answered_in_protobuf() {
+    let in_protobuf = Answer::text(200, r#"{"status":"ok","version":"1"}"#);
+    let server = FakeServer::start([in_protobuf.header("content-type", PROTOBUF)]);
+    let error = server.client().health().await.unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Unreadable);
 }

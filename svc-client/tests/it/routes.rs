@@ -41,6 +41,7 @@ async fn call_all(client: &Client) {
     let ci = json::from_slice(ci.as_bytes()).expect("an outcome");
     drop(client.ingest_ci(&ci).await);
     drop(client.capture_counts().await);
+    drop(client.ingest_events(&[]).await);
     drop(client.facts().await);
     drop(client.session_facts(&session).await);
     drop(client.session_inference_calls(&session).await);

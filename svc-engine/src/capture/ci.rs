@@ -1,6 +1,5 @@
 //! A CI system's report of a run becomes a CI outcome.
 
-use svc_model::id::FactId;
 use svc_model::ingest::VendorCIRequest;
 use svc_model::json::{Json, Object, Text};
 use svc_model::limit::CI_REASON_CHARACTERS_MAX;
@@ -19,7 +18,7 @@ pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Co
         shorten(reason);
     }
     let outcome = CiOutcome {
-        outcome_id: FactId::new(receipt.fresh_id),
+        outcome_id: receipt.fresh_id(),
         provider: request.provider,
         run_id: request.run_id.into(),
         run_attempt: request.run_attempt,
@@ -71,7 +70,7 @@ fn shorten(reason: &mut Text) {
 
 #[cfg(test)]
 mod tests {
-    use svc_model::id::{OrgId, RunId};
+    use svc_model::id::{FactId, OrgId, RunId};
     use svc_model::ingest::{CiProvider, CiResult};
     use svc_model::repository::{
         Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryName, RepositoryProvider,
@@ -80,6 +79,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::clock::Ids;
 
     fn request() -> VendorCIRequest {
         VendorCIRequest {
@@ -110,7 +110,7 @@ mod tests {
         let receipt = Receipt {
             org_id: &OrgId::new("acme").unwrap(),
             received_at: Instant::from_microseconds(1).unwrap(),
-            fresh_id: Uuid::from_u128(7),
+            ids: &Ids::counting(),
             redaction,
         };
         capture(request, receipt)
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn the_smallest_report() {
         let (outcome, counts) = captured(request(), Redaction::On);
-        assert_eq!(outcome.outcome_id, FactId::new(Uuid::from_u128(7)));
+        assert_eq!(outcome.outcome_id, FactId::new(Uuid::from_u128(1)));
         assert_eq!(
             (outcome.run_id.as_str(), outcome.repo.as_str()),
             ("v1", "o/r")

@@ -1,17 +1,19 @@
 //! Requests become facts: synchronous functions over values, without clock, I/O, chance or logging.
 //!
-//! What they need of the world (the organization, the moment of receipt, a fresh id, whether
+//! What they need of the world (the organization, the moment of receipt, fresh ids, whether
 //! credentials are redacted) comes in as a [`Receipt`].
 
 pub mod ci;
 pub mod forge;
 pub mod gateway;
 pub mod notes;
+pub mod otlp;
 pub mod redaction;
 
-use svc_model::id::OrgId;
+use svc_model::id::{FactId, OrgId};
 use svc_model::time::Instant;
-use uuid::Uuid;
+
+use crate::clock::Ids;
 
 /// What capture is told about a delivery beside its content.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +22,17 @@ pub struct Receipt<'a> {
     pub org_id: &'a OrgId,
     /// The moment of receipt.
     pub received_at: Instant,
-    /// A fresh id, for a fact that has no derived one.
-    pub fresh_id: Uuid,
+    /// Gives fresh ids, for facts that have no derived one.
+    pub ids: &'a Ids,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
+}
+
+impl Receipt<'_> {
+    /// Returns a fresh id, for a fact that has no derived one.
+    pub fn fresh_id(&self) -> FactId {
+        FactId::new(self.ids.fresh())
+    }
 }
 
 /// Whether credentials are redacted before storage.

@@ -15,15 +15,18 @@ macro_rules! counts {
             total: concat!("SELECT COUNT(*) FROM ", $table, " WHERE org_id = $1"),
             // Driven by the log, which is short, and not by the facts.
             quarantined: concat!(
-                "SELECT COUNT(*) FROM ",
+                "SELECT COUNT(*) FROM quarantine_log q WHERE q.org_id = $1 AND q.fact_table = '",
                 $table,
-                " f WHERE f.org_id = $1 AND f.",
+                "' AND q.action = 'quarantine'",
+                " AND NOT EXISTS (SELECT 1 FROM quarantine_log later",
+                " WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table",
+                " AND later.fact_id = q.fact_id",
+                " AND later.quarantine_revision > q.quarantine_revision)",
+                " AND EXISTS (SELECT 1 FROM ",
+                $table,
+                " f WHERE f.",
                 $id,
-                " IN (SELECT fact_id FROM quarantine_log WHERE org_id = $1 AND fact_table = '",
-                $table,
-                "') AND NOT (",
-                visible!($table, $id),
-                ")"
+                " = q.fact_id AND f.org_id = q.org_id)"
             ),
             of_session: concat!(
                 "SELECT COUNT(*), COALESCE(SUM(CASE WHEN ",
@@ -93,19 +96,26 @@ pub(super) fn sessions(connection: &mut Connection, org_id: &OrgId) -> Result<u6
 }
 
 pub(super) fn facts(connection: &mut Connection, org_id: &OrgId) -> Result<FactTables, StoreError> {
+    FactTables::try_from_fn(|table| of_kind(connection, org_id, table))
+}
+
+/// Returns the counts of one kind of fact.
+pub(super) fn of_kind(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    table: FactTable,
+) -> Result<FactCount, StoreError> {
     let org = [org_id.as_str().into()];
-    FactTables::try_from_fn(|table| {
-        let counts = of(table);
-        let total = connection
-            .first(counts.total, &org, |row| row.count(0))?
-            .unwrap_or_default();
-        let hidden = connection
-            .first(counts.quarantined, &org, |row| row.count(0))?
-            .unwrap_or_default();
-        Ok(FactCount {
-            total,
-            visible: total.saturating_sub(hidden),
-        })
+    let counts = of(table);
+    let total = connection
+        .first(counts.total, &org, |row| row.count(0))?
+        .unwrap_or_default();
+    let hidden = connection
+        .first(counts.quarantined, &org, |row| row.count(0))?
+        .unwrap_or_default();
+    Ok(FactCount {
+        total,
+        visible: total.saturating_sub(hidden),
     })
 }
 

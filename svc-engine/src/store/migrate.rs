@@ -23,10 +23,10 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_revisions (
     digest TEXT NOT NULL
 )";
 
-const EXISTS: Sql = Sql {
-    sqlite: "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_revisions'",
+const HAS_TABLE: Sql = Sql {
+    sqlite: "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
     postgres: "SELECT COUNT(*) FROM pg_catalog.pg_class
-               WHERE relname = 'schema_revisions' AND pg_table_is_visible(oid)",
+               WHERE relname = CAST($1 AS TEXT) AND pg_table_is_visible(oid)",
 };
 
 /// How the stored schema relates to the one this service needs.
@@ -67,12 +67,7 @@ impl fmt::Display for SchemaState {
 
 /// Returns the state of the schema.
 pub(super) fn state(connection: &mut Connection) -> Result<SchemaState, StoreError> {
-    let exists = connection.text(EXISTS);
-    if connection
-        .first(exists, &[], |row| row.integer(0))?
-        .unwrap_or(0)
-        == 0
-    {
+    if !has_table(connection, "schema_revisions")? {
         return Ok(SchemaState::Absent);
     }
     let revision = connection
@@ -87,6 +82,13 @@ pub(super) fn state(connection: &mut Connection) -> Result<SchemaState, StoreErr
         revision if revision < HEAD => SchemaState::Behind(revision),
         revision => SchemaState::Ahead(revision),
     })
+}
+
+/// Returns whether the schema has a table.
+pub(super) fn has_table(connection: &mut Connection, name: &str) -> Result<bool, StoreError> {
+    let text = connection.text(HAS_TABLE);
+    let tables = connection.first(text, &[Value::Text(name)], |row| row.count(0))?;
+    Ok(tables.unwrap_or_default() > 0)
 }
 
 /// Brings the schema to head. Several processes may try at once: one does it, the others wait.

@@ -9,6 +9,7 @@
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod append;
+mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
@@ -47,6 +48,7 @@ mod value;
 mod writer;
 
 pub use append::{Append, Outcome};
+pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
 pub use error::StoreError;
@@ -228,6 +230,16 @@ pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     }
 }
 
+/// Runs statements, to bring a database into a state that no service leaves.
+///
+/// # Errors
+///
+/// When the store cannot be reached, or refuses them.
+#[cfg(any(test, feature = "testing"))]
+pub fn run_sql(url: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
+    Connection::open(url)?.batch(sql)
+}
+
 /// Facts of one organization, for an operator at the shell: no server, no writer, no cache.
 #[derive(Debug)]
 pub struct Ledger {
@@ -272,12 +284,31 @@ impl Ledger {
         &self,
         entries: &[quarantine::NewEntry],
     ) -> Result<Vec<QuarantineReceipt>, StoreError> {
+        quarantine::append(&mut self.at_head()?, &self.org_id, entries)
+    }
+
+    /// Quarantines or releases the calls that are meant, in one transaction. A call that is in the
+    /// state already gets no row.
+    ///
+    /// # Errors
+    ///
+    /// When the schema is not at head, or the store cannot be reached.
+    pub fn quarantine_calls(
+        &self,
+        filter: &CallFilter,
+        change: &BulkChange,
+        fresh_id: impl FnMut() -> uuid::Uuid,
+    ) -> Result<BulkReceipt, StoreError> {
+        bulk::change(&mut self.at_head()?, &self.org_id, filter, change, fresh_id)
+    }
+
+    /// Opens a connection that may write, to a schema at head.
+    fn at_head(&self) -> Result<Connection, StoreError> {
         let mut connection = self.readers.writing()?;
         match migrate::state(&mut connection)? {
-            SchemaState::AtHead(_) => {}
-            state => return Err(StoreError::Schema(state)),
+            SchemaState::AtHead(_) => Ok(connection),
+            state => Err(StoreError::Schema(state)),
         }
-        quarantine::append(&mut connection, &self.org_id, entries)
     }
 }
 

@@ -13,14 +13,15 @@ use svc_model::limit::REPOSITORY_CLAIMS_MAX;
 use svc_model::repository::{CommitAnchor, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant as Received;
 
+use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
 use super::jobs::MirrorStatus;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, jobs, observations, quarantine, repositories,
-    sessions, table,
+    StoreError, compatibility, content, counts, jobs, migrate, observations, quarantine,
+    repositories, sessions, table,
 };
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
@@ -97,6 +98,12 @@ impl<'s> Snapshot<'s> {
         quarantine::log(self.connection()?, org_id, rows_max)
     }
 
+    /// Returns how many calls a filter means, quarantined ones included.
+    pub fn call_tally(&mut self, filter: &CallFilter) -> Result<CallTally, StoreError> {
+        let org_id = self.org_id;
+        bulk::tally(self.connection()?, org_id, filter)
+    }
+
     /// Returns whether any fact named the Session.
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
@@ -113,6 +120,17 @@ impl<'s> Snapshot<'s> {
     pub fn fact_counts(&mut self) -> Result<FactTables, StoreError> {
         let org_id = self.org_id;
         counts::facts(self.connection()?, org_id)
+    }
+
+    /// Returns the counts of one kind of fact.
+    pub fn fact_count(&mut self, table: FactTable) -> Result<FactCount, StoreError> {
+        let org_id = self.org_id;
+        counts::of_kind(self.connection()?, org_id, table)
+    }
+
+    /// Returns whether the schema has a table. An older schema may lack one.
+    pub fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
+        migrate::has_table(self.connection()?, name)
     }
 
     /// Returns the counts of the facts of a Session.

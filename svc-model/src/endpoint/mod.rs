@@ -10,6 +10,7 @@ mod facts;
 mod forge;
 mod identity;
 mod ingest;
+mod logs;
 
 pub use capture::Capture;
 pub use context::{
@@ -22,6 +23,7 @@ pub use forge::{
 };
 pub use identity::{HealthProbe, Me};
 pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
+pub use logs::Logs;
 
 use schemars::JsonSchema;
 use schemars::Schema;
@@ -86,6 +88,22 @@ pub enum Repeat {
     WhenNamed,
 }
 
+/// How a body is encoded for its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ContentEncoding {
+    /// `gzip`: one member or several.
+    Gzip,
+}
+
+impl ContentEncoding {
+    /// Returns the encoding as it is written on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+        }
+    }
+}
+
 /// One route.
 pub trait Endpoint: 'static {
     /// The name of the operation, unique, in lower camel case.
@@ -98,8 +116,11 @@ pub trait Endpoint: 'static {
     const PATH: &'static str;
     /// Who may call it.
     const ACCESS: Access;
-    /// The most bytes of a request body.
+    /// The most bytes of a request body, on its way and decoded.
     const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
+    /// How a request body may be encoded for its way. On a route that names none the header
+    /// `content-encoding` is not looked at.
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[];
     /// The most bytes of a reply.
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
     /// The statuses beside 200 that it documents.
@@ -158,6 +179,8 @@ pub struct Description {
     pub access: Access,
     /// See [`Endpoint::BODY_BYTES_MAX`].
     pub body_bytes_max: usize,
+    /// See [`Endpoint::CONTENT_ENCODINGS`].
+    pub content_encodings: &'static [ContentEncoding],
     /// See [`Endpoint::REPLY_BYTES_MAX`].
     pub reply_bytes_max: usize,
     /// See [`Endpoint::STATUSES`].
@@ -179,6 +202,7 @@ pub fn describe<E: Endpoint>() -> Description {
         path: E::PATH,
         access: E::ACCESS,
         body_bytes_max: E::BODY_BYTES_MAX,
+        content_encodings: E::CONTENT_ENCODINGS,
         reply_bytes_max: E::REPLY_BYTES_MAX,
         statuses: E::STATUSES,
         parameters: E::PARAMETERS,
@@ -201,6 +225,7 @@ pub fn all() -> Vec<Description> {
         describe::<IngestForgeCi>(),
         describe::<IngestForgePullRequest>(),
         describe::<Capture>(),
+        describe::<Logs>(),
         describe::<Facts>(),
         describe::<SessionFacts>(),
         describe::<SessionCalls>(),

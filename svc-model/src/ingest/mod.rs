@@ -1,8 +1,10 @@
 //! What is captured: requests of the ingest routes and their receipts.
 
 mod ci;
+pub mod event;
 mod forge;
 mod gateway;
+mod logs;
 mod receipt;
 
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
@@ -10,4 +12,5 @@ pub use forge::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, ForgeEvent};
 pub use gateway::{
     Capture, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, RejectedPayload,
 };
+pub use logs::{LogEvent, LogSkip, LogsReceipt, LogsRequest, PROTOBUF, is_protobuf};
 pub use receipt::{GatewayBatchReceipt, IngestReceipt, IngestResult, SkipReason, Skipped};

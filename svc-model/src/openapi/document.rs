@@ -40,10 +40,10 @@ pub(super) struct Area {
 /// The groups in the order in which a reader meets them.
 const AREAS: &[Area] = &[
     Area {
-        prefixes: &["/ingest/"],
+        prefixes: &["/ingest/", "/v1/logs"],
         name: "ingest",
-        description: "Sending evidence: model calls of a gateway, results of CI runs and the events of a \
-                      forge.",
+        description: "Sending evidence: model calls of a gateway, logs of agents, results of CI runs and the \
+                      events of a forge.",
     },
     Area {
         prefixes: &["/query/context"],

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{Catalogue, Route};
 use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
 use super::refusal::Refusal;
-use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Parameter, Place};
+use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place};
+use crate::ingest::PROTOBUF;
 
 /// Describes one route.
 pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
@@ -27,6 +28,13 @@ pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     if let Some(body) = request_body(route) {
         operation["requestBody"] = body;
         operation["x-body-bytes-max"] = endpoint.body_bytes_max.into();
+        if !endpoint.content_encodings.is_empty() {
+            operation["x-content-encodings"] = endpoint
+                .content_encodings
+                .iter()
+                .map(|encoding| encoding.as_str())
+                .collect();
+        }
     }
     operation
 }
@@ -88,18 +96,28 @@ fn request_body(route: &Route) -> Option<Value> {
             "schema": { "type": "string", "description": "One payload a line, each a JSON object." },
         });
     }
+    if route.endpoint.name == Logs::NAME {
+        content[PROTOBUF] = protobuf("ExportLogsServiceRequest");
+    }
     Some(json!({ "required": true, "content": content }))
 }
 
+/// Describes a protobuf message of another's protocol by its name.
+fn protobuf(message: &str) -> Value {
+    json!({ "schema": { "type": "string", "format": "binary", "description": message } })
+}
+
 fn responses(catalogue: &Catalogue, route: &Route) -> Value {
+    let speaks_protobuf = route.endpoint.name == Logs::NAME;
     let mut responses = Map::new();
-    responses.insert(
-        "200".into(),
-        json!({
-            "description": "The reply.",
-            "content": { "application/json": { "schema": route.reply } },
-        }),
-    );
+    let mut reply = json!({
+        "description": "The reply.",
+        "content": { "application/json": { "schema": route.reply } },
+    });
+    if speaks_protobuf {
+        reply["content"][PROTOBUF] = protobuf("ExportLogsServiceResponse, to a protobuf request");
+    }
+    responses.insert("200".into(), reply);
     for status in route.endpoint.statuses {
         let Some(refusal) = Refusal::of(catalogue, route, *status) else {
             continue;
@@ -113,6 +131,9 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
             "description": refusal.description,
             "content": { "application/json": content },
         });
+        if speaks_protobuf {
+            response["content"][PROTOBUF] = protobuf("google.rpc.Status, to a protobuf request");
+        }
         if let Some(challenge) = refusal.challenge() {
             response["headers"] = json!({
                 "WWW-Authenticate": {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
 use crate::endpoint::{
-    Access, Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch,
+    Access, Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch, Logs,
     Place, SessionCalls,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
@@ -38,6 +38,16 @@ impl Refusal {
                 vec![
                     ("malformed", Problem::MalformedJson),
                     ("value", Problem::BodyNotObject),
+                ],
+            ),
+            400 if name == Logs::NAME => (
+                "The body is not a JSON object, or not the protobuf message, or not encoded as its \
+                 `Content-Encoding` says. Nothing was stored, and sending it again is of no use.",
+                vec![
+                    ("malformed", Problem::MalformedJson),
+                    ("object", Problem::BodyNotObject),
+                    ("protobuf", Problem::MalformedProtobuf),
+                    ("encoding", Problem::MalformedEncoding),
                 ],
             ),
             400 => (

@@ -8,6 +8,7 @@ mod facts;
 mod forge;
 mod identity;
 mod ingest;
+mod logs;
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,8 @@ use svc_model::endpoint::{
     Capture, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
     EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
     HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
-    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Me, Method, Selected, SessionCalls,
-    SessionFacts,
+    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method, Selected,
+    SessionCalls, SessionFacts,
 };
 use svc_model::problem::Problem;
 
@@ -47,6 +48,7 @@ pub(crate) fn router(app: &App) -> Router {
     routes.add::<IngestGateway>(bind::<IngestGateway, _, _>(ingest::gateway));
     routes.add::<IngestGatewayBatch>(bind::<IngestGatewayBatch, _, _>(ingest::gateway_batch));
     routes.add::<IngestCi>(bind::<IngestCi, _, _>(ingest::ci));
+    routes.add::<Logs>(logs::handler());
     routes.add::<Capture>(bind::<Capture, _, _>(capture::counts));
     routes.add::<IngestForge>(bind::<IngestForge, _, _>(forge::any));
     routes.add::<IngestForgePush>(bind::<IngestForgePush, _, _>(forge::push));

@@ -83,5 +83,8 @@ async fn running() -> Option<Client> {
         .build()
         .ok()?;
     once.health().await.ok()?;
-    service::client(&ServiceOptions::default()).ok()
+    let options = ServiceOptions {
+        url: Some(url.to_owned()),
+    };
+    service::client(&options).ok()
 }

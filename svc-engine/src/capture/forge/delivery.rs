@@ -21,7 +21,7 @@ pub struct Delivery<'a> {
 
 impl Delivery<'_> {
     pub(super) fn fact_id(&self) -> FactId {
-        FactId::new(self.receipt.fresh_id)
+        self.receipt.fresh_id()
     }
 
     /// Returns the id of the delivery as it is stored.

@@ -6,10 +6,10 @@ use svc_model::id::OrgId;
 use svc_model::json::{Json, Object};
 use svc_model::repository::RepositoryHost;
 use svc_model::time::Instant;
-use uuid::Uuid;
 
 use super::Delivery;
 use crate::capture::{Receipt, Redaction};
+use crate::clock::Ids;
 
 static ORG: LazyLock<OrgId> = LazyLock::new(|| OrgId::new("acme").unwrap());
 static HOST: LazyLock<RepositoryHost> =
@@ -21,7 +21,8 @@ pub(super) fn delivery() -> Delivery<'static> {
         receipt: Receipt {
             org_id: &ORG,
             received_at: Instant::from_microseconds(1).unwrap(),
-            fresh_id: Uuid::from_u128(7),
+            // Each delivery counts from one; a test that ends frees it.
+            ids: Box::leak(Box::new(Ids::counting())),
             redaction: Redaction::On,
         },
         host: &HOST,

@@ -97,10 +97,10 @@ pub fn capture(
     let usage = scalar::usage(payload);
     let model_call_id = scalar::model_call_id(payload)?;
     let mut call = InferenceCall {
-        inference_call_id: FactId::new(match request.capture {
+        inference_call_id: match request.capture {
             Some(capture) => derived_id(receipt.org_id, capture.id),
-            None => receipt.fresh_id,
-        }),
+            None => receipt.fresh_id(),
+        },
         gateway_provider: request.provider,
         session_id,
         user_id,
@@ -130,10 +130,10 @@ pub fn capture(
 }
 
 /// Returns the fact id of a named delivery.
-fn derived_id(org_id: &OrgId, capture_id: Uuid) -> Uuid {
+fn derived_id(org_id: &OrgId, capture_id: Uuid) -> FactId {
     // Neither text holds anything that JSON escapes.
     let name = format!("[\"{}\",\"{}\"]", org_id.as_str(), capture_id.hyphenated());
-    Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes())
+    FactId::new(Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes()))
 }
 
 /// Returns the ids of the tools that were called in an answer and that of the call itself.
@@ -359,7 +359,7 @@ mod tests {
         let name = br#"["acme","00000000-0000-0000-0000-000000000001"]"#;
         assert_eq!(id(1).uuid(), Uuid::new_v5(&CAPTURE_NAMESPACE, name));
         let other = OrgId::new("other").unwrap();
-        assert_ne!(derived_id(&other, Uuid::from_u128(1)), id(1).uuid());
+        assert_ne!(derived_id(&other, Uuid::from_u128(1)), id(1));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) fn document(text: &Text) -> Option<Json> {
 }
 
 /// Returns the object that a text is.
-pub(super) fn object(text: &Text) -> Option<Object> {
+pub(in crate::capture) fn object(text: &Text) -> Option<Object> {
     if trimmed(text.as_bytes()).first() != Some(&b'{') {
         return None;
     }

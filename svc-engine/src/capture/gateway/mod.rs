@@ -13,7 +13,7 @@ mod call;
 mod content;
 mod degradation;
 mod delivery;
-mod embedded;
+pub(super) mod embedded;
 mod identity;
 #[cfg(test)]
 mod laws;
@@ -22,7 +22,7 @@ mod metadata;
 mod reasoning;
 mod redact;
 mod response;
-mod scalar;
+pub(super) mod scalar;
 mod session;
 #[cfg(test)]
 mod testing;

@@ -62,7 +62,7 @@ pub(super) fn duration_ms(payload: &Object) -> Option<i64> {
 }
 
 /// Returns a number truncated toward zero, from 0 to 2^63-1.
-fn integer(value: Option<&Json>) -> Option<i64> {
+pub(in crate::capture) fn integer(value: Option<&Json>) -> Option<i64> {
     let number = value?.as_number()?;
     if number.is_integer() {
         number.as_i64().filter(|integer| *integer >= 0)

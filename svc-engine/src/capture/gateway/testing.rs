@@ -9,9 +9,11 @@ use uuid::Uuid;
 
 use super::{Captured, GatewayError, Notes, capture};
 use crate::capture::{Receipt, Redaction};
+use crate::clock::Ids;
 use crate::fact::InferenceCall;
 
-pub(super) const FRESH_ID: Uuid = Uuid::from_u128(7);
+/// The first id that a delivery is given.
+pub(super) const FRESH_ID: Uuid = Uuid::from_u128(1);
 
 pub(super) fn json(text: &str) -> Json {
     Json::parse(text.as_bytes()).unwrap()
@@ -45,7 +47,7 @@ pub(super) fn deliver(
     let receipt = Receipt {
         org_id: &OrgId::new("acme").unwrap(),
         received_at: Instant::from_microseconds(1).unwrap(),
-        fresh_id: FRESH_ID,
+        ids: &Ids::counting(),
         redaction,
     };
     capture(request, receipt)

@@ -33,7 +33,7 @@ fn captured(payload: Json, redaction: Redaction) -> bool {
     let receipt = Receipt {
         org_id: &svc_model::id::OrgId::new("acme").unwrap(),
         received_at: svc_model::time::Instant::from_microseconds(1).unwrap(),
-        fresh_id: super::testing::FRESH_ID,
+        ids: &crate::clock::Ids::counting(),
         redaction,
     };
     let captured = capture(request, receipt);

@@ -29,6 +29,7 @@ macro_rules! database {
 
 // After the macro, which they use.
 mod appending;
+mod bulk_quarantine;
 mod inference_calls;
 mod mirror_jobs;
 mod schema;

@@ -12,6 +12,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     drop(database.open("acme"));
     let mut connection = Connection::open(database.url()).unwrap();
     let statements = [
+        bulk::statements(),
         calls::statements(),
         compatibility::statements(),
         content::statements(),

@@ -1,39 +1,23 @@
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use serde::Serialize;
-use svc_engine::clock::{Clock, Ids};
-use svc_engine::store::{LogEntry, NewQuarantineEntry, QuarantineAction};
-use svc_model::facts::FactTable;
-use svc_model::id::ForeignId;
+use svc_engine::store::LogEntry;
 use svc_model::time::Instant;
 
-use super::store;
 use crate::cli::StoreOptions;
+use crate::commands::store;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
-pub(crate) struct Change {
-    /// The kind of fact.
-    #[arg(value_parser = table_parser())]
-    table: FactTable,
-
-    /// The id of the fact.
-    fact_id: String,
-
-    /// Why; it stays in the log.
-    #[arg(long)]
-    reason: String,
-
-    #[command(flatten)]
-    store: StoreOptions,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct Log {
     /// How many of the latest rows to show.
-    #[arg(long, default_value_t = 20, value_name = "ROWS")]
-    tail: u64,
+    #[arg(
+        long,
+        default_value_t = 20,
+        allow_negative_numbers = true,
+        value_name = "ROWS"
+    )]
+    tail: i64,
 
     /// Show every row.
     #[arg(long)]
@@ -41,21 +25,6 @@ pub(crate) struct Log {
 
     #[command(flatten)]
     store: StoreOptions,
-}
-
-fn table_parser() -> impl clap::builder::TypedValueParser<Value = FactTable> {
-    PossibleValuesParser::new(FactTable::ALL.iter().map(|table| table.as_str()))
-        .try_map(|name| FactTable::from_wire(&name).ok_or("no such table"))
-}
-
-/// What became of a change, as a program reads it.
-#[derive(Debug, Serialize)]
-struct Changed {
-    action: &'static str,
-    table: FactTable,
-    fact_id: String,
-    quarantine_revision: u64,
-    target_found: bool,
 }
 
 /// The log, as a program reads it.
@@ -89,68 +58,21 @@ impl From<LogEntry> for Row {
     }
 }
 
-impl Change {
-    pub(crate) fn run(
-        self,
-        action: QuarantineAction,
-        output: &mut Output,
-    ) -> Result<(), CommandError> {
-        let fact_id = ForeignId::new(&self.fact_id)
-            .map_err(|rule| CommandError::argument("the fact id", rule))?;
-        if self.reason.trim().is_empty() {
-            return Err(CommandError::argument("--reason", "must not be blank"));
-        }
-        let entry = NewQuarantineEntry {
-            quarantine_id: Ids::random().fresh(),
-            table: self.table,
-            fact_id: fact_id.as_str().to_owned(),
-            action,
-            reason: self.reason,
-            recorded_at: Clock::system().now(),
-        };
-        let receipts = store::ledger(&self.store)?.quarantine(&[entry])?;
-        let Some(receipt) = receipts.first() else {
-            return Err(CommandError::refused(
-                "not_stored",
-                "the log has no new row",
-            ));
-        };
-        let changed = Changed {
-            action: action.as_str(),
-            table: self.table,
-            fact_id: fact_id.to_string(),
-            quarantine_revision: receipt.revision,
-            target_found: receipt.target_found,
-        };
-        if !changed.target_found {
-            let Changed { table, fact_id, .. } = &changed;
-            output.warning(&format!(
-                "quarantine_target_not_found: there is no {table}/{fact_id}"
-            ));
-        }
-        output.value(&changed, |changed| {
-            let name = format!("{}/{}", changed.table, escape(&changed.fact_id));
-            match action {
-                QuarantineAction::Quarantine => {
-                    format!("quarantined {name} (reversible: svc release)\n")
-                }
-                QuarantineAction::Release => format!("released {name}\n"),
-            }
-        })
-    }
-}
-
 impl Log {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let rows_max = match (self.all, self.tail) {
+        let rows_max = match (self.all, u64::try_from(self.tail)) {
             (true, _) => u64::MAX,
-            (false, 0) => return Err(CommandError::argument("--tail", "must be at least 1")),
-            (false, tail) => tail,
+            (false, Ok(tail)) if tail > 0 => tail,
+            _ => return Err(CommandError::argument("--tail", "must be at least 1")),
         };
         let ledger = store::ledger(&self.store)?;
         let mut snapshot = ledger.snapshot()?;
-        let quarantine_revision = snapshot.quarantine_revision()?;
-        let (entries, rows) = snapshot.quarantine_log(rows_max)?;
+        let (quarantine_revision, (entries, rows)) = if snapshot.has_table("quarantine_log")? {
+            let revision = snapshot.quarantine_revision()?;
+            (revision, snapshot.quarantine_log(rows_max)?)
+        } else {
+            (0, (Vec::new(), 0))
+        };
         let entries = entries.into_iter().map(Row::from).collect();
         output.value(
             &Shown {

@@ -1,0 +1,92 @@
+//! The variables of a job, and the event that started it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+
+use svc_model::json::{Json, Object};
+
+/// The most bytes of an event that are read: what a forge sends at most.
+const EVENT_BYTES_MAX: u64 = 25 * 1024 * 1024;
+
+/// The variables of a job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// Returns the variables of this process; one that is not Unicode counts as absent.
+    pub(super) fn process() -> Self {
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self(variables.collect())
+    }
+
+    /// Returns a variable without the blanks around it; a blank one counts as absent.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let value = self.0.get(name)?.trim();
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// Returns the first of these variables that is there.
+    pub(super) fn first(&self, names: &[&str]) -> Option<String> {
+        let mut values = names.iter().filter_map(|name| self.get(name));
+        values.next().map(str::to_owned)
+    }
+
+    /// Returns the JSON object in the file that a variable names.
+    pub(super) fn event(&self, name: &str) -> Option<Object> {
+        let mut bytes = Vec::new();
+        let file = File::open(self.get(name)?).ok()?;
+        file.take(EVENT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+        Json::parse(&bytes).ok()?.into_object()
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(variables: &[(&str, &str)]) -> Self {
+        let variables = variables.iter();
+        Self(
+            variables
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        )
+    }
+}
+
+/// Returns the text, or the spelling of the number, at a path of members.
+pub(super) fn text_at(object: &Object, path: &[&str]) -> Option<String> {
+    let (last, parents) = path.split_last()?;
+    let mut object = object;
+    for name in parents {
+        object = object.get(name)?.as_object()?;
+    }
+    let text = match object.get(last)? {
+        Json::String(text) => text.as_str()?.trim().to_owned(),
+        Json::Number(number) => number.as_str().to_owned(),
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blank_variable_is_absent() {
+        let environment = Environment::of(&[("A", " "), ("B", " b ")]);
+        assert_eq!(environment.get("A"), None);
+        assert_eq!(environment.first(&["A", "B", "C"]).unwrap(), "b");
+    }
+
+    #[test]
+    fn an_event_is_read_member_by_member() {
+        let event = Json::parse(br#"{"a":{"b":{"id":90071992547409931,"name":" n ","no":true}}}"#);
+        let event = event.unwrap().into_object().unwrap();
+        let at = |path: &[&str]| text_at(&event, path);
+        assert_eq!(at(&["a", "b", "id"]).unwrap(), "90071992547409931");
+        assert_eq!(at(&["a", "b", "name"]).unwrap(), "n");
+        assert_eq!(at(&["a", "b", "no"]), None);
+        assert_eq!(at(&["a", "c", "id"]), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the command line says of a run.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use svc_model::ingest::CiResult;
+
+use super::system::System;
+
+/// The fields of a report. Each wins over what the CI system tells.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct Flags {
+    /// How it ended.
+    #[arg(long, value_parser = result_parser(), conflicts_with = "status")]
+    pub(super) result: Option<CiResult>,
+
+    /// How it ended, in the CI system's own word.
+    #[arg(long, value_name = "WORD")]
+    pub(super) status: Option<String>,
+
+    /// Why, for people; credentials in it are redacted.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) reason: Option<String>,
+
+    /// Report the whole run (pipeline, workflow, build) and not this job: once, at its end.
+    #[arg(long)]
+    pub(super) whole_run: bool,
+
+    /// The CI system, when its variables do not say.
+    #[arg(long, value_enum)]
+    pub(super) system: Option<System>,
+
+    /// The id of the run.
+    #[arg(long, value_name = "ID")]
+    pub(super) run_id: Option<String>,
+
+    /// The attempt, from 1.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) run_attempt: Option<String>,
+
+    /// The repository.
+    #[arg(long, value_name = "OWNER/NAME")]
+    pub(super) repo: Option<String>,
+
+    /// The forge's number of the repository; together with the host it joins the outcome to what the
+    /// forge's webhooks say.
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) repository_id: Option<String>,
+
+    /// The host of the forge.
+    #[arg(long, value_name = "HOST")]
+    pub(super) repository_host: Option<String>,
+
+    /// The commit that was checked.
+    #[arg(long, value_name = "SHA")]
+    pub(super) commit: Option<String>,
+
+    /// The branch that was checked; empty for none.
+    #[arg(long, value_name = "NAME")]
+    pub(super) branch: Option<String>,
+
+    /// The name of the workflow.
+    #[arg(long, value_name = "NAME")]
+    pub(super) workflow_name: Option<String>,
+
+    /// The system's id of the workflow.
+    #[arg(long, value_name = "ID")]
+    pub(super) workflow_id: Option<String>,
+
+    /// The path of the workflow's definition.
+    #[arg(long, value_name = "PATH")]
+    pub(super) workflow_path: Option<String>,
+
+    /// Where a person reads about the run.
+    #[arg(long, value_name = "URL")]
+    pub(super) run_url: Option<String>,
+
+    /// The system's own word, when --result says what it means.
+    #[arg(long, value_name = "WORD", conflicts_with = "status")]
+    pub(super) provider_result: Option<String>,
+
+    /// The kind of failure.
+    #[arg(long, value_name = "KIND")]
+    pub(super) error_type: Option<String>,
+}
+
+fn result_parser() -> impl clap::builder::TypedValueParser<Value = CiResult> {
+    PossibleValuesParser::new(CiResult::ALL.iter().map(|result| result.as_str()))
+        .try_map(|word| CiResult::from_wire(&word).ok_or("no such result"))
+}

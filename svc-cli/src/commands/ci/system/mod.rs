@@ -1,0 +1,282 @@
+//! The CI systems: how each is known, what it tells of a run, and its words for a result.
+
+mod buildkite;
+mod circleci;
+mod github;
+mod gitlab;
+mod jenkins;
+
+use clap::ValueEnum;
+use svc_model::ingest::{CiProvider, CiResult};
+
+use super::environment::Environment;
+
+/// A CI system whose variables are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum System {
+    /// GitHub Actions, and its relatives of Gitea and Forgejo.
+    GithubActions,
+    /// GitLab CI.
+    GitlabCi,
+    /// Jenkins.
+    Jenkins,
+    /// CircleCI.
+    #[value(name = "circleci")]
+    CircleCi,
+    /// Buildkite.
+    Buildkite,
+    /// Another system: every flag is given.
+    Other,
+}
+
+/// What a report speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The job that sends it.
+    Job,
+    /// The whole run that the job belongs to.
+    Run,
+}
+
+/// What a system told, and where it was looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) value: Option<String>,
+    /// The variables, or members of an event, for the one who has to give a flag instead.
+    pub(super) looked_at: &'static str,
+}
+
+/// What a system tells of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) run_id: Found,
+    pub(super) run_attempt: Found,
+    pub(super) repo: Found,
+    pub(super) repository_host: Found,
+    pub(super) repository_id: Found,
+    pub(super) commit: Found,
+    pub(super) branch: Found,
+    pub(super) workflow_name: Found,
+    pub(super) workflow_id: Found,
+    pub(super) workflow_path: Found,
+    pub(super) run_url: Found,
+    /// The system's word for how it ended.
+    pub(super) status: Found,
+}
+
+/// A system's word for a result, and the result.
+type Word = (&'static str, CiResult);
+
+impl Found {
+    fn new(value: Option<String>, looked_at: &'static str) -> Self {
+        Self { value, looked_at }
+    }
+}
+
+impl System {
+    /// Every system that makes itself known, with the variable that it does so by.
+    const KNOWN_BY: [(Self, &'static str); 5] = [
+        (Self::GithubActions, "GITHUB_ACTIONS"),
+        (Self::GitlabCi, "GITLAB_CI"),
+        (Self::Jenkins, "JENKINS_URL"),
+        (Self::CircleCi, "CIRCLECI"),
+        (Self::Buildkite, "BUILDKITE"),
+    ];
+
+    /// Returns the systems that the variables speak of.
+    pub(super) fn detect(environment: &Environment) -> Vec<Self> {
+        let known = Self::KNOWN_BY.into_iter();
+        known
+            .filter(|(_, variable)| environment.get(variable).is_some())
+            .map(|(system, _)| system)
+            .collect()
+    }
+
+    /// Returns the variables that systems are known by.
+    pub(super) fn variables() -> String {
+        Self::KNOWN_BY.map(|(_, variable)| variable).join(", ")
+    }
+
+    /// Returns the name, as `--system` takes it.
+    pub(super) fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// Returns the value on the wire.
+    pub(super) const fn provider(self) -> CiProvider {
+        match self {
+            Self::GithubActions => CiProvider::ForgeActions,
+            Self::Jenkins => CiProvider::CiA,
+            Self::GitlabCi => CiProvider::CiB,
+            Self::CircleCi => CiProvider::CiC,
+            Self::Buildkite => CiProvider::CiD,
+            Self::Other => CiProvider::Other,
+        }
+    }
+
+    /// Returns what the variables tell.
+    pub(super) fn read(self, environment: &Environment, scope: Scope) -> Told {
+        match self {
+            Self::GithubActions => github::read(environment, scope),
+            Self::GitlabCi => gitlab::read(environment, scope),
+            Self::Jenkins => jenkins::read(environment),
+            Self::CircleCi => circleci::read(environment, scope),
+            Self::Buildkite => buildkite::read(environment, scope),
+            Self::Other => Told::default(),
+        }
+    }
+
+    /// Returns the system's words for results.
+    pub(super) const fn words(self) -> &'static [Word] {
+        match self {
+            Self::GithubActions => github::WORDS,
+            Self::GitlabCi => gitlab::WORDS,
+            Self::Jenkins => jenkins::WORDS,
+            Self::CircleCi => circleci::WORDS,
+            Self::Buildkite => buildkite::WORDS,
+            Self::Other => &[],
+        }
+    }
+
+    /// Returns the result that a word of the system stands for, whatever its case.
+    pub(super) fn result(self, word: &str) -> Option<CiResult> {
+        let mut words = self.words().iter();
+        let (_, result) = words.find(|(known, _)| known.eq_ignore_ascii_case(word))?;
+        Some(*result)
+    }
+}
+
+/// Joins the parts of an id; nothing when one is missing.
+fn joined<const PARTS: usize>(parts: [Option<&str>; PARTS]) -> Option<String> {
+    let parts: Option<Vec<&str>> = parts.into_iter().collect();
+    Some(parts?.join("/"))
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// Returns what is told, field by field, without what is not.
+    pub(crate) fn told(told: &Told) -> Vec<(&'static str, &str)> {
+        let fields = [
+            ("run_id", &told.run_id),
+            ("run_attempt", &told.run_attempt),
+            ("repo", &told.repo),
+            ("repository_host", &told.repository_host),
+            ("repository_id", &told.repository_id),
+            ("commit", &told.commit),
+            ("branch", &told.branch),
+            ("workflow_name", &told.workflow_name),
+            ("workflow_id", &told.workflow_id),
+            ("workflow_path", &told.workflow_path),
+            ("run_url", &told.run_url),
+            ("status", &told.status),
+        ];
+        let fields = fields.into_iter();
+        fields
+            .filter_map(|(name, found)| Some((name, found.value.as_deref()?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_is_known_by_its_variable() {
+        for (system, variable) in System::KNOWN_BY {
+            let environment = Environment::of(&[(variable, "true"), ("CI", "true")]);
+            assert_eq!(System::detect(&environment), [system]);
+        }
+        assert_eq!(System::detect(&Environment::default()), []);
+        let both = Environment::of(&[("BUILDKITE", "true"), ("JENKINS_URL", "https://j/")]);
+        assert_eq!(System::detect(&both), [System::Jenkins, System::Buildkite]);
+    }
+
+    #[test]
+    fn words_stand_for_results() {
+        use CiResult::{Cancelled, Error, Failed, Neutral, Passed, Skipped, TimedOut, Unknown};
+        for (system, words) in [
+            (
+                System::Jenkins,
+                &[
+                    ("SUCCESS", Passed),
+                    ("FAILURE", Failed),
+                    ("UNSTABLE", Failed),
+                    ("ABORTED", Cancelled),
+                    ("NOT_BUILT", Skipped),
+                ][..],
+            ),
+            (
+                System::GitlabCi,
+                &[
+                    ("success", Passed),
+                    ("failed", Failed),
+                    ("canceled", Cancelled),
+                    ("skipped", Skipped),
+                    ("manual", Neutral),
+                ],
+            ),
+            (
+                System::CircleCi,
+                &[
+                    ("success", Passed),
+                    ("failed", Failed),
+                    ("error", Error),
+                    ("canceled", Cancelled),
+                    ("unauthorized", Error),
+                ],
+            ),
+            (
+                System::Buildkite,
+                &[
+                    ("passed", Passed),
+                    ("failed", Failed),
+                    ("canceled", Cancelled),
+                    ("skipped", Skipped),
+                    ("not_run", Skipped),
+                ],
+            ),
+            (
+                System::GithubActions,
+                &[
+                    ("success", Passed),
+                    ("failure", Failed),
+                    ("cancelled", Cancelled),
+                    ("timed_out", TimedOut),
+                    ("skipped", Skipped),
+                    ("neutral", Neutral),
+                    ("action_required", Unknown),
+                    ("stale", Unknown),
+                    ("startup_failure", Unknown),
+                ],
+            ),
+        ] {
+            assert_eq!(system.words(), words, "{system:?}");
+            for (word, result) in words {
+                assert_eq!(system.result(&word.to_lowercase()), Some(*result));
+            }
+            assert_eq!(system.result("running"), None, "{system:?}");
+        }
+    }
+
+    #[test]
+    fn the_wire_values_are_neutral() {
+        let values = System::value_variants()
+            .iter()
+            .map(|system| format!("{} {}", system.name(), system.provider()));
+        assert_eq!(
+            values.collect::<Vec<_>>(),
+            [
+                "github-actions forge_actions",
+                "gitlab-ci ci_b",
+                "jenkins ci_a",
+                "circleci ci_c",
+                "buildkite ci_d",
+                "other other"
+            ]
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! The snippets, one file a source. docs/integrate.md holds the very same text.
+
+/// The URL in the files, which stands for that of the service.
+pub(super) const EXAMPLE_URL: &str = "https://svc.example";
+
+/// What a source of evidence is configured with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Snippet {
+    /// The name of the source.
+    pub(super) source: &'static str,
+    /// Where it goes.
+    pub(super) place: &'static str,
+    /// The language it is written in, as Markdown names it.
+    pub(super) language: &'static str,
+    /// What is to be known about it.
+    pub(super) notes: &'static [&'static str],
+    template: &'static str,
+}
+
+macro_rules! snippets {
+    ($($source:literal, $file:literal, $language:literal, $place:literal, [$($note:literal),* $(,)?];)+) => {
+        /// Every source, in the order of the guide.
+        pub(super) const ALL: &[Snippet] = &[$(Snippet {
+            source: $source,
+            place: $place,
+            language: $language,
+            notes: &[$($note),*],
+            template: include_str!(concat!("../../../snippets/", $file)),
+        }),+];
+    };
+}
+
+snippets! {
+    "claude-code", "claude-code.json", "json", "~/.claude/settings.json, or managed-settings.json for a fleet", [
+        "put an ingest token in place of YOUR_INGEST_TOKEN: values of env are taken literally. To keep it out of the file, leave OTEL_EXPORTER_OTLP_HEADERS out and export it where claude is started",
+        "without OTEL_LOG_TOOL_DETAILS no decision names its file",
+    ];
+    "codex", "codex.toml", "toml", "~/.codex/config.toml", [
+        "put an ingest token in place of YOUR_INGEST_TOKEN: headers are taken literally, and the OTEL_ variables are not read",
+        "the endpoint is the whole URL, with its path",
+    ];
+    "copilot", "copilot.sh", "sh", "the environment that VS Code, or copilot, is started from", [
+        "SVC_TOKEN holds an ingest token; it is read when the environment is made",
+        "traces and metrics go to the same URL, which has no place for them: their exporter complains, and nothing else happens",
+    ];
+    "cursor", "cursor.json", "json", "~/.cursor/hooks.json", [
+        "svc must be on the PATH of Cursor, and logged in: svc login URL --capture",
+    ];
+    "litellm", "litellm.yaml", "yaml", "the proxy's config.yaml", [
+        "put an ingest token in place of YOUR_INGEST_TOKEN, or leave headers out and set GENERIC_LOGGER_HEADERS=\"Authorization=Bearer TOKEN\", which goes to every logger of this kind",
+        "without max_retries a batch is sent once, and lost when the service is away",
+    ];
+    "github", "github.sh", "sh", "a shell with gh, logged in as an administrator of the repository", [
+        "SVC_FORGE_WEBHOOK_SECRET is the service's setting of that name",
+    ];
+    "gitea", "gitea.sh", "sh", "a shell", [
+        "GITEA_URL is Gitea's address, GITEA_TOKEN a token that may write repository hooks, SVC_FORGE_WEBHOOK_SECRET the service's setting of that name",
+        "set SVC_FORGE_HOST of the service to Gitea's host",
+    ];
+    "forgejo", "forgejo.sh", "sh", "a shell", [
+        "FORGEJO_URL is Forgejo's address, FORGEJO_TOKEN a token that may write repository hooks, SVC_FORGE_WEBHOOK_SECRET the service's setting of that name",
+        "set SVC_FORGE_HOST of the service to Forgejo's host",
+        "outcomes of Forgejo Actions come from svc ci report in the workflow",
+    ];
+    "gitlab-ci", "gitlab-ci.yml", "yaml", ".gitlab-ci.yml", [
+        "SVC_TOKEN is a masked variable of the project or group, with an ingest token; svc must be in the image of the job",
+        "a project of a group within a group needs --repo OWNER/NAME",
+    ];
+    "github-actions", "github-actions.yml", "yaml", ".github/workflows/svc.yml, on the default branch", [
+        "only needed without GitHub's webhook; name the workflows that are reported",
+        "SVC_TOKEN is a secret of the repository or organization, with an ingest token; svc must be on the PATH of the runner",
+    ];
+    "jenkins", "jenkins.groovy", "groovy", "Jenkinsfile", [
+        "svc-ingest-token is a credential of the kind secret text; svc must be on the PATH of the agent",
+    ];
+    "circleci", "circleci.yml", "yaml", ".circleci/config.yml", [
+        "the context svc has SVC_TOKEN, with an ingest token; svc must be in the image of the job",
+    ];
+    "buildkite", "buildkite.sh", "sh", ".buildkite/hooks/post-command, executable", [
+        "SVC_TOKEN, with an ingest token, comes from the agent's environment hook or a plugin for secrets; svc must be on the PATH of the agent",
+    ];
+    "otel-collector", "otel-collector.yaml", "yaml", "the Collector's configuration", [
+        "SVC_TOKEN of the Collector's environment holds an ingest token",
+    ];
+}
+
+impl Snippet {
+    /// Returns the snippet for a service at this URL.
+    pub(super) fn text(&self, url: &str) -> String {
+        self.template.replace(EXAMPLE_URL, url)
+    }
+}
+
+/// Returns the snippet of a source.
+pub(super) fn of(source: &str) -> Option<Snippet> {
+    let mut snippets = ALL.iter();
+    snippets.find(|snippet| snippet.source == source).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use saphyr_parser::Parser;
+    use svc_model::json::Json;
+
+    use super::*;
+
+    const GUIDE: &str = include_str!("../../../../docs/integrate.md");
+
+    #[test]
+    fn the_guide_has_every_snippet() {
+        for snippet in ALL {
+            let text = snippet.text(EXAMPLE_URL);
+            let block = format!("```{}\n{text}```\n", snippet.language);
+            assert!(
+                GUIDE.contains(&block),
+                "put this into docs/integrate.md, at {}:\n{block}",
+                snippet.source
+            );
+            let command = format!("`svc install {} --print`", snippet.source);
+            assert!(GUIDE.contains(&command), "{command}");
+        }
+    }
+
+    #[test]
+    fn every_snippet_names_the_service_and_holds_no_token() {
+        for snippet in ALL {
+            let text = snippet.text("https://evidence.acme.dev:8443");
+            assert!(
+                text.contains("https://evidence.acme.dev:8443"),
+                "{}",
+                snippet.source
+            );
+            assert!(!text.contains("svc.example"), "{}", snippet.source);
+            assert!(
+                text.ends_with('\n') && !text.contains('\t'),
+                "{}",
+                snippet.source
+            );
+        }
+        assert!(of("claude-code").is_some() && of("nobody").is_none());
+    }
+
+    #[test]
+    fn every_snippet_is_valid_in_its_language() {
+        for snippet in ALL {
+            let text = snippet.text("http://127.0.0.1:8000");
+            let parsed = match snippet.language {
+                "json" => Json::parse(text.as_bytes())
+                    .map(drop)
+                    .map_err(|error| error.to_string()),
+                "toml" => text
+                    .parse::<toml::Table>()
+                    .map(drop)
+                    .map_err(|error| error.to_string()),
+                "yaml" => Parser::new_from_str(&text)
+                    .try_for_each(|event| event.map(drop))
+                    .map_err(|error| error.to_string()),
+                // Run, or at least read by a shell, in the tests of the whole service.
+                "sh" => Ok(()),
+                "groovy" if text.matches('{').count() == text.matches('}').count() => Ok(()),
+                other => Err(format!("{other} is not looked at")),
+            };
+            assert_eq!(parsed, Ok(()), "{}:\n{text}", snippet.source);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+use clap::Args;
+use serde::Serialize;
+use svc_engine::clock::{Clock, Ids};
+use svc_engine::store::{BulkChange, CallFilter, CallTally, QuarantineAction};
+use svc_model::id::SessionId;
+use svc_model::ingest::GatewayProvider;
+use svc_model::time::Instant;
+
+use super::check_reason;
+use crate::cli::StoreOptions;
+use crate::commands::store;
+use crate::error::CommandError;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct Bulk {
+    /// Why; it stays in the log.
+    #[arg(long)]
+    reason: String,
+
+    /// Only calls of this Session.
+    #[arg(long, value_name = "SESSION")]
+    session_id: Option<String>,
+
+    /// Only calls from this kind of gateway: gateway_a (LiteLLM), gateway_b (Portkey), gateway_c
+    /// (Helicone) or unknown.
+    #[arg(long, value_name = "GATEWAY")]
+    provider: Option<String>,
+
+    /// Only calls observed between these moments, both included: RFC 3339 with an offset.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+    between: Option<Vec<String>>,
+
+    /// Every call of the organization, when no other option says which.
+    #[arg(long)]
+    all: bool,
+
+    /// Do it. Otherwise the calls are only counted.
+    #[arg(long)]
+    apply: bool,
+
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// What a change did, or would do, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    action: &'static str,
+    applied: bool,
+    /// Calls that change their state.
+    changed: u64,
+    /// Calls that are in the state already.
+    unchanged: u64,
+    quarantine_revision: u64,
+}
+
+impl Bulk {
+    pub(crate) fn run(
+        self,
+        action: QuarantineAction,
+        output: &mut Output,
+    ) -> Result<(), CommandError> {
+        check_reason(&self.reason)?;
+        let filter = self.filter()?;
+        let ledger = store::ledger(&self.store)?;
+        let (before, quarantine_revision) = if self.apply {
+            let change = BulkChange {
+                action,
+                reason: self.reason,
+                recorded_at: Clock::system().now(),
+            };
+            let ids = Ids::random();
+            let receipt = ledger.quarantine_calls(&filter, &change, || ids.fresh())?;
+            (receipt.before, receipt.revision)
+        } else {
+            let mut snapshot = ledger.snapshot()?;
+            (
+                snapshot.call_tally(&filter)?,
+                snapshot.quarantine_revision()?,
+            )
+        };
+        let outcome = outcome(action, self.apply, before, quarantine_revision);
+        output.value(&outcome, |outcome| render(action, outcome))
+    }
+
+    /// Returns which calls are meant.
+    fn filter(&self) -> Result<CallFilter, CommandError> {
+        let session_id = self.session_id.as_deref().map(SessionId::new).transpose();
+        let gateway_provider = self.provider.as_deref().map(|name| {
+            GatewayProvider::from_wire(name).ok_or_else(|| {
+                let known: Vec<_> = GatewayProvider::ALL.iter().map(|it| it.as_str()).collect();
+                CommandError::argument("--provider", format!("must be one of {}", known.join(", ")))
+            })
+        });
+        let filter = CallFilter {
+            session_id: session_id.map_err(|rule| CommandError::argument("--session-id", rule))?,
+            gateway_provider: gateway_provider.transpose()?,
+            observed: self.between.as_deref().map(observed).transpose()?,
+        };
+        let is_given = filter.session_id.is_some()
+            || filter.gateway_provider.is_some()
+            || filter.observed.is_some();
+        if !is_given && !self.all {
+            return Err(CommandError::refused(
+                "invalid_argument",
+                "no option says which calls are meant",
+            )
+            .hint("name them by --session-id, --provider or --between, or take --all"));
+        }
+        Ok(filter)
+    }
+}
+
+/// Reads the two bounds.
+fn observed(bounds: &[String]) -> Result<(Instant, Instant), CommandError> {
+    let bound = |text: &str| {
+        Instant::parse(text).map_err(|rule| CommandError::argument("a bound of --between", rule))
+    };
+    let [first, last] = bounds else {
+        return Err(CommandError::argument("--between", "takes two moments"));
+    };
+    let (first, last) = (bound(first)?, bound(last)?);
+    if first > last {
+        return Err(CommandError::argument(
+            "--between",
+            "must begin before it ends",
+        ));
+    }
+    Ok((first, last))
+}
+
+fn outcome(
+    action: QuarantineAction,
+    applied: bool,
+    before: CallTally,
+    quarantine_revision: u64,
+) -> Outcome {
+    let changed = before.changed_by(action);
+    Outcome {
+        action: action.as_str(),
+        applied,
+        changed,
+        unchanged: before.matched - changed,
+        quarantine_revision,
+    }
+}
+
+fn render(action: QuarantineAction, outcome: &Outcome) -> String {
+    let Outcome {
+        changed, unchanged, ..
+    } = outcome;
+    let (done, state) = match action {
+        QuarantineAction::Quarantine => ("quarantined", "quarantined"),
+        QuarantineAction::Release => ("released", "visible"),
+    };
+    if outcome.applied {
+        format!("{done} {changed} model-call facts; {unchanged} already {state}\n")
+    } else {
+        format!(
+            "{changed} model-call facts would be {done} (dry run; add --apply); {unchanged} already {state}\n"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TALLY: CallTally = CallTally {
+        matched: 5,
+        visible: 3,
+    };
+
+    #[test]
+    fn both_numbers_are_printed() {
+        for (action, applied, text) in [
+            (
+                QuarantineAction::Quarantine,
+                false,
+                "3 model-call facts would be quarantined (dry run; add --apply); 2 already quarantined\n",
+            ),
+            (
+                QuarantineAction::Quarantine,
+                true,
+                "quarantined 3 model-call facts; 2 already quarantined\n",
+            ),
+            (
+                QuarantineAction::Release,
+                false,
+                "2 model-call facts would be released (dry run; add --apply); 3 already visible\n",
+            ),
+            (
+                QuarantineAction::Release,
+                true,
+                "released 2 model-call facts; 3 already visible\n",
+            ),
+        ] {
+            assert_eq!(render(action, &outcome(action, applied, TALLY, 7)), text);
+        }
+    }
+
+    #[test]
+    fn bounds_have_offsets_and_an_order() {
+        let observed = |first: &str, last: &str| observed(&[first.to_owned(), last.to_owned()]);
+        assert!(observed("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z").is_ok());
+        assert!(observed("2026-01-01T01:00:00+02:00", "2025-12-31T23:00:00Z").is_ok());
+        for (first, last) in [
+            ("2026-01-01T00:00:00", "2026-01-02T00:00:00Z"),
+            ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"),
+            ("soon", "later"),
+            ("2026-01-01", "2026-01-02"),
+        ] {
+            assert!(observed(first, last).is_err(), "{first} {last}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Who may put what, and at which place of the queue.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::disk::{self, New};
+use super::folder::{Folder, Partial};
+use super::name::{DeliveryId, Name};
+use super::{OutboxError, OutboxLimits};
+
+/// How long a writer waits for those of other processes, each of which takes a moment.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// Admits one delivery after the other, of all processes.
+///
+/// The file `writers` holds the next place of the queue. As long as it says what this process left in
+/// it, nobody else has put anything, and the folder need not be read to know that it holds no more
+/// than before; a queue of thousands is not read again for each delivery that joins it.
+#[derive(Debug, Default)]
+pub(super) struct Admission(Mutex<Option<Known>>);
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    next: u64,
+    held: Held,
+}
+
+/// What a folder holds, at most: what is sent meanwhile still counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) deliveries: u64,
+    pub(super) bytes: u64,
+}
+
+impl Admission {
+    /// Gives a delivery its place and its file.
+    ///
+    /// A place is taken before the file is written, and files are written side by side: those of
+    /// several writers at once may be whole in another order.
+    pub(super) fn admit(
+        &self,
+        folder: &Folder,
+        limits: OutboxLimits,
+        id: DeliveryId,
+        bytes: u64,
+    ) -> Result<Partial, OutboxError> {
+        let mut known = self.hold();
+        let path = folder.writers();
+        let mut writers = lock(&path)?;
+        let stored = read_next(&mut writers, &path)?;
+        let mut now = match known.take() {
+            Some(known) if Some(known.next) == stored => known,
+            _ => count(folder, stored)?,
+        };
+        if !now.held.has_room(limits, bytes) {
+            now = count(folder, stored)?;
+            if !now.held.has_room(limits, bytes) {
+                return Err(OutboxError::Full {
+                    deliveries: now.held.deliveries,
+                    bytes: now.held.bytes,
+                });
+            }
+        }
+        let partial = folder.create(Name {
+            sequence: now.next,
+            bytes,
+            id,
+        })?;
+        let next = now.next.saturating_add(1);
+        write_next(&mut writers, &path, next)?;
+        *known = Some(Known {
+            next,
+            held: now.held.with(bytes),
+        });
+        Ok(partial)
+    }
+
+    /// Removes what writers left behind that ended before they had finished.
+    pub(super) fn clean(&self, folder: &Folder) -> Result<(), OutboxError> {
+        let _known = self.hold();
+        // Between the creation of a file and its lock it would look abandoned.
+        let _writers = lock(&folder.writers())?;
+        for name in folder.partial()? {
+            folder.remove_abandoned(name)?;
+        }
+        Ok(())
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Option<Known>> {
+        // What a panic left behind is at worst nothing, which is always true.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    pub(super) fn of(names: &[Name]) -> Self {
+        names
+            .iter()
+            .fold(Self::default(), |held, name| held.with(name.bytes))
+    }
+
+    fn with(self, bytes: u64) -> Self {
+        Self {
+            deliveries: self.deliveries.saturating_add(1),
+            bytes: self.bytes.saturating_add(bytes),
+        }
+    }
+
+    fn has_room(self, limits: OutboxLimits, bytes: u64) -> bool {
+        let after = self.with(bytes);
+        after.deliveries <= limits.deliveries && after.bytes <= limits.bytes
+    }
+}
+
+/// Counts what the folder holds. The next place is behind all of it, even if the file that says so
+/// was lost.
+fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
+    let mut names = folder.waiting()?;
+    names.extend(folder.partial()?);
+    names.extend(folder.refused()?);
+    let last = names.iter().map(|name| name.sequence).max();
+    let behind = last.map_or(0, |last| last.saturating_add(1));
+    Ok(Known {
+        next: behind.max(stored.unwrap_or(0)),
+        held: Held::of(&names),
+    })
+}
+
+/// Takes the lock of the writers, within a bounded time.
+fn lock(path: &Path) -> Result<File, OutboxError> {
+    let file = disk::private_file(path, New::WhenAbsent)?;
+    let start = Instant::now();
+    while !disk::try_lock(&file, path)? {
+        if start.elapsed() > PATIENCE {
+            return Err(OutboxError::Busy);
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+    Ok(file)
+}
+
+/// Returns the next place; nothing when the file is new, or not as it was written.
+fn read_next(file: &mut File, path: &Path) -> Result<Option<u64>, OutboxError> {
+    let mut text = Vec::new();
+    file.take(64)
+        .read_to_end(&mut text)
+        .map_err(OutboxError::disk("read", path))?;
+    Ok(str::from_utf8(&text)
+        .ok()
+        .and_then(|text| text.trim_end().parse().ok()))
+}
+
+/// Writes the next place over the last one, which is as long. It need not outlive a power cut: after
+/// one nobody knows the last place, and everybody counts.
+fn write_next(file: &mut File, path: &Path, next: u64) -> Result<(), OutboxError> {
+    file.rewind()
+        .and_then(|()| file.write_all(format!("{next:020}\n").as_bytes()))
+        .map_err(OutboxError::disk("write", path))
+}

@@ -1,0 +1,166 @@
+use serde::{Deserialize, Serialize};
+use svc_model::endpoint::{IngestCi, IngestGateway, Logs};
+use svc_model::ingest::event::Event;
+use svc_model::ingest::{
+    Capture, GatewayIngestRequest, IngestReceipt, IngestResult, LogsRequest, PROTOBUF, Skipped,
+    VendorCIRequest,
+};
+use svc_model::json::Json;
+use svc_model::request::{Outgoing, Request as _};
+
+use super::name::DeliveryId;
+use super::record::{Header, Record};
+use super::{OutboxError, status};
+use crate::error::Failure;
+use crate::{Client, Error, ErrorKind};
+
+/// Something to deliver to the service.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// One model call. Without a [`Capture`] it is given one: the id of the delivery, and the moment
+    /// at which it is put.
+    Gateway(Box<GatewayIngestRequest>),
+    /// The outcome of one CI run.
+    Ci(Box<VendorCIRequest>),
+    /// Log records: those of own events, or of another agent's telemetry.
+    Logs(LogsRequest),
+}
+
+impl From<GatewayIngestRequest> for Delivery {
+    fn from(request: GatewayIngestRequest) -> Self {
+        Self::Gateway(Box::new(request))
+    }
+}
+
+impl From<VendorCIRequest> for Delivery {
+    fn from(request: VendorCIRequest) -> Self {
+        Self::Ci(Box::new(request))
+    }
+}
+
+impl From<LogsRequest> for Delivery {
+    fn from(request: LogsRequest) -> Self {
+        Self::Logs(request)
+    }
+}
+
+impl From<&[Event]> for Delivery {
+    fn from(events: &[Event]) -> Self {
+        Self::Logs(events.into())
+    }
+}
+
+impl From<&Event> for Delivery {
+    fn from(event: &Event) -> Self {
+        Self::Logs(event.into())
+    }
+}
+
+/// Where a body goes, as its file says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Route {
+    IngestGateway,
+    IngestCi,
+    Logs,
+    LogsInProtobuf,
+}
+
+impl Delivery {
+    /// Writes the delivery as it will be sent, however often.
+    pub(super) fn into_record(self, id: DeliveryId) -> Result<Record, OutboxError> {
+        let put_at = status::now();
+        let (route, outgoing) = match self {
+            Self::Gateway(mut request) => {
+                request.capture.get_or_insert(Capture {
+                    id: id.uuid(),
+                    observed_at: put_at,
+                });
+                (Route::IngestGateway, request.write()?)
+            }
+            Self::Ci(request) => (Route::IngestCi, request.write()?),
+            Self::Logs(request) => {
+                let route = match request {
+                    LogsRequest::Json(_) => Route::Logs,
+                    LogsRequest::Protobuf(_) => Route::LogsInProtobuf,
+                };
+                (route, request.write()?)
+            }
+        };
+        Ok(Record {
+            header: Header {
+                version: svc_model::version::Version1,
+                route,
+                put_at,
+            },
+            body: outgoing.body.unwrap_or_default(),
+        })
+    }
+}
+
+impl Record {
+    /// Sends the body, and returns when the service has acknowledged it.
+    pub(super) async fn send(self, client: &Client) -> Result<(), Error> {
+        let outgoing = Outgoing {
+            body: Some(self.body),
+            ..Outgoing::default()
+        };
+        match self.header.route {
+            Route::IngestGateway => {
+                // Every call in an outbox has a capture, so a repeated one is recognised.
+                let client = client.with_named_deliveries();
+                let reply = client.send::<IngestGateway>(outgoing).await?;
+                match reply.value {
+                    IngestReceipt::Fact(IngestResult { .. })
+                    | IngestReceipt::Skipped(Skipped { skipped: true, .. }) => Ok(()),
+                    IngestReceipt::Skipped(Skipped { skipped: false, .. }) => {
+                        Err(Failure::new(ErrorKind::Unreadable).after(reply.attempts))
+                    }
+                }
+            }
+            Route::IngestCi => client.send::<IngestCi>(outgoing).await.map(drop),
+            Route::Logs => {
+                let reply = client.send::<Logs>(outgoing).await?;
+                if is_export_receipt(&reply.bytes) {
+                    Ok(())
+                } else {
+                    Err(Failure::new(ErrorKind::Unreadable).after(reply.attempts))
+                }
+            }
+            Route::LogsInProtobuf => {
+                let outgoing = outgoing.with_header("content-type", PROTOBUF);
+                client.send::<Logs>(outgoing).await.map(drop)
+            }
+        }
+    }
+}
+
+/// Returns whether an answer is the receipt of an export: an object that is empty, or says as a
+/// collector in between does which part was a success. Any other object is somebody else's.
+fn is_export_receipt(bytes: &[u8]) -> bool {
+    let answer = Json::parse(bytes).ok().and_then(Json::into_object);
+    answer.is_some_and(|answer| answer.iter().all(|(name, _)| name == "partialSuccess"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_receipt_of_an_export_is_one() {
+        for receipt in ["{}", " {} ", r#"{"partialSuccess":{}}"#] {
+            assert!(is_export_receipt(receipt.as_bytes()), "{receipt}");
+        }
+        for other in [
+            "",
+            "[]",
+            "null",
+            "true",
+            "<html>",
+            r#"{"login":"required"}"#,
+        ] {
+            assert!(!is_export_receipt(other.as_bytes()), "{other}");
+        }
+    }
+}

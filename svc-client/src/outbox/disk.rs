@@ -1,0 +1,133 @@
+//! What the outbox asks of a disk: private files that are there after a power cut, and locks that end
+//! with their process.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::panic::resume_unwind;
+use std::path::Path;
+
+use tokio::task::spawn_blocking;
+
+use super::OutboxError;
+
+/// Does work that waits for the disk, off the threads of the runtime. It is done to its end even when
+/// nobody waits for it any more.
+pub(super) async fn off_the_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, OutboxError> + Send + 'static,
+) -> Result<T, OutboxError> {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Err(OutboxError::ShuttingDown),
+        },
+    }
+}
+
+/// Makes a folder that only its user may enter, and those above it; one that is there must be so.
+pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let is_new = !path.exists();
+    builder
+        .recursive(true)
+        .create(path)
+        .map_err(OutboxError::disk("create", path))?;
+    #[cfg(unix)]
+    {
+        let metadata = fs::metadata(path).map_err(OutboxError::disk("look at", path))?;
+        let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+        if mode & 0o077 != 0 {
+            return Err(OutboxError::Exposed {
+                path: path.to_owned(),
+            });
+        }
+    }
+    if is_new && let Some(parent) = path.parent() {
+        sync_folder(parent)?;
+    }
+    Ok(())
+}
+
+/// Returns a file to read and write that only its user may open.
+pub(super) fn private_file(path: &Path, new: New) -> Result<File, OutboxError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    match new {
+        New::Always => options.create_new(true),
+        New::WhenAbsent => options.create(true).truncate(false),
+    };
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(path)
+        .map_err(OutboxError::disk("create", path))
+}
+
+/// Whether a file must not be there yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum New {
+    Always,
+    WhenAbsent,
+}
+
+/// Replaces a small file in one step. It may be the old one again after a power cut.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
+    let aside = path.with_added_extension("new");
+    remove(&aside)?;
+    let mut file = private_file(&aside, New::Always)?;
+    file.write_all(bytes)
+        .map_err(OutboxError::disk("write", &aside))?;
+    rename(&aside, path)
+}
+
+/// Renames a file, if it is there.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), OutboxError> {
+    present(fs::rename(from, to))
+        .map(drop)
+        .map_err(OutboxError::disk("rename", from))
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<(), OutboxError> {
+    present(fs::remove_file(path))
+        .map(drop)
+        .map_err(OutboxError::disk("remove", path))
+}
+
+/// Makes what was created, renamed and removed in a folder outlive a power cut.
+pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
+    // Other systems cannot open folders.
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let here = Path::new(".");
+    let path = if path.as_os_str().is_empty() {
+        here
+    } else {
+        path
+    };
+    File::open(path)
+        .and_then(|folder| folder.sync_all())
+        .map_err(OutboxError::disk("write", path))
+}
+
+/// Takes the lock of a file, which ends when the file is closed, at the latest with the process;
+/// false when somebody has it.
+pub(super) fn try_lock(file: &File, path: &Path) -> Result<bool, OutboxError> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(OutboxError::disk("lock", path)(error)),
+    }
+}
+
+/// Returns nothing for a file that is not there.
+pub(super) fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,245 @@
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use svc_model::json;
+
+use super::disk::{self, New};
+use super::name::Name;
+use super::record::{Header, Record};
+use super::{OutboxError, Reason, RefusedDelivery};
+
+/// The ending of a delivery that is whole.
+const DELIVERY: &str = "delivery";
+/// The ending of a delivery that is being written.
+const PARTIAL: &str = "partial";
+/// The ending of the note why a delivery was refused.
+const REASON: &str = "reason";
+
+/// The folder of an outbox.
+///
+/// ```text
+/// writers                      how many deliveries were put; locked while one is admitted
+/// sender                       locked while somebody sends
+/// stopped                      why sending has stopped until a person acts
+/// SEQUENCE-BYTES-ID.delivery   waits
+/// SEQUENCE-BYTES-ID.partial    is being written, and locked by its writer
+/// refused/                     what the service refused, each with a note of the reason
+/// ```
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    root: PathBuf,
+    refused: PathBuf,
+}
+
+/// What a file turned out to be.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A delivery.
+    Record(Record),
+    /// Not what was written.
+    Damaged,
+    /// Nothing: somebody removed it.
+    Nothing,
+}
+
+impl Folder {
+    pub(super) fn open(root: PathBuf) -> Result<Self, OutboxError> {
+        let refused = root.join("refused");
+        disk::private_folder(&root)?;
+        disk::private_folder(&refused)?;
+        Ok(Self { root, refused })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the file that is locked while a delivery is admitted.
+    pub(super) fn writers(&self) -> PathBuf {
+        self.root.join("writers")
+    }
+
+    /// Takes the right to send; nothing when somebody has it. It ends when the file is dropped.
+    pub(super) fn try_send_alone(&self) -> Result<Option<File>, OutboxError> {
+        let path = self.root.join("sender");
+        let file = disk::private_file(&path, New::WhenAbsent)?;
+        Ok(disk::try_lock(&file, &path)?.then_some(file))
+    }
+
+    /// Returns what waits, in the order in which it was put.
+    pub(super) fn waiting(&self) -> Result<Vec<Name>, OutboxError> {
+        names(&self.root, DELIVERY)
+    }
+
+    /// Returns what is being written.
+    pub(super) fn partial(&self) -> Result<Vec<Name>, OutboxError> {
+        names(&self.root, PARTIAL)
+    }
+
+    /// Returns what was refused, in the order in which it was put.
+    pub(super) fn refused(&self) -> Result<Vec<Name>, OutboxError> {
+        names(&self.refused, DELIVERY)
+    }
+
+    /// Creates the file of a delivery that is about to be written, and locks it as long as it is not.
+    pub(super) fn create(&self, name: Name) -> Result<Partial, OutboxError> {
+        let path = file(&self.root, name, PARTIAL);
+        let file = disk::private_file(&path, New::Always)?;
+        disk::try_lock(&file, &path)?;
+        Ok(Partial {
+            file,
+            path: Some(path),
+            whole: self::file(&self.root, name, DELIVERY),
+            folder: self.root.clone(),
+        })
+    }
+
+    /// Removes a file that nobody writes any more, if it is one.
+    pub(super) fn remove_abandoned(&self, name: Name) -> Result<(), OutboxError> {
+        let path = file(&self.root, name, PARTIAL);
+        let opened = disk::present(File::open(&path)).map_err(OutboxError::disk("open", &path))?;
+        match opened {
+            Some(file) if disk::try_lock(&file, &path)? => disk::remove(&path),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn read(&self, name: Name) -> Result<Found, OutboxError> {
+        let path = file(&self.root, name, DELIVERY);
+        let bytes = disk::present(fs::read(&path)).map_err(OutboxError::disk("read", &path))?;
+        let Some(bytes) = bytes else {
+            return Ok(Found::Nothing);
+        };
+        let whole = u64::try_from(bytes.len()) == Ok(name.bytes);
+        let record = whole.then(|| Record::decode(bytes)).flatten();
+        Ok(record.map_or(Found::Damaged, Found::Record))
+    }
+
+    /// Returns the header of a delivery that waits, when it can be read.
+    pub(super) fn header(&self, name: Name) -> Option<Header> {
+        let mut beginning = vec![0; Header::BYTES_MAX];
+        let mut file = File::open(file(&self.root, name, DELIVERY)).ok()?;
+        let mut length = 0;
+        while length < beginning.len() {
+            match file.read(&mut beginning[length..]) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Header::decode(&beginning[..length])
+    }
+
+    /// Removes a delivery. After a power cut it may be there again, and is then sent again.
+    pub(super) fn remove(&self, name: Name) -> Result<(), OutboxError> {
+        disk::remove(&file(&self.root, name, DELIVERY))
+    }
+
+    /// Sets a delivery aside with the reason, which is written first: no refused delivery is without.
+    pub(super) fn set_aside(&self, name: Name, reason: &Reason) -> Result<(), OutboxError> {
+        let note = json::to_vec(reason, usize::MAX)?;
+        disk::replace(&file(&self.refused, name, REASON), &note)?;
+        disk::rename(
+            &file(&self.root, name, DELIVERY),
+            &file(&self.refused, name, DELIVERY),
+        )?;
+        disk::sync_folder(&self.refused)
+    }
+
+    /// Puts a refused delivery back to its place in the queue.
+    pub(super) fn restore(&self, name: Name) -> Result<(), OutboxError> {
+        disk::rename(
+            &file(&self.refused, name, DELIVERY),
+            &file(&self.root, name, DELIVERY),
+        )?;
+        disk::remove(&file(&self.refused, name, REASON))
+    }
+
+    pub(super) fn refused_delivery(&self, name: Name) -> RefusedDelivery {
+        RefusedDelivery {
+            id: name.id,
+            path: file(&self.refused, name, DELIVERY),
+            reason: read_reason(&file(&self.refused, name, REASON)),
+        }
+    }
+
+    /// Notes why sending has stopped.
+    pub(super) fn stop(&self, reason: &Reason) -> Result<(), OutboxError> {
+        disk::replace(&self.stopped_path(), &json::to_vec(reason, usize::MAX)?)
+    }
+
+    /// Notes that sending goes on.
+    pub(super) fn go_on(&self) -> Result<(), OutboxError> {
+        disk::remove(&self.stopped_path())
+    }
+
+    pub(super) fn stopped(&self) -> Option<Reason> {
+        read_reason(&self.stopped_path())
+    }
+
+    fn stopped_path(&self) -> PathBuf {
+        self.root.join("stopped")
+    }
+}
+
+/// A delivery in the making. What is not finished is removed.
+#[derive(Debug)]
+pub(super) struct Partial {
+    file: File,
+    path: Option<PathBuf>,
+    whole: PathBuf,
+    folder: PathBuf,
+}
+
+impl Partial {
+    /// Writes the file and lets it wait. When this returns, it outlives a power cut.
+    pub(super) fn finish(mut self, bytes: &[u8]) -> Result<(), OutboxError> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        self.file
+            .write_all(bytes)
+            .and_then(|()| self.file.sync_all())
+            .map_err(OutboxError::disk("write", path))?;
+        fs::rename(path, &self.whole).map_err(OutboxError::disk("rename", path))?;
+        // From here on it is the whole file that has to go if something fails.
+        self.path = Some(self.whole.clone());
+        disk::sync_folder(&self.folder)?;
+        self.path = None;
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // The failure that led here is the one to report.
+            drop(disk::remove(path));
+        }
+    }
+}
+
+fn file(folder: &Path, name: Name, ending: &str) -> PathBuf {
+    folder.join(format!("{name}.{ending}"))
+}
+
+fn read_reason(path: &Path) -> Option<Reason> {
+    json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Returns the names with this ending in order. Other files are none of ours.
+fn names(folder: &Path, ending: &str) -> Result<Vec<Name>, OutboxError> {
+    let failed = |error| OutboxError::disk("read", folder)(error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let file = entry.map_err(failed)?.file_name();
+        let stem = file
+            .to_str()
+            .and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
+        names.extend(stem.and_then(Name::parse));
+    }
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,0 +1,95 @@
+use std::fmt;
+
+use uuid::Uuid;
+
+/// The name of a delivery in its outbox, given by [`Outbox::put`](super::Outbox::put).
+///
+/// It is also the id of the [`Capture`](svc_model::ingest::Capture) that a model call without one is
+/// given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryId(pub(super) Uuid);
+
+impl DeliveryId {
+    /// Returns the UUID.
+    pub const fn uuid(self) -> Uuid {
+        self.0
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a sender has no engine to take ids from"
+    )]
+    pub(super) fn fresh() -> Self {
+        Self(Uuid::new_v4())
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+/// The name of a file without its ending: it orders the queue, and tells how long the file is, so
+/// that neither takes more than reading the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    pub(super) sequence: u64,
+    pub(super) bytes: u64,
+    pub(super) id: DeliveryId,
+}
+
+impl Name {
+    pub(super) fn parse(stem: &str) -> Option<Self> {
+        let mut parts = stem.splitn(3, '-');
+        let mut next = || parts.next();
+        let name = Self {
+            sequence: next()?.parse().ok()?,
+            bytes: next()?.parse().ok()?,
+            id: DeliveryId(Uuid::try_parse(next()?).ok()?),
+        };
+        // Whoever can be written in another way would not be found again under its own name.
+        (name.to_string() == stem).then_some(name)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:020}-{}-{}", self.sequence, self.bytes, self.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_read_as_it_is_written_and_sorts_by_sequence() {
+        let name = |sequence| Name {
+            sequence,
+            bytes: 7,
+            id: DeliveryId::fresh(),
+        };
+        for sequence in [0, 9, 10, u64::MAX] {
+            let name = name(sequence);
+            assert_eq!(Name::parse(&name.to_string()), Some(name));
+        }
+        assert!(name(9) < name(10));
+        assert!(name(9).to_string() < name(10).to_string());
+    }
+
+    #[test]
+    fn other_files_have_no_name() {
+        let id = DeliveryId::fresh();
+        for stem in [
+            String::new(),
+            "writers".to_owned(),
+            format!("1-7-{id}"),
+            format!("{:020}-+7-{id}", 1),
+            format!("{:020}-7-{}", 1, id.uuid().simple()),
+            format!("{:020}-7", 1),
+        ] {
+            assert_eq!(Name::parse(&stem), None, "{stem}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use serde::{Deserialize, Serialize};
+use svc_model::json;
+use svc_model::time::Instant;
+use svc_model::version::Version1;
+
+use super::OutboxError;
+use super::delivery::Route;
+
+/// What a file holds: one line of JSON about the delivery, then its body, byte for byte as it is sent.
+#[derive(Debug, PartialEq)]
+pub(super) struct Record {
+    pub(super) header: Header,
+    pub(super) body: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// The version of the form of these files.
+    pub(super) version: Version1,
+    /// Where the body goes.
+    pub(super) route: Route,
+    /// When it was put.
+    pub(super) put_at: Instant,
+}
+
+impl Record {
+    pub(super) fn encode(&self) -> Result<Vec<u8>, OutboxError> {
+        let mut bytes = json::to_vec(&self.header, usize::MAX)?;
+        bytes.push(b'\n');
+        bytes.extend_from_slice(&self.body);
+        Ok(bytes)
+    }
+
+    /// Returns the record of a file; nothing when it is none.
+    pub(super) fn decode(mut bytes: Vec<u8>) -> Option<Self> {
+        let header = Header::decode(&bytes)?;
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        Some(Self {
+            header,
+            body: bytes.split_off(end + 1),
+        })
+    }
+}
+
+impl Header {
+    /// The most bytes of a header and the end of its line.
+    pub(super) const BYTES_MAX: usize = 1024;
+
+    /// Returns the header of a file that begins with these bytes.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let line = bytes.iter().take(Self::BYTES_MAX);
+        let end = line.into_iter().position(|byte| *byte == b'\n')?;
+        json::from_slice(&bytes[..end]).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let record = Record {
+            header: Header {
+                version: Version1,
+                route: Route::IngestGateway,
+                put_at: Instant::parse("2026-07-07T19:57:35Z").unwrap(),
+            },
+            body: b"{\n}\n\xff".to_vec(),
+        };
+        let bytes = record.encode().unwrap();
+        assert_eq!(
+            bytes,
+            b"{\"version\":1,\"route\":\"ingest_gateway\",\"put_at\":\"2026-07-07T19:57:35Z\"}\n{\n}\n\xff"
+        );
+        assert_eq!(Record::decode(bytes), Some(record));
+    }
+
+    #[test]
+    fn other_bytes_are_no_record() {
+        for bytes in [
+            "",
+            "{}",
+            "{}\n",
+            "{\"version\":2,\"route\":\"ingest_gateway\",\"put_at\":\"2026-07-07T19:57:35Z\"}\n",
+            "{\"version\":1,\"route\":\"facts\",\"put_at\":\"2026-07-07T19:57:35Z\"}\n",
+            "{\"version\":1,\"route\":\"ingest_gateway\",\"put_at\":\"2026-07-07T19:57:35Z\"}",
+        ] {
+            assert_eq!(Record::decode(bytes.into()), None, "{bytes}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+use std::fs::File;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tracing::{debug, warn};
+
+use super::disk::off_the_runtime;
+use super::folder::{Folder, Found};
+use super::name::Name;
+use super::verdict::Verdict;
+use super::{Outbox, OutboxError, Reason};
+use crate::{Client, Error, ErrorKind};
+
+/// How often [`Outbox::run`] looks for what other processes have put or left.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Deliveries that fail one after the other before a pass ends. A single one that the service fails
+/// on must not hold up those behind it.
+const FAILURES_IN_A_ROW_MAX: u32 = 3;
+
+/// What became of the deliveries of one pass.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Deliveries that the service acknowledged: stored now or before, or skipped with a reason.
+    pub acknowledged: u64,
+    /// Deliveries that the service refused for good, and that were set aside.
+    pub refused: u64,
+    /// Why the pass ended.
+    pub ending: Ending,
+}
+
+/// Why a pass ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Nothing waits any more of what did at the beginning.
+    Done,
+    /// Something still waits, since the service did not take it this time.
+    Later(Error),
+    /// Everything else still waits: a person must act.
+    Stopped(Error),
+}
+
+/// What became of one delivery.
+enum Outcome {
+    Acknowledged,
+    Refused,
+    Later(Error),
+    Stop(Error),
+    /// Somebody removed it.
+    Gone,
+}
+
+impl Outbox {
+    /// Sends what waits, in order and once, and returns what became of it.
+    ///
+    /// What is put meanwhile may be left for the next time. A future that is dropped leaves the
+    /// delivery that it was sending in the queue.
+    ///
+    /// # Errors
+    ///
+    /// [`OutboxError::Busy`], or the disk fails. That the service is away, or refuses, is no error
+    /// but the [`Ending`].
+    pub async fn drain(&self, client: &Client) -> Result<Drained, OutboxError> {
+        let alone = self.try_send_alone().await?.ok_or(OutboxError::Busy)?;
+        self.pass(client, &alone).await
+    }
+
+    /// Sends what waits and what will be put, until `shutdown` is ready.
+    ///
+    /// While the service is away, the pause between two attempts doubles up to
+    /// [`Outbox::LONGEST_PAUSE`]. While another process sends, this one waits to take over.
+    ///
+    /// ```no_run
+    /// # async fn serve(outbox: svc_client::Outbox, client: svc_client::Client) {
+    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    /// let sender = tokio::spawn(async move {
+    ///     let stopped = async { drop(stopped.await) };
+    ///     outbox.run(&client, stopped).await
+    /// });
+    /// // ... the program puts deliveries, and in the end:
+    /// drop(stop);
+    /// let ended = sender.await;
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`OutboxError::Stopped`] when a person must act, or the disk fails.
+    pub async fn run(
+        &self,
+        client: &Client,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), OutboxError> {
+        let shutdown = pin!(shutdown);
+        tokio::select! {
+            biased;
+            () = shutdown => Ok(()),
+            Err(error) = self.run_until_failure(client) => Err(error),
+        }
+    }
+
+    async fn run_until_failure(
+        &self,
+        client: &Client,
+    ) -> Result<std::convert::Infallible, OutboxError> {
+        let alone = loop {
+            match self.try_send_alone().await? {
+                Some(alone) => break alone,
+                None => sleep(LOOK_AGAIN).await,
+            }
+        };
+        let mut failures = 0;
+        loop {
+            let drained = self.pass(client, &alone).await?;
+            if drained.progressed() {
+                failures = 0;
+            }
+            match drained.ending {
+                Ending::Done if drained.progressed() => {}
+                Ending::Done => self.wait_for_more().await,
+                Ending::Later(error) => {
+                    failures += 1;
+                    let pause = self.pauses.pause(failures, error.retry_after());
+                    sleep(pause.unwrap_or(Self::LONGEST_PAUSE)).await;
+                }
+                Ending::Stopped(error) => return Err(OutboxError::Stopped(error)),
+            }
+        }
+    }
+
+    async fn wait_for_more(&self) {
+        tokio::select! {
+            () = self.shared.put.notified() => {}
+            () = sleep(LOOK_AGAIN) => {}
+        }
+    }
+
+    async fn try_send_alone(&self) -> Result<Option<File>, OutboxError> {
+        self.on_folder(Folder::try_send_alone).await
+    }
+
+    /// Sends what waits now. The lock says that nobody else does.
+    async fn pass(&self, client: &Client, _alone: &File) -> Result<Drained, OutboxError> {
+        let mut drained = Drained {
+            acknowledged: 0,
+            refused: 0,
+            ending: Ending::Done,
+        };
+        let mut failures_in_a_row = 0;
+        for name in self.on_folder(Folder::waiting).await? {
+            match self.deliver(client, name).await? {
+                Outcome::Gone => {}
+                Outcome::Acknowledged => {
+                    drained.acknowledged += 1;
+                    failures_in_a_row = 0;
+                }
+                Outcome::Refused => {
+                    drained.refused += 1;
+                    failures_in_a_row = 0;
+                }
+                Outcome::Later(error) => {
+                    failures_in_a_row += 1;
+                    let away = is_away(&error) || failures_in_a_row == FAILURES_IN_A_ROW_MAX;
+                    drained.ending = Ending::Later(error);
+                    if away {
+                        break;
+                    }
+                }
+                Outcome::Stop(error) => {
+                    drained.ending = Ending::Stopped(error);
+                    break;
+                }
+            }
+        }
+        Ok(drained)
+    }
+
+    async fn deliver(&self, client: &Client, name: Name) -> Result<Outcome, OutboxError> {
+        let record = match self.on_folder(move |folder| folder.read(name)).await? {
+            Found::Record(record) => record,
+            Found::Nothing => return Ok(Outcome::Gone),
+            Found::Damaged => {
+                warn!(delivery = %name.id, "the file of a delivery is damaged, and is set aside");
+                self.set_aside(name, Reason::damaged()).await?;
+                return Ok(Outcome::Refused);
+            }
+        };
+        let Err(error) = record.send(client).await else {
+            self.on_folder(move |folder| {
+                folder.remove(name)?;
+                folder.go_on()
+            })
+            .await?;
+            return Ok(Outcome::Acknowledged);
+        };
+        let code = error.kind().code();
+        match Verdict::of(error.kind()) {
+            Verdict::Later => {
+                debug!(delivery = %name.id, code, "a delivery waits for a later attempt");
+                Ok(Outcome::Later(error))
+            }
+            Verdict::Refused => {
+                warn!(delivery = %name.id, code, "the service refused a delivery, which is set aside");
+                self.set_aside(name, Reason::of(&error)).await?;
+                Ok(Outcome::Refused)
+            }
+            Verdict::Stop => {
+                warn!(delivery = %name.id, code, "sending has stopped until a person acts");
+                let reason = Reason::of(&error);
+                self.on_folder(move |folder| folder.stop(&reason)).await?;
+                Ok(Outcome::Stop(error))
+            }
+        }
+    }
+
+    async fn set_aside(&self, name: Name, reason: Reason) -> Result<(), OutboxError> {
+        self.on_folder(move |folder| folder.set_aside(name, &reason))
+            .await
+    }
+
+    async fn on_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Folder) -> Result<T, OutboxError> + Send + 'static,
+    ) -> Result<T, OutboxError> {
+        let folder = self.shared.folder.clone();
+        off_the_runtime(move || work(&folder)).await
+    }
+}
+
+impl Drained {
+    fn progressed(&self) -> bool {
+        self.acknowledged + self.refused > 0
+    }
+}
+
+/// Returns whether a failure says that the next delivery would meet it too: nobody was there, or
+/// somebody asked for patience.
+fn is_away(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Connect | ErrorKind::Unavailable { status: 429 }
+    ) || error.retry_after().is_some()
+}

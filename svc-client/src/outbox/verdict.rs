@@ -1,0 +1,92 @@
+use crate::ErrorKind;
+
+/// What a failure means for the delivery that met it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It may succeed later.
+    Later,
+    /// It never will, and others may.
+    Refused,
+    /// None will until a person acts.
+    Stop,
+}
+
+impl Verdict {
+    #[expect(clippy::match_same_arms, reason = "each case has a reason of its own")]
+    pub(super) fn of(kind: &ErrorKind) -> Self {
+        match kind {
+            // The service did not answer, or not yet.
+            ErrorKind::Connect
+            | ErrorKind::TimedOut
+            | ErrorKind::Transport
+            | ErrorKind::Busy
+            | ErrorKind::Deadline
+            | ErrorKind::StoreUnavailable
+            | ErrorKind::Unavailable { .. } => Self::Later,
+            // A success that is no receipt came from something else: a portal, a page of a proxy.
+            ErrorKind::Unreadable | ErrorKind::ReplyTooLarge { .. } => Self::Later,
+            ErrorKind::Unwritable
+            | ErrorKind::Malformed
+            | ErrorKind::UnsupportedProvider
+            | ErrorKind::Conflict(_)
+            | ErrorKind::Declined(_)
+            | ErrorKind::SessionBound(_)
+            | ErrorKind::TooLarge
+            | ErrorKind::Invalid(_) => Self::Refused,
+            // The token, the URL or the service has to be changed.
+            ErrorKind::Unaddressable
+            | ErrorKind::Unauthorized
+            | ErrorKind::Forbidden(_)
+            | ErrorKind::NotFound
+            | ErrorKind::RetrievalDisabled
+            | ErrorKind::Redirected { .. } => Self::Stop,
+            ErrorKind::Unrecognised { status, .. } => match status {
+                // 425 asks for patience as 408 does.
+                200..=299 | 408 | 425 | 500..=599 => Self::Later,
+                409 => Self::Refused,
+                _ => Self::Stop,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refusal;
+
+    #[test]
+    fn every_status_has_its_verdict() {
+        for (verdict, statuses) in [
+            (
+                Verdict::Later,
+                &[201, 204, 408, 425, 429, 500, 501, 502, 503, 504, 507, 599][..],
+            ),
+            (Verdict::Refused, &[400, 409, 413, 422]),
+            (
+                Verdict::Stop,
+                &[
+                    301, 302, 303, 304, 307, 308, 401, 402, 403, 404, 405, 410, 418, 451,
+                ],
+            ),
+        ] {
+            for status in statuses {
+                let kind = refusal::kind(*status, b"");
+                assert_eq!(Verdict::of(&kind), verdict, "{status}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_answer_and_no_receipt_may_be_followed_by_one() {
+        for kind in [
+            ErrorKind::Connect,
+            ErrorKind::TimedOut,
+            ErrorKind::Transport,
+            ErrorKind::Unreadable,
+            ErrorKind::ReplyTooLarge { bytes_max: 1 },
+        ] {
+            assert_eq!(Verdict::of(&kind), Verdict::Later, "{kind:?}");
+        }
+    }
+}

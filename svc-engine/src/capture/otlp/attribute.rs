@@ -1,0 +1,327 @@
+//! Attribute lists and the values in them.
+
+use svc_model::ingest::LogSkip;
+use svc_model::json::{Json, Number, Object, Text};
+
+/// A list of attributes, read once.
+#[derive(Debug, Default)]
+pub(super) struct Attributes<'r> {
+    members: Vec<(&'r Text, &'r Json)>,
+    /// Whether something else stands where the list should.
+    malformed: bool,
+}
+
+impl<'r> Attributes<'r> {
+    /// Reads the attributes of a record or resource. An element that is no object, and one whose key
+    /// is no string, are passed over.
+    pub(super) fn of(holder: &'r Object) -> Self {
+        match holder.get("attributes") {
+            None | Some(Json::Null) => Self::default(),
+            Some(Json::Array(items)) => Self {
+                members: items
+                    .iter()
+                    .filter_map(|item| {
+                        let item = item.as_object()?;
+                        Some((item.get("key")?.as_text()?, item.get("value")?))
+                    })
+                    .collect(),
+                malformed: false,
+            },
+            Some(_) => Self {
+                members: Vec::new(),
+                malformed: true,
+            },
+        }
+    }
+
+    /// Returns an error when there is something else than a list.
+    pub(super) fn well_formed(&self) -> Result<&Self, LogSkip> {
+        if self.malformed {
+            Err(LogSkip::MalformedAttributes)
+        } else {
+            Ok(self)
+        }
+    }
+
+    /// Returns the value of a name; of a repeated one the last.
+    pub(super) fn get(&self, name: &str) -> Option<Value<'r>> {
+        let (_, value) = self
+            .members
+            .iter()
+            .rfind(|(key, _)| key.as_bytes() == name.as_bytes())?;
+        Some(Value::of(value))
+    }
+
+    /// Returns the string of a name, if it is one and not empty.
+    pub(super) fn text(&self, name: &str) -> Option<&'r Text> {
+        self.get(name)?.text().filter(|text| !text.is_empty())
+    }
+}
+
+/// What an `AnyValue` is read as.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value<'r> {
+    /// A JSON value. Lists, maps and bytes are still wrapped, and so match nothing.
+    Json(&'r Json),
+    /// An integer; OTLP/JSON spells it as a string.
+    Integer(i64),
+}
+
+impl<'r> Value<'r> {
+    /// Reads an `AnyValue`. A bare JSON value counts as itself.
+    pub(super) fn of(value: &'r Json) -> Self {
+        let Some(wrapper) = value.as_object() else {
+            return Self::Json(value);
+        };
+        if let Some(inside) = PLAIN.iter().find_map(|name| wrapper.get(name)) {
+            return Self::Json(inside);
+        }
+        match wrapper.get(INTEGER) {
+            Some(inside) => integer(inside).map_or(Self::Json(inside), Self::Integer),
+            None => Self::Json(value),
+        }
+    }
+
+    pub(super) fn text(self) -> Option<&'r Text> {
+        match self {
+            Self::Json(value) => value.as_text(),
+            Self::Integer(_) => None,
+        }
+    }
+
+    /// Returns the string, if it is one of ordinary text.
+    pub(super) fn str(self) -> Option<&'r str> {
+        self.text()?.as_str()
+    }
+
+    pub(super) fn bool(self) -> Option<bool> {
+        match self {
+            Self::Json(value) => value.as_bool(),
+            Self::Integer(_) => None,
+        }
+    }
+
+    /// Returns the integer, if the value is one and not negative.
+    pub(super) fn count(self) -> Option<i64> {
+        let integer = match self {
+            Self::Integer(value) => value,
+            Self::Json(Json::Number(number)) if number.is_integer() => number.as_i64()?,
+            Self::Json(_) => return None,
+        };
+        (integer >= 0).then_some(integer)
+    }
+
+    /// Returns the value as a JSON value.
+    pub(super) fn to_json(self) -> Json {
+        match self {
+            Self::Json(value) => value.clone(),
+            Self::Integer(value) => value.into(),
+        }
+    }
+}
+
+/// The wrappers whose content counts as it is, in this order.
+const PLAIN: [&str; 3] = ["stringValue", "boolValue", "doubleValue"];
+const INTEGER: &str = "intValue";
+
+/// Returns the integer in an `intValue`: a string of decimal digits, or a number, truncated.
+fn integer(value: &Json) -> Option<i64> {
+    match value {
+        Json::Number(number) if number.is_integer() => number.as_i64(),
+        Json::Number(number) => truncated(number),
+        Json::String(text) => {
+            let digits = text.as_str()?.trim();
+            // The sign `+` is no digit, though the standard library takes it.
+            digits.parse().ok().filter(|_| !digits.starts_with('+'))
+        }
+        Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
+    }
+}
+
+fn truncated(number: &Number) -> Option<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    let whole = number.as_f64().trunc();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "checked to be whole and in range"
+    )]
+    (-END..END).contains(&whole).then_some(whole as i64)
+}
+
+/// Names of a person's account: they are no evidence, and never kept.
+const ACCOUNT: [&str; 3] = ["user.email", "user.account_id", "user.account_uuid"];
+
+/// Returns whether an element of an attribute list names a person's account.
+fn is_account(item: &Json) -> bool {
+    let key = item
+        .as_object()
+        .and_then(|item| item.get("key"))
+        .and_then(Json::as_text);
+    key.is_some_and(|key| ACCOUNT.iter().any(|name| key == name))
+}
+
+/// Takes the attributes out of a record that name a person's account.
+pub(super) fn without_account(mut record: Object) -> Object {
+    if let Some(Json::Array(items)) = record.get_mut("attributes") {
+        items.retain(|item| !is_account(item));
+    }
+    record
+}
+
+/// Turns a record into a flat map of its attributes, without those that name a person's account.
+pub(super) fn flat(mut record: Object) -> Object {
+    let Some(Json::Array(items)) = record.get_mut("attributes").map(std::mem::take) else {
+        return Object::new();
+    };
+    items
+        .into_iter()
+        .filter(|item| !is_account(item))
+        .filter_map(|item| {
+            let mut item = item.into_object()?;
+            let key = item.get_mut("key")?;
+            let key = std::mem::take(key).into_text()?;
+            let value = item.get_mut("value").map(std::mem::take);
+            Some((
+                key,
+                unwrapped(value.unwrap_or_else(|| Object::new().into())),
+            ))
+        })
+        .collect()
+}
+
+/// Returns what [`Value::of`] reads, by value.
+fn unwrapped(value: Json) -> Json {
+    let mut value = value;
+    if let Some(wrapper) = value.as_object_mut() {
+        if let Some(inside) = PLAIN.iter().find(|name| wrapper.contains_key(name)) {
+            return wrapper
+                .get_mut(inside)
+                .map(std::mem::take)
+                .unwrap_or_default();
+        }
+        if let Some(inside) = wrapper.get_mut(INTEGER) {
+            return integer(inside).map_or_else(|| std::mem::take(inside), Json::from);
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_value_is_read_out_of_its_wrapper() {
+        for (wrapped, read) in [
+            (r#"{"stringValue":"a"}"#, r#""a""#),
+            (r#"{"stringValue":5}"#, "5"),
+            (r#"{"boolValue":false,"stringValue":"a"}"#, r#""a""#),
+            (r#"{"doubleValue":1.50,"boolValue":true}"#, "true"),
+            (r#"{"doubleValue":1.50,"intValue":"1"}"#, "1.50"),
+            (r#"{"stringValue":null}"#, "null"),
+            (r#""bare""#, r#""bare""#),
+            ("true", "true"),
+            ("null", "null"),
+            ("[1]", "[1]"),
+            ("{}", "{}"),
+            (r#"{"intValue":"12"}"#, "12"),
+            (r#"{"intValue":" -12 "}"#, "-12"),
+            (r#"{"intValue":"007"}"#, "7"),
+            (r#"{"intValue":12}"#, "12"),
+            (r#"{"intValue":-1.9}"#, "-1"),
+            (r#"{"intValue":1e3}"#, "1000"),
+            (r#"{"intValue":"x"}"#, r#""x""#),
+            (r#"{"intValue":"+1"}"#, r#""+1""#),
+            (r#"{"intValue":"1.0"}"#, r#""1.0""#),
+            (r#"{"intValue":true}"#, "true"),
+            (r#"{"intValue":1e30}"#, "1e30"),
+            (r#"{"intValue":NaN}"#, "NaN"),
+            (
+                r#"{"intValue":99999999999999999999}"#,
+                "99999999999999999999",
+            ),
+            (
+                r#"{"arrayValue":{"values":[]}}"#,
+                r#"{"arrayValue":{"values":[]}}"#,
+            ),
+            (r#"{"kvlistValue":{}}"#, r#"{"kvlistValue":{}}"#),
+            (r#"{"bytesValue":"AA=="}"#, r#"{"bytesValue":"AA=="}"#),
+        ] {
+            let wrapped = json(wrapped);
+            assert_eq!(Value::of(&wrapped).to_json(), json(read), "{wrapped:?}");
+            assert_eq!(unwrapped(wrapped), json(read));
+        }
+    }
+
+    #[test]
+    fn odd_elements_are_passed_over_and_the_last_of_a_name_counts() {
+        let record = json(
+            r#"{"attributes":[1,null,{"key":5,"value":"no"},{"value":"no"},{"key":"a","value":"first"},
+                {"key":"b"},{"key":"a","value":{"stringValue":"last"}},{"key":"e","value":""}]}"#,
+        );
+        let record = record.as_object().unwrap();
+        let attributes = Attributes::of(record);
+        assert_eq!(attributes.text("a"), Some(&"last".into()));
+        assert_eq!(attributes.get("b"), None);
+        assert_eq!(attributes.text("e"), None);
+        assert!(attributes.get("e").is_some());
+        assert!(attributes.well_formed().is_ok());
+        assert_eq!(
+            Json::Object(flat(record.clone())),
+            json(r#"{"a":"last","b":{},"e":""}"#)
+        );
+    }
+
+    #[test]
+    fn only_a_list_holds_attributes() {
+        for (holder, malformed) in [
+            ("{}", false),
+            (r#"{"attributes":null}"#, false),
+            (r#"{"attributes":[]}"#, false),
+            (r#"{"attributes":{}}"#, true),
+            (r#"{"attributes":"x"}"#, true),
+        ] {
+            let holder = json(holder);
+            let holder = holder.as_object().unwrap();
+            assert_eq!(Attributes::of(holder).well_formed().is_err(), malformed);
+            assert_eq!(flat(holder.clone()), Object::new());
+        }
+    }
+
+    #[test]
+    fn counts_are_integers_that_are_not_negative() {
+        for (value, expected) in [
+            (r#"{"intValue":"0"}"#, Some(0)),
+            (r#"{"intValue":"9223372036854775807"}"#, Some(i64::MAX)),
+            ("5", Some(5)),
+            (r#"{"intValue":"-1"}"#, None),
+            (r#"{"intValue":"9223372036854775808"}"#, None),
+            (r#"{"doubleValue":5.0}"#, None),
+            (r#"{"stringValue":"5"}"#, None),
+            (r#"{"boolValue":true}"#, None),
+        ] {
+            assert_eq!(Value::of(&json(value)).count(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_names_an_account_is_taken_out_of_both_forms() {
+        let record = json(
+            r#"{"body":"x","attributes":[{"key":"user.email","value":"a@b"},{"key":"user.id","value":"u"},
+                {"key":"user.account_id","value":"1"},{"key":"user.account_uuid"},7]}"#,
+        );
+        let record = record.into_object().unwrap();
+        assert_eq!(
+            Json::Object(flat(record.clone())),
+            json(r#"{"user.id":"u"}"#)
+        );
+        assert_eq!(
+            Json::Object(without_account(record)),
+            json(r#"{"body":"x","attributes":[{"key":"user.id","value":"u"},7]}"#)
+        );
+    }
+}

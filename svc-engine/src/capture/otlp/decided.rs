@@ -1,0 +1,38 @@
+use svc_model::facts::{AgentHarness, InteractionMode};
+use svc_model::id::SessionId;
+use svc_model::json::Json;
+use svc_model::time::Instant;
+
+use super::kept::Kept;
+use crate::capture::Receipt;
+use crate::fact::DeveloperDecision;
+
+/// A decision that still lacks its records, and which they are.
+pub(super) type Decided = (DeveloperDecision, Kept);
+
+/// Returns a decision with what all have, for the rest to be filled in: a refusal, by a rule, of an
+/// edit that an agent proposed.
+pub(super) fn blank(
+    agent_harness: AgentHarness,
+    session_id: SessionId,
+    occurred_at: Instant,
+    receipt: Receipt<'_>,
+) -> DeveloperDecision {
+    DeveloperDecision {
+        decision_id: receipt.fresh_id(),
+        session_id,
+        user_id: None,
+        agent_harness,
+        file_path: String::new(),
+        accepted: false,
+        explicit: false,
+        interaction_mode: InteractionMode::Agent,
+        commit_sha: None,
+        call_id: None,
+        edit_retention_score: None,
+        observation_delay_ms: None,
+        occurred_at,
+        captured_at: receipt.received_at,
+        raw: Json::Null,
+    }
+}

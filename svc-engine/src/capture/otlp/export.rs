@@ -1,0 +1,140 @@
+//! Walking an export: resources, scopes, records.
+
+use svc_model::json::{Json, Object};
+
+/// The records of an export, apart from their containers.
+#[derive(Debug, Default)]
+pub(super) struct Export {
+    /// The resources that have records.
+    pub(super) resources: Vec<Object>,
+    /// The records, each with the place of its resource.
+    pub(super) records: Vec<(usize, Object)>,
+    /// Records that are no object.
+    pub(super) malformed_records: u64,
+    /// Containers that are no list or no object, as their place asks for.
+    pub(super) malformed_containers: u64,
+}
+
+impl Export {
+    /// Takes an export apart. A level that is no list counts as empty and an element that is no
+    /// object is passed over; neither costs its siblings.
+    pub(super) fn of(mut request: Object) -> Self {
+        let mut export = Self::default();
+        for mut resource_logs in export.objects(&mut request, "resourceLogs") {
+            let mut records = Vec::new();
+            for mut scope_logs in export.objects(&mut resource_logs, "scopeLogs") {
+                records.append(&mut export.list(&mut scope_logs, "logRecords"));
+            }
+            let resource = match resource_logs.get_mut("resource").map(std::mem::take) {
+                None | Some(Json::Null) => Object::new(),
+                Some(Json::Object(resource)) => resource,
+                Some(_) => {
+                    export.malformed_containers += 1;
+                    Object::new()
+                }
+            };
+            export.add(resource, records);
+        }
+        export
+    }
+
+    fn add(&mut self, resource: Object, records: Vec<Json>) {
+        if records.is_empty() {
+            return;
+        }
+        let place = self.resources.len();
+        self.resources.push(resource);
+        for record in records {
+            match record {
+                Json::Object(record) => self.records.push((place, record)),
+                _ => self.malformed_records += 1,
+            }
+        }
+    }
+
+    fn objects(&mut self, holder: &mut Object, name: &str) -> Vec<Object> {
+        let items = self.list(holder, name);
+        let count = items.len();
+        let objects: Vec<Object> = items.into_iter().filter_map(Json::into_object).collect();
+        self.malformed_containers += (count - objects.len()) as u64;
+        objects
+    }
+
+    fn list(&mut self, holder: &mut Object, name: &str) -> Vec<Json> {
+        match holder.get_mut(name).map(std::mem::take) {
+            None | Some(Json::Null) => Vec::new(),
+            Some(Json::Array(items)) => items,
+            Some(_) => {
+                self.malformed_containers += 1;
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(text: &str) -> Export {
+        Export::of(Json::parse(text.as_bytes()).unwrap().into_object().unwrap())
+    }
+
+    #[test]
+    fn what_has_the_wrong_type_counts_as_empty() {
+        for (text, malformed_containers) in [
+            ("{}", 0),
+            (r#"{"resourceLogs":null}"#, 0),
+            (r#"{"resourceLogs":[]}"#, 0),
+            (r#"{"resourceLogs":{"x":1}}"#, 1),
+            (r#"{"resource_logs":[{"scope_logs":[]}]}"#, 0),
+            (r#"{"resourceLogs":[1,null,"x",{}]}"#, 3),
+            (
+                r#"{"resourceLogs":[{"scopeLogs":7},{"scopeLogs":[[]]}]}"#,
+                2,
+            ),
+            (
+                r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":true}]}]}"#,
+                1,
+            ),
+            (r#"{"resourceLogs":[{"resource":[],"scopeLogs":null}]}"#, 1),
+        ] {
+            let export = export(text);
+            assert_eq!(export.malformed_containers, malformed_containers, "{text}");
+            assert!(export.records.is_empty() && export.resources.is_empty());
+        }
+    }
+
+    #[test]
+    fn records_keep_their_order_and_their_resource() {
+        let export = export(
+            r#"{"resourceLogs":[
+                {"scopeLogs":[{"logRecords":[{"n":1},2,{"n":3}]},5,{"logRecords":[{"n":4}]}],"resource":{"r":1}},
+                {"resource":{"r":0}},
+                {"resource":7,"scopeLogs":[{"logRecords":[null,{"n":5}]}]}]}"#,
+        );
+        assert_eq!(
+            (export.malformed_records, export.malformed_containers),
+            (2, 2)
+        );
+        assert_eq!(export.resources.len(), 2);
+        let records: Vec<(usize, i64)> = export
+            .records
+            .iter()
+            .map(|(place, record)| {
+                (
+                    *place,
+                    record
+                        .get("n")
+                        .unwrap()
+                        .as_number()
+                        .unwrap()
+                        .as_i64()
+                        .unwrap(),
+                )
+            })
+            .collect();
+        assert_eq!(records, [(0, 1), (0, 3), (0, 4), (1, 5)]);
+        assert!(export.resources[0].contains_key("r") && export.resources[1].is_empty());
+    }
+}

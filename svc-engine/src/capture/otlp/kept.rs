@@ -1,0 +1,105 @@
+//! What a decision keeps of the records that it was made of.
+
+use svc_model::json::{Json, Object};
+use svc_model::limit::LOG_COPIED_BYTES_MAX;
+
+use super::attribute::{flat, without_account};
+
+/// The form in which a decision keeps its records. What names a person's account is in none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The record itself.
+    Record,
+    /// `{"decision": record, "result": record or null}`.
+    Records,
+    /// `{"decision": attributes, "result": attributes or null}`, the attributes as flat maps.
+    Attributes,
+    /// `{"decision": attributes}`.
+    OwnAttributes,
+}
+
+/// The records that a decision keeps, by their places in the export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) form: Form,
+    pub(super) decision: usize,
+    pub(super) result: Option<usize>,
+}
+
+impl Kept {
+    fn places(self) -> impl Iterator<Item = usize> {
+        [Some(self.decision), self.result].into_iter().flatten()
+    }
+}
+
+/// Gives each decision its records: the only or last that keeps one gets it as it is, others get a
+/// copy, as long as the copies of the request stay within [`LOG_COPIED_BYTES_MAX`].
+#[derive(Debug)]
+pub(super) struct Keeper {
+    records: Vec<Slot>,
+    copied_bytes_left: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    /// An object, until it is given away.
+    record: Json,
+    /// How many decisions still want it.
+    wanted: usize,
+    /// Its canonical bytes, once they were needed.
+    bytes: Option<usize>,
+}
+
+impl Keeper {
+    /// Begins to give the records of an export to those that keep them.
+    pub(super) fn new(
+        records: impl Iterator<Item = Json>,
+        all: impl Iterator<Item = Kept>,
+    ) -> Self {
+        let mut records: Vec<Slot> = records
+            .map(|record| Slot {
+                record,
+                wanted: 0,
+                bytes: None,
+            })
+            .collect();
+        for place in all.flat_map(Kept::places) {
+            records[place].wanted += 1;
+        }
+        Self {
+            records,
+            copied_bytes_left: LOG_COPIED_BYTES_MAX,
+        }
+    }
+
+    /// Returns what a decision keeps.
+    pub(super) fn raw(&mut self, kept: Kept) -> Json {
+        let form = match kept.form {
+            Form::Record | Form::Records => without_account,
+            Form::Attributes | Form::OwnAttributes => flat,
+        };
+        let decision = Json::from(self.take(kept.decision).map(form));
+        let members = match kept.form {
+            Form::Record => return decision,
+            Form::OwnAttributes => vec![("decision", decision)],
+            Form::Records | Form::Attributes => {
+                let result = kept.result.and_then(|place| self.take(place));
+                vec![("decision", decision), ("result", result.map(form).into())]
+            }
+        };
+        Object::from_iter(members).into()
+    }
+
+    fn take(&mut self, place: usize) -> Option<Object> {
+        let slot = &mut self.records[place];
+        slot.wanted -= 1;
+        if slot.wanted == 0 {
+            return std::mem::take(&mut slot.record).into_object();
+        }
+        let bytes = *slot
+            .bytes
+            .get_or_insert_with(|| slot.record.canonical_len());
+        self.copied_bytes_left = self.copied_bytes_left.checked_sub(bytes)?;
+        slot.record.clone().into_object()
+    }
+}

@@ -1,0 +1,160 @@
+//! One record with what its resource says, and the identities in both.
+
+use svc_model::id::{SessionId, UserId, is_trimmed};
+use svc_model::ingest::{LogEvent, LogSkip};
+use svc_model::json::{Json, Object, Text};
+use svc_model::limit::{IDENTITY_BYTES_MAX, PATH_BYTES_MAX};
+use svc_model::time::Instant;
+
+use super::attribute::{Attributes, Value};
+use super::time;
+
+/// The name of the attribute that holds the Session.
+pub(super) const SESSION: &str = "session.id";
+/// The name of the attribute that holds the user.
+const USER: &str = "user.id";
+
+/// A record, borrowed from its export.
+#[derive(Debug)]
+pub(super) struct Logged<'r> {
+    /// Its place among the records of the export.
+    pub(super) place: usize,
+    /// The record.
+    pub(super) record: &'r Object,
+    /// Its attributes.
+    pub(super) attributes: Attributes<'r>,
+    /// The attributes of its resource.
+    pub(super) resource: &'r Attributes<'r>,
+}
+
+/// What a record is, as far as facts are made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An event that may become a fact.
+    Event(LogEvent),
+    /// The result of a tool call of Claude Code.
+    ClaudeCodeResult,
+    /// The result of a tool call of Codex.
+    CodexResult,
+}
+
+impl Kind {
+    fn of(name: &Text) -> Option<Self> {
+        match name.as_str()? {
+            "claude_code.tool_result" => Some(Self::ClaudeCodeResult),
+            "codex.tool_result" => Some(Self::CodexResult),
+            name => LogEvent::from_wire(name).map(Self::Event),
+        }
+    }
+}
+
+impl<'r> Logged<'r> {
+    pub(super) fn new(place: usize, record: &'r Object, resource: &'r Attributes<'r>) -> Self {
+        Self {
+            place,
+            record,
+            attributes: Attributes::of(record),
+            resource,
+        }
+    }
+
+    /// Returns what the record is. It may be several things, since its name may stand in its body,
+    /// in its attribute `event.name` and in its `eventName`.
+    ///
+    /// Senders differ in where they put it, and newer versions of the protocol moved it. A name
+    /// counts at any of these places, but only with its vendor's prefix: a bare `tool_decision` may
+    /// be anybody's. Nothing else, above all not the name of the service, decides.
+    pub(super) fn kinds(&self) -> [Option<Kind>; 3] {
+        let body = self
+            .record
+            .get("body")
+            .and_then(|body| Value::of(body).text());
+        let named = self.record.get("eventName").and_then(Json::as_text);
+        let [first, second, third] =
+            [body, self.attributes.text("event.name"), named].map(|name| name.and_then(Kind::of));
+        let second = second.filter(|_| second != first);
+        let third = third.filter(|_| third != first && third != second);
+        [first, second, third]
+    }
+
+    /// Returns the text of a name: the record's, else the resource's.
+    pub(super) fn either(&self, name: &str) -> Option<&'r Text> {
+        self.attributes
+            .text(name)
+            .or_else(|| self.resource.text(name))
+    }
+
+    /// Returns the Session.
+    pub(super) fn session(&self) -> Result<SessionId, LogSkip> {
+        session(self.either(SESSION))
+    }
+
+    /// Returns the user of the resource, else of the record.
+    pub(super) fn user(&self) -> Result<Option<UserId>, LogSkip> {
+        match self.resource_user()? {
+            Some(user) => Ok(Some(user)),
+            None => user(&self.attributes),
+        }
+    }
+
+    /// Returns the user of the resource.
+    pub(super) fn resource_user(&self) -> Result<Option<UserId>, LogSkip> {
+        user(self.resource)
+    }
+
+    /// Returns when the event happened.
+    pub(super) fn occurred_at(&self) -> Result<Instant, LogSkip> {
+        time::instant(self.record.get("timeUnixNano")).ok_or(LogSkip::MissingEventTime)
+    }
+
+    /// Returns when the event happened, else when it was observed.
+    pub(super) fn occurred_or_observed_at(&self) -> Result<Instant, LogSkip> {
+        self.occurred_at()
+            .or_else(|skip| time::instant(self.record.get("observedTimeUnixNano")).ok_or(skip))
+    }
+
+    /// Returns the id of a call that need not be named.
+    pub(super) fn call(&self, name: &str) -> Result<Option<String>, LogSkip> {
+        match self.attributes.text(name).filter(|text| !text.is_blank()) {
+            Some(text) => identity(text).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Returns a Session.
+pub(super) fn session(text: Option<&Text>) -> Result<SessionId, LogSkip> {
+    let text = text.ok_or(LogSkip::MissingSession)?.as_str();
+    text.and_then(|text| SessionId::new(text).ok())
+        .ok_or(LogSkip::InvalidFact)
+}
+
+fn user(attributes: &Attributes<'_>) -> Result<Option<UserId>, LogSkip> {
+    let Some(text) = attributes.text(USER).filter(|text| !text.is_blank()) else {
+        return Ok(None);
+    };
+    let user = text.as_str().and_then(|text| UserId::new(text).ok());
+    user.map(Some).ok_or(LogSkip::InvalidFact)
+}
+
+/// Returns an identity, trimmed and within its bound.
+pub(super) fn identity(text: &Text) -> Result<String, LogSkip> {
+    let identity = trimmed(text).ok_or(LogSkip::InvalidFact)?;
+    if identity.is_empty() || identity.contains('\0') || identity.len() > IDENTITY_BYTES_MAX {
+        return Err(LogSkip::InvalidFact);
+    }
+    Ok(identity.to_owned())
+}
+
+/// Returns a path, as it is written and within its bound.
+pub(super) fn path(text: &str) -> Result<String, LogSkip> {
+    if text.contains('\0') || text.len() > PATH_BYTES_MAX {
+        return Err(LogSkip::InvalidFact);
+    }
+    Ok(text.to_owned())
+}
+
+/// Returns a text trimmed as identities are, if it is an ordinary one.
+pub(super) fn trimmed(text: &Text) -> Option<&str> {
+    Some(text.as_str()?.trim_matches(is_trimmed))
+}

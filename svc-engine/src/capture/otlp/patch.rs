@@ -1,0 +1,122 @@
+//! The patches of Codex's `apply_patch`, as far as they name files.
+
+use std::collections::HashSet;
+
+use svc_model::id::is_trimmed;
+use svc_model::ingest::LogSkip;
+
+use super::logged::path;
+
+/// How a line of a patch begins that names a file.
+const HEADERS: [&[u8]; 4] = [
+    b"*** Update File: ",
+    b"*** Add File: ",
+    b"*** Delete File: ",
+    b"*** Move to: ",
+];
+
+/// Returns the files that a patch names, each once, in order; a path that cannot be kept is an error
+/// and does not cost the others.
+///
+/// The text is generalised UTF-8: it is somebody's source code.
+pub(super) fn files(patch: &[u8]) -> Vec<Result<String, LogSkip>> {
+    let mut seen = HashSet::new();
+    lines(patch)
+        .filter_map(|line| {
+            let rest = HEADERS
+                .iter()
+                .find_map(|header| line.strip_prefix(*header))?;
+            let file = str::from_utf8(rest).map(|file| file.trim_matches(is_trimmed));
+            let new = file != Ok("") && seen.insert(file.map_or(rest, str::as_bytes));
+            new.then(|| path(file.map_err(|_| LogSkip::InvalidFact)?))
+        })
+        .collect()
+}
+
+/// Returns the lines of a text, whatever ends them: LF, CR, VT, FF, FS, GS, RS, NEL, LS or PS. CR
+/// before LF makes an empty line more, which names nothing.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let (line, after) = match text.iter().enumerate().find_map(|(at, _)| {
+            let length = line_end(&text[at..])?;
+            Some((at, length))
+        }) {
+            Some((at, length)) => (&text[..at], Some(&text[at + length..])),
+            None => (text, None),
+        };
+        rest = after;
+        Some(line)
+    })
+}
+
+/// Returns the bytes of the line end that a text begins with.
+fn line_end(text: &[u8]) -> Option<usize> {
+    match text {
+        [b'\n' | b'\r' | 0x0b | 0x0c | 0x1c..=0x1e, ..] => Some(1),
+        [0xc2, 0x85, ..] => Some(2),
+        [0xe2, 0x80, 0xa8 | 0xa9, ..] => Some(3),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(patch: &str) -> Vec<String> {
+        files(patch.as_bytes())
+            .into_iter()
+            .map(Result::unwrap)
+            .collect()
+    }
+
+    #[test]
+    fn each_kind_of_header_names_a_file() {
+        let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** Add File:  b c.rs \n+z\n\
+                     *** Delete File: d\n*** Update File: old\n*** Move to: new\n*** End Patch\n";
+        assert_eq!(named(patch), ["src/a.rs", "b c.rs", "d", "old", "new"]);
+    }
+
+    #[test]
+    fn a_file_counts_once_and_a_header_begins_its_line() {
+        let patch = "*** Update File: a\n *** Update File: indented\n+*** Add File: quoted\n*** Update File: a \n\
+                     *** Update File:\n*** Update File:   \n*** update File: b\n*** Rename File: c\n";
+        assert_eq!(named(patch), ["a"]);
+        assert!(files(b"").is_empty());
+    }
+
+    #[test]
+    fn lines_end_in_every_way() {
+        for end in [
+            "\n", "\r", "\r\n", "\u{b}", "\u{c}", "\u{1c}", "\u{1d}", "\u{1e}", "\u{85}",
+            "\u{2028}", "\u{2029}",
+        ] {
+            let patch = ["*** Add File: a", "*** Add File: b\u{2026}", "+c"].join(end);
+            assert_eq!(named(&patch), ["a", "b\u{2026}"], "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_kept_does_not_cost_the_others() {
+        let long = format!("*** Add File: {}\n", "x".repeat(4_097));
+        let patch = [
+            b"*** Add File: a\n*** Add File: b\0\n*** Add File: \xed\xa0\x80\n",
+            long.as_bytes(),
+            b"*** Add File: c",
+        ]
+        .concat();
+        let invalid = || Err(LogSkip::InvalidFact);
+        assert_eq!(
+            files(&patch),
+            [
+                Ok("a".to_owned()),
+                invalid(),
+                invalid(),
+                invalid(),
+                Ok("c".to_owned())
+            ]
+        );
+    }
+}

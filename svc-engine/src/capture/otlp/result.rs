@@ -1,0 +1,61 @@
+//! The results of tool calls, to be found by the decisions about these calls.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use svc_model::json::Text;
+
+use super::logged::{Logged, trimmed};
+
+/// The results of one agent's tool calls in an export, wherever in it they stand.
+///
+/// A result belongs to a decision of the same call; when both name a Session, of the same Session.
+/// Of several the last counts. Something is read out of each result once, however many decisions it
+/// belongs to: it may be as large as a request.
+#[derive(Debug)]
+pub(super) struct Results<'r, T> {
+    by_call: HashMap<(&'r str, Option<&'r str>), &'r Logged<'r>>,
+    read: HashMap<usize, T>,
+}
+
+impl<'r, T> Results<'r, T> {
+    pub(super) fn new() -> Self {
+        Self {
+            by_call: HashMap::new(),
+            read: HashMap::new(),
+        }
+    }
+
+    /// Adds a result. Without the id of a call it belongs to none.
+    pub(super) fn add(
+        &mut self,
+        call: Option<&'r Text>,
+        session: Option<&'r Text>,
+        result: &'r Logged<'r>,
+    ) {
+        let text = |text: &'r Text| trimmed(text).filter(|text| !text.is_empty());
+        if let Some(call) = call.and_then(text) {
+            self.by_call.insert((call, session.and_then(text)), result);
+        }
+    }
+
+    /// Returns the place of the result of a call, and what `read` reads of it.
+    pub(super) fn find(
+        &mut self,
+        call: &str,
+        session: &str,
+        read: impl FnOnce(&Logged<'r>) -> T,
+    ) -> Option<(usize, &T)> {
+        let same = self.by_call.get(&(call, Some(session)));
+        let any = self.by_call.get(&(call, None));
+        let result = same
+            .into_iter()
+            .chain(any)
+            .max_by_key(|result| result.place)?;
+        let read = match self.read.entry(result.place) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(read(result)),
+        };
+        Some((result.place, read))
+    }
+}

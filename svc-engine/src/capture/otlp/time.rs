@@ -1,0 +1,93 @@
+//! When an event happened, by the sender's clock.
+
+use svc_model::json::{Json, Number};
+use svc_model::time::Instant;
+
+/// Returns the instant of a number of nanoseconds, truncated to microseconds: a positive JSON number
+/// or string of decimal digits. Zero means that the sender did not set it.
+pub(super) fn instant(value: Option<&Json>) -> Option<Instant> {
+    let nanoseconds = match value? {
+        Json::Number(number) => whole(number)?,
+        Json::String(text) => {
+            let digits = text.as_str()?.trim();
+            if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            digits.parse().ok()?
+        }
+        Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => return None,
+    };
+    let microseconds = i64::try_from(nanoseconds / 1_000).ok()?;
+    Instant::from_microseconds(microseconds).filter(|_| nanoseconds > 0)
+}
+
+fn whole(number: &Number) -> Option<u64> {
+    const END: f64 = 18_446_744_073_709_551_616.0;
+    if number.is_integer() {
+        return number.as_u64();
+    }
+    let value = number.as_f64();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be in range"
+    )]
+    (0.0..END).contains(&value).then_some(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(value: &str) -> Option<String> {
+        let value = Json::parse(value.as_bytes()).unwrap();
+        instant(Some(&value)).map(|instant| instant.to_string())
+    }
+
+    #[test]
+    fn nanoseconds_are_truncated_exactly() {
+        for (value, expected) in [
+            (r#""1783454255424000000""#, "2026-07-07T19:57:35.424000Z"),
+            (r#""1783454255424123456""#, "2026-07-07T19:57:35.424123Z"),
+            (r#""1783454255424123999""#, "2026-07-07T19:57:35.424123Z"),
+            ("1783454255424123999", "2026-07-07T19:57:35.424123Z"),
+            (r#"" 1783454255000000000\n""#, "2026-07-07T19:57:35Z"),
+            ("1783454255e9", "2026-07-07T19:57:35Z"),
+            (r#""1""#, "1970-01-01T00:00:00Z"),
+            (r#""9214646399999999999""#, "2261-12-31T23:59:59.999999Z"),
+        ] {
+            assert_eq!(read(value).as_deref(), Some(expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_none() {
+        for value in [
+            "0",
+            r#""0""#,
+            "-5",
+            r#""-5""#,
+            r#""+5""#,
+            r#""""#,
+            r#"" ""#,
+            r#""x""#,
+            r#""1.5""#,
+            r#""1e9""#,
+            "NaN",
+            "Infinity",
+            "0.5",
+            "1e400",
+            "true",
+            "null",
+            "[]",
+            "{}",
+            r#""\ud800""#,
+            r#""9214646400000000000""#,
+            r#""18446744073709551616""#,
+            "99999999999999999999",
+        ] {
+            assert_eq!(read(value), None, "{value}");
+        }
+        assert_eq!(instant(None), None);
+    }
+}

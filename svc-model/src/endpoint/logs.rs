@@ -1,0 +1,21 @@
+use schemars::SchemaGenerator;
+
+use super::{Access, ContentEncoding, Endpoint, Method, SchemaOf};
+use crate::ingest::{LogsReceipt, LogsRequest};
+
+/// `POST /v1/logs`.
+#[derive(Debug)]
+pub enum Logs {}
+impl Endpoint for Logs {
+    const NAME: &'static str = "logs";
+    const SUMMARY: &'static str =
+        "Stores what coding agents log over OTLP of decisions and edits, in JSON or protobuf.";
+    const METHOD: Method = Method::Post;
+    const PATH: &'static str = "/v1/logs";
+    const ACCESS: Access = Access::Ingest;
+    const STATUSES: &'static [u16] = &[400, 401, 403, 413, 503];
+    const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
+    type Request = LogsRequest;
+    type Reply = LogsReceipt;
+    const REQUEST_SCHEMA: Option<SchemaOf> = Some(SchemaGenerator::subschema_for::<LogsRequest>);
+}

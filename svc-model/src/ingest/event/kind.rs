@@ -1,0 +1,179 @@
+use super::{EditText, EventTime, FilePath};
+use crate::closed_set;
+use crate::facts::AgentHarness;
+use crate::id::{ForeignId, SessionId, UserId};
+
+/// One event, as the sender beside an agent saw it.
+///
+/// A repeated event is recognised by what it says, so sending one again is harmless. Of a decision
+/// the time is a part of that: a sender that repeats one keeps the time of the first attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The agent.
+    pub agent: AgentHarness,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The user of the agent.
+    pub user_id: Option<UserId>,
+    /// When it happened.
+    pub occurred_at: EventTime,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What an [`Event`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// See [`ToolDecision`].
+    ToolDecision(ToolDecision),
+    /// See [`EditObservation`].
+    EditObservation(EditObservation),
+    /// See [`RejectedEdit`].
+    RejectedEdit(RejectedEdit),
+    /// See [`RetryLinkage`].
+    RetryLinkage(RetryLinkage),
+}
+
+/// What a person, or a rule of theirs, decided about a tool call that edits a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolDecision {
+    /// The agent's id of the tool call.
+    pub call_id: ForeignId,
+    /// The file, when it is known.
+    pub file_path: Option<FilePath>,
+    /// Whether the call was accepted.
+    pub accepted: bool,
+    /// Whether a person decided, rather than a rule.
+    pub explicit: bool,
+    /// The agent's name of the tool.
+    pub tool_name: Option<String>,
+}
+
+/// The text that an edit put into a file, and what the file held when the Session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditObservation {
+    /// The agent's id of the tool call.
+    pub call_id: ForeignId,
+    /// The file.
+    pub file_path: FilePath,
+    /// The text that the edit put in.
+    pub applied_text: EditText,
+    /// The whole file at the end of the Session; empty when it was gone.
+    pub observed_file_text: EditText,
+    /// Lines added by something other than the agent between this edit and the next look at the
+    /// file; absent when nobody measured, zero when somebody did and there were none.
+    pub external_lines_added: Option<u32>,
+    /// Lines removed by something other than the agent, likewise.
+    pub external_lines_removed: Option<u32>,
+    /// The agent's name of the tool.
+    pub tool_name: Option<String>,
+}
+
+/// The text of an edit that a person refused. The failure of a tool is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectedEdit {
+    /// The agent's id of the tool call.
+    pub call_id: ForeignId,
+    /// The file.
+    pub file_path: FilePath,
+    /// The text that was proposed.
+    pub proposed: EditText,
+    /// The agent's name of the tool.
+    pub tool_name: Option<String>,
+}
+
+closed_set! {
+    /// A tool whose refused calls are tried again.
+    pub enum RetriedTool {
+        /// Changes a part of a file.
+        Edit = "Edit",
+        /// Writes a whole file.
+        Write = "Write",
+    }
+}
+
+/// A refused edit, a person's correction, and the accepted edit that followed: of the same tool, on
+/// the same file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryLinkage {
+    tool_name: RetriedTool,
+    file_path: FilePath,
+    rejected_call_id: ForeignId,
+    accepted_call_id: ForeignId,
+}
+
+/// A call cannot be the successful repetition of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the refused and the accepted call must be different")]
+pub struct SameCall;
+
+impl RetryLinkage {
+    /// Returns the linkage of two calls. Blanks around the path are cut, as the service does.
+    ///
+    /// # Errors
+    ///
+    /// When both are the same call.
+    pub fn new(
+        tool_name: RetriedTool,
+        file_path: &FilePath,
+        rejected_call_id: ForeignId,
+        accepted_call_id: ForeignId,
+    ) -> Result<Self, SameCall> {
+        if rejected_call_id == accepted_call_id {
+            return Err(SameCall);
+        }
+        Ok(Self {
+            tool_name,
+            file_path: file_path.trimmed(),
+            rejected_call_id,
+            accepted_call_id,
+        })
+    }
+
+    /// Returns the tool.
+    pub const fn tool_name(&self) -> RetriedTool {
+        self.tool_name
+    }
+
+    /// Returns the file.
+    pub const fn file_path(&self) -> &FilePath {
+        &self.file_path
+    }
+
+    /// Returns the agent's id of the refused call.
+    pub const fn rejected_call_id(&self) -> &ForeignId {
+        &self.rejected_call_id
+    }
+
+    /// Returns the agent's id of the accepted call.
+    pub const fn accepted_call_id(&self) -> &ForeignId {
+        &self.accepted_call_id
+    }
+}
+
+macro_rules! kinds {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for EventKind {
+            fn from(kind: $kind) -> Self {
+                Self::$kind(kind)
+            }
+        }
+    )*};
+}
+
+kinds!(ToolDecision, EditObservation, RejectedEdit, RetryLinkage);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linkage_joins_two_calls_on_a_trimmed_path() {
+        let call = |id| ForeignId::new(id).unwrap();
+        let path = FilePath::new(" a.py ").unwrap();
+        let linkage = RetryLinkage::new(RetriedTool::Edit, &path, call("r"), call("a")).unwrap();
+        assert_eq!(linkage.file_path().as_str(), "a.py");
+        let same = RetryLinkage::new(RetriedTool::Edit, &path, call(" r"), call("r "));
+        assert_eq!(same, Err(SameCall));
+    }
+}

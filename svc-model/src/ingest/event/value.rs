@@ -1,0 +1,228 @@
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::id::is_trimmed;
+use crate::json::Text;
+use crate::limit::{EDIT_TEXT_BYTES_MAX, PATH_BYTES_MAX};
+use crate::time::Instant;
+
+/// When something happened, by the sender's clock: after 1970-01-01T00:00:00Z, which on this wire
+/// means that nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventTime(Instant);
+
+/// Why a moment is not the time of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be after 1970-01-01T00:00:00Z and before 2262")]
+pub struct EventTimeError;
+
+impl EventTime {
+    /// Returns the instant.
+    pub const fn instant(self) -> Instant {
+        self.0
+    }
+
+    /// Returns the nanoseconds since 1970, which every accepted instant has few enough of.
+    pub(super) fn nanoseconds(self) -> i64 {
+        self.0.microseconds() * 1_000
+    }
+}
+
+impl TryFrom<Instant> for EventTime {
+    type Error = EventTimeError;
+    fn try_from(instant: Instant) -> Result<Self, EventTimeError> {
+        if instant.microseconds() > 0 {
+            Ok(Self(instant))
+        } else {
+            Err(EventTimeError)
+        }
+    }
+}
+
+/// Cuts what is smaller than a microsecond.
+impl TryFrom<SystemTime> for EventTime {
+    type Error = EventTimeError;
+    fn try_from(time: SystemTime) -> Result<Self, EventTimeError> {
+        let since = time
+            .duration_since(UNIX_EPOCH)
+            .map_err(|_| EventTimeError)?;
+        i64::try_from(since.as_micros())
+            .ok()
+            .and_then(Instant::from_microseconds)
+            .ok_or(EventTimeError)?
+            .try_into()
+    }
+}
+
+impl fmt::Display for EventTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The path of a file as the agent wrote it: not blank, no NUL, at most [`PATH_BYTES_MAX`] bytes. It
+/// is not trimmed, since blanks may belong to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FilePath(String);
+
+/// Why a text is no [`FilePath`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FilePathError {
+    /// It holds nothing but blanks, or nothing at all.
+    #[error("must not be blank")]
+    Blank,
+    /// It holds U+0000.
+    #[error("must hold no NUL")]
+    Nul,
+    /// It is longer than [`PATH_BYTES_MAX`].
+    #[error("must have at most 4096 bytes of UTF-8")]
+    TooLong,
+}
+
+impl FilePath {
+    /// Returns the path.
+    ///
+    /// # Errors
+    ///
+    /// See [`FilePathError`].
+    pub fn new(path: impl Into<String>) -> Result<Self, FilePathError> {
+        let path = path.into();
+        if path.chars().all(is_trimmed) {
+            Err(FilePathError::Blank)
+        } else if path.contains('\0') {
+            Err(FilePathError::Nul)
+        } else if path.len() > PATH_BYTES_MAX {
+            Err(FilePathError::TooLong)
+        } else {
+            Ok(Self(path))
+        }
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the path without blanks around it.
+    pub(super) fn trimmed(&self) -> Self {
+        Self(self.0.trim_matches(is_trimmed).to_owned())
+    }
+}
+
+impl fmt::Display for FilePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text of an edit or of a file: anything, NUL and lone surrogates included, of at most
+/// [`EDIT_TEXT_BYTES_MAX`] bytes of UTF-8. A lone surrogate counts as one byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EditText(Text);
+
+/// A text is too long for an event. The service would pass over its record in silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must have at most {EDIT_TEXT_BYTES_MAX} bytes of UTF-8, and has {bytes}")]
+pub struct EditTextError {
+    /// How long it is.
+    pub bytes: usize,
+}
+
+impl EditText {
+    /// Returns the text.
+    ///
+    /// # Errors
+    ///
+    /// When it is too long.
+    pub fn new(text: impl Into<Text>) -> Result<Self, EditTextError> {
+        let text = text.into();
+        let bytes = text.len() - 2 * surrogates(&text);
+        if bytes > EDIT_TEXT_BYTES_MAX {
+            return Err(EditTextError { bytes });
+        }
+        Ok(Self(text))
+    }
+
+    /// Returns the text as captured values are kept.
+    pub const fn text(&self) -> &Text {
+        &self.0
+    }
+}
+
+/// Returns the number of lone surrogates, each of which takes three bytes of generalised UTF-8.
+fn surrogates(text: &Text) -> usize {
+    if !text.has_surrogate() {
+        return 0;
+    }
+    // In UTF-8 proper the byte ED is followed by one up to 9F.
+    let begins = |pair: &&[u8]| pair[0] == 0xed && pair[1] >= 0xa0;
+    text.as_bytes().windows(2).filter(begins).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::json::Json;
+
+    #[test]
+    fn the_beginning_of_1970_is_no_time_of_an_event() {
+        let at = |microseconds| Instant::from_microseconds(microseconds).unwrap();
+        assert_eq!(EventTime::try_from(at(0)), Err(EventTimeError));
+        assert_eq!(EventTime::try_from(at(1)).unwrap().nanoseconds(), 1_000);
+        let time = UNIX_EPOCH + Duration::from_nanos(1_783_454_255_424_123_999);
+        let time = EventTime::try_from(time).unwrap();
+        assert_eq!(time.nanoseconds(), 1_783_454_255_424_123_000);
+        assert_eq!(time.to_string(), "2026-07-07T19:57:35.424123Z");
+        for beyond in [
+            UNIX_EPOCH,
+            UNIX_EPOCH + Duration::from_nanos(999),
+            UNIX_EPOCH - Duration::from_secs(1),
+            UNIX_EPOCH + Duration::from_hours(24 * 366 * 292),
+        ] {
+            assert_eq!(EventTime::try_from(beyond), Err(EventTimeError));
+        }
+    }
+
+    #[test]
+    fn the_last_instant_has_its_nanoseconds() {
+        let last = Instant::parse("2261-12-31T23:59:59.999999Z").unwrap();
+        let nanoseconds = EventTime::try_from(last).unwrap().nanoseconds();
+        assert_eq!(nanoseconds, 9_214_646_399_999_999_000);
+    }
+
+    #[test]
+    fn a_path_is_kept_as_it_is_or_refused() {
+        assert_eq!(FilePath::new(" a b ").unwrap().as_str(), " a b ");
+        assert_eq!(FilePath::new(" a b ").unwrap().trimmed().as_str(), "a b");
+        for blank in ["", " \t", "\u{1f}\u{3000}"] {
+            assert_eq!(FilePath::new(blank), Err(FilePathError::Blank));
+        }
+        assert_eq!(FilePath::new("a\0"), Err(FilePathError::Nul));
+        assert!(FilePath::new("x".repeat(PATH_BYTES_MAX)).is_ok());
+        let long = FilePath::new("x".repeat(PATH_BYTES_MAX + 1));
+        assert_eq!(long, Err(FilePathError::TooLong));
+    }
+
+    #[test]
+    fn a_text_is_counted_in_bytes_of_utf_8() {
+        let most = EDIT_TEXT_BYTES_MAX;
+        assert!(EditText::new("x".repeat(most)).is_ok());
+        assert_eq!(
+            EditText::new("\u{e9}".repeat(most / 2 + 1)),
+            Err(EditTextError { bytes: most + 2 })
+        );
+        let lone = Json::parse(br#""\ud800 \udfff""#).unwrap();
+        let lone = lone.as_text().unwrap();
+        assert_eq!(surrogates(lone), 2);
+        let mut bytes = "\u{d7ff}".repeat((most - 3) / 3).into_bytes();
+        bytes.resize(most - 3, b'x');
+        bytes.extend_from_slice(lone.as_bytes());
+        let fits = Text::from_wtf8(bytes.clone()).unwrap();
+        assert_eq!(EditText::new(&fits).unwrap().text(), &fits);
+        bytes.push(b'x');
+        let over = EditText::new(Text::from_wtf8(bytes).unwrap());
+        assert_eq!(over, Err(EditTextError { bytes: most + 1 }));
+    }
+}

@@ -1,0 +1,220 @@
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set;
+use crate::json::{Json, Object, WriteError};
+use crate::limit::BODY_BYTES_MAX;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+
+/// The content type of OTLP in protobuf, of requests and of the answers to them.
+pub const PROTOBUF: &str = "application/x-protobuf";
+
+/// Returns whether a content type is that of OTLP in protobuf. Parameters and case do not matter;
+/// every other type is read as JSON.
+pub fn is_protobuf(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(PROTOBUF)
+}
+
+/// One export of log records by OTLP over HTTP, in either of its encodings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogsRequest {
+    /// `ExportLogsServiceRequest` as OTLP/JSON. Any object is accepted: what cannot be read of it is
+    /// passed over.
+    Json(Object),
+    /// `ExportLogsServiceRequest` in protobuf, not read yet.
+    Protobuf(Vec<u8>),
+}
+
+impl Request for LogsRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let content_type = incoming.headers.get("content-type").and_then(Json::as_str);
+        if content_type.is_some_and(is_protobuf) {
+            return Ok(Self::Protobuf(incoming.body.to_vec()));
+        }
+        incoming.document().map(Self::Json)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        match self {
+            Self::Json(object) => Outgoing::body(object),
+            Self::Protobuf(bytes) if bytes.len() > BODY_BYTES_MAX => Err(WriteError::Budget),
+            Self::Protobuf(bytes) => Ok(Outgoing {
+                body: Some(bytes.clone()),
+                ..Outgoing::default()
+            }
+            .with_header("content-type", PROTOBUF)),
+        }
+    }
+}
+
+/// An export of log records as OTLP/JSON.
+impl JsonSchema for LogsRequest {
+    fn schema_name() -> Cow<'static, str> {
+        "LogsRequest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "An ExportLogsServiceRequest of OTLP as JSON. What cannot be read of it is passed over, so any object is accepted.",
+            "type": "object",
+            "properties": {
+                "resourceLogs": {
+                    "description": "The log records, by resource and scope.",
+                },
+            },
+        })
+    }
+}
+
+/// The full success of an export, whatever became of its records: an empty
+/// `ExportLogsServiceResponse`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LogsReceipt {}
+
+closed_set! {
+    /// The events that become facts, by their full names.
+    pub enum LogEvent {
+        /// A tool call of Claude Code was accepted or refused.
+        ClaudeCodeToolDecision = "claude_code.tool_decision",
+        /// A tool call of Codex was accepted or refused.
+        CodexToolDecision = "codex.tool_decision",
+        /// Edits of Copilot Chat to a file were accepted or refused.
+        CopilotEditFeedback = "copilot_chat.edit.feedback",
+        /// An inline proposal of Copilot Chat was accepted or refused.
+        CopilotInlineDone = "copilot_chat.inline.done",
+        /// How much of an edit of Copilot Chat was still there at a later look.
+        CopilotEditSurvival = "copilot_chat.edit.survival",
+        /// A decision, as the service's own shims and hooks report it.
+        OwnToolDecision = "svc.tool_decision",
+        /// What became of the file of an applied edit.
+        OwnEditObservation = "svc.edit_observation",
+        /// The text of an edit that a person refused.
+        OwnRejectedEdit = "svc.rejected_edit",
+        /// A refused edit, a correction, and the accepted edit that followed.
+        OwnRetryLinkage = "svc.retry_linkage",
+    }
+}
+
+closed_set! {
+    /// Why a record of a known event became no fact. Other records are not affected.
+    pub enum LogSkip {
+        /// The attributes are no list.
+        MalformedAttributes = "malformed_attributes",
+        /// Neither the record nor, where that counts, its resource names a Session.
+        MissingSession = "missing_session",
+        /// The agent is not named.
+        MissingAgentHarness = "missing_agent_harness",
+        /// The file is not named.
+        MissingFilePath = "missing_file_path",
+        /// The tool is not named.
+        MissingToolName = "missing_tool_name",
+        /// The refused call is not named.
+        MissingRejectedCallId = "missing_rejected_call_id",
+        /// The accepted call is not named.
+        MissingAcceptedCallId = "missing_accepted_call_id",
+        /// There is no event time, or none from 1970 to 2261.
+        MissingEventTime = "missing_event_time",
+        /// The agent is none of the closed set.
+        InvalidAgentHarness = "invalid_agent_harness",
+        /// The tool is none that this event is about.
+        InvalidToolName = "invalid_tool_name",
+        /// An identity is blank, over its bound, or holds NUL or a surrogate, or two that must differ
+        /// are equal.
+        InvalidFact = "invalid_fact",
+        /// The tool edits no file.
+        NotAnEditTool = "not_an_edit_tool",
+        /// The decision is absent or none that is known.
+        UnknownDecision = "unknown_decision",
+        /// Whether a person decided is not said.
+        MissingExplicit = "missing_explicit",
+        /// The tool call is not named.
+        MissingCallId = "missing_call_id",
+        /// A text that the event is about is absent.
+        MissingText = "missing_text",
+        /// A text is over its bound.
+        TextTooLong = "text_too_long",
+        /// Only the result of the call could say whether it edits files, and it is not in the export.
+        MissingResult = "missing_result",
+        /// The patches of the export name more files than one export may.
+        TooManyFiles = "too_many_files",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(content_type: Option<&str>, body: &[u8]) -> Result<LogsRequest, Refusal> {
+        let mut headers = Object::new();
+        if let Some(content_type) = content_type {
+            headers.insert("content-type", content_type);
+        }
+        let nothing = Object::new();
+        LogsRequest::read(&Incoming {
+            path: &nothing,
+            query: &nothing,
+            headers: &headers,
+            body,
+        })
+    }
+
+    #[test]
+    fn only_the_content_type_selects_protobuf() {
+        for content_type in [
+            "application/x-protobuf",
+            "Application/X-Protobuf; charset=utf-8",
+            " application/x-protobuf ;a=b",
+        ] {
+            assert_eq!(
+                read(Some(content_type), b"{}"),
+                Ok(LogsRequest::Protobuf(b"{}".to_vec())),
+                "{content_type}"
+            );
+        }
+        for content_type in [
+            None,
+            Some(""),
+            Some("application/json"),
+            Some("text/plain; x=application/x-protobuf"),
+            Some("application/x-protobuffer"),
+            Some("application/protobuf"),
+        ] {
+            assert_eq!(
+                read(content_type, b"{}"),
+                Ok(LogsRequest::Json(Object::new())),
+                "{content_type:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_no_object_is_refused() {
+        for body in ["", " ", "{bad", "{} {}", "\u{1f}\u{8b}"] {
+            let refusal = read(None, body.as_bytes()).unwrap_err();
+            assert!(matches!(refusal, Refusal::Malformed { .. }), "{body:?}");
+        }
+        for body in ["[]", "5", "null", "\"x\"", "NaN"] {
+            assert_eq!(
+                read(None, body.as_bytes()),
+                Err(Refusal::NotAnObject),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_is_written_in_its_encoding() {
+        let json = LogsRequest::Json(Object::from_iter([("resourceLogs", Json::Array(vec![]))]));
+        let outgoing = json.write().unwrap();
+        assert_eq!(outgoing.body.unwrap(), br#"{"resourceLogs":[]}"#);
+        assert!(outgoing.headers.is_empty());
+        let outgoing = LogsRequest::Protobuf(vec![10, 0]).write().unwrap();
+        assert_eq!(outgoing.body.unwrap(), [10, 0]);
+        assert_eq!(outgoing.headers, [("content-type", PROTOBUF.to_owned())]);
+        let large = LogsRequest::Protobuf(vec![0; BODY_BYTES_MAX + 1]);
+        assert_eq!(large.write().unwrap_err(), WriteError::Budget);
+    }
+}

@@ -1,0 +1,162 @@
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request as HttpRequest;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use http_body_util::BodyExt as _;
+use prost::Message as _;
+use svc_engine::capture::otlp::{self, CapturedLogs, LogsReport};
+use svc_engine::store::{Append, Outcome};
+use svc_model::capture::CaptureSource;
+use svc_model::endpoint::Logs;
+use svc_model::facts::FactTable;
+use svc_model::ingest::{LogEvent, LogSkip, LogsReceipt, LogsRequest, PROTOBUF, is_protobuf};
+use svc_model::json;
+use svc_model::problem::{Detail, Problem, ProblemBody};
+use svc_model::time::Instant;
+
+use crate::app::App;
+use crate::counts::count;
+use crate::dispatch::{Exchange, Handler, bind};
+use crate::problem::of_engine;
+
+/// Stores an export. Its facts are one transaction; an export without facts does not touch the store.
+async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, Problem> {
+    let app = &exchange.app;
+    let receipt = app.engine.receipt();
+    let captured = exchange
+        .apart(|| otlp::capture(request, receipt))
+        .map_err(|_| Problem::MalformedProtobuf)?;
+    let (facts, report) = appends(captured);
+    let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
+    let outcomes = if facts.is_empty() {
+        Vec::new()
+    } else {
+        app.engine.append(facts).await.map_err(of_engine)?
+    };
+    note(
+        app,
+        receipt.received_at,
+        &report,
+        tables.into_iter().zip(outcomes),
+    );
+    Ok(LogsReceipt {})
+}
+
+/// Returns the facts in the order in which they are stored.
+fn appends(captured: CapturedLogs) -> (Vec<Append>, LogsReport) {
+    let decisions = captured.decisions.into_iter().map(Box::new);
+    let observations = captured.edit_observations.into_iter().map(Box::new);
+    let rejections = captured.rejected_edits.into_iter().map(Box::new);
+    let linkages = captured.retry_linkages.into_iter().map(Box::new);
+    let facts = decisions
+        .map(Append::DeveloperDecision)
+        .chain(observations.map(Append::EditObservation))
+        .chain(rejections.map(Append::RejectedEdit))
+        .chain(linkages.map(Append::RetryLinkage))
+        .collect();
+    (facts, captured.report)
+}
+
+/// Says what became of an export, in counts: to the log and to the operator.
+fn note(
+    app: &App,
+    at: Instant,
+    report: &LogsReport,
+    facts: impl Iterator<Item = (FactTable, Outcome)>,
+) {
+    let (mut stored, mut duplicates) = (0_u64, 0_u64);
+    let facts = facts.inspect(|(_, outcome)| match outcome {
+        Outcome::Stored(_) => stored += 1,
+        Outcome::Redelivered(_) | Outcome::Known | Outcome::Conflict(_) => duplicates += 1,
+    });
+    app.counts
+        .delivered(CaptureSource::Logs, at, facts, |counts| {
+            let records = &mut counts.log_records;
+            records.received += report.records.received;
+            records.translated += report.records.translated;
+            records.untranslated += report.records.untranslated;
+            records.malformed += report.records.malformed;
+            records.malformed_containers += report.malformed_containers;
+            let source = counts.sources.entry(CaptureSource::Logs).or_default();
+            for (reason, by) in report.skipped_by_reason() {
+                count(&mut source.skipped, reason.as_str(), by);
+            }
+        });
+    if !report.redactions.is_empty() {
+        tracing::info!(redactions = ?report.redactions, "fact_redacted");
+    }
+    // Most tool calls edit no file; any other reason speaks of a sender that is not set up right.
+    let usual = |((_, reason), _): (&(LogEvent, LogSkip), &u64)| *reason == LogSkip::NotAnEditTool;
+    if report.records.malformed > 0 || !report.skipped.iter().all(usual) {
+        tracing::info!(skipped = ?report.skipped, "otlp_records_skipped");
+    }
+    tracing::debug!(
+        records = ?report.records,
+        malformed_containers = report.malformed_containers,
+        facts = ?report.facts,
+        stored,
+        duplicates,
+        "otlp_logs_received"
+    );
+}
+
+/// Returns the handler of the route: a sender of protobuf is answered in protobuf, whatever the
+/// answer is.
+pub(super) fn handler() -> Handler {
+    let inner = bind::<Logs, _, _>(logs);
+    Arc::new(move |app, request: HttpRequest| {
+        let speaks_protobuf = says_protobuf(request.headers());
+        let answer = inner(app, request);
+        Box::pin(async move {
+            let response = answer.await;
+            if speaks_protobuf {
+                in_protobuf(response).await
+            } else {
+                response
+            }
+        })
+    })
+}
+
+fn says_protobuf(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE);
+    content_type.is_some_and(|value| value.to_str().is_ok_and(is_protobuf))
+}
+
+/// `google.rpc.Status`, as far as OTLP over HTTP uses it: what went wrong, for a person.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Status {
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+/// Turns an answer into the message that it is in protobuf: an empty `ExportLogsServiceResponse`, or
+/// a `Status`.
+async fn in_protobuf(response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let message = if parts.status == StatusCode::OK {
+        Vec::new()
+    } else {
+        let body = body
+            .collect()
+            .await
+            .map(http_body_util::Collected::to_bytes);
+        let message = text(&body.unwrap_or_default());
+        Status { message }.encode_to_vec()
+    };
+    let content_type = HeaderValue::from_static(PROTOBUF);
+    parts.headers.insert(header::CONTENT_TYPE, content_type);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(message))
+}
+
+/// Returns the fixed text of a problem.
+fn text(body: &[u8]) -> String {
+    match json::from_slice(body).map(|problem: ProblemBody| problem.detail) {
+        Ok(Detail::Text(text)) => text.into_owned(),
+        Ok(Detail::Code(detail)) => detail.message.unwrap_or_default().into_owned(),
+        Ok(Detail::Fields(_) | Detail::Declined(_)) | Err(_) => String::new(),
+    }
+}

@@ -1,0 +1,557 @@
+//! What sources of evidence are told, run as they would run it: the snippets of the guide and the
+//! commands in them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use harness::case::Credential;
+use harness::http::Request;
+use harness::player::credential;
+use harness::process::{self, Output};
+use harness::programs;
+use harness::server::{
+    Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
+};
+use svc_model::json::{Json, Number};
+use tempfile::TempDir;
+
+use crate::cli::{COMMAND_MAX, at, done, json, refused, start};
+
+const GUIDE: &str = include_str!("../../docs/integrate.md");
+const SHA: &str = "ffac537e6cbbf934b08745a378932722df287a53";
+
+/// A job of a CI system, which knows nothing but its variables.
+struct Job {
+    home: TempDir,
+    variables: BTreeMap<String, String>,
+}
+
+impl Job {
+    fn new(variables: &[(&str, &str)]) -> Self {
+        let job = Self {
+            home: tempfile::tempdir().expect("a folder"),
+            variables: BTreeMap::new(),
+        };
+        job.with(variables)
+    }
+
+    /// Returns a job of the same home with more variables.
+    fn with(mut self, variables: &[(&str, &str)]) -> Self {
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.variables.extend(variables);
+        self
+    }
+
+    fn of(self, server: &Server) -> Self {
+        self.with(&[("SVC_URL", &server.base_url()), ("SVC_TOKEN", INGEST_TOKEN)])
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let programs = programs::path(programs::SHELL);
+        let folder = programs.parent().expect("a folder of programs");
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+            .env("HOME", self.home.path())
+            .envs(&self.variables)
+            .current_dir(self.home.path());
+        command
+    }
+
+    fn svc(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command(programs::path(programs::SHELL));
+        process::run(command.args(arguments), b"", COMMAND_MAX).expect("the command ends")
+    }
+
+    /// Runs a script as a shell of the job would.
+    fn bash(&self, script: &str) -> Output {
+        let mut command = self.command("bash");
+        command.args(["-eu", "-c", script]);
+        process::run(&mut command, b"", COMMAND_MAX).expect("the script ends")
+    }
+}
+
+/// The name of a system on the wire, the variables of a job of it, and what its report is given.
+type Example = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+);
+
+/// Returns a job of each system, each of which failed.
+fn jobs() -> Vec<Example> {
+    vec![
+        (
+            "forge_actions",
+            &[
+                ("GITHUB_ACTIONS", "true"),
+                ("GITHUB_EVENT_NAME", "push"),
+                ("GITHUB_JOB", "test"),
+                ("GITHUB_REF", "refs/heads/main"),
+                ("GITHUB_REF_NAME", "main"),
+                ("GITHUB_REF_TYPE", "branch"),
+                ("GITHUB_REPOSITORY", "Acme/Shop"),
+                ("GITHUB_REPOSITORY_ID", "514200317"),
+                ("GITHUB_RUN_ATTEMPT", "1"),
+                ("GITHUB_RUN_ID", "1658821493"),
+                ("GITHUB_SERVER_URL", "https://github.com"),
+                ("GITHUB_SHA", SHA),
+                ("GITHUB_WORKFLOW", "CI"),
+                (
+                    "GITHUB_WORKFLOW_REF",
+                    "Acme/Shop/.github/workflows/ci.yml@refs/heads/main",
+                ),
+            ],
+            &["--status", "failure"],
+        ),
+        (
+            "ci_b",
+            &[
+                ("GITLAB_CI", "true"),
+                ("CI_COMMIT_BRANCH", "main"),
+                ("CI_COMMIT_SHA", SHA),
+                ("CI_CONFIG_PATH", ".gitlab-ci.yml"),
+                ("CI_JOB_ID", "9001"),
+                ("CI_JOB_NAME", "test"),
+                ("CI_JOB_STATUS", "failed"),
+                ("CI_JOB_URL", "https://gitlab.example/acme/shop/-/jobs/9001"),
+                ("CI_PIPELINE_ID", "500"),
+                ("CI_PROJECT_PATH", "acme/shop"),
+            ],
+            &[],
+        ),
+        (
+            "ci_a",
+            &[
+                ("JENKINS_URL", "https://jenkins.example/"),
+                ("BRANCH_NAME", "main"),
+                ("BUILD_NUMBER", "153"),
+                (
+                    "BUILD_URL",
+                    "https://jenkins.example/job/shop/job/main/153/",
+                ),
+                ("GIT_COMMIT", SHA),
+                ("GIT_URL", "git@github.com:acme/shop.git"),
+                ("JOB_NAME", "shop/main"),
+            ],
+            &["--status", "UNSTABLE", "--repository-id", "514200317"],
+        ),
+        (
+            "ci_c",
+            &[
+                ("CIRCLECI", "true"),
+                ("CIRCLE_BRANCH", "main"),
+                ("CIRCLE_JOB", "test"),
+                ("CIRCLE_PROJECT_REPONAME", "shop"),
+                ("CIRCLE_PROJECT_USERNAME", "acme"),
+                ("CIRCLE_SHA1", SHA),
+                ("CIRCLE_WORKFLOW_ID", "1c6e0a5c"),
+                ("CIRCLE_WORKFLOW_JOB_ID", "7a1d93f0"),
+            ],
+            &["--status", "failed"],
+        ),
+        (
+            "ci_d",
+            &[
+                ("BUILDKITE", "true"),
+                ("BUILDKITE_BRANCH", "main"),
+                ("BUILDKITE_BUILD_ID", "4735ba57"),
+                ("BUILDKITE_COMMAND_EXIT_STATUS", "2"),
+                ("BUILDKITE_COMMIT", SHA),
+                ("BUILDKITE_JOB_ID", "e44f9784"),
+                ("BUILDKITE_LABEL", ":hammer: Specs"),
+                ("BUILDKITE_PIPELINE_ID", "d18439cc"),
+                ("BUILDKITE_REPO", "git@github.com:acme/shop.git"),
+            ],
+            &[],
+        ),
+    ]
+}
+
+fn ci_outcomes(server: &Server) -> u64 {
+    let facts = server.read_json("/v1/facts");
+    let count = at(&facts, &["tables", "ci_outcomes", "visible"]);
+    let count = count.as_number().and_then(Number::as_i64);
+    count
+        .and_then(|count| count.try_into().ok())
+        .expect("a count")
+}
+
+on_both_backends!(every_system_reports_its_job_once);
+
+fn every_system_reports_its_job_once(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    for (stored, (provider, variables, options)) in (1..).zip(jobs()) {
+        let job = Job::new(variables).of(&server);
+        let report = [&["ci", "report", "--json"], options].concat();
+        let first = json(&job.svc(&report));
+        assert_eq!(at(&first, &["provider"]), &Json::from(provider));
+        assert_eq!(at(&first, &["result"]), &Json::from("failed"));
+        assert_eq!(at(&first, &["stored"]), &Json::from(true));
+        assert_eq!(ci_outcomes(&server), stored, "{provider}");
+        let again = json(&job.svc(&report));
+        assert_eq!(at(&again, &["stored"]), &Json::from(false));
+        assert_eq!(at(&again, &["fact_id"]), at(&first, &["fact_id"]));
+        assert_eq!(ci_outcomes(&server), stored, "{provider}");
+    }
+    let job = Job::new(jobs()[1].1).of(&server);
+    let line = done(&job.svc(&["ci", "report", "--whole-run", "--result", "passed"]));
+    let start = "ci_b run 500 attempt 9001 passed: fact ";
+    assert!(
+        line.starts_with(start) && line.ends_with(" stored\n"),
+        "{line}"
+    );
+    let whole = ["ci", "report", "--whole-run", "--result", "failed"];
+    let retried = job.with(&[("CI_JOB_ID", "9002")]);
+    assert!(done(&retried.svc(&whole)).contains("run 500 attempt 9002 failed"));
+}
+
+#[test]
+fn a_report_of_github_actions_and_its_webhook_never_conflict() {
+    let server = start(&Configuration::default());
+    let (_, variables, options) = jobs()[0];
+    let event = format!(
+        r#"{{"action":"completed","workflow_run":{{"id":1658821493,"run_attempt":1,"name":"CI",
+            "head_branch":"main","head_sha":"{SHA}","conclusion":"success","workflow_id":77,
+            "path":".github/workflows/ci.yml","html_url":"https://github.com/Acme/Shop/actions/runs/1658821493"}},
+            "repository":{{"id":514200317,"full_name":"Acme/Shop"}}}}"#
+    );
+    let step = Job::new(variables).of(&server);
+    let of_step = json(&step.svc(&[&["ci", "report", "--json"], options].concat()));
+    assert_eq!(at(&of_step, &["run_id"]), &Json::from("1658821493/test"));
+
+    let ended = Job::new(variables).of(&server);
+    let path = ended.home.path().join("event.json");
+    fs::write(&path, &event).unwrap();
+    let ended = ended.with(&[
+        ("GITHUB_EVENT_NAME", "workflow_run"),
+        ("GITHUB_EVENT_PATH", path.to_str().unwrap()),
+    ]);
+    let of_run = json(&ended.svc(&["ci", "report", "--json"]));
+    assert_eq!(at(&of_run, &["run_id"]), &Json::from("1658821493"));
+    assert_eq!(at(&of_run, &["result"]), &Json::from("passed"));
+
+    let webhook =
+        Request::post("/ingest/forge", event.clone()).header("X-GitHub-Event", "workflow_run");
+    let (name, signature) = credential(Credential::Forge, Some(event.as_bytes())).expect("signed");
+    let webhook = server.send(&webhook.header(name, signature));
+    assert_eq!(webhook.status, 200, "{}", webhook.text());
+    assert_eq!(at(&webhook.json(), &["stored"]), &Json::from(false));
+    assert_eq!(at(&webhook.json(), &["fact_id"]), at(&of_run, &["fact_id"]));
+    assert_eq!(ci_outcomes(&server), 2);
+}
+
+#[test]
+fn a_report_that_is_not_whole_is_not_sent_and_says_what_it_needs() {
+    let server = start(&Configuration::default());
+    let job = Job::new(&[("GITLAB_CI", "true"), ("CI_PROJECT_PATH", "group/sub/shop")]);
+    let job = job.of(&server);
+    let said = refused(&job.svc(&["ci", "report", "--soft-fail"]), 1);
+    for line in [
+        "error: the report is not complete",
+        "  no run id: give --run-id (looked at CI_PIPELINE_ID, CI_JOB_NAME)",
+        r#"  the repository "group/sub/shop" of CI_PROJECT_PATH must be owner/name: give --repo"#,
+        "  no result: give --result or --status (looked at CI_JOB_STATUS, set in after_script)",
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line} in\n{said}");
+    }
+    let nobody = Job::new(&[]).of(&server);
+    let said = refused(&nobody.svc(&["ci", "report", "--result", "passed"]), 1);
+    assert!(said.contains("--system"), "{said}");
+    refused(&nobody.svc(&["ci", "report", "--result", "good"]), 2);
+    refused(
+        &nobody.svc(&["ci", "report", "--result", "passed", "--status", "x"]),
+        2,
+    );
+    assert_eq!(ci_outcomes(&server), 0);
+
+    let whole = Job::new(jobs()[1].1).of(&server);
+    let shown = done(&whole.svc(&["ci", "report", "--dry-run"]));
+    assert!(shown.starts_with(
+        r#"{"provider":"ci_b","run_id":"500/test","run_attempt":9001,"repo":"acme/shop""#
+    ));
+    assert_eq!(ci_outcomes(&server), 0);
+}
+
+#[test]
+fn a_pipeline_goes_on_when_the_service_is_away_and_not_when_the_report_is_wrong() {
+    let server = start(&Configuration::default());
+    let report = ["ci", "report", "--soft-fail"];
+    let job = |url: &str, token: &str| {
+        Job::new(jobs()[1].1).with(&[("SVC_URL", url), ("SVC_TOKEN", token)])
+    };
+    for (url, token) in [
+        ("http://127.0.0.1:1", INGEST_TOKEN),
+        (&*server.base_url(), ""),
+    ] {
+        let away = job(url, token);
+        let output = away.svc(&report);
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(output.stdout_text(), "");
+        assert!(
+            output
+                .stderr_text()
+                .starts_with("warning: nothing was reported: ")
+        );
+        let said = json(&away.svc(&[&report[..], &["--json"]].concat()));
+        assert_eq!(at(&said, &["delivered"]), &Json::from(false));
+        assert!(at(&said, &["error", "code"]).as_str().is_some());
+        refused(&away.svc(&["ci", "report"]), 1);
+    }
+    for token in [UNKNOWN_TOKEN, RETRIEVAL_TOKEN] {
+        refused(&job(&server.base_url(), token).svc(&report), 1);
+    }
+    let first = job(&server.base_url(), INGEST_TOKEN);
+    done(&first.svc(&report));
+    let other = first.with(&[("CI_COMMIT_SHA", &"a".repeat(40))]);
+    let said = refused(&other.svc(&report), 1);
+    assert!(
+        said.contains("repository_identity_conflict") && said.contains("--run-id"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_report_uses_the_capture_token_of_a_login() {
+    let server = start(&Configuration::default());
+    let job = Job::new(jobs()[1].1);
+    let mut command = job.command(programs::path(programs::SHELL));
+    command.args(["login", &server.base_url(), "--capture", "--with-token"]);
+    done(&process::run(&mut command, INGEST_TOKEN.as_bytes(), COMMAND_MAX).unwrap());
+    done(&job.svc(&["ci", "report"]));
+    assert_eq!(ci_outcomes(&server), 1);
+    // It was stored for sending, so it is not used for asking.
+    refused(&job.svc(&["facts"]), 1);
+}
+
+#[test]
+fn a_snippet_is_printed_for_the_service_that_is_meant_and_nothing_is_changed() {
+    let job = Job::new(&[]);
+    let run = |arguments: &[&str]| job.svc(&[&["install"], arguments].concat());
+    let said = refused(&run(&["claude-code"]), 1);
+    assert!(
+        said.contains("~/.claude/settings.json") && said.contains("--print"),
+        "{said}"
+    );
+    refused(&run(&["nobody", "--print"]), 2);
+    refused(
+        &run(&["claude-code", "--print", "--url", "http://svc.example"]),
+        1,
+    );
+
+    let output = run(&[
+        "claude-code",
+        "--print",
+        "--url",
+        "https://evidence.acme.dev/",
+    ]);
+    assert_eq!(output.status.code(), Some(0));
+    let settings = Json::parse(&output.stdout).expect("nothing but the snippet is on stdout");
+    assert_eq!(
+        at(&settings, &["env", "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT"]),
+        &Json::from("https://evidence.acme.dev/v1/logs")
+    );
+    assert!(
+        output
+            .stderr_text()
+            .contains("note: it goes into ~/.claude/settings.json")
+    );
+    let here = json(&run(&["codex", "--print", "--json"]));
+    let snippet = at(&here, &["snippet"]).as_str().unwrap();
+    assert!(
+        snippet.contains("http://127.0.0.1:8000/v1/logs"),
+        "{snippet}"
+    );
+    assert_eq!(fs::read_dir(job.home.path()).unwrap().count(), 0);
+}
+
+/// Returns the blocks of the guide in a language.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let fence = format!("```{language}\n");
+    let blocks = GUIDE.split(&fence).skip(1);
+    blocks
+        .map(|rest| rest.split("```").next().expect("an end of the block"))
+        .collect()
+}
+
+#[test]
+fn every_shell_block_of_the_guide_is_shell() {
+    let blocks = blocks("sh");
+    assert!(blocks.len() >= 8, "{}", blocks.len());
+    for block in blocks {
+        let mut command = Command::new("bash");
+        command.args(["-n", "-c", block]);
+        done(&process::run(&mut command, b"", COMMAND_MAX).expect("bash ends"));
+    }
+}
+
+#[test]
+fn the_requests_of_the_guide_are_answered() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return;
+    }
+    let server = start(&Configuration::default());
+    let job = Job::new(&[]).of(&server);
+    let requests = blocks("sh").into_iter().filter(|block| {
+        // Those to a forge are looked at below.
+        block.contains("curl") && block.contains("$SVC_URL") && !block.contains("/v1/logs")
+    });
+    let mut sent = 0;
+    for request in requests {
+        let output = job.bash(request);
+        assert!(
+            output.status.success(),
+            "{request}\n{}",
+            output.stderr_text()
+        );
+        sent += 1;
+    }
+    assert_eq!(sent, 1);
+    assert_eq!(ci_outcomes(&server), 1);
+}
+
+/// Puts a program into the home of a job that keeps what it is given.
+fn stand_in(job: &Job, program: &str) {
+    let folder = job.home.path().join("bin");
+    let path = folder.join(program);
+    let script = "#!/bin/sh\necho \"$@\" > arguments\ncat > body\n";
+    fs::create_dir_all(&folder)
+        .and_then(|()| fs::write(&path, script))
+        .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
+        .expect("a program");
+}
+
+#[test]
+fn webhooks_are_made_with_the_address_and_the_secret_of_the_service() {
+    for (source, program, events) in [
+        ("github", "gh", 4),
+        ("gitea", "curl", 3),
+        ("forgejo", "curl", 2),
+    ] {
+        let job = Job::new(&[
+            ("SVC_FORGE_WEBHOOK_SECRET", "0123456789abcdef"),
+            ("GITEA_URL", "https://git.example"),
+            ("GITEA_TOKEN", "t"),
+            ("FORGEJO_URL", "https://git.example"),
+            ("FORGEJO_TOKEN", "t"),
+        ]);
+        stand_in(&job, program);
+        let install = [
+            "install",
+            source,
+            "--print",
+            "--json",
+            "--url",
+            "https://e.acme.dev",
+        ];
+        let snippet = json(&job.svc(&install));
+        let snippet = at(&snippet, &["snippet"]).as_str().unwrap().to_owned();
+        done(&job.bash(&format!("PATH=\"$HOME/bin:$PATH\"\n{snippet}")));
+        let body = fs::read(job.home.path().join("body")).unwrap();
+        let body = Json::parse(&body).unwrap_or_else(|error| panic!("{source}: {error}"));
+        for (member, value) in [
+            ("url", "https://e.acme.dev/ingest/forge"),
+            ("secret", "0123456789abcdef"),
+            ("content_type", "json"),
+        ] {
+            assert_eq!(
+                at(&body, &["config", member]),
+                &Json::from(value),
+                "{source}"
+            );
+        }
+        assert_eq!(at(&body, &["events"]).as_array().unwrap().len(), events);
+        let arguments = fs::read_to_string(job.home.path().join("arguments")).unwrap();
+        assert!(arguments.contains("repos/OWNER/NAME/hooks"), "{arguments}");
+        assert!(
+            !arguments.contains("0123456789abcdef"),
+            "{source}: a secret is an argument"
+        );
+    }
+}
+
+#[test]
+fn the_steps_of_the_pipelines_report_what_they_are_run_in() {
+    let server = start(&Configuration::default());
+    let print = |source: &str| {
+        let job = Job::new(&[]);
+        let url = server.base_url();
+        let snippet = json(&job.svc(&["install", source, "--print", "--json", "--url", &url]));
+        at(&snippet, &["snippet"]).as_str().unwrap().to_owned()
+    };
+    let token = [("SVC_TOKEN", INGEST_TOKEN)];
+    let url = [("SVC_URL", &*server.base_url())];
+
+    // The hook of Buildkite is a script, and knows the service by itself.
+    let buildkite = Job::new(jobs()[4].1).with(&token);
+    assert!(done(&buildkite.bash(&print("buildkite"))).starts_with("ci_d run e44f9784 failed"));
+
+    // The others hold their command in a file of another language.
+    for (source, job, command, reported) in [
+        (
+            "gitlab-ci",
+            1,
+            "svc ci report --soft-fail",
+            "ci_b run 500/test attempt 9001 failed",
+        ),
+        (
+            "circleci",
+            3,
+            "svc ci report --soft-fail --status success",
+            "ci_c run 7a1d93f0 passed",
+        ),
+        (
+            "jenkins",
+            2,
+            "svc ci report --soft-fail --status ${currentBuild.currentResult}",
+            "ci_a run shop/main/153 failed",
+        ),
+    ] {
+        assert!(print(source).contains(command), "{source}");
+        let job = Job::new(jobs()[job].1).with(&token).with(&url);
+        // What Jenkins itself puts in place.
+        let command = command.replace("${currentBuild.currentResult}", "FAILURE");
+        let said = done(&job.bash(&command));
+        assert!(said.starts_with(reported), "{said}");
+    }
+    assert_eq!(ci_outcomes(&server), 4);
+}
+
+#[test]
+fn the_guide_names_every_word_and_every_neutral_name() {
+    for table in [
+        "`SUCCESS`, `FAILURE`, `UNSTABLE`, `ABORTED`, `NOT_BUILT`",
+        "`success`, `failed`, `canceled`, `skipped`, `manual`",
+        "`success`, `failed`, `error`, `canceled`, `unauthorized`",
+        "`passed`, `failed`, `canceled`, `skipped`, `not_run`",
+        "| `gateway_a` | LiteLLM",
+        "| `ci_a` | Jenkins |",
+        "| `ci_b` | GitLab CI |",
+        "| `ci_c` | CircleCI |",
+        "| `ci_d` | Buildkite |",
+    ] {
+        assert!(GUIDE.contains(table), "{table}");
+    }
+    // Headings that are linked to are there.
+    for link in GUIDE.split("](#").skip(1) {
+        let anchor = link.split(')').next().expect("an end of the link");
+        let is_it = |line: &str| {
+            let heading = line.trim_start_matches('#').trim().to_lowercase();
+            line.starts_with('#') && heading.replace(' ', "-") == anchor
+        };
+        assert!(GUIDE.lines().any(is_it), "no heading is called {anchor}");
+    }
+    assert!(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../schemas")
+            .exists()
+    );
+    assert!(!GUIDE.contains(OPERATOR_TOKEN));
+}

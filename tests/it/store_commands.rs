@@ -1,0 +1,276 @@
+//! The commands that work on the store itself, on both backends.
+
+use harness::delivery::Call;
+use harness::server::{Backend, Configuration, Server, Store};
+use svc_engine::store::{self, DatabaseUrl};
+use svc_model::json::Json;
+
+use crate::cli::{DEMO, LAST_CALL, at, done, json, refused, svc, svc_with};
+
+on_both_backends!(
+    a_database_is_looked_after,
+    another_schema_is_read_as_far_as_it_goes,
+    quarantine_is_a_log,
+    many_calls_are_quarantined_and_released_at_once,
+    a_bulk_change_says_which_calls_are_meant,
+);
+
+fn a_database_is_looked_after(backend: Backend) {
+    let Some(store) = Store::create(backend) else {
+        return;
+    };
+    let Some(server) = Server::start(Backend::Sqlite, &Configuration::default()) else {
+        return;
+    };
+    let variables = [("SVC_DATABASE_URL", store.url())];
+    let run = |arguments: &[&str]| done(&svc_with(&server, &variables, arguments));
+    assert_eq!(
+        run(&["db", "status"]),
+        "database schema: absent (supported head 1)\n"
+    );
+    assert_eq!(
+        run(&["db", "status", "--json"]),
+        "{\"state\":\"absent\",\"revision\":null,\"head\":1}\n"
+    );
+    let said = refused(&svc_with(&server, &variables, &["facts"]), 1);
+    assert!(said.contains("svc db upgrade"), "{said}");
+    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
+    assert_eq!(run(&["db", "upgrade"]), "database schema upgraded to 1\n");
+    assert_eq!(run(&["db", "status"]), "database schema: at_head (1)\n");
+    assert!(run(&["facts"]).contains("quarantine_revision: 0\n"));
+}
+
+fn quarantine_is_a_log(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    done(&svc(&server, &["demo"]));
+    let hide = [
+        "quarantine",
+        "inference_calls",
+        LAST_CALL,
+        "--reason",
+        "a\u{1b}[2Jb",
+    ];
+    assert_eq!(
+        done(&svc(&server, &hide)),
+        format!("quarantined inference_calls/{LAST_CALL} (reversible: svc release)\n")
+    );
+    assert!(
+        done(&svc(&server, &["facts"])).contains("inference_calls                   4        3\n")
+    );
+    let inventory = done(&svc(&server, &["evidence", "inventory", DEMO]));
+    assert!(
+        inventory.contains("3 visible calls, 1 quarantined"),
+        "{inventory}"
+    );
+    // A planted call that is quarantined is a redelivery all the same, and stays hidden.
+    let again = done(&svc(&server, &["demo"]));
+    assert!(again.contains("4 calls (0 new)"), "{again}");
+
+    let show = [
+        "release",
+        "inference_calls",
+        LAST_CALL,
+        "--reason",
+        "mended",
+        "--json",
+    ];
+    let released = json(&svc(&server, &show));
+    assert_eq!(at(&released, &["target_found"]), &Json::from(true));
+    let log = done(&svc(&server, &["quarantine-log"]));
+    let reasons: Vec<_> = log
+        .lines()
+        .map(|line| line.rsplit("  ").next().unwrap_or_default())
+        .collect();
+    assert_eq!(reasons[..2], ["a\\u{1b}[2Jb", "mended"]);
+    assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
+
+    let typo = ["quarantine", "pushes", LAST_CALL, "--reason", "typo"];
+    let output = svc(&server, &typo);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr_text().contains("quarantine_target_not_found"));
+    let last = done(&svc(&server, &["quarantine-log", "--tail", "1"]));
+    assert!(
+        last.starts_with("... showing last 1 of 3 rows (--all for all)\n"),
+        "{last}"
+    );
+    assert!(last.contains("typo") && !last.contains("mended"), "{last}");
+}
+
+/// Returns a server with the planted Session of four calls, and one call of another Session.
+fn planted(backend: Backend) -> Option<Server> {
+    let server = Server::start(backend, &Configuration::default())?;
+    done(&svc(&server, &["demo"]));
+    let call = Call::new("other", "c-1");
+    let call = call.captured(
+        "531f97ae-8872-41e7-8b99-d5840ab3cd2f",
+        "2026-01-15T09:31:04.500000Z",
+    );
+    assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
+    Some(server)
+}
+
+/// Returns how many calls are visible, and the revision of the log.
+fn visible(server: &Server) -> (Json, Json) {
+    let facts = json(&svc(server, &["facts", "--json"]));
+    let visible = at(&facts, &["tables", "inference_calls", "visible"]).clone();
+    (visible, at(&facts, &["quarantine_revision"]).clone())
+}
+
+fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
+    let Some(server) = planted(backend) else {
+        return;
+    };
+    let numbers = |visible: u64, revision: u64| (Json::from(visible), Json::from(revision));
+    let run = |arguments: &[&str]| done(&svc(&server, arguments));
+    let hide = ["quarantine-inference-calls", "--reason", "a\u{1b}b"];
+    let show = ["release-inference-calls", "--reason", "mended"];
+    let of_demo = ["--session-id", " svc-demo "];
+
+    let dry = run(&[&hide[..], &of_demo].concat());
+    assert_eq!(
+        dry,
+        "4 model-call facts would be quarantined (dry run; add --apply); 0 already quarantined\n"
+    );
+    assert_eq!(visible(&server), numbers(5, 0), "nothing is done");
+    run(&[
+        "quarantine",
+        "inference_calls",
+        LAST_CALL,
+        "--reason",
+        "first",
+    ]);
+    let apply = run(&[&hide[..], &of_demo, &["--apply"]].concat());
+    assert_eq!(
+        apply,
+        "quarantined 3 model-call facts; 1 already quarantined\n"
+    );
+    assert_eq!(visible(&server), numbers(1, 4));
+    let again = json(&svc(
+        &server,
+        &[&hide[..], &of_demo, &["--apply", "--json"]].concat(),
+    ));
+    assert_eq!(
+        again,
+        Json::parse(
+            br#"{"action":"quarantine","applied":true,"changed":0,"unchanged":4,"quarantine_revision":4}"#
+        )
+        .expect("JSON")
+    );
+
+    let dry = run(&[&show[..], &["--all"]].concat());
+    assert_eq!(
+        dry,
+        "4 model-call facts would be released (dry run; add --apply); 1 already visible\n"
+    );
+    let apply = run(&[&show[..], &["--all", "--apply"]].concat());
+    assert_eq!(apply, "released 4 model-call facts; 1 already visible\n");
+    assert_eq!(visible(&server), numbers(5, 8));
+    let log = run(&["quarantine-log", "--all"]);
+    assert_eq!(log.matches("  a\\u{1b}b\n").count(), 3, "{log}");
+    assert_eq!(log.matches("  mended\n").count(), 4, "{log}");
+    assert_eq!(
+        log.lines().filter(|line| line.contains(LAST_CALL)).count(),
+        2,
+        "a call that is quarantined gets no second row: {log}"
+    );
+
+    // The last call of the demo was observed at the upper bound, and the other call too.
+    let between = [
+        "--between",
+        "2026-01-15T09:31:04.5Z",
+        "2026-01-15T11:31:04.500000+02:00",
+    ];
+    let both = run(&[&hide[..], &between].concat());
+    assert!(both.starts_with("2 model-call facts would be"), "{both}");
+    let one = run(&[&hide[..], &between, &of_demo, &["--provider", "gateway_a"]].concat());
+    assert!(one.starts_with("1 model-call facts would be"), "{one}");
+    let none = run(&[&hide[..], &["--provider", "gateway_b", "--apply"]].concat());
+    assert_eq!(
+        none,
+        "quarantined 0 model-call facts; 0 already quarantined\n"
+    );
+}
+
+fn a_bulk_change_says_which_calls_are_meant(backend: Backend) {
+    let Some(server) = planted(backend) else {
+        return;
+    };
+    let (naive, aware) = ("2026-01-15T09:31:04", "2026-01-15T09:31:04Z");
+    for command in ["quarantine-inference-calls", "release-inference-calls"] {
+        for (options, status) in [
+            (&["--reason", "x"][..], 1),
+            (&["--reason", " \n", "--all"], 1),
+            (&["--reason", "x", "--session-id", " "], 1),
+            (&["--reason", "x", "--provider", "nosuch"], 1),
+            (&["--reason", "x", "--between", naive, aware], 1),
+            (
+                &["--reason", "x", "--between", "2027-01-01T00:00:00Z", aware],
+                1,
+            ),
+            (&["--reason", "x", "--between", "soon", "later"], 1),
+            (&["--reason", "x", "--between", aware], 2),
+            (&["--all"], 2),
+        ] {
+            let arguments = [&[command, "--apply"], options].concat();
+            refused(&svc(&server, &arguments), status);
+        }
+    }
+    assert_eq!(visible(&server), (Json::from(5_u64), Json::from(0_u64)));
+}
+
+fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
+    let (Some(store), Some(server)) = (
+        Store::create(backend),
+        Server::start(Backend::Sqlite, &Configuration::default()),
+    ) else {
+        return;
+    };
+    let variables = [("SVC_DATABASE_URL", store.url())];
+    let run = |arguments: &[&str]| done(&svc_with(&server, &variables, arguments));
+    let url = DatabaseUrl::parse(store.url()).expect("a URL");
+    let sql = |sql: &str| store::run_sql(&url, sql).expect("the statements run");
+    let quarantine = ["quarantine", "pushes", "p", "--reason", "r"];
+    let bulk = [
+        "quarantine-inference-calls",
+        "--all",
+        "--reason",
+        "r",
+        "--apply",
+    ];
+
+    // A later service: what is known of its schema is read, nothing is written.
+    run(&["db", "upgrade"]);
+    sql("INSERT INTO schema_revisions (revision, digest) VALUES (999, 'later')");
+    assert_eq!(
+        run(&["db", "status"]),
+        "database schema: ahead (supported head 1)\n"
+    );
+    assert!(run(&["facts"]).contains("pushes                            0        0\n"));
+    assert_eq!(run(&["quarantine-log"]), "0 rows; quarantine_revision: 0\n");
+    for change in [&quarantine[..], &bulk] {
+        let said = refused(&svc_with(&server, &variables, change), 1);
+        assert!(said.contains("the schema is ahead"), "{said}");
+    }
+
+    // An earlier one: what it lacks is not zero.
+    sql("DELETE FROM schema_revisions; DROP TABLE repository_renames");
+    assert_eq!(
+        run(&["db", "status"]),
+        "database schema: behind (supported head 1)\n"
+    );
+    let facts = run(&["facts"]);
+    assert!(
+        facts.contains("repository_renames          unavailable\nquarantine_revision: 0\n"),
+        "{facts}"
+    );
+    let facts = json(&svc_with(&server, &variables, &["facts", "--json"]));
+    assert_eq!(at(&facts, &["tables", "repository_renames"]), &Json::Null);
+    sql("DROP TABLE quarantine_log; DROP TABLE sessions");
+    let facts = run(&["facts"]);
+    assert_eq!(facts.matches("unavailable").count(), 13, "{facts}");
+    assert_eq!(run(&["quarantine-log"]), "0 rows; quarantine_revision: 0\n");
+    let said = refused(&svc_with(&server, &variables, &quarantine), 1);
+    assert!(said.contains("svc db upgrade"), "{said}");
+}
