@@ -93,7 +93,7 @@ impl Allowance {
 
 /// Returns how many bytes a path has free for this process, or its nearest parent that exists;
 /// nothing when the system does not say.
-pub(super) fn free_space(path: &Path) -> Option<u64> {
+pub fn free_space(path: &Path) -> Option<u64> {
     let existing = path.ancestors().find(|folder| folder.exists())?;
     let space = rustix::fs::statvfs(existing).ok()?;
     Some(space.f_bavail.saturating_mul(space.f_frsize))

@@ -24,8 +24,8 @@ use super::{
     repositories, sessions, table,
 };
 use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, Lifetime, PullRequestMerge, PullRequestRevision,
+    Push, RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
 };
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
@@ -261,6 +261,12 @@ impl<'s> Snapshot<'s> {
             boundary,
             REPOSITORY_CLAIMS_MAX,
         )
+    }
+
+    /// Returns when the last visible push of a repository was received.
+    pub fn last_push_at(&mut self, lifetime: &Lifetime) -> Result<Option<Received>, StoreError> {
+        let org_id = self.org_id;
+        jobs::last_push_at(self.connection()?, org_id, lifetime)
     }
 
     /// Returns the jobs of the mirrors, as they stand at a moment, by repository.

@@ -6,6 +6,7 @@ use svc_model::time::Instant;
 use super::super::StoreError;
 use super::super::connection::Connection;
 use super::super::error::corrupt;
+use super::super::quarantine::visible;
 use crate::fact::Lifetime;
 
 const LIST: &str = "SELECT j.mirror, j.repo, j.due_at_us, j.attempts, j.lease_until_us,
@@ -14,9 +15,24 @@ const LIST: &str = "SELECT j.mirror, j.repo, j.due_at_us, j.attempts, j.lease_un
             WHERE d.org_id = j.org_id AND d.mirror = j.mirror)
     FROM mirror_jobs j WHERE j.org_id = $1 ORDER BY j.mirror";
 
+/// When the last visible push of exactly one repository was received.
+const LAST_IDENTIFIED: &str = concat!(
+    "SELECT MAX(f.captured_at_us) FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
+        AND f.repository_id = $4 AND ",
+    visible!("pushes", "push_id")
+);
+const LAST_NAMED: &str = concat!(
+    "SELECT MAX(f.captured_at_us) FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND ",
+    visible!("pushes", "push_id")
+);
+
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    vec![LIST.to_owned()]
+    [LIST, LAST_IDENTIFIED, LAST_NAMED]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// The job of one mirror.
@@ -87,4 +103,29 @@ pub(in super::super) fn list(
             last_failure: row.optional_text(8)?,
         })
     })
+}
+
+/// Returns when the last visible push of a repository was received.
+pub(in super::super) fn last_push_at(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    lifetime: &Lifetime,
+) -> Result<Option<Instant>, StoreError> {
+    let read = |row: &super::super::value::Row<'_>| row.optional_integer(0);
+    let last = match lifetime {
+        Lifetime::Identified(it) => {
+            let keys = [
+                org_id.as_str().into(),
+                it.repository_provider.as_str().into(),
+                it.repository_host.as_str().into(),
+                it.repository_id.as_str().into(),
+            ];
+            connection.first(LAST_IDENTIFIED, &keys, read)?
+        }
+        Lifetime::Named(name) => {
+            let keys = [org_id.as_str().into(), name.as_str().into()];
+            connection.first(LAST_NAMED, &keys, read)?
+        }
+    };
+    Ok(last.flatten().and_then(Instant::from_microseconds))
 }

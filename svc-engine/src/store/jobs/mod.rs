@@ -15,7 +15,7 @@ pub use list::{JobState, MirrorStatus};
 pub use schedule::RefreshRequest;
 pub use work::{ClaimedJob, DeferredNote, JobEnd, MirrorJobs, WaitingPush};
 
-pub(super) use list::list;
+pub(super) use list::{last_push_at, list};
 
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]
