@@ -182,6 +182,17 @@ impl<'g> Mirror<'g> {
         Ok(())
     }
 
+    /// Returns whether the mirror has a branch.
+    pub(super) fn has_branch(&self, allowance: &Allowance) -> Result<bool, GitError> {
+        let answer = self
+            .git
+            .on("for-each-ref", &self.path)
+            .args(["for-each-ref", "--count=1", "--format=%(refname)"])
+            .args(["--end-of-options", "refs/heads/"])
+            .answer(Input::Nothing, allowance)?;
+        Ok(!answer.is_empty())
+    }
+
     /// Returns the commits that notes refs point to.
     pub(super) fn notes_tips(
         &self,

@@ -240,6 +240,12 @@ impl Attempt<'_> {
         let like = ObjectId::of(&newest.push.after_sha);
         mirror.prepare(lifetime, like, self.allowance)?;
         mirror.fetch(&remote, &config.notes, &lock, self.allowance)?;
+        // Somebody pushed to a branch. A server that shows none is out of order, and its next answer
+        // brings back what this one has taken.
+        if !mirror.has_branch(self.allowance)? {
+            let detail = "the repository has no branch".to_owned();
+            return Err(Setback::Failed(MirrorFailure::FetchFailed, detail).into());
+        }
         let observed = observe(
             &mirror,
             &config.notes,
@@ -472,3 +478,5 @@ impl Attempt<'_> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transports;

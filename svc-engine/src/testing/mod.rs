@@ -6,6 +6,7 @@
 
 pub mod builders;
 pub mod git;
+pub mod git_server;
 pub mod otlp;
 pub mod postgres;
 pub mod processes;

@@ -16,11 +16,11 @@ use crate::testing::{Backend, TestStore};
 const ZEROS: &str = "0000000000000000000000000000000000000000";
 
 /// A service that mirrors one repository of this machine.
-struct Service {
-    database: TestStore,
+pub(super) struct Service {
+    pub(super) database: TestStore,
     store: Arc<Store>,
     refresher: Refresher,
-    forge: Repository,
+    pub(super) forge: Repository,
     pushes: std::cell::Cell<u128>,
 }
 
@@ -29,7 +29,10 @@ impl Service {
         Self::start_with(Backend::Sqlite, |_| {}).unwrap()
     }
 
-    fn start_with(backend: Backend, configure: impl FnOnce(&mut MirrorConfig)) -> Option<Self> {
+    pub(super) fn start_with(
+        backend: Backend,
+        configure: impl FnOnce(&mut MirrorConfig),
+    ) -> Option<Self> {
         let database = TestStore::create(backend)?;
         let store = Arc::new(database.open("acme"));
         let refresher = refresher(&database, &store, configure);
@@ -48,7 +51,12 @@ impl Service {
         self.deliver(before, after, |_| {})
     }
 
-    fn deliver(&self, before: &str, after: &str, change: impl FnOnce(&mut Push)) -> FactId {
+    pub(super) fn deliver(
+        &self,
+        before: &str,
+        after: &str,
+        change: impl FnOnce(&mut Push),
+    ) -> FactId {
         let number = self.pushes.get();
         self.pushes.set(number + 1);
         let mut push = Push {
@@ -66,7 +74,7 @@ impl Service {
         id(number)
     }
 
-    fn refresh(&self) -> Option<RefreshOutcome> {
+    pub(super) fn refresh(&self) -> Option<RefreshOutcome> {
         let job = self.refresher.claim().unwrap()?;
         Some(self.refresher.run(&job, &CallOff::default()).unwrap())
     }
@@ -84,7 +92,7 @@ impl Service {
     }
 
     /// Returns commit, Session, push and ref of every observation.
-    fn observations(&self) -> BTreeSet<(String, String, String, String)> {
+    pub(super) fn observations(&self) -> BTreeSet<(String, String, String, String)> {
         let sql = "SELECT commit_sha, session_id, source_push_id, notes_ref
             FROM session_commit_observations";
         self.database
@@ -94,7 +102,7 @@ impl Service {
             .collect()
     }
 
-    fn seen(&self) -> BTreeSet<(String, String)> {
+    pub(super) fn seen(&self) -> BTreeSet<(String, String)> {
         let observations = self.observations().into_iter();
         observations
             .map(|(commit, session, ..)| (commit, session))
@@ -135,7 +143,7 @@ fn pair(commit: &str, session: &str) -> (String, String) {
     clippy::unnecessary_wraps,
     reason = "it is compared with what may be nothing"
 )]
-fn refreshed(stored: usize, duplicates: usize) -> Option<RefreshOutcome> {
+pub(super) fn refreshed(stored: usize, duplicates: usize) -> Option<RefreshOutcome> {
     Some(RefreshOutcome::Refreshed {
         stored,
         duplicates,

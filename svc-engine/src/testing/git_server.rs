@@ -1,0 +1,286 @@
+//! Servers of repositories: git's own daemon, its HTTP backend, and some that mean no good.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::git;
+
+/// How long a server may take to start.
+const START_MAX: Duration = Duration::from_secs(20);
+
+/// `git daemon` over the repositories of a folder. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Daemon {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Daemon {
+    /// Serves the folder.
+    pub fn start(folder: &Path) -> Self {
+        Self::start_with(folder, &[])
+    }
+
+    /// Serves the folder with further arguments.
+    pub fn start_with(folder: &Path, arguments: &[&str]) -> Self {
+        loop {
+            let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+            let address = free.local_addr().expect("its address");
+            drop(free);
+            let mut child = Command::new(program("git-daemon"))
+                .args(["--reuseaddr", "--export-all", "--listen=127.0.0.1"])
+                .arg(format!("--port={}", address.port()))
+                .arg(format!("--base-path={}", folder.display()))
+                .args(arguments)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("git daemon starts");
+            let start = Instant::now();
+            while TcpStream::connect(address).is_err() {
+                assert!(start.elapsed() < START_MAX, "git daemon does not listen");
+                if child.try_wait().expect("it can be waited for").is_some() {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+            // Somebody else may have taken the port.
+            if child.try_wait().expect("it can be waited for").is_none() {
+                return Self { child, address };
+            }
+        }
+    }
+
+    /// Returns where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the URL of a repository in the folder.
+    pub fn url(&self, repository: &str) -> String {
+        format!("git://{}/{repository}", self.address)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ignored = self.child.kill();
+        let _ignored = self.child.wait();
+    }
+}
+
+/// Returns the path of one of git's own programs.
+fn program(name: &str) -> PathBuf {
+    let folder = git::git(Path::new("/"), &["--exec-path"], "");
+    Path::new(&folder).join(name)
+}
+
+/// One request that an HTTP server got.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method and the path with its query.
+    pub line: String,
+    /// The headers, their names in lower case.
+    pub headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Returns a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What an HTTP server does with a request.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It hands the request to `git http-backend` over a folder.
+    Git(PathBuf),
+    /// It sends the client elsewhere.
+    Redirect(String),
+    /// It asks for a credential unless this header is there.
+    Authorized(String, PathBuf),
+    /// It answers with these bytes, headers and all.
+    Bytes(Vec<u8>),
+    /// It says nothing, for long.
+    Nothing,
+    /// It says a little for ever, a piece every so often.
+    Endless(Vec<u8>, Duration),
+}
+
+/// An HTTP server. Its threads end with the process.
+#[derive(Debug)]
+pub struct Http {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Http {
+    /// Serves every request in one way.
+    pub fn start(answer: Answer) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (answer, kept) = (answer.clone(), Arc::clone(&kept));
+                thread::spawn(move || serve(stream, &answer, &kept));
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// Returns where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the URL of a repository.
+    pub fn url(&self, repository: &str) -> String {
+        format!("http://{}/{repository}", self.address)
+    }
+
+    /// Returns what it was asked so far.
+    pub fn requests(&self) -> Vec<Request> {
+        let requests = self.requests.lock();
+        requests.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Serves one request; a client that goes away ends it.
+fn serve(stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Request>>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut writer = stream;
+    let (request, body) = read(&mut reader, &mut writer)?;
+    kept.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(request.clone());
+    let refused = |writer: &mut TcpStream| {
+        let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
+                    Content-Length: 0\r\nConnection: close\r\n\r\n";
+        writer.write_all(head.as_bytes()).ok()
+    };
+    match answer {
+        Answer::Git(folder) => backend(folder, &request, &body, &mut writer),
+        Answer::Authorized(expected, folder) => {
+            if request.header("authorization") == Some(expected) {
+                backend(folder, &request, &body, &mut writer)
+            } else {
+                refused(&mut writer)
+            }
+        }
+        Answer::Redirect(location) => {
+            let path = request.line.split(' ').nth(1).unwrap_or_default();
+            let head = format!(
+                "HTTP/1.1 301 Moved\r\nLocation: {location}{path}\r\nContent-Length: 0\r\n\
+                 Connection: close\r\n\r\n"
+            );
+            writer.write_all(head.as_bytes()).ok()
+        }
+        Answer::Bytes(bytes) => writer.write_all(bytes).ok(),
+        Answer::Nothing => {
+            thread::sleep(Duration::from_hours(1));
+            None
+        }
+        Answer::Endless(piece, pause) => loop {
+            writer.write_all(piece).ok()?;
+            writer.flush().ok()?;
+            thread::sleep(*pause);
+        },
+    }
+}
+
+/// Reads a request and its body.
+fn read(reader: &mut BufReader<TcpStream>, writer: &mut TcpStream) -> Option<(Request, Vec<u8>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let mut request = Request {
+        line: line.trim_end().to_owned(),
+        headers: Vec::new(),
+    };
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        let Some((name, value)) = header.trim_end().split_once(": ") else {
+            break;
+        };
+        request
+            .headers
+            .push((name.to_ascii_lowercase(), value.to_owned()));
+    }
+    if request.header("expect").is_some() {
+        writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+    }
+    let mut body = Vec::new();
+    if request.header("transfer-encoding").is_some() {
+        loop {
+            let mut size = String::new();
+            reader.read_line(&mut size).ok()?;
+            let size = usize::from_str_radix(size.trim(), 16).ok()?;
+            let mut chunk = vec![0; size + 2];
+            reader.read_exact(&mut chunk).ok()?;
+            body.extend_from_slice(&chunk[..size]);
+            if size == 0 {
+                break;
+            }
+        }
+    } else if let Some(length) = request.header("content-length") {
+        body.resize(length.parse().ok()?, 0);
+        reader.read_exact(&mut body).ok()?;
+    }
+    Some((request, body))
+}
+
+/// Hands a request to `git http-backend` and its answer to the client.
+fn backend(folder: &Path, request: &Request, body: &[u8], writer: &mut TcpStream) -> Option<()> {
+    let mut words = request.line.split(' ');
+    let (method, target) = (words.next()?, words.next()?);
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut command = git::command(folder);
+    command
+        .arg("http-backend")
+        .env("GIT_PROJECT_ROOT", folder)
+        .env("GIT_HTTP_EXPORT_ALL", "1")
+        .env("REQUEST_METHOD", method)
+        .env("PATH_INFO", path)
+        .env("QUERY_STRING", query)
+        .env("CONTENT_LENGTH", body.len().to_string());
+    for (header, variable) in [
+        ("content-type", "CONTENT_TYPE"),
+        ("content-encoding", "HTTP_CONTENT_ENCODING"),
+        ("git-protocol", "HTTP_GIT_PROTOCOL"),
+    ] {
+        if let Some(value) = request.header(header) {
+            command.env(variable, value);
+        }
+    }
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let body = body.to_vec();
+    let writing = thread::spawn(move || stdin.write_all(&body).is_ok());
+    let output = child.wait_with_output().ok()?.stdout;
+    writing.join().ok()?;
+    let end = output.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(&output[..end]);
+    let status = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Status: "))
+        .unwrap_or("200 OK");
+    let length = output.len() - end - 4;
+    let first = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n");
+    writer.write_all(first.as_bytes()).ok()?;
+    writer.write_all(&output).ok()
+}
