@@ -142,6 +142,13 @@ impl Git {
         Ok(git)
     }
 
+    /// Lets it trust who this certificate vouches for.
+    #[cfg(test)]
+    pub(super) fn trusting(mut self, certificate: &Path) -> Self {
+        self.inherited.push(("GIT_SSL_CAINFO", certificate.into()));
+        self
+    }
+
     /// Returns its version.
     pub fn version(&self) -> (u32, u32) {
         self.version

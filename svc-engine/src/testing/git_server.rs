@@ -1,12 +1,15 @@
 //! Servers of repositories: git's own daemon, its HTTP backend, and some that mean no good.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::git;
 
@@ -115,9 +118,14 @@ pub enum Answer {
     Endless(Vec<u8>, Duration),
 }
 
+/// The certificate of [`Http::start_tls`], of the host `forge.test`. It vouches for itself.
+pub const CERTIFICATE: &str = include_str!("tls/forge.test.pem");
+const KEY: &str = include_str!("tls/forge.test.key.pem");
+
 /// An HTTP server. Its threads end with the process.
 #[derive(Debug)]
 pub struct Http {
+    scheme: &'static str,
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
 }
@@ -125,17 +133,52 @@ pub struct Http {
 impl Http {
     /// Serves every request in one way.
     pub fn start(answer: Answer) -> Self {
+        Self::serving("http", move |stream, kept| serve(stream, &answer, kept))
+    }
+
+    /// Serves every request in one way, over TLS with [`CERTIFICATE`].
+    pub fn start_tls(answer: Answer) -> Self {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let certificate = CertificateDer::from_pem_slice(CERTIFICATE.as_bytes());
+        let key = PrivateKeyDer::from_pem_slice(KEY.as_bytes());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("versions of TLS")
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.expect("a certificate")],
+                key.expect("a key"),
+            );
+        let config = Arc::new(config.expect("a configuration"));
+        Self::serving("https", move |stream, kept| {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).ok()?;
+            let mut stream = rustls::StreamOwned::new(connection, stream);
+            serve(&mut stream, &answer, kept)?;
+            stream.conn.send_close_notify();
+            stream.flush().ok()
+        })
+    }
+
+    fn serving(
+        scheme: &'static str,
+        serve: impl Fn(TcpStream, &Mutex<Vec<Request>>) -> Option<()> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("its address");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&requests);
+        let serve = Arc::new(serve);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (answer, kept) = (answer.clone(), Arc::clone(&kept));
-                thread::spawn(move || serve(stream, &answer, &kept));
+                let (serve, kept) = (Arc::clone(&serve), Arc::clone(&kept));
+                thread::spawn(move || serve(stream, &kept));
             }
         });
-        Self { address, requests }
+        Self {
+            scheme,
+            address,
+            requests,
+        }
     }
 
     /// Returns where it listens.
@@ -145,7 +188,7 @@ impl Http {
 
     /// Returns the URL of a repository.
     pub fn url(&self, repository: &str) -> String {
-        format!("http://{}/{repository}", self.address)
+        format!("{}://{}/{repository}", self.scheme, self.address)
     }
 
     /// Returns what it was asked so far.
@@ -155,26 +198,24 @@ impl Http {
     }
 }
 
+const REFUSED: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
+    Content-Length: 0\r\nConnection: close\r\n\r\n";
+
 /// Serves one request; a client that goes away ends it.
-fn serve(stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Request>>) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut writer = stream;
-    let (request, body) = read(&mut reader, &mut writer)?;
+fn serve(stream: impl Read + Write, answer: &Answer, kept: &Mutex<Vec<Request>>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    let (request, body) = read(&mut stream)?;
+    let mut writer = stream.into_inner();
     kept.lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(request.clone());
-    let refused = |writer: &mut TcpStream| {
-        let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
-                    Content-Length: 0\r\nConnection: close\r\n\r\n";
-        writer.write_all(head.as_bytes()).ok()
-    };
     match answer {
         Answer::Git(folder) => backend(folder, &request, &body, &mut writer),
         Answer::Authorized(expected, folder) => {
             if request.header("authorization") == Some(expected) {
                 backend(folder, &request, &body, &mut writer)
             } else {
-                refused(&mut writer)
+                writer.write_all(REFUSED).ok()
             }
         }
         Answer::Redirect(location) => {
@@ -199,9 +240,11 @@ fn serve(stream: TcpStream, answer: &Answer, kept: &Mutex<Vec<Request>>) -> Opti
 }
 
 /// Reads a request and its body.
-fn read(reader: &mut BufReader<TcpStream>, writer: &mut TcpStream) -> Option<(Request, Vec<u8>)> {
+fn read(reader: &mut BufReader<impl Read + Write>) -> Option<(Request, Vec<u8>)> {
     let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
+    if reader.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
     let mut request = Request {
         line: line.trim_end().to_owned(),
         headers: Vec::new(),
@@ -217,7 +260,8 @@ fn read(reader: &mut BufReader<TcpStream>, writer: &mut TcpStream) -> Option<(Re
             .push((name.to_ascii_lowercase(), value.to_owned()));
     }
     if request.header("expect").is_some() {
-        writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+        let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
+        reader.get_mut().write_all(go_on).ok()?;
     }
     let mut body = Vec::new();
     if request.header("transfer-encoding").is_some() {
@@ -240,7 +284,7 @@ fn read(reader: &mut BufReader<TcpStream>, writer: &mut TcpStream) -> Option<(Re
 }
 
 /// Hands a request to `git http-backend` and its answer to the client.
-fn backend(folder: &Path, request: &Request, body: &[u8], writer: &mut TcpStream) -> Option<()> {
+fn backend(folder: &Path, request: &Request, body: &[u8], writer: &mut impl Write) -> Option<()> {
     let mut words = request.line.split(' ');
     let (method, target) = (words.next()?, words.next()?);
     let (path, query) = target.split_once('?').unwrap_or((target, ""));

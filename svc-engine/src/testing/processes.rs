@@ -49,11 +49,21 @@ pub fn in_folder(folder: &Path) -> Vec<Process> {
     processes
 }
 
-/// Returns whether no process of a group runs any more, within a few seconds.
+/// Returns whether no process of a group runs any more, within a few seconds: a killed one takes a
+/// moment to be gone.
 pub fn group_is_gone(group: u32) -> bool {
+    soon(|| running().iter().all(|process| process.group != group))
+}
+
+/// Returns whether no process runs in a folder any more, within a few seconds.
+pub fn folder_is_left(folder: &Path) -> bool {
+    soon(|| in_folder(folder).is_empty())
+}
+
+fn soon(holds: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     loop {
-        if running().iter().all(|process| process.group != group) {
+        if holds() {
             return true;
         }
         if start.elapsed() > Duration::from_secs(5) {

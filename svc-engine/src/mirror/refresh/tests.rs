@@ -19,7 +19,7 @@ const ZEROS: &str = "0000000000000000000000000000000000000000";
 pub(super) struct Service {
     pub(super) database: TestStore,
     store: Arc<Store>,
-    refresher: Refresher,
+    pub(super) refresher: Refresher,
     pub(super) forge: Repository,
     pushes: std::cell::Cell<u128>,
 }

@@ -11,7 +11,7 @@ use super::tests::{Service, refreshed};
 use super::*;
 use crate::mirror::remote::AllowedHosts;
 use crate::testing::Backend;
-use crate::testing::git_server::{Answer, Daemon, Http};
+use crate::testing::git_server::{Answer, CERTIFICATE, Daemon, Http};
 use crate::testing::processes;
 
 const ZEROS: &str = "0000000000000000000000000000000000000000";
@@ -55,8 +55,7 @@ fn prepare(service: &Service) -> String {
 fn refresh_from(service: &Service, url: &str, head: &str) -> Option<RefreshOutcome> {
     service.deliver(ZEROS, head, |push| push.clone_url = url.to_owned());
     let outcome = service.refresh();
-    let folder = service.database.folder();
-    assert_eq!(processes::in_folder(folder), [], "nothing is left running");
+    assert!(processes::folder_is_left(service.database.folder()));
     outcome
 }
 
@@ -123,6 +122,36 @@ fn the_http_backend_serves_by_address_and_by_a_pinned_name() {
         // Neither what stood in the URL nor the token of the host goes over plain http.
         assert_eq!(request.header("authorization"), None);
     }
+}
+
+#[test]
+fn a_private_repository_is_read_over_tls_with_the_token_of_its_host() {
+    let mut service = service();
+    let head = prepare(&service);
+    let folder = service.forge.folder().to_owned();
+    // x-access-token:token-token-token
+    let expected = "Basic eC1hY2Nlc3MtdG9rZW46dG9rZW4tdG9rZW4tdG9rZW4=";
+    let https = Http::start_tls(Answer::Authorized(expected.to_owned(), folder));
+    let url = by_name(&https.url("forge.git"));
+    let (_, detail) = failure(refresh_from(&service, &url, &head));
+    assert!(
+        detail.contains("certificate"),
+        "nobody vouches for it: {detail}"
+    );
+    assert_eq!(https.requests().len(), 0);
+    let certificate = service.database.folder().join("forge.test.pem");
+    std::fs::write(&certificate, CERTIFICATE).unwrap();
+    let Refresher { git, .. } = &mut service.refresher;
+    *git = git.clone().trusting(&certificate);
+    assert_eq!(refresh_from(&service, &url, &head), refreshed(1, 0));
+    let requests = https.requests();
+    assert!(!requests.is_empty());
+    for request in requests {
+        assert_eq!(request.header("authorization"), Some(expected));
+    }
+    // Without a token of its own another host gets none.
+    let (_, detail) = failure(refresh_from(&service, &https.url("forge.git"), &head));
+    assert!(detail.contains("could not read Username"), "{detail}");
 }
 
 #[test]
