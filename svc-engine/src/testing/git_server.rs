@@ -133,7 +133,17 @@ pub struct Http {
 impl Http {
     /// Serves every request in one way.
     pub fn start(answer: Answer) -> Self {
-        Self::serving("http", move |stream, kept| serve(stream, &answer, kept))
+        Self::serving("http", any_port(), move |stream, kept| {
+            serve(stream, &answer, kept)
+        })
+    }
+
+    /// Serves every request in one way, at an address that somebody knows already.
+    pub fn start_at(address: SocketAddr, answer: Answer) -> Self {
+        let listener = TcpListener::bind(address).expect("the port");
+        Self::serving("http", listener, move |stream, kept| {
+            serve(stream, &answer, kept)
+        })
     }
 
     /// Serves every request in one way, over TLS with [`CERTIFICATE`].
@@ -150,7 +160,7 @@ impl Http {
                 key.expect("a key"),
             );
         let config = Arc::new(config.expect("a configuration"));
-        Self::serving("https", move |stream, kept| {
+        Self::serving("https", any_port(), move |stream, kept| {
             let connection = rustls::ServerConnection::new(Arc::clone(&config)).ok()?;
             let mut stream = rustls::StreamOwned::new(connection, stream);
             serve(&mut stream, &answer, kept)?;
@@ -161,9 +171,9 @@ impl Http {
 
     fn serving(
         scheme: &'static str,
+        listener: TcpListener,
         serve: impl Fn(TcpStream, &Mutex<Vec<Request>>) -> Option<()> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("its address");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&requests);
@@ -196,6 +206,10 @@ impl Http {
         let requests = self.requests.lock();
         requests.unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn any_port() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").expect("a free port")
 }
 
 const REFUSED: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\
