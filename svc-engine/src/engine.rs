@@ -23,8 +23,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
 use crate::error::Error;
+use crate::fact::Push;
+use crate::mirror::{MirrorConfig, Mirrors};
 use crate::read::{self, ContentCache, CursorKey, ScanLimits};
-use crate::store::{Append, Outcome, Snapshot, Store, StoreConfig, StoreError};
+use crate::store::{Append, Outcome, RefreshRequest, Snapshot, Store, StoreConfig, StoreError};
 
 /// Snapshots beside those of the read slots: counts and metadata, which take no slot.
 const READERS_BESIDE_SLOTS: usize = 2;
@@ -44,6 +46,8 @@ pub struct EngineConfig {
     pub redaction: Redaction,
     /// The key under which cursors are made. Without one they are good for this engine alone.
     pub cursor_key: Option<CursorKey>,
+    /// How mirrors are kept, when they are.
+    pub mirror: Option<MirrorConfig>,
 }
 
 impl EngineConfig {
@@ -61,6 +65,7 @@ impl EngineConfig {
             cache_bytes: 64 * 1024 * 1024,
             redaction: Redaction::On,
             cursor_key: None,
+            mirror: None,
         }
     }
 
@@ -79,7 +84,9 @@ pub struct Engine(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    store: Store,
+    // Before the store, which it uses until it is dropped.
+    mirrors: Option<Mirrors>,
+    store: Arc<Store>,
     content: ContentCache,
     slots: Arc<Semaphore>,
     scan: ScanLimits,
@@ -90,14 +97,20 @@ struct Inner {
 }
 
 impl Engine {
-    /// Opens the store and starts the writer. It blocks.
+    /// Opens the store and starts the writer, and the workers of the mirrors. It blocks.
     ///
     /// # Errors
     ///
     /// When the store cannot be opened.
     pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
+        let store = Arc::new(Store::open(&config.store)?);
+        let mirrors = match &config.mirror {
+            Some(mirror) => Some(Mirrors::start(&store, mirror, &clock, &ids)?),
+            None => None,
+        };
         Ok(Self(Arc::new(Inner {
-            store: Store::open(&config.store)?,
+            mirrors,
+            store,
             content: ContentCache::new(config.cache_bytes),
             slots: Arc::new(Semaphore::new(config.read_slots)),
             scan: config.scan,
@@ -140,17 +153,39 @@ impl Engine {
         Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
     }
 
-    /// Appends facts and waits until they have reached the disk.
+    /// Appends facts and waits until they have reached the disk. A push makes its mirror due in the
+    /// same transaction, and nobody waits for more than that.
     ///
     /// # Errors
     ///
     /// When the facts were not stored; then none is acknowledged.
-    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
-        Ok(self.0.store.append(facts).await?)
+    pub async fn append(&self, mut facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
+        let Some(mirrors) = &self.0.mirrors else {
+            return Ok(self.0.store.append(facts).await?);
+        };
+        let given = facts.len();
+        let requests: Vec<Append> = facts
+            .iter()
+            .filter_map(|fact| match fact {
+                Append::Push(push) => Some(RefreshRequest(Push::clone(push))),
+                _ => None,
+            })
+            .map(|request| Append::RefreshRequest(Box::new(request)))
+            .collect();
+        facts.extend(requests);
+        let mut outcomes = self.0.store.append(facts).await?;
+        if outcomes.len() > given {
+            outcomes.truncate(given);
+            mirrors.wake();
+        }
+        Ok(outcomes)
     }
 
-    /// Finishes what was accepted and stops the writer. It blocks.
+    /// Stops the workers of the mirrors, finishes what was accepted and stops the writer. It blocks.
     pub fn close(&self) {
+        if let Some(mirrors) = &self.0.mirrors {
+            mirrors.stop();
+        }
         self.0.store.close();
     }
 

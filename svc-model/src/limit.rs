@@ -97,3 +97,10 @@ pub const SECRET_CHARACTERS_MIN: usize = 24;
 pub const READ_DEADLINE_SECONDS: u64 = 30;
 /// Reads that may run at once, by default; one more is answered 503 without waiting.
 pub const READ_SLOTS_DEFAULT: usize = 2;
+
+/// Mirrors that one server refreshes at once.
+pub const MIRROR_WORKERS: usize = 2;
+/// Seconds that the refresh of a mirror may take from its start.
+pub const MIRROR_DEADLINE_SECONDS: u64 = 120;
+/// Bytes that are kept free where the mirrors are.
+pub const MIRROR_RESERVE_BYTES: u64 = 1024 * 1024 * 1024;

@@ -36,6 +36,7 @@ mod gateway_webhook;
 mod integrate;
 mod login;
 mod logs;
+mod mirror;
 mod outage;
 mod outbox;
 mod own_events;

@@ -350,3 +350,42 @@ CREATE TABLE quarantine_log (
 CREATE INDEX quarantine_log_by_fact
     ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);
 CREATE INDEX quarantine_log_by_revision ON quarantine_log (org_id, quarantine_revision);
+
+-- Which mirrors are to be refreshed. No facts: the rows change, and none is kept for its own sake.
+CREATE TABLE mirror_jobs (
+    org_id TEXT COLLATE "C" NOT NULL,
+    mirror TEXT COLLATE "C" NOT NULL,
+    repo TEXT COLLATE "C" NOT NULL,
+    due_at_us BIGINT,
+    attempts BIGINT NOT NULL,
+    holder TEXT COLLATE "C",
+    lease_until_us BIGINT,
+    started_at_us BIGINT,
+    last_success_at_us BIGINT,
+    last_failure_at_us BIGINT,
+    last_failure TEXT COLLATE "C",
+    notes TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (org_id, mirror)
+);
+CREATE INDEX mirror_jobs_by_due ON mirror_jobs (org_id, due_at_us);
+
+-- The pushes that a mirror has not looked at, with where they were last said to come from.
+CREATE TABLE mirror_deliveries (
+    org_id TEXT COLLATE "C" NOT NULL,
+    mirror TEXT COLLATE "C" NOT NULL,
+    push_id TEXT COLLATE "C" NOT NULL,
+    repo TEXT COLLATE "C" NOT NULL,
+    clone_url TEXT COLLATE "C" NOT NULL,
+    delivered_at_us BIGINT NOT NULL,
+    PRIMARY KEY (org_id, mirror, push_id)
+);
+
+-- The notes whose commits no branch has reached yet.
+CREATE TABLE mirror_deferred_notes (
+    org_id TEXT COLLATE "C" NOT NULL,
+    mirror TEXT COLLATE "C" NOT NULL,
+    notes_ref TEXT COLLATE "C" NOT NULL,
+    commit_sha TEXT COLLATE "C" NOT NULL,
+    deferred_at_us BIGINT NOT NULL,
+    PRIMARY KEY (org_id, mirror, notes_ref, commit_sha)
+);

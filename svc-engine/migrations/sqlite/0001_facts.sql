@@ -350,3 +350,42 @@ CREATE TABLE quarantine_log (
 CREATE INDEX quarantine_log_by_fact
     ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);
 CREATE INDEX quarantine_log_by_revision ON quarantine_log (org_id, quarantine_revision);
+
+-- Which mirrors are to be refreshed. No facts: the rows change, and none is kept for its own sake.
+CREATE TABLE mirror_jobs (
+    org_id TEXT NOT NULL,
+    mirror TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    due_at_us BIGINT,
+    attempts BIGINT NOT NULL,
+    holder TEXT,
+    lease_until_us BIGINT,
+    started_at_us BIGINT,
+    last_success_at_us BIGINT,
+    last_failure_at_us BIGINT,
+    last_failure TEXT,
+    notes TEXT NOT NULL,
+    PRIMARY KEY (org_id, mirror)
+) WITHOUT ROWID;
+CREATE INDEX mirror_jobs_by_due ON mirror_jobs (org_id, due_at_us);
+
+-- The pushes that a mirror has not looked at, with where they were last said to come from.
+CREATE TABLE mirror_deliveries (
+    org_id TEXT NOT NULL,
+    mirror TEXT NOT NULL,
+    push_id TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    clone_url TEXT NOT NULL,
+    delivered_at_us BIGINT NOT NULL,
+    PRIMARY KEY (org_id, mirror, push_id)
+) WITHOUT ROWID;
+
+-- The notes whose commits no branch has reached yet.
+CREATE TABLE mirror_deferred_notes (
+    org_id TEXT NOT NULL,
+    mirror TEXT NOT NULL,
+    notes_ref TEXT NOT NULL,
+    commit_sha TEXT NOT NULL,
+    deferred_at_us BIGINT NOT NULL,
+    PRIMARY KEY (org_id, mirror, notes_ref, commit_sha)
+) WITHOUT ROWID;

@@ -16,15 +16,16 @@ use svc_model::time::Instant as Received;
 use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
+use super::jobs::MirrorStatus;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, fact, migrate, observations, quarantine,
+    StoreError, compatibility, content, counts, fact, jobs, migrate, observations, quarantine,
     repositories, sessions,
 };
 use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, Lifetime, PullRequestMerge, PullRequestRevision,
+    Push, RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
 };
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
@@ -265,6 +266,18 @@ impl<'s> Snapshot<'s> {
             boundary,
             REPOSITORY_CLAIMS_MAX,
         )
+    }
+
+    /// Returns when the last visible push of a repository was received.
+    pub fn last_push_at(&mut self, lifetime: &Lifetime) -> Result<Option<Received>, StoreError> {
+        let org_id = self.org_id;
+        jobs::last_push_at(self.connection()?, org_id, lifetime)
+    }
+
+    /// Returns the jobs of the mirrors, as they stand at a moment, by repository.
+    pub fn mirrors(&mut self, now: Received) -> Result<Vec<MirrorStatus>, StoreError> {
+        let org_id = self.org_id;
+        jobs::list(self.connection()?, org_id, now)
     }
 }
 

@@ -21,6 +21,7 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
         counts::statements(),
         deliveries::statements(),
         dossier::statements(),
+        jobs::statements(backend == Backend::Postgres),
         observations::statements(),
         outcomes::statements(),
         quarantine::statements(),
