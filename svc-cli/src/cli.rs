@@ -3,7 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, context, db, demo, evidence, facts, hook, install, login, me, mirror, note,
+    capture, ci, commit, context, db, demo, evidence, facts, hook, install, login, me, mirror, note,
     quarantine, serve,
 };
 use crate::output::Format;
@@ -59,6 +59,10 @@ pub(crate) enum Command {
     Capture(capture::Capture),
     /// Say what the token is.
     Me(me::Me),
+    /// Show what is known of a commit: the Sessions observed at it, and its CI runs.
+    ///
+    /// Facts whose repository cannot be told are counted as skipped, with the reason.
+    Commit(commit::Commit),
     /// Report what a pipeline found.
     #[command(subcommand)]
     Ci(ci::Ci),

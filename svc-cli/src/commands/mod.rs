@@ -2,6 +2,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod ci;
+pub(crate) mod commit;
 pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;
@@ -15,6 +16,7 @@ pub(crate) mod me;
 pub(crate) mod mirror;
 pub(crate) mod note;
 pub(crate) mod quarantine;
+mod repository;
 mod run;
 pub(crate) mod serve;
 mod service;

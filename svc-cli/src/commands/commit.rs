@@ -1,0 +1,184 @@
+use clap::Args;
+use svc_model::endpoint;
+use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest};
+use svc_model::repository::CommitSha;
+use svc_model::time::Instant;
+
+use super::repository::RepositoryOptions;
+use super::service;
+use crate::cli::ServiceOptions;
+use crate::error::CommandError;
+use crate::output::{Output, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Commit {
+    /// The full id of the commit.
+    sha: String,
+
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset.
+    #[arg(long, value_name = "TIME")]
+    as_of: Option<String>,
+
+    #[command(flatten)]
+    repository: RepositoryOptions,
+
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Commit {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let request = CommitRequest {
+            commit_sha: CommitSha::new(&self.sha).ok_or_else(|| {
+                CommandError::argument("the commit", "must be 40 or 64 hexadecimal digits")
+            })?,
+            repository: self.repository.selector()?,
+            as_of: self
+                .as_of
+                .as_deref()
+                .map(Instant::parse)
+                .transpose()
+                .map_err(|rule| CommandError::argument("--as-of", rule))?,
+        };
+        let client = service::client(&self.service)?;
+        let reply = service::block_on(async {
+            Ok(client
+                .call_raw::<endpoint::CommitQuery>(&request)
+                .await?)
+        })?;
+        output.reply(&reply, render)
+    }
+}
+
+fn render(evidence: &CommitEvidence) -> String {
+    let commit = evidence.commit_sha.as_str();
+    let Some(repositories) = &evidence.repos else {
+        return format!("{commit}: no attributions\n");
+    };
+    let attributed = if evidence.attributed {
+        "observed"
+    } else {
+        "no Session observed"
+    };
+    let mut lines = vec![format!("{commit}: {attributed}\n")];
+    for (reason, count) in evidence.repository_skipped.iter().flatten() {
+        lines.push(format!("skipped: {count} {reason}\n"));
+    }
+    for outcome in evidence.unresolved_ci_outcomes.iter().flatten() {
+        lines.push(format!("unresolved {}", ci(outcome)));
+    }
+    for repository in repositories {
+        lines.push("\n".to_owned());
+        lines.extend(of_repository(repository));
+    }
+    lines.concat()
+}
+
+fn of_repository(repository: &CommitRepository) -> Vec<String> {
+    let identity = repository.repository_identity.as_ref().map_or_else(
+        || "known by its name alone".to_owned(),
+        |identity| {
+            format!(
+                "{} {} {}",
+                identity.provider, identity.host, identity.repository_id
+            )
+        },
+    );
+    let mut lines = vec![format!("{}  ({identity})\n", escape(&repository.repo))];
+    let others: Vec<String> = repository
+        .observed_repo_slugs
+        .iter()
+        .filter(|name| **name != repository.repo)
+        .map(|name| escape(name))
+        .collect();
+    if !others.is_empty() {
+        lines.push(format!("  also named {}\n", others.join(", ")));
+    }
+    for session in &repository.observed_sessions {
+        lines.push(format!(
+            "  session {}  ({} observed)\n",
+            escape(session.session_id.as_str()),
+            session.session_commit_observation_ids.len()
+        ));
+    }
+    if repository.session_commit_unobserved > 0 {
+        lines.push(format!(
+            "  session_commit_unobserved: {}\n",
+            repository.session_commit_unobserved
+        ));
+    }
+    for call in &repository.inference_calls {
+        lines.push(format!(
+            "  call {}  {}/{}/{}  session={}  attribution={} (inferred call/file)\n",
+            call.inference_call_id,
+            call.gateway_provider,
+            escape(call.model_provider.as_deref().unwrap_or("-")),
+            escape(call.model.as_deref().unwrap_or("-")),
+            escape(call.session_id.as_str()),
+            call.attribution_source,
+        ));
+    }
+    if repository.decisions > 0 {
+        lines.push(format!("  decisions: {}\n", repository.decisions));
+    }
+    lines.extend(
+        repository
+            .ci_outcomes
+            .iter()
+            .map(|outcome| format!("  {}", ci(outcome))),
+    );
+    lines
+}
+
+fn ci(outcome: &CommitCiOutcome) -> String {
+    let attempt = outcome
+        .run_attempt
+        .map_or_else(String::new, |attempt| format!("/{attempt}"));
+    format!(
+        "ci {:<9}  {}  {} {}{attempt}  {}\n",
+        outcome.result.as_str(),
+        escape(&outcome.workflow_name.to_string_lossy()),
+        outcome.provider,
+        escape(&outcome.run_id),
+        outcome.captured_at,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    #[test]
+    fn a_commit_shows_its_sessions_and_runs() {
+        let evidence = r#"{"commit_sha":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","attributed":true,
+            "repository_skipped":{"repository_identity_unresolved":1},
+            "repos":[{"repo":"own/app","repository_identity":{"provider":"github","host":"github.com","repository_id":"9"},
+            "observed_repo_slugs":["own/app","own/old"],"inference_calls":[],"decisions":0,
+            "observed_sessions":[{"session_id":"s\u001b","session_commit_observation_ids":["96c8a2f0-0000-4000-8000-000000000001"]}],
+            "session_commit_unobserved":0,"ci_outcomes":[{"schema_version":2,"repository_provider":"github","repository_host":"github.com",
+            "repository_id":"9","outcome_id":"96c8a2f0-0000-4000-8000-000000000002","org_id":"acme","provider":"ci_a","run_id":"r1",
+            "run_attempt":2,"repo":"own/app","commit_sha":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","branch":"main","result":"failed",
+            "workflow_name":"Build","workflow_id":null,"workflow_path":null,"run_url":null,"provider_result":null,"error_type":null,
+            "reason":null,"source_event_type":null,"source_spec_version":null,"source_event_id":null,"pr_number":null,
+            "captured_at":"2026-01-02T03:04:05Z"}]}]}"#;
+        let evidence = json::from_slice(evidence.as_bytes()).unwrap();
+        assert_eq!(
+            render(&evidence),
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: observed\n\
+             skipped: 1 repository_identity_unresolved\n\
+             \nown/app  (github github.com 9)\n\
+             \x20 also named own/old\n\
+             \x20 session s\\u{1b}  (1 observed)\n\
+             \x20 ci failed     Build  ci_a r1/2  2026-01-02T03:04:05Z\n"
+        );
+    }
+
+    #[test]
+    fn a_commit_without_evidence_is_one_line() {
+        let sha = "b".repeat(40);
+        let none = CommitEvidence::none(CommitSha::new(&sha).unwrap());
+        assert_eq!(render(&none), format!("{sha}: no attributions\n"));
+    }
+}
