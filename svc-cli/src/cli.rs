@@ -3,7 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, context, db, demo, evidence, facts, hook, install, login, me, quarantine, serve,
+    capture, ci, context, db, demo, evidence, facts, hook, install, login, me, mirror, note,
+    quarantine, serve,
 };
 use crate::output::Format;
 
@@ -84,6 +85,12 @@ pub(crate) enum Command {
     /// Look after the database.
     #[command(subcommand)]
     Db(db::Db),
+    /// Look after the mirrors of the repositories.
+    #[command(subcommand)]
+    Mirror(mirror::Mirror),
+    /// Say on commits which Sessions worked on them.
+    #[command(subcommand)]
+    Note(note::Note),
     /// Take a fact out of every answer.
     ///
     /// It appends a row to the quarantine log; the fact itself is never changed.

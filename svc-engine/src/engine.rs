@@ -14,13 +14,19 @@ use svc_model::facts::{
 };
 use svc_model::id::{OrgId, SessionId};
 use svc_model::limit::{READ_DEADLINE_SECONDS, READ_SLOTS_DEFAULT};
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
+    CommitRequest, SessionAnswer,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
 use crate::error::Error;
-use crate::read::{self, ContentCache, ScanLimits};
-use crate::store::{Append, Outcome, Snapshot, Store, StoreConfig, StoreError};
+use crate::fact::Push;
+use crate::mirror::{MirrorConfig, Mirrors};
+use crate::read::{self, ContentCache, CursorKey, ScanLimits};
+use crate::store::{Append, Outcome, RefreshRequest, Snapshot, Store, StoreConfig, StoreError};
 
 /// Snapshots beside those of the read slots: counts and metadata, which take no slot.
 const READERS_BESIDE_SLOTS: usize = 2;
@@ -38,6 +44,10 @@ pub struct EngineConfig {
     pub cache_bytes: u64,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
+    /// The key under which cursors are made. Without one they are good for this engine alone.
+    pub cursor_key: Option<CursorKey>,
+    /// How mirrors are kept, when they are.
+    pub mirror: Option<MirrorConfig>,
 }
 
 impl EngineConfig {
@@ -54,6 +64,8 @@ impl EngineConfig {
             scan: ScanLimits::default(),
             cache_bytes: 64 * 1024 * 1024,
             redaction: Redaction::On,
+            cursor_key: None,
+            mirror: None,
         }
     }
 
@@ -72,28 +84,41 @@ pub struct Engine(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    store: Store,
+    // Before the store, which it uses until it is dropped.
+    mirrors: Option<Mirrors>,
+    store: Arc<Store>,
     content: ContentCache,
     slots: Arc<Semaphore>,
     scan: ScanLimits,
     redaction: Redaction,
+    cursor_key: CursorKey,
     clock: Clock,
     ids: Ids,
 }
 
 impl Engine {
-    /// Opens the store and starts the writer. It blocks.
+    /// Opens the store and starts the writer, and the workers of the mirrors. It blocks.
     ///
     /// # Errors
     ///
     /// When the store cannot be opened.
     pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
+        let store = Arc::new(Store::open(&config.store)?);
+        let mirrors = match &config.mirror {
+            Some(mirror) => Some(Mirrors::start(&store, mirror, &clock, &ids)?),
+            None => None,
+        };
         Ok(Self(Arc::new(Inner {
-            store: Store::open(&config.store)?,
+            mirrors,
+            store,
             content: ContentCache::new(config.cache_bytes),
             slots: Arc::new(Semaphore::new(config.read_slots)),
             scan: config.scan,
             redaction: config.redaction,
+            cursor_key: match &config.cursor_key {
+                Some(key) => key.clone(),
+                None => CursorKey::derive(ids.fresh().as_bytes()),
+            },
             clock,
             ids,
         })))
@@ -128,17 +153,39 @@ impl Engine {
         Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
     }
 
-    /// Appends facts and waits until they have reached the disk.
+    /// Appends facts and waits until they have reached the disk. A push makes its mirror due in the
+    /// same transaction, and nobody waits for more than that.
     ///
     /// # Errors
     ///
     /// When the facts were not stored; then none is acknowledged.
-    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
-        Ok(self.0.store.append(facts).await?)
+    pub async fn append(&self, mut facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
+        let Some(mirrors) = &self.0.mirrors else {
+            return Ok(self.0.store.append(facts).await?);
+        };
+        let given = facts.len();
+        let requests: Vec<Append> = facts
+            .iter()
+            .filter_map(|fact| match fact {
+                Append::Push(push) => Some(RefreshRequest(Push::clone(push))),
+                _ => None,
+            })
+            .map(|request| Append::RefreshRequest(Box::new(request)))
+            .collect();
+        facts.extend(requests);
+        let mut outcomes = self.0.store.append(facts).await?;
+        if outcomes.len() > given {
+            outcomes.truncate(given);
+            mirrors.wake();
+        }
+        Ok(outcomes)
     }
 
-    /// Finishes what was accepted and stops the writer. It blocks.
+    /// Stops the workers of the mirrors, finishes what was accepted and stops the writer. It blocks.
     pub fn close(&self) {
+        if let Some(mirrors) = &self.0.mirrors {
+            mirrors.stop();
+        }
         self.0.store.close();
     }
 
@@ -219,6 +266,39 @@ impl Engine {
             read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
         };
         self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::session_dossier`], up to the present moment.
+    pub async fn session_dossier(&self, request: SessionRequest) -> Result<SessionAnswer, Error> {
+        let now = self.now();
+        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::session_dossier(snapshot, request, now)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::commit_evidence`].
+    pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
+        let now = self.now();
+        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::commit_evidence(snapshot, request, now)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::ci_outcome`]. It takes no slot.
+    pub async fn ci_outcome(&self, request: CiOutcomeRequest) -> Result<CiOutcomeAnswer, Error> {
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_outcome(snapshot, &request);
+        self.read(None, read).await
+    }
+
+    /// See [`read::ci_failures`]. It takes no slot.
+    pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::ci_failures(snapshot, &inner.cursor_key, &request)
+        };
+        self.read(None, read).await
     }
 
     /// See [`read::facts`]. It takes no slot.

@@ -10,6 +10,7 @@ pub mod derive;
 pub mod engine;
 pub mod error;
 pub mod fact;
+pub mod mirror;
 pub mod read;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]

@@ -51,6 +51,16 @@ variables! {
     FORGE_WEBHOOK_SECRET_PREVIOUS = "SVC_FORGE_WEBHOOK_SECRET_PREVIOUS", "none", true;
     /// The host of the forge whose webhooks are received. It stands on every fact that they give.
     FORGE_HOST = "SVC_FORGE_HOST", "`github.com`", false;
+    /// The folder of the mirrors, from which commit notes are read. Without it nothing is fetched.
+    MIRROR_PATH = "SVC_MIRROR_PATH", "off", false;
+    /// The hosts that mirrors are fetched from: a JSON array of names or addresses, whatever network
+    /// they are in. `[]` allows every host whose addresses are all public.
+    ALLOWED_CLONE_HOSTS = "SVC_ALLOWED_CLONE_HOSTS", "the host of `SVC_FORGE_HOST`", false;
+    /// Tokens that may read the repositories: a JSON object of host to token. Sent over https only.
+    FORGE_CLONE_TOKENS = "SVC_FORGE_CLONE_TOKENS", "none", true;
+    /// The notes that are read: a JSON array of `refs/notes/svc` (the service's own) and
+    /// `refs/notes/ai` (git-ai's).
+    NOTES_REFS = "SVC_NOTES_REFS", "both", false;
     /// The bearer token of agents that read context; needs one of the two Session settings.
     RETRIEVAL_TOKEN = "SVC_RETRIEVAL_TOKEN", "none", true;
     /// The one Session that context routes may read.
@@ -59,7 +69,7 @@ variables! {
     RETRIEVAL_SESSION_IDS = "SVC_RETRIEVAL_SESSION_IDS", "none", false;
     /// Serves `/docs`, `/redoc` and `/openapi.json`.
     ENABLE_DOCS = "SVC_ENABLE_DOCS", "`false`", false;
-    /// Lifts the rules for secrets. For development only.
+    /// Lifts the rules for secrets and for where mirrors are fetched from. For development only.
     DEV_MODE = "SVC_DEV_MODE", "`false`", false;
     /// Brings an absent or older schema to head at start.
     MIGRATE_ON_START = "SVC_MIGRATE_ON_START", "`true`", false;

@@ -24,5 +24,7 @@ mod source;
 
 pub use embedded::{LocalCredentials, local_credentials};
 pub use serve::{Running, ServeError, serve, start};
-pub use settings::{Grant, LogFormat, Overrides, Settings, SettingsError, StoreSettings};
+pub use settings::{
+    Grant, LogFormat, MirrorSettings, Overrides, Settings, SettingsError, StoreSettings,
+};
 pub use source::config_folder;

@@ -10,6 +10,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::engine::Engine;
+use svc_engine::mirror::{AllowedHosts, MirrorConfig};
 use svc_engine::store::StoreError;
 use svc_model::version::SERVICE_VERSION;
 use tokio::net::TcpListener;
@@ -118,6 +119,9 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
         serving.push(tokio::spawn(accept(listener, router, stopped)));
         tracing::info!(%address, "metrics.started");
     }
+    if let Some(mirror) = &settings.engine.mirror {
+        say(mirror);
+    }
     tracing::info!(
         %address,
         version = SERVICE_VERSION,
@@ -132,6 +136,18 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
         serving,
         engine,
     })
+}
+
+/// Says how mirrors are kept, and warns where more is allowed than it seems.
+fn say(mirror: &MirrorConfig) {
+    let path = mirror.path.display();
+    match mirror.remotes.allowed() {
+        AllowedHosts::Listed(hosts) => {
+            tracing::info!(%path, hosts = hosts.join(","), "mirrors.started");
+        }
+        AllowedHosts::Public => tracing::warn!(%path, "mirrors.any_public_host"),
+        AllowedHosts::Anything => tracing::warn!(%path, "mirrors.unconfined"),
+    }
 }
 
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeError> {

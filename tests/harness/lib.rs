@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`programs`], [`server`], [`process`] | the programs under test, started, killed and watched |
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
+//! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, forges good and bad, and what is left running |
 //! | [`http`] | requests that a polite client would not send |
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
 //! | [`delivery`] | gateway calls and CI outcomes as senders make them |
@@ -23,7 +24,7 @@ pub mod delivery;
 pub mod http;
 pub mod pattern;
 pub mod player;
-pub use svc_engine::testing::postgres;
+pub use svc_engine::testing::{git, git_server, postgres, processes};
 pub mod process;
 pub mod programs;
 pub mod random;

@@ -21,6 +21,8 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),
         Command::Db(db) => db.run(output),
+        Command::Mirror(mirror) => mirror.run(output),
+        Command::Note(note) => note.run(output),
         Command::Quarantine(change) => change.run(QuarantineAction::Quarantine, output),
         Command::Release(change) => change.run(QuarantineAction::Release, output),
         Command::QuarantineInferenceCalls(bulk) => bulk.run(QuarantineAction::Quarantine, output),

@@ -2,3 +2,4 @@
 //! session, and an agent that resumes it.
 
 mod first_use;
+mod notes;

@@ -6,6 +6,7 @@
 pub mod ci;
 pub mod forge;
 pub mod gateway;
+pub mod notes;
 pub mod otlp;
 pub mod redaction;
 

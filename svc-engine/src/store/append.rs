@@ -7,10 +7,11 @@ use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
 
 use super::StoreError;
+use super::claims::{KnownClaim, KnownClaims};
 use super::connection::Connection;
 use super::content::{ContentDigest, Encoded, Encoder};
+use super::jobs::RefreshRequest;
 use super::redelivery::Difference;
-use super::repositories::{KnownClaim, KnownClaims};
 use super::traces::Traces;
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
@@ -135,6 +136,8 @@ kinds! {
     RetryLinkage(RetryLinkage) in RetryLinkages,
     /// A push to a branch.
     Push(Push) in Pushes,
+    /// That a pushed repository is to be fetched. It is no fact, but about one.
+    RefreshRequest(RefreshRequest) in Pushes,
     /// A pull request as it was opened or changed.
     PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
     /// A pull request as it was merged.

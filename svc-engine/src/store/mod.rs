@@ -9,23 +9,29 @@
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod append;
+mod boundary;
 mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
+mod claims;
 mod column;
 mod compatibility;
 mod connection;
 mod content;
 mod counts;
 mod decisions;
+mod deliveries;
+mod dossier;
 mod edits;
 mod error;
 mod fact;
 mod id_list;
 mod identity;
+mod jobs;
 mod migrate;
 mod observations;
+mod outcomes;
 mod packing;
 mod pool;
 mod postgres;
@@ -53,8 +59,14 @@ pub use append::{Append, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
+pub use deliveries::{Lifetime, ObservedCommit};
 pub use error::StoreError;
+pub use jobs::{
+    ClaimedJob, DeferredNote, JobEnd, JobState, MirrorJobs, MirrorStatus, RefreshRequest,
+    WaitingPush,
+};
 pub use migrate::SchemaState;
+pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
@@ -85,11 +97,12 @@ pub struct StoreConfig {
 }
 
 /// More facts than these are prepared apart from the thread of other requests.
-const INLINE_FACTS_MAX: usize = 32;
+const INLINE_FACTS_MAX: usize = 16;
 
 /// The facts of one organization.
 #[derive(Debug)]
 pub struct Store {
+    url: DatabaseUrl,
     org_id: OrgId,
     readers: Pool,
     writer: Writer,
@@ -114,6 +127,7 @@ impl Store {
         }
         let encoder = Encoder::default();
         Ok(Self {
+            url: config.url.clone(),
             org_id: config.org_id.clone(),
             readers: Pool::new(config.url.clone(), config.readers),
             writer: Writer::start(connection, config.org_id.clone(), encoder.clone())?,
@@ -152,6 +166,17 @@ impl Store {
         self.writer.append(prepared).await
     }
 
+    /// Appends facts and waits for the commit, on a thread that may be blocked.
+    ///
+    /// # Errors
+    ///
+    /// When the facts were not stored; then none is acknowledged.
+    pub fn append_blocking(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
+        let facts = facts.into_iter();
+        let prepared = facts.map(|fact| fact.prepare(&self.org_id)).collect();
+        self.writer.append_blocking(prepared)
+    }
+
     /// Opens a snapshot that is stopped at the deadline.
     ///
     /// # Errors
@@ -159,6 +184,11 @@ impl Store {
     /// When the store cannot be reached before the deadline.
     pub fn snapshot(&self, deadline: Instant) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open(&self.readers, &self.org_id, deadline)
+    }
+
+    /// Returns where the facts are.
+    pub fn url(&self) -> &DatabaseUrl {
+        &self.url
     }
 
     /// Returns the organization.
@@ -170,6 +200,18 @@ impl Store {
     pub fn close(&self) {
         self.writer.close();
     }
+}
+
+/// Returns the rows of a selection of texts, for a test that looks at what is stored.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn text_rows(
+    url: &DatabaseUrl,
+    sql: &str,
+    columns: usize,
+) -> Result<Vec<Vec<String>>, StoreError> {
+    Connection::open_reading(url)?.all(sql, &[], |row| {
+        (0..columns).map(|column| row.text(column)).collect()
+    })
 }
 
 /// Returns the state of the schema.

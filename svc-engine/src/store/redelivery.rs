@@ -117,6 +117,12 @@ impl Difference {
         Ok(difference)
     }
 
+    /// Returns the columns that differ.
+    #[cfg(test)]
+    pub(super) fn columns(&self) -> &[&'static str] {
+        &self.columns
+    }
+
     /// Tells the operator; the retained fact stays as it is.
     pub(super) fn log(&self) {
         tracing::info!(

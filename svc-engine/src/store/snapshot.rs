@@ -16,22 +16,23 @@ use svc_model::time::Instant as Received;
 use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
+use super::jobs::MirrorStatus;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, fact, migrate, observations, quarantine,
+    StoreError, compatibility, content, counts, fact, jobs, migrate, observations, quarantine,
     repositories, sessions,
 };
 use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
+    CiOutcome, DeveloperDecision, EditObservation, Lifetime, PullRequestMerge, PullRequestRevision,
+    Push, RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
 };
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
 pub struct Snapshot<'s> {
     pool: &'s Pool,
-    org_id: &'s OrgId,
+    pub(super) org_id: &'s OrgId,
     connection: Option<Connection>,
     deadline: Instant,
 }
@@ -64,6 +65,11 @@ impl<'s> Snapshot<'s> {
         })
     }
 
+    /// Returns the organization.
+    pub const fn org_id(&self) -> &'s OrgId {
+        self.org_id
+    }
+
     /// Returns an error once the deadline has passed. Long derivations ask between their steps.
     ///
     /// # Errors
@@ -77,7 +83,7 @@ impl<'s> Snapshot<'s> {
         }
     }
 
-    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+    pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         self.connection.as_mut().ok_or(StoreError::Closed)
     }
 
@@ -260,6 +266,18 @@ impl<'s> Snapshot<'s> {
             boundary,
             REPOSITORY_CLAIMS_MAX,
         )
+    }
+
+    /// Returns when the last visible push of a repository was received.
+    pub fn last_push_at(&mut self, lifetime: &Lifetime) -> Result<Option<Received>, StoreError> {
+        let org_id = self.org_id;
+        jobs::last_push_at(self.connection()?, org_id, lifetime)
+    }
+
+    /// Returns the jobs of the mirrors, as they stand at a moment, by repository.
+    pub fn mirrors(&mut self, now: Received) -> Result<Vec<MirrorStatus>, StoreError> {
+        let org_id = self.org_id;
+        jobs::list(self.connection()?, org_id, now)
     }
 }
 

@@ -4,7 +4,7 @@ use svc_model::time::Instant;
 
 use super::StoreError;
 use super::append::Transaction;
-use super::repositories::Claims;
+use super::claims::Claims;
 use super::row::NewRow;
 use super::sessions::Touched;
 use super::table::Table;

@@ -13,9 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::StoreError;
 use super::append::{self, Afterwards, Outcome, Prepared, Transaction};
+use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
-use super::repositories::KnownClaims;
 
 /// Deliveries that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
@@ -75,12 +75,7 @@ impl Writer {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
-        let sender = self
-            .sender
-            .lock()
-            .ok()
-            .and_then(|sender| sender.clone())
-            .ok_or(StoreError::Closed)?;
+        let sender = self.sender()?;
         let (answer, received) = oneshot::channel();
         sender
             .send(Delivery { facts, answer })
@@ -88,6 +83,25 @@ impl Writer {
             .map_err(|_| StoreError::Closed)?;
         drop(sender);
         received.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Appends facts and waits for the commit, on a thread that may be blocked.
+    pub(super) fn append_blocking(&self, facts: Vec<Prepared>) -> Answer {
+        if facts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sender = self.sender()?;
+        let (answer, received) = oneshot::channel();
+        sender
+            .blocking_send(Delivery { facts, answer })
+            .map_err(|_| StoreError::Closed)?;
+        drop(sender);
+        received.blocking_recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn sender(&self) -> Result<mpsc::Sender<Delivery>, StoreError> {
+        let sender = self.sender.lock().ok().and_then(|sender| sender.clone());
+        sender.ok_or(StoreError::Closed)
     }
 
     /// Stops to accept, writes what was accepted, and waits for the thread.

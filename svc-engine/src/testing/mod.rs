@@ -5,8 +5,11 @@
 )]
 
 pub mod builders;
+pub mod git;
+pub mod git_server;
 pub mod otlp;
 pub mod postgres;
+pub mod processes;
 mod stores;
 
 pub use stores::{Backend, TestStore};

@@ -75,6 +75,11 @@ impl TestStore {
         })
     }
 
+    /// Returns the rows of a selection of texts.
+    pub fn rows(&self, sql: &str, columns: usize) -> Vec<Vec<String>> {
+        crate::store::text_rows(&self.url, sql, columns).expect("rows")
+    }
+
     /// Opens the ledger of an organization on it.
     pub fn ledger(&self, org_id: &str) -> Ledger {
         Ledger::open(&self.url, OrgId::new(org_id).expect("an organization")).expect("a ledger")

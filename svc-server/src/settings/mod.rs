@@ -1,14 +1,17 @@
 //! The settings of a server, checked as a whole: every mistake is named, no value is shown.
 
+mod mirrors;
 mod secrets;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use svc_engine::capture::Redaction;
 use svc_engine::engine::EngineConfig;
+use svc_engine::mirror::MirrorConfig;
+use svc_engine::read::CursorKey;
 use svc_engine::store::DatabaseUrl;
 use svc_model::field::FromField as _;
 use svc_model::id::{OrgId, SessionId};
@@ -37,6 +40,8 @@ pub struct Overrides {
     pub org_id: Option<String>,
     /// The one Session of the grant.
     pub retrieval_session_id: Option<String>,
+    /// The folder of the mirrors.
+    pub mirror_path: Option<String>,
 }
 
 impl Overrides {
@@ -47,6 +52,7 @@ impl Overrides {
             (env::DATABASE_URL, self.database_url),
             (env::ORG_ID, self.org_id),
             (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
+            (env::MIRROR_PATH, self.mirror_path),
         ];
         let flags = flags
             .into_iter()
@@ -81,6 +87,38 @@ impl StoreSettings {
         let store = reader.store();
         match store {
             Some(store) if reader.mistakes.is_empty() => Ok(store),
+            _ => Err(SettingsError(reader.mistakes)),
+        }
+    }
+}
+
+/// A store and its mirrors: what a command needs that works on both.
+#[derive(Debug)]
+pub struct MirrorSettings {
+    /// The store.
+    pub store: StoreSettings,
+    /// How mirrors are kept, when they are.
+    pub mirror: Option<MirrorConfig>,
+}
+
+impl MirrorSettings {
+    /// Reads the settings of this process.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes at once.
+    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
+        let source = overrides.source()?;
+        let mut reader = Reader {
+            source: &source,
+            mistakes: Vec::new(),
+        };
+        let store = reader.store();
+        let dev_mode = reader.boolean(env::DEV_MODE, false);
+        let forge_host = reader.forge_host();
+        let mirror = mirrors::read(&mut reader, dev_mode, forge_host.as_ref());
+        match store {
+            Some(store) if reader.mistakes.is_empty() => Ok(Self { store, mirror }),
             _ => Err(SettingsError(reader.mistakes)),
         }
     }
@@ -197,6 +235,7 @@ impl Settings {
         let store = reader.store();
         let secrets = Secrets::read(&mut reader, dev_mode);
         let forge_host = reader.forge_host();
+        let mirror = mirrors::read(&mut reader, dev_mode, forge_host.as_ref());
         let grant = reader.grant();
         secrets.check_retrieval(&mut reader, &grant);
         let slots = reader.number(env::READ_SLOTS, limit::READ_SLOTS_DEFAULT as u64);
@@ -242,6 +281,10 @@ impl Settings {
         engine.scan = scan;
         engine.cache_bytes = cache_bytes;
         engine.redaction = redaction;
+        // Servers of one deployment share the token, so they read each other's cursors.
+        let operator = secrets.operator.expose_secret().as_bytes();
+        engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
+        engine.mirror = mirror;
         Ok(Self {
             listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000))),
             metrics_listen,

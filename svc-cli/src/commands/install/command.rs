@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::snippet::{self, Snippet};
 use crate::cli::ServiceOptions;
-use crate::commands::service;
+use crate::commands::{git_hooks, service};
 use crate::error::CommandError;
 use crate::output::Output;
 
@@ -12,7 +12,7 @@ use crate::output::Output;
 pub(crate) struct Install {
     /// The source of evidence.
     #[arg(value_parser = source_parser())]
-    source: Snippet,
+    source: Source,
 
     /// Print what is to be added. No file is changed.
     #[arg(long)]
@@ -32,20 +32,41 @@ struct Printed {
     notes: &'static [&'static str],
 }
 
-fn source_parser() -> impl clap::builder::TypedValueParser<Value = Snippet> {
-    PossibleValuesParser::new(snippet::ALL.iter().map(|snippet| snippet.source))
-        .try_map(|source| snippet::of(&source).ok_or("no such source"))
+/// What is installed.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// What a person adds to a configuration.
+    Snippet(Snippet),
+    /// The hooks of the repository that the program is called in.
+    GitHooks,
+}
+
+const GIT_HOOKS: &str = "git-hooks";
+
+fn source_parser() -> impl clap::builder::TypedValueParser<Value = Source> {
+    let snippets = snippet::ALL.iter().map(|snippet| snippet.source);
+    PossibleValuesParser::new(snippets.chain([GIT_HOOKS])).try_map(|source| match &*source {
+        GIT_HOOKS => Ok(Source::GitHooks),
+        source => snippet::of(source)
+            .map(Source::Snippet)
+            .ok_or("no such source"),
+    })
 }
 
 impl Install {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let snippet = match self.source {
+            Source::Snippet(snippet) => snippet,
+            Source::GitHooks if self.print => return git_hooks::print(output),
+            Source::GitHooks => return git_hooks::install(output),
+        };
         let Snippet {
             source,
             place,
             language,
             notes,
             ..
-        } = self.source;
+        } = snippet;
         if !self.print {
             return Err(CommandError::refused(
                 "print_only",
@@ -59,7 +80,7 @@ impl Install {
             source,
             place,
             language,
-            snippet: self.source.text(&service::checked_url(&self.service)?),
+            snippet: snippet.text(&service::checked_url(&self.service)?),
             notes,
         };
         output.value(&printed, |printed| printed.snippet.clone())?;

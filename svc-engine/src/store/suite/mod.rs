@@ -36,6 +36,7 @@ mod bulk_quarantine;
 mod every_kind;
 mod inference_calls;
 mod log_facts;
+mod mirror_jobs;
 mod repository_claims;
 mod repository_facts;
 mod schema;

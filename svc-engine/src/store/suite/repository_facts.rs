@@ -300,6 +300,55 @@ fn an_observation_is_one_per_session_and_commit_whatever_its_push_and_ref(
     }
 }
 
+/// What an operator is told of a redelivery: where it says otherwise than the retained fact.
+#[rstest]
+fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    drop(database.open("acme"));
+    let mut connection = Connection::open(database.url()).unwrap();
+    let org_id = OrgId::new("acme").unwrap();
+    let identified = |number| CiOutcome {
+        repository: Some(repository(7)),
+        captured_at: at(i64::try_from(number).unwrap()),
+        ..outcome(number, "r")
+    };
+    let mut deliver = |facts: Vec<CiOutcome>| -> Vec<String> {
+        let mut transaction = append::Transaction {
+            connection: &mut connection,
+            org_id: &org_id,
+            encoder: &Encoder::default(),
+            known_claims: &claims::KnownClaims::default(),
+            afterwards: append::Afterwards::default(),
+        };
+        let prepare = |fact| Append::CiOutcome(Box::new(fact)).prepare(&org_id);
+        let prepared: Vec<Prepared> = facts.into_iter().map(prepare).collect();
+        append::write(&mut transaction, &prepared.iter().collect::<Vec<_>>()).unwrap();
+        let differences = transaction.afterwards.differences;
+        differences
+            .iter()
+            .map(|it| it.columns().join(" "))
+            .collect()
+    };
+    let other_result = changed(identified(2), |it| {
+        it.result = CiResult::Failed;
+        it.reason = Some(Text::from("flaky"));
+    });
+    let renamed = changed(identified(3), |it| it.repo = "own/renamed".to_owned());
+    let in_conflict = changed(other_result.clone(), |it| it.commit_sha = commit('d'));
+    assert_eq!(
+        deliver(vec![
+            identified(1),
+            other_result,
+            identified(4),
+            in_conflict,
+            renamed
+        ]),
+        ["result reason", "repo"]
+    );
+}
+
 #[rstest]
 fn of_equal_deliveries_at_once_exactly_one_is_stored(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,

@@ -12,12 +12,18 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
     drop(database.open("acme"));
     let mut connection = Connection::open(database.url()).unwrap();
     let statements = [
+        boundary::statements(),
         bulk::statements(),
         calls::statements(),
+        claims::statements(),
         compatibility::statements(),
         content::statements(),
         counts::statements(),
+        deliveries::statements(),
+        dossier::statements(),
+        jobs::statements(backend == Backend::Postgres),
         observations::statements(),
+        outcomes::statements(),
         quarantine::statements(),
         repositories::statements(),
         sessions::statements(),

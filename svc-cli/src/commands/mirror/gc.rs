@@ -1,0 +1,114 @@
+use clap::Args;
+use serde::Serialize;
+use svc_engine::clock::Clock;
+use svc_engine::mirror::{
+    Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, MirrorFolder, Retention, collect,
+};
+use svc_engine::store::Ledger;
+use svc_model::time::Instant;
+
+use super::{Identity, MirrorOptions, required};
+use crate::error::{CommandError, chain};
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Keep the mirrors that were pushed to in the last days.
+    #[arg(
+        long,
+        default_value_t = 90,
+        value_name = "DAYS",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    retention_days: u32,
+
+    /// Remove the others, instead of only showing them.
+    #[arg(long)]
+    apply: bool,
+
+    #[command(flatten)]
+    options: MirrorOptions,
+}
+
+/// What becomes of one mirror, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Row {
+    org_id: String,
+    repo: Option<String>,
+    action: &'static str,
+    last_push_captured_at: Option<Instant>,
+    skip_reason: Option<&'static str>,
+    repository_identity: Option<Identity>,
+    dry_run: bool,
+    retention_days: u32,
+    policy_version: &'static str,
+}
+
+impl Gc {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let settings = self.options.settings()?;
+        let config = required(settings.mirror)?;
+        let org_id = settings.store.org_id;
+        let folder = MirrorFolder::new(&config.path, org_id.clone());
+        let ledger = Ledger::open(&settings.store.url, org_id.clone())?;
+        let retention = Retention {
+            now: Clock::system().now(),
+            days: self.retention_days,
+        };
+        let collected = collect(&folder, &mut ledger.snapshot()?, retention, self.apply)?;
+        let row = |collected: Collected| Row {
+            org_id: org_id.to_string(),
+            repo: collected.repo.map(String::from),
+            action: match collected.action {
+                GcAction::Removed => "removed",
+                GcAction::Kept(_) => "kept",
+            },
+            last_push_captured_at: collected.last_push_at,
+            skip_reason: match collected.action {
+                GcAction::Removed => None,
+                GcAction::Kept(reason) => Some(GcReason::as_str(reason)),
+            },
+            repository_identity: collected.lifetime.identity().map(Identity::from),
+            dry_run: !self.apply,
+            retention_days: self.retention_days,
+            policy_version: GC_POLICY_VERSION,
+        };
+        let rows: Vec<Row> = collected.into_iter().map(row).collect();
+        output.value(&rows, |rows| render(rows))?;
+        if !self.apply && rows.iter().any(|row| row.action == "removed") {
+            output.note("nothing was removed; remove them with --apply");
+        }
+        Ok(())
+    }
+}
+
+fn render(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "there is no mirror\n".to_owned();
+    }
+    let mut table = Table::new(["repository", "identity", "action", "last push", "why"]);
+    for row in rows {
+        let identity = row.repository_identity.as_ref();
+        let dash = || "-".to_owned();
+        table.row([
+            row.repo.as_deref().map_or_else(dash, escape),
+            identity.map_or_else(dash, |it| {
+                format!("{}/{}/{}", it.provider, it.host, it.repository_id)
+            }),
+            row.action.to_owned(),
+            row.last_push_captured_at
+                .map_or_else(dash, |at| at.to_string()),
+            row.skip_reason.unwrap_or_default().to_owned(),
+        ]);
+    }
+    table.render()
+}
+
+impl From<GcError> for CommandError {
+    fn from(error: GcError) -> Self {
+        match error {
+            GcError::Store(error) => error.into(),
+            GcError::Folder(_) => Self::refused("mirror_path", chain(&error)),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use svc_engine::clock::{Clock, Ids};
+use svc_engine::derive::repository::{Repositories, Repository, Selection, Selector};
+use svc_engine::fact::Lifetime;
+use svc_engine::mirror::{Allowance, CallOff, Git, RefreshOutcome, Refresher};
+use svc_engine::store::{JobState, Ledger, MirrorJobs, Store, StoreConfig};
+use svc_model::repository::RepositoryName;
+use svc_model::time::Instant;
+
+use super::{MirrorOptions, required};
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+/// How long looking for git may take.
+const PROBE_MAX: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Args)]
+pub(crate) struct Refresh {
+    /// The repositories: OWNER/NAME, or PROVIDER/HOST/ID as `svc mirror status` shows it.
+    #[arg(required_unless_present = "all", value_name = "REPOSITORY")]
+    repositories: Vec<String>,
+
+    /// Refresh every mirror.
+    #[arg(long, conflicts_with = "repositories")]
+    all: bool,
+
+    /// How long each may take.
+    #[arg(
+        long,
+        default_value_t = svc_model::limit::MIRROR_DEADLINE_SECONDS,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    deadline: u64,
+
+    #[command(flatten)]
+    options: MirrorOptions,
+}
+
+/// What became of one mirror, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Refreshed {
+    repository: String,
+    outcome: &'static str,
+    stored: usize,
+    duplicates: usize,
+    ignored_notes: usize,
+    reason: Option<&'static str>,
+    detail: Option<String>,
+    retry_at: Option<Instant>,
+}
+
+#[derive(Debug, Serialize)]
+struct Shown {
+    mirrors: Vec<Refreshed>,
+}
+
+impl Refresh {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let settings = self.options.settings()?;
+        let mut config = required(settings.mirror)?;
+        config.deadline = Duration::from_secs(self.deadline);
+        let (url, org_id) = (settings.store.url, settings.store.org_id);
+        let ledger = Ledger::open(&url, org_id.clone())?;
+        let lifetimes = if self.all {
+            let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
+            mirrors.into_iter().map(|it| it.lifetime).collect()
+        } else {
+            let repositories = self.repositories.iter();
+            repositories
+                .map(|text| lifetime(&ledger, text))
+                .collect::<Result<Vec<Lifetime>, CommandError>>()?
+        };
+        let call_off = called_off_by_the_operator()?;
+        let git = Git::find(&Allowance::of(PROBE_MAX, call_off.clone()))
+            .map_err(|error| CommandError::refused("git_unusable", error.to_string()))?;
+        let store = Arc::new(Store::open(&StoreConfig {
+            url: url.clone(),
+            org_id: org_id.clone(),
+            migrate: false,
+            readers: 2,
+        })?);
+        let jobs = MirrorJobs::new(url, org_id);
+        let refresher = Refresher::new(store, jobs, config, git, Clock::system(), Ids::random());
+        let mut shown = Shown {
+            mirrors: Vec::new(),
+        };
+        for lifetime in lifetimes {
+            shown
+                .mirrors
+                .push(refresh(&refresher, &ledger, &lifetime, &call_off)?);
+        }
+        output.value(&shown, render)?;
+        let failed = shown.mirrors.iter().filter(|it| it.outcome != "refreshed");
+        match failed.count() {
+            0 => Ok(()),
+            count => Err(CommandError::refused(
+                "not_refreshed",
+                format!("{count} of {} not refreshed", shown.mirrors.len()),
+            )),
+        }
+    }
+}
+
+/// Returns the repository that a text names.
+fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
+    let malformed =
+        || CommandError::argument("the repository", "must be OWNER/NAME or PROVIDER/HOST/ID");
+    if let Some(identified @ Lifetime::Identified(_)) = Lifetime::parse(text) {
+        return Ok(identified);
+    }
+    let name = RepositoryName::new(text).ok_or_else(malformed)?;
+    let claims = ledger.snapshot()?.repository_claims(
+        &BTreeSet::from([name.clone()]),
+        &BTreeSet::new(),
+        Clock::system().now(),
+    )?;
+    let ambiguous = || {
+        CommandError::refused(
+            "ambiguous",
+            format!("several repositories bore the name {name}"),
+        )
+        .hint("name one by its identity, as it is shown: svc mirror status")
+    };
+    let repositories = Repositories::new(claims).map_err(|_| ambiguous())?;
+    let selector = Selector {
+        name: Some(name.clone()),
+        identity: None,
+    };
+    match repositories.select(&selector) {
+        Ok(Selection::One(Repository::Identified(identity))) => Ok(Lifetime::Identified(identity)),
+        Ok(Selection::One(Repository::Named(_)) | Selection::All | Selection::None) => {
+            Ok(Lifetime::Named(name))
+        }
+        Err(_) => Err(ambiguous()),
+    }
+}
+
+/// Refreshes a mirror until nothing is left to read.
+fn refresh(
+    refresher: &Refresher,
+    ledger: &Ledger,
+    lifetime: &Lifetime,
+    call_off: &CallOff,
+) -> Result<Refreshed, CommandError> {
+    let mut row = Refreshed {
+        repository: lifetime.to_string(),
+        outcome: "refreshed",
+        stored: 0,
+        duplicates: 0,
+        ignored_notes: 0,
+        reason: None,
+        detail: None,
+        retry_at: None,
+    };
+    loop {
+        let Some(job) = refresher.claim_now(lifetime)? else {
+            row.outcome = "waiting";
+            row.detail = Some(why_not(ledger, lifetime)?.to_owned());
+            return Ok(row);
+        };
+        match refresher.run(&job, call_off)? {
+            RefreshOutcome::Refreshed {
+                stored,
+                duplicates,
+                ignored,
+                more,
+            } => {
+                row.stored += stored;
+                row.duplicates += duplicates;
+                row.ignored_notes += ignored;
+                if !more {
+                    return Ok(row);
+                }
+            }
+            RefreshOutcome::Nothing => {
+                row.outcome = "declined";
+                row.detail = Some("no visible push names it".to_owned());
+                return Ok(row);
+            }
+            RefreshOutcome::Declined(reason, detail) => {
+                row.outcome = "declined";
+                row.reason = Some(reason.as_str());
+                row.detail = (!detail.is_empty()).then_some(detail);
+                return Ok(row);
+            }
+            RefreshOutcome::Failed(reason, detail, retry_at) => {
+                row.outcome = "failed";
+                row.reason = Some(reason.as_str());
+                row.detail = Some(detail);
+                row.retry_at = retry_at;
+                return Ok(row);
+            }
+            RefreshOutcome::PutBack(reason) => {
+                row.outcome = "waiting";
+                row.reason = reason.map(svc_engine::mirror::MirrorFailure::as_str);
+                return Ok(row);
+            }
+        }
+    }
+}
+
+/// Returns why a mirror was not claimed.
+fn why_not(ledger: &Ledger, lifetime: &Lifetime) -> Result<&'static str, CommandError> {
+    let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
+    let mirror = mirrors.into_iter().find(|it| it.lifetime == *lifetime);
+    Ok(match mirror.map(|it| it.state) {
+        Some(JobState::Running(_)) => "somebody else refreshes it now",
+        _ => "no visible push names it",
+    })
+}
+
+/// Returns a switch that the operator's Ctrl-C turns: what runs is put back, and its programs end.
+fn called_off_by_the_operator() -> Result<CallOff, CommandError> {
+    let call_off = CallOff::default();
+    let switch = call_off.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    std::thread::Builder::new()
+        .name("svc-interrupt".to_owned())
+        .spawn(move || {
+            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+                switch.now();
+            }
+        })?;
+    Ok(call_off)
+}
+
+fn render(shown: &Shown) -> String {
+    let mut table =
+        Table::new(["repository", "outcome", "stored", "known", "why"]).numbers(&[2, 3]);
+    for row in &shown.mirrors {
+        let why = [row.reason, row.detail.as_deref()];
+        let why: Vec<String> = why.into_iter().flatten().map(escape).collect();
+        table.row([
+            escape(&row.repository),
+            row.outcome.to_owned(),
+            row.stored.to_string(),
+            row.duplicates.to_string(),
+            why.join(": "),
+        ]);
+    }
+    table.render()
+}

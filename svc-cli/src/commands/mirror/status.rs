@@ -1,0 +1,171 @@
+use clap::Args;
+use serde::Serialize;
+use svc_engine::clock::Clock;
+use svc_engine::mirror::free_space;
+use svc_engine::store::{JobState, Ledger, MirrorStatus};
+use svc_model::time::Instant;
+
+use super::{Identity, MirrorOptions};
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    options: MirrorOptions,
+}
+
+/// The mirrors, as a program reads them.
+#[derive(Debug, Serialize)]
+struct Shown {
+    /// Bytes that are free where the mirrors are; null when there are none on this machine.
+    free_bytes: Option<u64>,
+    /// Bytes that are kept free there.
+    reserve_bytes: Option<u64>,
+    mirrors: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    repo: String,
+    repository_identity: Option<Identity>,
+    state: &'static str,
+    /// When it is tried again, or since when it runs.
+    state_at: Option<Instant>,
+    waiting_pushes: u64,
+    attempts: u64,
+    last_success_at: Option<Instant>,
+    last_failure_at: Option<Instant>,
+    last_failure: Option<String>,
+}
+
+impl Status {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let settings = self.options.settings()?;
+        let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
+        let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
+        let mirror = settings.mirror.as_ref();
+        let shown = Shown {
+            free_bytes: mirror.and_then(|mirror| free_space(&mirror.path)),
+            reserve_bytes: mirror.map(|mirror| mirror.reserve_bytes),
+            mirrors: mirrors.into_iter().map(Row::from).collect(),
+        };
+        output.value(&shown, render)?;
+        if shown
+            .free_bytes
+            .zip(shown.reserve_bytes)
+            .is_some_and(|(free, kept)| free < kept)
+        {
+            output.warning("the mirrors wait: less than 1 GiB is free where they are");
+        }
+        Ok(())
+    }
+}
+
+impl From<MirrorStatus> for Row {
+    fn from(status: MirrorStatus) -> Self {
+        let (state, state_at) = match status.state {
+            JobState::Idle => ("idle", None),
+            JobState::Waiting => ("waiting", None),
+            JobState::Retrying(at) => ("retrying", Some(at)),
+            JobState::Running(since) => ("running", Some(since)),
+            JobState::GivenUp => ("given_up", None),
+        };
+        Self {
+            repo: status.repo,
+            repository_identity: status.lifetime.identity().map(Identity::from),
+            state,
+            state_at,
+            waiting_pushes: status.waiting_pushes,
+            attempts: status.attempts,
+            last_success_at: status.last_success_at,
+            last_failure_at: status.last_failure_at,
+            last_failure: status.last_failure,
+        }
+    }
+}
+
+fn render(shown: &Shown) -> String {
+    if shown.mirrors.is_empty() {
+        return "no push has asked for a mirror yet\n".to_owned();
+    }
+    let mut table = Table::new([
+        "repository",
+        "identity",
+        "state",
+        "pushes waiting",
+        "failures",
+        "last success",
+        "last failure",
+    ])
+    .numbers(&[3, 4]);
+    for row in &shown.mirrors {
+        let identity = row.repository_identity.as_ref();
+        let identity =
+            identity.map(|it| format!("{}/{}/{}", it.provider, it.host, it.repository_id));
+        let state = match row.state_at {
+            Some(at) if row.state == "running" => format!("running since {at}"),
+            Some(at) => format!("{} at {at}", row.state),
+            None => row.state.to_owned(),
+        };
+        let failure = match (&row.last_failure, row.last_failure_at) {
+            (Some(reason), Some(at)) => format!("{reason} at {at}"),
+            _ => "-".to_owned(),
+        };
+        table.row([
+            escape(&row.repo),
+            identity.unwrap_or_else(|| "-".to_owned()),
+            state,
+            row.waiting_pushes.to_string(),
+            row.attempts.to_string(),
+            row.last_success_at
+                .map_or_else(|| "-".to_owned(), |at| at.to_string()),
+            failure,
+        ]);
+    }
+    table.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::repository::{
+        RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryProvider,
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_mirror_is_one_line() {
+        let at = |second: i64| Instant::from_microseconds(second * 1_000_000).unwrap();
+        let identity = RepositoryIdentity {
+            repository_provider: RepositoryProvider::Github,
+            repository_host: RepositoryHost::new("github.com").unwrap(),
+            repository_id: RepositoryId::new("7").unwrap(),
+        };
+        let row = |state, state_at| Row {
+            repo: "own/na\u{1b}me".to_owned(),
+            repository_identity: Some(Identity::from(&identity)),
+            state,
+            state_at,
+            waiting_pushes: 2,
+            attempts: 3,
+            last_success_at: None,
+            last_failure_at: Some(at(60)),
+            last_failure: Some("fetch_failed".to_owned()),
+        };
+        let shown = Shown {
+            free_bytes: None,
+            reserve_bytes: None,
+            mirrors: vec![row("retrying", Some(at(90))), row("running", Some(at(80)))],
+        };
+        let text = render(&shown);
+        let lines: Vec<&str> = text.lines().collect();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            words(lines[1]),
+            "own/na\\u{1b}me github/github.com/7 retrying at 1970-01-01T00:01:30Z 2 3 - \
+             fetch_failed at 1970-01-01T00:01:00Z"
+        );
+        assert!(lines[2].contains("running since 1970-01-01T00:01:20Z"));
+    }
+}

@@ -1,0 +1,116 @@
+use clap::Args;
+use serde::Serialize;
+use svc_engine::capture::notes::{self, StampError};
+use svc_engine::clock::Clock;
+use svc_model::time::Instant;
+
+use super::session::{self, Pending};
+use super::{NOTES, repository};
+use crate::error::CommandError;
+use crate::output::{Output, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Stamp {
+    /// The agent.
+    #[arg(long, value_name = "TOOL", required_unless_present = "pending")]
+    tool: Option<String>,
+
+    /// The Session.
+    #[arg(long, value_name = "SESSION", required_unless_present = "pending")]
+    session_id: Option<String>,
+
+    /// Stamp with the Sessions that are remembered for this commit or named by the environment.
+    #[arg(long, conflicts_with_all = ["tool", "session_id"])]
+    pending: bool,
+
+    /// The commit.
+    #[arg(default_value = "HEAD")]
+    commit: String,
+}
+
+/// What became of a commit, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    commit: String,
+    /// Whether its note was changed.
+    stamped: bool,
+    sessions: Vec<Named>,
+}
+
+#[derive(Debug, Serialize)]
+struct Named {
+    tool: String,
+    session_id: String,
+}
+
+impl Stamp {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let commit = repository::commit(&self.commit)?;
+        let pending = if self.pending {
+            Some(Pending::now()?)
+        } else {
+            None
+        };
+        let stamps = match &pending {
+            Some(pending) => pending.stamps.clone(),
+            None => vec![session::stamp(
+                &self.tool.unwrap_or_default(),
+                &self.session_id.unwrap_or_default(),
+            )?],
+        };
+        let note = repository::note(NOTES, &commit)?;
+        let addition = notes::addition(note.as_deref(), &stamps, now())?;
+        if let Some(line) = &addition {
+            let notes = format!("--ref={NOTES}");
+            repository::git_with(&["notes", &notes, "append", "-F", "-", &commit], line)?;
+        }
+        if let Some(pending) = pending.filter(|pending| !pending.stamps.is_empty()) {
+            pending.forget()?;
+        }
+        let named = |stamp: notes::Stamp| Named {
+            tool: stamp.tool,
+            session_id: stamp.session_id.into(),
+        };
+        let outcome = Outcome {
+            commit,
+            stamped: addition.is_some(),
+            sessions: stamps.into_iter().map(named).collect(),
+        };
+        output.value(&outcome, render)
+    }
+}
+
+/// Returns the moment, in whole seconds: nobody asks for more of a note.
+fn now() -> Instant {
+    const SECOND: i64 = 1_000_000;
+    let now = Clock::system().now();
+    Instant::from_microseconds(now.microseconds() / SECOND * SECOND).unwrap_or(now)
+}
+
+fn render(outcome: &Outcome) -> String {
+    let short = outcome.commit.get(..10).unwrap_or_default();
+    if outcome.sessions.is_empty() {
+        return format!("{short}: no Session is named\n");
+    }
+    let word = if outcome.stamped {
+        "stamped"
+    } else {
+        "already stamped"
+    };
+    let lines = outcome.sessions.iter().map(|named| {
+        let (tool, session_id) = (escape(&named.tool), escape(&named.session_id));
+        format!("{short}: {word}: {tool} {session_id}\n")
+    });
+    lines.collect()
+}
+
+impl From<StampError> for CommandError {
+    fn from(error: StampError) -> Self {
+        let code = match error {
+            StampError::Foreign => "foreign_note",
+            StampError::TooLarge => "note_too_large",
+        };
+        Self::refused(code, error.to_string())
+            .hint("see the note: git notes --ref=refs/notes/svc show")
+    }
+}

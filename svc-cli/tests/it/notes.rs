@@ -1,0 +1,414 @@
+//! Notes on commits, made by the commands and the hooks in real repositories.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const NOTES: &str = "refs/notes/svc";
+
+/// A forge and the work trees of the people who push to it.
+struct Forge {
+    folder: TempDir,
+}
+
+/// The work tree of one person.
+struct Person {
+    work: PathBuf,
+    home: PathBuf,
+}
+
+impl Forge {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let forge = Self { folder };
+        let person = forge.person("first");
+        let bare = forge.folder.path().join("forge.git");
+        let bare = bare.to_str().expect("a path");
+        person.git(&["init", "-q", "--bare", "-b", "main", bare]);
+        forge
+    }
+
+    /// Returns a person with an empty folder.
+    fn person(&self, name: &str) -> Person {
+        let work = self.folder.path().join(name);
+        let home = self.folder.path().join(format!("{name}-home"));
+        fs::create_dir_all(&work).expect("a work tree");
+        fs::create_dir_all(&home).expect("a home");
+        Person { work, home }
+    }
+
+    /// Returns a person who has cloned the repository and installed the hooks.
+    fn clone(&self, name: &str) -> Person {
+        let person = self.person(name);
+        person.git(&["clone", "-q", "../forge.git", "."]);
+        person.ok(&["install", "git-hooks"]);
+        person
+    }
+}
+
+impl Person {
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.work)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").expect("a PATH"))
+            .env("HOME", &self.home)
+            .env("SVC_PROGRAM", env!("CARGO_BIN_EXE_svc"))
+            .envs([
+                ("GIT_AUTHOR_NAME", "A"),
+                ("GIT_AUTHOR_EMAIL", "a@example.test"),
+                ("GIT_COMMITTER_NAME", "A"),
+                ("GIT_COMMITTER_EMAIL", "a@example.test"),
+                ("GIT_CONFIG_NOSYSTEM", "1"),
+                ("GIT_EDITOR", "true"),
+            ]);
+        command
+    }
+
+    fn run(
+        &self,
+        program: &Path,
+        arguments: &[&str],
+        more: &[(&str, &str)],
+        input: &str,
+    ) -> Output {
+        let mut child = self
+            .command(program)
+            .args(arguments)
+            .envs(more.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut stdin = child.stdin.take().expect("a piped input");
+        // A program need not read what it is given.
+        let _ignored = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        child.wait_with_output().expect("it ends")
+    }
+
+    fn svc(&self, arguments: &[&str]) -> Output {
+        self.run(Path::new(env!("CARGO_BIN_EXE_svc")), arguments, &[], "")
+    }
+
+    /// Runs a command of the shell, which succeeds, and returns what it prints.
+    fn ok(&self, arguments: &[&str]) -> String {
+        succeeded(&self.svc(arguments), arguments)
+    }
+
+    fn git_with(&self, arguments: &[&str], more: &[(&str, &str)]) -> String {
+        succeeded(&self.run(Path::new("git"), arguments, more, ""), arguments)
+    }
+
+    fn git(&self, arguments: &[&str]) -> String {
+        self.git_with(arguments, &[])
+    }
+
+    fn commit(&self, message: &str) -> String {
+        self.git(&["commit", "-q", "--allow-empty", "-m", message]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    fn remember(&self, session_id: &str) {
+        self.ok(&["note", "session", "--tool", "t", "--session-id", session_id]);
+    }
+
+    /// Returns the Sessions that the notes of a commit name.
+    fn sessions(&self, commit: &str) -> Vec<String> {
+        let shown = self.ok(&["note", "show", commit]);
+        let lines = shown.lines().filter(|line| line.starts_with("refs/"));
+        lines
+            .map(|line| {
+                line.split_whitespace()
+                    .nth(1)
+                    .expect("a Session")
+                    .to_owned()
+            })
+            .collect()
+    }
+}
+
+fn succeeded(output: &Output, arguments: &[&str]) -> String {
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .trim_end()
+        .to_owned()
+}
+
+/// Returns a person with a repository of their own and no hooks.
+fn alone(forge: &Forge) -> Person {
+    let person = forge.person("alone");
+    person.git(&["init", "-q", "-b", "main"]);
+    person
+}
+
+#[test]
+fn a_stamp_is_what_git_would_append_and_is_made_once() {
+    let forge = Forge::new();
+    let person = alone(&forge);
+    let commit = person.commit("first");
+    let stamp = |session_id: &str, more: &[&str]| {
+        let arguments = [
+            "note",
+            "stamp",
+            "--tool",
+            "claude-code",
+            "--session-id",
+            session_id,
+        ];
+        person.ok(&[&arguments, more].concat())
+    };
+    assert_eq!(
+        stamp("b", &[]),
+        format!("{}: stamped: claude-code b", &commit[..10])
+    );
+    assert!(stamp("b", &[]).contains("already stamped"));
+    stamp("a", &[&commit]);
+    let note = person.git(&["notes", "--ref=svc", "show", &commit]);
+    let lines: Vec<&str> = note.lines().collect();
+    assert_eq!(lines.len(), 3, "{note}");
+    assert!(lines[0].starts_with(
+        r#"{"v":1,"sessions":[{"tool":"claude-code","session_id":"b","stamped_at":"20"#
+    ));
+    assert_eq!(lines[1], "");
+    assert!(lines[2].contains(r#""session_id":"a""#));
+    assert!(!note.contains('.'), "whole seconds");
+    assert_eq!(person.sessions("HEAD"), ["b", "a"]);
+    let shown = person.ok(&["note", "show", "--json"]);
+    assert_eq!(
+        shown,
+        format!(
+            r#"{{"commit":"{commit}","notes":[{{"notes_ref":"refs/notes/svc","session_ids":["b","a"],"ignored":null}}]}}"#
+        )
+    );
+}
+
+#[test]
+fn what_cannot_be_stamped_is_said() {
+    let forge = Forge::new();
+    let person = alone(&forge);
+    let outside = person.svc(&["note", "stamp", "--tool", "t", "--session-id", "s"]);
+    assert_eq!(outside.status.code(), Some(1), "there is no commit");
+    let commit = person.commit("first");
+    for wrong in [
+        ["note", "stamp", "--tool", "t", "--session-id", " "],
+        ["note", "stamp", "--tool", "", "--session-id", "s"],
+    ] {
+        assert_eq!(person.svc(&wrong).status.code(), Some(1), "{wrong:?}");
+    }
+    let usage = person.svc(&["note", "stamp", "--tool", "t"]);
+    assert_eq!(usage.status.code(), Some(2));
+    person.git(&["notes", "--ref=svc", "add", "-m", "reviewed by me", &commit]);
+    let foreign = person.svc(&["note", "stamp", "--tool", "t", "--session-id", "s"]);
+    assert_eq!(foreign.status.code(), Some(1));
+    let note = person.git(&["notes", "--ref=svc", "show", &commit]);
+    assert_eq!(note, "reviewed by me", "it is left alone");
+    assert!(person.ok(&["note", "show"]).contains("ignored"));
+}
+
+#[test]
+fn an_agents_hook_remembers_its_session_and_never_fails() {
+    let forge = Forge::new();
+    let person = alone(&forge);
+    let hook = |input: &str| {
+        let program = Path::new(env!("CARGO_BIN_EXE_svc"));
+        let arguments = ["note", "session", "--hook", "claude-code"];
+        let output = person.run(program, &arguments, &[], input);
+        assert!(output.status.success());
+        assert!(output.stdout.is_empty() && output.stderr.is_empty());
+    };
+    hook(r#"{"session_id":"5b1f8a70","cwd":"/x","hook_event_name":"PostToolUse"}"#);
+    hook(r#"{"session_id":"5b1f8a70","hook_event_name":"PostToolUse"}"#);
+    for odd in [
+        "",
+        "{",
+        "[]",
+        "{}",
+        r#"{"session_id":7}"#,
+        r#"{"session_id":""}"#,
+    ] {
+        hook(odd);
+    }
+    let file = person.work.join(".git/svc-sessions");
+    let remembered = fs::read_to_string(&file).expect("the file");
+    assert_eq!(
+        remembered,
+        "{\"tool\":\"claude-code\",\"session_id\":\"5b1f8a70\"}\n"
+    );
+    let mode = fs::metadata(&file).expect("the file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let elsewhere = forge.person("elsewhere");
+    let program = Path::new(env!("CARGO_BIN_EXE_svc"));
+    let arguments = ["note", "session", "--hook", "codex"];
+    let output = elsewhere.run(program, &arguments, &[], r#"{"session_id":"s"}"#);
+    assert!(output.status.success(), "there is no repository");
+}
+
+#[test]
+fn hooks_stamp_commits_and_push_their_notes() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    person.commit("nobody's");
+    person.remember("one");
+    person.remember("two");
+    let first = person.commit("first");
+    assert_eq!(person.sessions(&first), ["one", "two"]);
+    let second = person.commit("second");
+    assert_eq!(
+        person.sessions(&second),
+        Vec::<String>::new(),
+        "they are forgotten"
+    );
+    // An agent runs git itself.
+    person.git_with(
+        &["commit", "-q", "--allow-empty", "-m", "third"],
+        &[("CLAUDE_CODE_SESSION_ID", "three")],
+    );
+    assert_eq!(person.sessions("HEAD"), ["three"]);
+    person.git(&["push", "-q", "origin", "main"]);
+    let pushed = |notes: &str| {
+        let arguments = ["ls-remote", "../forge.git", notes];
+        let listed = person.git(&arguments);
+        listed.split_whitespace().next().map(str::to_owned)
+    };
+    assert_eq!(
+        pushed(NOTES),
+        Some(person.git(&["rev-parse", NOTES])),
+        "the notes go with the branch"
+    );
+    assert!(person.ok(&["note", "push"]).contains("no new notes"));
+}
+
+#[test]
+fn notes_of_several_people_are_joined() {
+    let forge = Forge::new();
+    let ann = forge.clone("ann");
+    ann.remember("ann");
+    let base = ann.commit("base");
+    ann.git(&["push", "-q", "origin", "main"]);
+    let ben = forge.clone("ben");
+    ben.ok(&[
+        "note",
+        "stamp",
+        "--tool",
+        "t",
+        "--session-id",
+        "ben-on-base",
+        &base,
+    ]);
+    ben.remember("ben");
+    let own = ben.commit("ben's");
+    ben.git(&["push", "-q", "origin", "HEAD:refs/heads/ben"]);
+    ann.ok(&[
+        "note",
+        "stamp",
+        "--tool",
+        "t",
+        "--session-id",
+        "ann-later",
+        &base,
+    ]);
+    assert!(ann.ok(&["note", "push"]).contains("notes pushed"));
+    let cleo = forge.clone("cleo");
+    cleo.git(&[
+        "fetch",
+        "-q",
+        "origin",
+        "refs/notes/svc:refs/notes/svc",
+        "ben",
+    ]);
+    let mut on_base = cleo.sessions(&base);
+    on_base.sort();
+    assert_eq!(on_base, ["ann", "ann-later", "ben-on-base"]);
+    assert_eq!(cleo.sessions(&own), ["ben"]);
+    let temporary = ann.git(&["for-each-ref", "refs/notes/svc-of-others"]);
+    assert_eq!(temporary, "");
+}
+
+#[test]
+fn amended_and_rebased_commits_keep_their_notes() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    let base = person.commit("base");
+    person.remember("one");
+    person.commit("first");
+    person.remember("two");
+    person.git(&["commit", "-q", "--amend", "--allow-empty", "-m", "better"]);
+    let mut sessions = person.sessions("HEAD");
+    sessions.sort();
+    assert_eq!(sessions, ["one", "two"]);
+    // Somebody else's Session replays the commits: it did not write them.
+    person.git(&["checkout", "-q", "-b", "other", &base]);
+    person.commit("other");
+    person.remember("three");
+    let replayed = ["rebase", "-q", "--keep-empty", "other", "main"];
+    person.git_with(&replayed, &[("CODEX_THREAD_ID", "replaying")]);
+    let mut sessions = person.sessions("HEAD");
+    sessions.sort();
+    assert_eq!(sessions, ["one", "two"]);
+    let next = person.commit("next");
+    assert_eq!(person.sessions(&next), ["three"]);
+}
+
+#[test]
+fn hooks_that_were_there_run_first_and_decide() {
+    let forge = Forge::new();
+    let person = forge.person("ann");
+    person.git(&["clone", "-q", "../forge.git", "."]);
+    let hooks = person.work.join(".git/hooks");
+    fs::create_dir_all(&hooks).expect("the hooks");
+    for (name, script) in [
+        ("post-commit", "#!/bin/sh\necho ran >> commits\n"),
+        ("pre-push", "#!/bin/sh\ncat >> pushes\n[ ! -e refuse ]\n"),
+    ] {
+        fs::write(hooks.join(name), script).expect("a hook");
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(hooks.join(name), executable).expect("its mode");
+    }
+    let said = person.ok(&["install", "git-hooks"]);
+    assert!(
+        said.contains("the hook that was there runs first"),
+        "{said}"
+    );
+    let again = person.ok(&["install", "git-hooks"]);
+    assert!(again.contains("unchanged"), "{again}");
+    person.remember("one");
+    let commit = person.commit("first");
+    assert_eq!(person.sessions(&commit), ["one"]);
+    let read = |name: &str| fs::read_to_string(person.work.join(name)).expect("what it wrote");
+    assert_eq!(read("commits"), "ran\n");
+    fs::write(person.work.join("refuse"), "").expect("a file");
+    let refused = person.run(Path::new("git"), &["push", "-q", "origin", "main"], &[], "");
+    assert!(!refused.status.success());
+    fs::remove_file(person.work.join("refuse")).expect("no file");
+    person.git(&["push", "-q", "origin", "main"]);
+    assert!(read("pushes").contains(&commit), "it reads what is pushed");
+}
+
+#[test]
+fn a_missing_svc_holds_nobody_up_and_foreign_hook_folders_are_left_alone() {
+    let forge = Forge::new();
+    let person = forge.clone("ann");
+    let gone = [("SVC_PROGRAM", "/nowhere/svc")];
+    person.git_with(&["commit", "-q", "--allow-empty", "-m", "x"], &gone);
+    person.git_with(&["push", "-q", "origin", "main"], &gone);
+    let other = forge.person("ben");
+    other.git(&["clone", "-q", "../forge.git", "."]);
+    other.git(&["config", "core.hooksPath", ".husky"]);
+    let refused = other.svc(&["install", "git-hooks"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(!other.work.join(".husky").exists());
+    let printed = other.ok(&["install", "git-hooks", "--print"]);
+    assert!(printed.contains("note stamp --pending") && printed.contains("notes.rewriteRef"));
+}

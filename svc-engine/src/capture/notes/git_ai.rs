@@ -1,0 +1,159 @@
+//! Authorship notes of git-ai: attestations of lines, a line `---`, and metadata as JSON. Only the
+//! metadata is read, and of it only which agents took part.
+
+use svc_model::id::SessionId;
+use svc_model::json::{Json, Object};
+
+use super::{GIT_AI_SESSIONS_MAX, NoteError, Sessions};
+
+/// The line between attestations and metadata.
+const DIVIDER: &str = "---";
+/// What the schema version begins with. Later minor versions only add members.
+const SCHEMA: &str = "authorship/3.";
+/// Where agents are listed: in the present form, and in the one before it.
+const LISTS: [&str; 2] = ["sessions", "prompts"];
+
+/// Returns the Sessions of a note. What this service does not know is passed over.
+pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
+    let metadata = metadata(note).ok_or(NoteError::Shape)?;
+    let metadata = Json::parse(metadata.as_bytes()).map_err(|_| NoteError::NotJson)?;
+    let metadata = metadata.as_object().ok_or(NoteError::Shape)?;
+    let version = metadata.get("schema_version").and_then(Json::as_str);
+    if !version.is_some_and(|version| version.starts_with(SCHEMA)) {
+        return Err(NoteError::Shape);
+    }
+    let mut sessions = Sessions::default();
+    for list in LISTS {
+        let Some(list) = metadata.get(list).and_then(Json::as_object) else {
+            continue;
+        };
+        for (_, record) in list {
+            if let Some(id) = record.as_object().and_then(agent_id) {
+                sessions.add(id);
+            }
+        }
+    }
+    if sessions.named.len() > GIT_AI_SESSIONS_MAX {
+        return Err(NoteError::TooManySessions);
+    }
+    Ok(sessions.named)
+}
+
+/// Returns what stands behind the divider.
+fn metadata(note: &str) -> Option<&str> {
+    let mut rest = note;
+    loop {
+        let (line, after) = rest.split_once('\n')?;
+        if line.strip_suffix('\r').unwrap_or(line) == DIVIDER {
+            return Some(after);
+        }
+        rest = after;
+    }
+}
+
+fn agent_id(record: &Object) -> Option<&svc_model::json::Text> {
+    record.get("agent_id")?.as_object()?.get("id")?.as_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::notes::{GIT_AI_NOTE_BYTES_MAX, NotesRef};
+
+    fn read(note: &str) -> Result<Vec<String>, NoteError> {
+        let sessions = NotesRef::GitAi.sessions(note.as_bytes())?;
+        Ok(sessions.into_iter().map(String::from).collect())
+    }
+
+    const NOTE: &str = r#"src/pager.rs
+  s_1f996adffcb53c::t_0a1b2c3d4e5f60 12-31,40
+  h_5244d79ce4809c 32-39
+"docs/read me.md"
+  s_b8af10d3dda112::t_99887766554433 1-8
+---
+{"schema_version":"authorship/3.0.0","base_commit_sha":"6b1d0c5a7f3e2d1c0b9a8f7e6d5c4b3a29181706",
+ "prompts":{"7f3e2d1c0b9a8f7e":{"agent_id":{"tool":"cursor","id":" c-1 ","model":"m"},"accepted_lines":2},
+            "0123456789abcdef":{"agent_id":{"tool":"claude","id":"5b1f8a70"}}},
+ "humans":{"h_5244d79ce4809c":{"author":"Rae Okafor <rae@example.test>"}},
+ "sessions":{"s_1f996adffcb53c":{"agent_id":{"tool":"claude","id":"5b1f8a70","model":"m"},"human_author":"rae"},
+             "s_b8af10d3dda112":{"agent_id":{"tool":"codex","id":"019efea2","model":"m"},"new":{}}},
+ "later":[1]}
+"#;
+
+    #[test]
+    fn agents_of_both_forms_are_named_once() {
+        assert_eq!(read(NOTE).unwrap(), ["5b1f8a70", "019efea2", "c-1"]);
+        assert_eq!(
+            read(&NOTE.replace('\n', "\r\n")).unwrap(),
+            read(NOTE).unwrap()
+        );
+    }
+
+    #[test]
+    fn metadata_alone_is_a_note() {
+        let note = "---\n{\"schema_version\":\"authorship/3.1.0\",\"prompts\":{}}";
+        assert_eq!(read(note).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_first_divider_counts_and_must_stand_alone() {
+        let inside = "a\n  s_1::t_1 1\n --- \n----\n---\n";
+        let good =
+            r#"{"schema_version":"authorship/3.0.0","sessions":{"s":{"agent_id":{"id":"a"}}}}"#;
+        assert_eq!(read(&(inside.to_owned() + good)).unwrap(), ["a"]);
+        let twice = format!("---\n---\n{good}");
+        assert_eq!(read(&twice), Err(NoteError::NotJson));
+    }
+
+    #[test]
+    fn a_record_that_names_no_agent_drops_only_itself() {
+        let note = r#"---
+{"schema_version":"authorship/3.0.0","sessions":{"a":0,"b":{},"c":{"agent_id":[]},
+ "d":{"agent_id":{"id":1}},"e":{"agent_id":{"id":"\u0000"}},"f":{"agent_id":{"id":"kept"}}},"prompts":[]}"#;
+        assert_eq!(read(note).unwrap(), ["kept"]);
+    }
+
+    #[test]
+    fn another_kind_of_note_is_none() {
+        for (wrong, error) in [
+            ("", NoteError::Shape),
+            ("---", NoteError::Shape),
+            ("text\n", NoteError::Shape),
+            ("---\n", NoteError::NotJson),
+            ("---\n[]", NoteError::Shape),
+            ("---\n{}", NoteError::Shape),
+            ("---\n{\"schema_version\":3}", NoteError::Shape),
+            (
+                "---\n{\"schema_version\":\"authorship/4.0.0\"}",
+                NoteError::Shape,
+            ),
+            (
+                "---\n{\"schema_version\":\"authorship/3.0.0\"} more",
+                NoteError::NotJson,
+            ),
+        ] {
+            assert_eq!(read(wrong), Err(error), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn the_size_and_the_number_of_sessions_are_bounded() {
+        let many = |count: usize| {
+            let records: Vec<_> = (0..count)
+                .map(|number| format!(r#""{number}":{{"agent_id":{{"id":"{number}"}}}}"#))
+                .collect();
+            let records = records.join(",");
+            format!("---\n{{\"schema_version\":\"authorship/3.0.0\",\"sessions\":{{{records}}}}}")
+        };
+        assert_eq!(
+            read(&many(GIT_AI_SESSIONS_MAX)).unwrap().len(),
+            GIT_AI_SESSIONS_MAX
+        );
+        assert_eq!(
+            read(&many(GIT_AI_SESSIONS_MAX + 1)),
+            Err(NoteError::TooManySessions)
+        );
+        let large = "x\n".repeat(GIT_AI_NOTE_BYTES_MAX / 2) + "---\n{}";
+        assert_eq!(read(&large), Err(NoteError::TooLarge));
+    }
+}

@@ -1,0 +1,93 @@
+use std::fmt;
+
+use svc_model::repository::{
+    RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
+};
+
+/// What facts of one repository have in common: an identity, or, where the forge sent none, the bare
+/// name. A name that is deleted and made again is another lifetime.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lifetime {
+    /// One identity, under whatever names.
+    Identified(RepositoryIdentity),
+    /// The facts without an identity under one name.
+    Named(RepositoryName),
+}
+
+impl Lifetime {
+    /// Returns the lifetime of a fact.
+    pub fn of(repository: Option<&RepositoryIdentity>, repo: &RepositoryName) -> Self {
+        repository.map_or_else(
+            || Self::Named(repo.clone()),
+            |repository| Self::Identified(repository.clone()),
+        )
+    }
+
+    /// Returns the lifetime that is written so.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('/');
+        let (first, second) = (parts.next()?, parts.next()?);
+        let Some(third) = parts.next() else {
+            return RepositoryName::new(text)
+                .filter(|name| name.as_str() == text)
+                .map(Self::Named);
+        };
+        let identity = RepositoryIdentity {
+            repository_provider: RepositoryProvider::from_wire(first)?,
+            repository_host: RepositoryHost::new(second)?,
+            repository_id: RepositoryId::new(third)?,
+        };
+        parts
+            .next()
+            .is_none()
+            .then_some(Self::Identified(identity))
+            .filter(|lifetime| lifetime.to_string() == text)
+    }
+
+    /// Returns the identity, when there is one.
+    pub fn identity(&self) -> Option<&RepositoryIdentity> {
+        match self {
+            Self::Identified(identity) => Some(identity),
+            Self::Named(_) => None,
+        }
+    }
+}
+
+/// `provider/host/id`, or `owner/name`: no name has two slashes.
+impl fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Identified(it) => write!(
+                f,
+                "{}/{}/{}",
+                it.repository_provider, it.repository_host, it.repository_id
+            ),
+            Self::Named(name) => name.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_has_one_spelling() {
+        for text in ["github/github.com/7", "own/name", "o w n/n\u{e9}.git"] {
+            assert_eq!(Lifetime::parse(text).unwrap().to_string(), text);
+        }
+        for wrong in [
+            "",
+            "name",
+            "Own/Name",
+            " own/name",
+            "github/github.com/07",
+            "github/GitHub.com/7",
+            "other/github.com/7",
+            "github/github.com/7/8",
+            "github//7",
+        ] {
+            assert_eq!(Lifetime::parse(wrong), None, "{wrong:?}");
+        }
+    }
+}

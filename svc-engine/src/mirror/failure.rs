@@ -1,0 +1,117 @@
+use std::fmt;
+
+use super::allowance::Stopped;
+use super::bare::PrepareError;
+use super::folder::LockError;
+use super::git::GitError;
+use super::remote::RemoteError;
+
+/// Why a mirror is not as new as its pushes, in one closed word for the log and the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorFailure {
+    /// git could not fetch, or not read what it fetched.
+    FetchFailed,
+    /// It took longer than a job may.
+    FetchTimeout,
+    /// The clone URL leads where no mirror may be fetched from.
+    CloneUrlRefused,
+    /// The name of the repository belongs to another one, or to more than one.
+    NameAmbiguous,
+    /// Notes were ignored because they are malformed. The others were read.
+    NoteInvalid,
+    /// Less space is free than is kept in reserve.
+    DiskReserve,
+}
+
+impl MirrorFailure {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FetchFailed => "fetch_failed",
+            Self::FetchTimeout => "fetch_timeout",
+            Self::CloneUrlRefused => "clone_url_refused",
+            Self::NameAmbiguous => "name_ambiguous",
+            Self::NoteInvalid => "note_invalid",
+            Self::DiskReserve => "disk_reserve",
+        }
+    }
+}
+
+impl fmt::Display for MirrorFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why an attempt came to nothing.
+#[derive(Debug)]
+pub(super) enum Setback {
+    /// It may not be tried again.
+    Refused(MirrorFailure, String),
+    /// It may be tried again, later and later.
+    Failed(MirrorFailure, String),
+    /// It waits until there is space.
+    NoSpace,
+    /// Somebody else works on the mirror.
+    Taken,
+    /// The service stops.
+    CalledOff,
+}
+
+impl From<Stopped> for Setback {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Deadline => Self::Failed(MirrorFailure::FetchTimeout, stopped.to_string()),
+            Stopped::CalledOff => Self::CalledOff,
+            Stopped::DiskReserve => Self::NoSpace,
+        }
+    }
+}
+
+impl From<GitError> for Setback {
+    fn from(error: GitError) -> Self {
+        match error.stopped() {
+            Some(stopped) => stopped.into(),
+            None => Self::Failed(MirrorFailure::FetchFailed, error.complaint()),
+        }
+    }
+}
+
+impl From<PrepareError> for Setback {
+    fn from(error: PrepareError) -> Self {
+        match error {
+            PrepareError::Git(error) => error.into(),
+            PrepareError::Folder(error) => folder(&error),
+        }
+    }
+}
+
+impl From<LockError> for Setback {
+    fn from(error: LockError) -> Self {
+        match error {
+            LockError::Taken => Self::Taken,
+            LockError::Stopped(stopped) => stopped.into(),
+            LockError::Folder(error) => folder(&error),
+        }
+    }
+}
+
+fn folder(error: &std::io::Error) -> Setback {
+    let detail = format!("the folder of the mirrors: {}", error.kind());
+    Setback::Failed(MirrorFailure::FetchFailed, detail)
+}
+
+impl From<RemoteError> for Setback {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Refused(refusal) => {
+                Self::Refused(MirrorFailure::CloneUrlRefused, refusal.to_string())
+            }
+            // A name may resolve later.
+            RemoteError::Unresolved(_) => {
+                Self::Failed(MirrorFailure::FetchFailed, error.to_string())
+            }
+            RemoteError::Stopped(stopped) => stopped.into(),
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Where mirrors lie, and who may work on one.
+//!
+//! | Path under the root | What |
+//! |---|---|
+//! | `repositories-v1/ORG/PROVIDER/HOST/ID` | the bare repository of an identified lifetime |
+//! | `ORG%2FOWNER%2FNAME` | the bare repository of a bare name |
+//! | `.locks/…` | the lock file of each, under the same path |
+//!
+//! Every part is percent-encoded but for letters, digits, `_`, `.`, `-` and `~`. A mirror exists
+//! when it has a `HEAD`. A rename moves nothing: an identity keeps its folder.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use svc_model::id::OrgId;
+use svc_model::repository::RepositoryProvider;
+
+use super::allowance::{Allowance, Stopped};
+use crate::fact::Lifetime;
+
+const IDENTIFIED: &str = "repositories-v1";
+const LOCKS: &str = ".locks";
+/// Bytes of a file name on every common file system.
+const FILE_NAME_BYTES_MAX: usize = 255;
+/// How often a lock that somebody else holds is tried.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The mirrors of one organization.
+#[derive(Clone, Debug)]
+pub struct MirrorFolder {
+    root: PathBuf,
+    org_id: OrgId,
+}
+
+/// A mirror that nobody else works on for as long as this is kept.
+#[derive(Debug)]
+pub(super) struct Locked {
+    file: File,
+}
+
+/// Why a mirror cannot be locked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LockError {
+    /// Somebody else works on it, on this machine.
+    #[error("another process works on the mirror")]
+    Taken,
+    /// The work was stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// The folder cannot be used.
+    #[error("the folder of the mirrors cannot be used")]
+    Folder(#[from] io::Error),
+}
+
+impl MirrorFolder {
+    /// Names the folder. It is made when it is first needed.
+    pub fn new(root: &Path, org_id: OrgId) -> Self {
+        Self {
+            root: root.to_owned(),
+            org_id,
+        }
+    }
+
+    /// Returns the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns where the mirror of a repository lies, whether or not it exists.
+    pub fn path(&self, lifetime: &Lifetime) -> PathBuf {
+        self.root.join(self.relative(lifetime))
+    }
+
+    /// Returns whether a mirror exists.
+    pub fn exists(&self, lifetime: &Lifetime) -> bool {
+        self.path(lifetime).join("HEAD").is_file()
+    }
+
+    /// Locks a mirror, waiting at most so long for somebody else on this machine.
+    pub(super) fn lock(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Locked, LockError> {
+        let path = self.root.join(LOCKS).join(self.relative(lifetime));
+        make_private(path.parent().unwrap_or(&self.root))?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Locked { file }),
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) => match wait.left() {
+                    Ok(left) => thread::sleep(left.min(LOOK)),
+                    Err(Stopped::Deadline) => return Err(LockError::Taken),
+                    Err(stopped) => return Err(stopped.into()),
+                },
+            }
+        }
+    }
+
+    /// Returns the mirrors that exist, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read.
+    pub fn mirrors(&self) -> io::Result<Vec<Lifetime>> {
+        let mut mirrors = Vec::new();
+        let identified = self
+            .root
+            .join(IDENTIFIED)
+            .join(encode(self.org_id.as_str()));
+        for provider in entries(&identified)? {
+            for host in entries(&identified.join(&provider))? {
+                for id in entries(&identified.join(&provider).join(&host))? {
+                    let parts = [&provider, &host, &id].map(|part| decode(part));
+                    mirrors.extend(Lifetime::parse(&parts.join("/")));
+                }
+            }
+        }
+        for name in entries(&self.root)? {
+            mirrors.extend(self.named(&name));
+        }
+        mirrors.retain(|lifetime| self.exists(lifetime));
+        mirrors.sort();
+        Ok(mirrors)
+    }
+
+    /// Returns the bare name whose mirror lies in this folder of the root.
+    fn named(&self, folder: &str) -> Option<Lifetime> {
+        let decoded = decode(folder);
+        let prefix = format!("{}/", self.org_id);
+        let spelled = decoded.strip_prefix(&prefix).map(str::to_owned);
+        // A name that is too long for a folder stands in the mirror itself.
+        let described = || fs::read_to_string(self.root.join(folder).join("description")).ok();
+        spelled
+            .into_iter()
+            .chain(std::iter::once_with(described).flatten())
+            .filter_map(|text| Lifetime::parse(text.trim_end()))
+            .find(|lifetime| self.relative(lifetime) == Path::new(folder))
+    }
+
+    fn relative(&self, lifetime: &Lifetime) -> PathBuf {
+        match lifetime {
+            Lifetime::Identified(identity) => [
+                IDENTIFIED,
+                &encode(self.org_id.as_str()),
+                &encode(RepositoryProvider::as_str(identity.repository_provider)),
+                &encode(identity.repository_host.as_str()),
+                &encode(identity.repository_id.as_str()),
+            ]
+            .iter()
+            .collect(),
+            Lifetime::Named(name) => {
+                let text = format!("{}/{name}", self.org_id);
+                PathBuf::from(shortened(encode(&text), &text))
+            }
+        }
+    }
+}
+
+impl Locked {
+    /// Returns the lock for a process to hold too: it lasts until both are gone.
+    pub(super) fn share(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+}
+
+/// Makes a folder that only this account can look into: mirrors are other people's source code.
+pub(super) fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Returns a name that fits: a longer one is told apart by its hash. One that was shortened has
+/// exactly the greatest length, and no other has.
+fn shortened(encoded: String, text: &str) -> String {
+    if encoded.len() < FILE_NAME_BYTES_MAX {
+        return encoded;
+    }
+    let digest = Sha256::digest(text);
+    let mut end = String::from("~");
+    for byte in digest {
+        write!(end, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    let mut short = encoded;
+    short.truncate(FILE_NAME_BYTES_MAX - end.len());
+    short + &end
+}
+
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            write!(encoded, "%{byte:02X}").expect("writing to a string cannot fail");
+        }
+    }
+    encoded
+}
+
+fn decode(encoded: &str) -> String {
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.as_bytes();
+    while let [first, after @ ..] = rest {
+        let hex = after.get(..2).and_then(|hex| str::from_utf8(hex).ok());
+        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        let (byte, after) = match byte {
+            Some(byte) if *first == b'%' => (byte, &after[2..]),
+            _ => (*first, after),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Returns the names of the folders in a folder; none when it is absent.
+fn entries(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            names.extend(entry.file_name().into_string());
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mirror::allowance::CallOff;
+
+    fn lifetime(text: &str) -> Lifetime {
+        Lifetime::parse(text).unwrap()
+    }
+
+    fn folder(root: &Path) -> MirrorFolder {
+        MirrorFolder::new(root, OrgId::new("acme").unwrap())
+    }
+
+    #[test]
+    fn every_repository_has_its_place() {
+        let folder = folder(Path::new("/m"));
+        for (text, path) in [
+            (
+                "github/github.com/11",
+                "/m/repositories-v1/acme/github/github.com/11",
+            ),
+            ("o/leg", "/m/acme%2Fo%2Fleg"),
+            ("o_~.-/../".trim_end_matches('/'), "/m/acme%2Fo_~.-%2F.."),
+            ("a b/caf\u{e9}%", "/m/acme%2Fa%20b%2Fcaf%C3%A9%25"),
+        ] {
+            assert_eq!(folder.path(&lifetime(text)), Path::new(path));
+        }
+    }
+
+    #[test]
+    fn a_long_name_keeps_a_place_of_its_own() {
+        let folder = folder(Path::new("/m"));
+        let name = |lifetime: &Lifetime| {
+            let path = folder.path(lifetime);
+            path.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        let mut names = std::collections::HashSet::new();
+        for length in [200, 245, 246, 247, 248, 249, 300, 1_000] {
+            let short = name(&lifetime(&format!("o/{}", "x".repeat(length))));
+            assert!(short.len() <= FILE_NAME_BYTES_MAX, "{length}");
+            assert_eq!(short.len() == 255, short.contains('~'), "{length}");
+            assert!(names.insert(short));
+        }
+        let first = name(&lifetime(&format!("o/{}1", "\u{e9}".repeat(300))));
+        let second = name(&lifetime(&format!("o/{}2", "\u{e9}".repeat(300))));
+        assert_ne!(first, second);
+    }
+
+    #[test]
+    fn existing_mirrors_are_found_whatever_their_name() {
+        let root = tempfile::tempdir().unwrap();
+        let mine = folder(root.path());
+        let long = format!("o/{}", "x".repeat(300));
+        let all = [
+            "github/example.test/7",
+            "github/github.com/11",
+            "a b/caf\u{e9}%",
+            "o/leg",
+            &long,
+        ];
+        for text in all {
+            let path = mine.path(&lifetime(text));
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("HEAD"), "").unwrap();
+            fs::write(path.join("description"), format!("{text}\n")).unwrap();
+        }
+        let unfinished = mine.path(&lifetime("o/unfinished"));
+        fs::create_dir_all(unfinished).unwrap();
+        let others = MirrorFolder::new(root.path(), OrgId::new("other").unwrap());
+        assert_eq!(others.mirrors().unwrap(), []);
+        assert_eq!(mine.mirrors().unwrap(), all.map(lifetime));
+        let absent = folder(&root.path().join("absent"));
+        assert_eq!(absent.mirrors().unwrap(), []);
+    }
+
+    #[test]
+    fn one_at_a_time_works_on_a_mirror() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = folder(&root.path().join("new"));
+        let wait =
+            |milliseconds| Allowance::of(Duration::from_millis(milliseconds), CallOff::default());
+        let first = folder.lock(&lifetime("o/a"), &wait(0)).unwrap();
+        assert!(matches!(
+            folder.lock(&lifetime("o/a"), &wait(80)),
+            Err(LockError::Taken)
+        ));
+        let other = folder.lock(&lifetime("o/b"), &wait(0)).unwrap();
+        let shared = first.share().unwrap();
+        drop((first, other));
+        assert!(matches!(
+            folder.lock(&lifetime("o/a"), &wait(0)),
+            Err(LockError::Taken)
+        ));
+        drop(shared);
+        // A program that another thread starts holds every file for a moment.
+        folder.lock(&lifetime("o/a"), &wait(5_000)).unwrap();
+        let mode = fs::metadata(folder.root()).unwrap();
+        assert_eq!(
+            std::os::unix::fs::PermissionsExt::mode(&mode.permissions()) & 0o777,
+            0o700
+        );
+    }
+}

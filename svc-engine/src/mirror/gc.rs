@@ -1,0 +1,262 @@
+//! Mirrors that nobody pushes to any more are removed, when an operator asks. Facts stay; a mirror is
+//! fetched again when somebody pushes.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use svc_model::repository::RepositoryName;
+use svc_model::time::Instant;
+
+use super::allowance::{Allowance, CallOff};
+use super::folder::MirrorFolder;
+use crate::fact::Lifetime;
+use crate::store::{Snapshot, StoreError};
+
+/// The rule by which mirrors are kept: it changes when [`decide`] does.
+pub const GC_POLICY_VERSION: &str = "1";
+/// How long somebody who works on a mirror is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// How long mirrors are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    /// Now.
+    pub now: Instant,
+    /// Days since the last push.
+    pub days: u32,
+}
+
+/// What became of a mirror, or would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcAction {
+    /// It stays.
+    Kept(GcReason),
+    /// It is removed.
+    Removed,
+}
+
+/// Why a mirror stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcReason {
+    /// No visible push names it. Its pushes may be quarantined, and shown again.
+    QuarantineAmbiguous,
+    /// Somebody pushed not long ago.
+    WithinRetention,
+    /// It could not be removed.
+    RemoveFailed,
+}
+
+impl GcReason {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::QuarantineAmbiguous => "quarantine_ambiguous",
+            Self::WithinRetention => "within_retention",
+            Self::RemoveFailed => "remove_failed",
+        }
+    }
+}
+
+/// One mirror, as the collection saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// The repository.
+    pub lifetime: Lifetime,
+    /// The name that stands for it, when a fact names it.
+    pub repo: Option<RepositoryName>,
+    /// When the last visible push was received.
+    pub last_push_at: Option<Instant>,
+    /// What becomes of it.
+    pub action: GcAction,
+}
+
+/// Why nothing was collected.
+#[derive(Debug, thiserror::Error)]
+pub enum GcError {
+    /// The folder cannot be read.
+    #[error("the folder of the mirrors cannot be read")]
+    Folder(#[from] io::Error),
+    /// The store gave no answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Looks at every mirror, in the order of their repositories, and removes the old ones if `apply`.
+///
+/// # Errors
+///
+/// When the folder or the store cannot be read.
+pub fn collect(
+    folder: &MirrorFolder,
+    snapshot: &mut Snapshot<'_>,
+    retention: Retention,
+    apply: bool,
+) -> Result<Vec<Collected>, GcError> {
+    let mut collected = Vec::new();
+    for lifetime in folder.mirrors()? {
+        let last_push_at = snapshot.last_push_at(&lifetime)?;
+        let repo = display_name(snapshot, &lifetime, retention.now)?;
+        let mut action = decide(last_push_at, retention);
+        if apply && action == GcAction::Removed && remove(folder, &lifetime).is_err() {
+            action = GcAction::Kept(GcReason::RemoveFailed);
+        }
+        collected.push(Collected {
+            lifetime,
+            repo,
+            last_push_at,
+            action,
+        });
+    }
+    Ok(collected)
+}
+
+fn decide(last_push_at: Option<Instant>, retention: Retention) -> GcAction {
+    const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+    let kept = i64::from(retention.days).saturating_mul(DAY);
+    let since = retention.now.microseconds().saturating_sub(kept);
+    match last_push_at {
+        None => GcAction::Kept(GcReason::QuarantineAmbiguous),
+        Some(at) if at.microseconds() >= since => GcAction::Kept(GcReason::WithinRetention),
+        Some(_) => GcAction::Removed,
+    }
+}
+
+fn display_name(
+    snapshot: &mut Snapshot<'_>,
+    lifetime: &Lifetime,
+    now: Instant,
+) -> Result<Option<RepositoryName>, StoreError> {
+    match lifetime {
+        Lifetime::Named(name) => Ok(Some(name.clone())),
+        Lifetime::Identified(identity) => {
+            let claims = snapshot.repository_claims(
+                &std::collections::BTreeSet::new(),
+                &std::iter::once(identity.clone()).collect(),
+                now,
+            )?;
+            Ok(claims.into_iter().map(|claim| claim.name).min())
+        }
+    }
+}
+
+/// Removes a mirror while nobody works on it.
+fn remove(folder: &MirrorFolder, lifetime: &Lifetime) -> io::Result<()> {
+    let wait = Allowance::of(LOCK_WAIT, CallOff::default());
+    let lock = folder.lock(lifetime, &wait).map_err(io::Error::other)?;
+    let path = folder.path(lifetime);
+    // Without it there is no mirror: what an interruption leaves is fetched anew.
+    fs::remove_file(path.join("HEAD"))?;
+    remove_all(&path)?;
+    drop(lock);
+    Ok(())
+}
+
+fn remove_all(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::id::OrgId;
+
+    use super::*;
+    use crate::fact::Push;
+    use crate::store::{Append, NewQuarantineEntry, QuarantineAction};
+    use crate::testing::builders::{at, push, repository};
+    use crate::testing::{Backend, TestStore};
+
+    const DAY: i64 = 24 * 60 * 60;
+
+    #[rstest::rstest]
+    fn only_mirrors_without_a_recent_push_are_removed(
+        #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+    ) {
+        let Some(database) = TestStore::create(backend) else {
+            return;
+        };
+        let store = database.open("acme");
+        let folder = MirrorFolder::new(&database.folder().join("m"), OrgId::new("acme").unwrap());
+        let add = |number: u32, name: &str, day: i64| {
+            let push = Push {
+                repository: Some(repository(number)),
+                repo: name.to_owned(),
+                r#ref: format!("refs/heads/{day}"),
+                captured_at: at(day * DAY),
+                ..push(u128::from(number) * 1_000 + u128::try_from(day).unwrap())
+            };
+            let facts = vec![Append::Push(Box::new(push))];
+            store.append_blocking(facts).unwrap();
+            let path = folder.path(&Lifetime::Identified(repository(number)));
+            fs::create_dir_all(path.join("objects")).unwrap();
+            fs::write(path.join("HEAD"), "").unwrap();
+        };
+        add(1, "own/old", 0);
+        add(1, "own/abandoned", 9);
+        add(2, "own/fresh", 10);
+        add(3, "own/hidden", 0);
+        let unknown = folder.path(&Lifetime::parse("own/unknown").unwrap());
+        fs::create_dir_all(&unknown).unwrap();
+        fs::write(unknown.join("HEAD"), "").unwrap();
+        let hidden = NewQuarantineEntry {
+            quarantine_id: uuid::Uuid::from_u128(1),
+            table: svc_model::facts::FactTable::Pushes,
+            fact_id: crate::testing::builders::id(3_000).to_string(),
+            action: QuarantineAction::Quarantine,
+            reason: "test".to_owned(),
+            recorded_at: at(0),
+        };
+        database.ledger("acme").quarantine(&[hidden]).unwrap();
+
+        let retention = Retention {
+            now: at(100 * DAY),
+            days: 90,
+        };
+        let run = |apply| {
+            let mut snapshot = store.snapshot_now();
+            let collected = collect(&folder, &mut snapshot, retention, apply).unwrap();
+            let shown = |it: Collected| {
+                let repo = it.repo.map(String::from);
+                (it.lifetime.to_string(), repo, it.last_push_at, it.action)
+            };
+            collected.into_iter().map(shown).collect::<Vec<_>>()
+        };
+        let row = |lifetime: &str, repo: Option<&str>, day: Option<i64>, action| {
+            let repo = repo.map(str::to_owned);
+            (
+                lifetime.to_owned(),
+                repo,
+                day.map(|day| at(day * DAY)),
+                action,
+            )
+        };
+        let ambiguous = GcAction::Kept(GcReason::QuarantineAmbiguous);
+        let within = GcAction::Kept(GcReason::WithinRetention);
+        let expected = vec![
+            row(
+                "github/github.com/1",
+                Some("own/abandoned"),
+                Some(9),
+                GcAction::Removed,
+            ),
+            row("github/github.com/2", Some("own/fresh"), Some(10), within),
+            row("github/github.com/3", None, None, ambiguous),
+            row("own/unknown", Some("own/unknown"), None, ambiguous),
+        ];
+        assert_eq!(run(false), expected, "it only looks");
+        let first = Lifetime::Identified(repository(1));
+        assert!(folder.exists(&first));
+        let wait = Allowance::of(Duration::from_secs(9), CallOff::default());
+        let working = folder.lock(&first, &wait).unwrap();
+        assert_eq!(run(true)[0].3, GcAction::Kept(GcReason::RemoveFailed));
+        assert!(folder.exists(&first));
+        drop(working);
+        assert_eq!(run(true), expected);
+        assert!(!folder.path(&first).exists());
+        assert_eq!(run(true), expected[1..]);
+    }
+}

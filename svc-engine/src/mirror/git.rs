@@ -1,0 +1,321 @@
+//! The git program, run so that nothing but this service decides what it does.
+//!
+//! Its environment is cleared, and no configuration but what is given here is read: no hook runs,
+//! nobody is asked for a password, no protocol is allowed but the one of the fetch, no maintenance
+//! starts in the background. Settings travel in the environment and never in the arguments, which
+//! every process of the machine can read.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead, Read as _};
+use std::path::Path;
+use std::process::Command;
+
+use super::allowance::Allowance;
+use super::process::{self, Input, ProcessError};
+
+/// The oldest git that is used: the first that a supported Linux ships with pinned addresses
+/// (2.37) and `cat-file --batch-command` (2.36).
+pub(super) const VERSION_MIN: (u32, u32) = (2, 39);
+/// Bytes of an answer that is read whole.
+const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Variables of this process that git gets too: where programs are, and whom TLS trusts.
+const INHERITED: [&str; 6] = [
+    "PATH",
+    "TMPDIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+];
+
+const ENVIRONMENT: [(&str, &str); 11] = [
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("SSH_ASKPASS", ""),
+    ("SSH_ASKPASS_REQUIRE", "never"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("LC_ALL", "C"),
+];
+
+const SETTINGS: [(&str, &str); 15] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.logAllRefUpdates", "false"),
+    ("credential.helper", ""),
+    ("protocol.allow", "never"),
+    ("http.followRedirects", "false"),
+    ("http.proxy", ""),
+    ("transfer.bundleURI", "false"),
+    ("fetch.recurseSubmodules", "no"),
+    ("submodule.recurse", "false"),
+    // Nothing runs behind the back of a job: it repacks within its own time.
+    ("gc.auto", "0"),
+    ("gc.autoDetach", "false"),
+    ("maintenance.auto", "false"),
+    // A fetch shares the machine with requests.
+    ("pack.threads", "1"),
+    ("index.threads", "1"),
+];
+
+/// The git program of this machine.
+#[derive(Clone, Debug)]
+pub struct Git {
+    version: (u32, u32),
+    inherited: Vec<(&'static str, OsString)>,
+}
+
+/// Why git cannot be used here.
+#[derive(Debug, thiserror::Error)]
+pub enum GitUnusable {
+    /// It does not run.
+    #[error("git does not run: is it installed?")]
+    Absent,
+    /// It is older than [`VERSION_MIN`].
+    #[error("git {0}.{1} is too old: at least 2.39 is needed")]
+    Old(u32, u32),
+}
+
+/// Why git gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("git {what}: {cause}")]
+pub(super) struct GitError {
+    what: &'static str,
+    #[source]
+    cause: ProcessError,
+}
+
+impl GitError {
+    /// Returns why git was stopped, when it was.
+    pub(super) fn stopped(&self) -> Option<super::allowance::Stopped> {
+        match &self.cause {
+            ProcessError::Stopped(stopped) => Some(*stopped),
+            ProcessError::Start(_) | ProcessError::Failed { .. } | ProcessError::Output(_) => None,
+        }
+    }
+
+    /// Returns what git complained of: its own last word, as one line without control characters.
+    /// What the other side said is left out.
+    pub(super) fn complaint(&self) -> String {
+        const CHARACTERS_MAX: usize = 300;
+        let complaint = match &self.cause {
+            ProcessError::Failed { complaint } => complaint
+                .lines()
+                .rfind(|line| line.starts_with("fatal: ") || line.starts_with("error: "))
+                .unwrap_or("git failed without a word"),
+            other => return other.to_string(),
+        };
+        let plain = |character: char| !character.is_control();
+        complaint
+            .chars()
+            .filter(|character| plain(*character))
+            .take(CHARACTERS_MAX)
+            .collect()
+    }
+}
+
+impl Git {
+    /// Finds git.
+    ///
+    /// # Errors
+    ///
+    /// When there is none that can be used.
+    pub fn find(allowance: &Allowance) -> Result<Self, GitUnusable> {
+        let given = |name| Some((name, std::env::var_os(name)?));
+        let mut git = Self {
+            version: (0, 0),
+            inherited: INHERITED.into_iter().filter_map(given).collect(),
+        };
+        let answer = git.call("version", Path::new("/")).arg("version");
+        let answer = answer
+            .answer(Input::Nothing, allowance)
+            .map_err(|_| GitUnusable::Absent)?;
+        git.version = read_version(&answer).ok_or(GitUnusable::Absent)?;
+        if git.version < VERSION_MIN {
+            return Err(GitUnusable::Old(git.version.0, git.version.1));
+        }
+        Ok(git)
+    }
+
+    /// Lets it trust who this certificate vouches for.
+    #[cfg(test)]
+    pub(super) fn trusting(mut self, certificate: &Path) -> Self {
+        self.inherited.push(("GIT_SSL_CAINFO", certificate.into()));
+        self
+    }
+
+    /// Returns its version.
+    pub fn version(&self) -> (u32, u32) {
+        self.version
+    }
+
+    /// Prepares a call that runs in a folder.
+    pub(super) fn call(&self, what: &'static str, folder: &Path) -> Call {
+        let mut command = Command::new("git");
+        command
+            .current_dir(folder)
+            .env_clear()
+            .envs(ENVIRONMENT)
+            .envs(self.inherited.iter().map(|(name, value)| (name, value)));
+        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        Call {
+            what,
+            command,
+            settings: SETTINGS.map(own).into(),
+        }
+    }
+
+    /// Prepares a call on a bare repository.
+    pub(super) fn on(&self, what: &'static str, repository: &Path) -> Call {
+        let mut call = self.call(what, repository);
+        call.command.env("GIT_DIR", repository);
+        call
+    }
+}
+
+/// A prepared call of git.
+#[derive(Debug)]
+pub(super) struct Call {
+    what: &'static str,
+    command: Command,
+    settings: Vec<(String, String)>,
+}
+
+impl Call {
+    pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    pub(super) fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Adds settings, which win over earlier ones.
+    pub(super) fn settings(mut self, settings: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.settings.extend(settings);
+        self
+    }
+
+    /// Adds variables of the environment.
+    pub(super) fn environment<'e>(
+        mut self,
+        variables: impl IntoIterator<Item = &'e (String, String)>,
+    ) -> Self {
+        for (name, value) in variables {
+            self.command.env(name, value);
+        }
+        self
+    }
+
+    /// Runs git and returns what `read` makes of its output.
+    pub(super) fn run<T>(
+        mut self,
+        input: Input,
+        allowance: &Allowance,
+        read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
+    ) -> Result<T, GitError> {
+        self.command
+            .env("GIT_CONFIG_COUNT", self.settings.len().to_string());
+        for (number, (name, value)) in self.settings.iter().enumerate() {
+            self.command.env(format!("GIT_CONFIG_KEY_{number}"), name);
+            self.command
+                .env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        process::run(&mut self.command, input, allowance, read).map_err(|cause| GitError {
+            what: self.what,
+            cause,
+        })
+    }
+
+    /// Runs git and returns its output whole.
+    pub(super) fn answer(self, input: Input, allowance: &Allowance) -> Result<String, GitError> {
+        self.run(input, allowance, |output| {
+            let mut answer = Vec::new();
+            output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut answer)?;
+            if answer.len() as u64 > ANSWER_BYTES_MAX {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
+            Ok(String::from_utf8_lossy(&answer).into_owned())
+        })
+    }
+}
+
+fn read_version(answer: &str) -> Option<(u32, u32)> {
+    let version = answer.strip_prefix("git version ")?;
+    let mut numbers = version.split('.');
+    let mut number = || numbers.next()?.trim().parse().ok();
+    Some((number()?, number()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::mirror::allowance::CallOff;
+
+    fn long() -> Allowance {
+        Allowance::of(Duration::from_secs(30), CallOff::default())
+    }
+
+    #[test]
+    fn versions_of_all_builders_are_read() {
+        for (answer, version) in [
+            ("git version 2.47.3\n", Some((2, 47))),
+            ("git version 2.39.5 (Apple Git-154)\n", Some((2, 39))),
+            ("git version 3.0\n", Some((3, 0))),
+            ("git version 2.50.0.rc1.dirty\n", Some((2, 50))),
+            ("hub version 2\n", None),
+            ("", None),
+        ] {
+            assert_eq!(read_version(answer), version, "{answer}");
+        }
+        assert!(Git::find(&long()).unwrap().version() >= VERSION_MIN);
+    }
+
+    #[test]
+    fn no_configuration_but_ours_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = Git::find(&long()).unwrap();
+        let listed = git
+            .call("config", folder.path())
+            .args(["config", "--list", "--show-scope"])
+            .settings([("a.b".to_owned(), "secret \n word".to_owned())])
+            .answer(Input::Nothing, &long())
+            .unwrap();
+        let foreign: Vec<_> = listed
+            .lines()
+            .filter(|line| !line.starts_with("command\t") && *line != " word")
+            .collect();
+        assert_eq!(foreign, Vec::<&str>::new());
+        assert!(listed.contains("protocol.allow=never"));
+    }
+
+    #[test]
+    fn a_complaint_is_gits_own_last_word() {
+        let error = |complaint: &str| GitError {
+            what: "fetch",
+            cause: ProcessError::Failed {
+                complaint: complaint.to_owned(),
+            },
+        };
+        assert_eq!(
+            error("remote: your token is 1\nfatal: first\nerror: \u{1b}[31mlast\nhint: x\n")
+                .complaint(),
+            "error: [31mlast"
+        );
+        assert_eq!(
+            error("remote: hello\n").complaint(),
+            "git failed without a word"
+        );
+        let long = format!("fatal: {}", "x".repeat(1_000));
+        assert_eq!(error(&long).complaint().len(), 300);
+    }
+}

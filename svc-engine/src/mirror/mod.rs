@@ -1,0 +1,29 @@
+//! Mirrors: after a push the service fetches the repository, reads the notes of its commits, and
+//! appends what they say as facts.
+
+mod allowance;
+mod bare;
+mod failure;
+mod folder;
+mod gate;
+mod gc;
+mod git;
+mod object_id;
+mod observe;
+mod process;
+mod progress;
+mod refresh;
+mod remote;
+mod retry;
+mod workers;
+
+pub use crate::capture::notes::NotesRef;
+pub use allowance::{Allowance, CallOff, Stopped, free_space};
+pub use failure::MirrorFailure;
+pub use folder::MirrorFolder;
+pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retention, collect};
+pub use git::{Git, GitUnusable};
+pub use observe::NotesBudget;
+pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
+pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};
+pub use workers::Mirrors;

@@ -1,0 +1,77 @@
+use std::fmt;
+
+use svc_model::repository::CommitSha;
+
+/// The id of a git object, SHA-1 or SHA-256. Small, because a notes tree has many.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ObjectId {
+    length: u8,
+    bytes: [u8; 32],
+}
+
+impl ObjectId {
+    /// Returns the id that these hexadecimal digits in lower case are.
+    pub(super) fn parse(digits: &[u8]) -> Option<Self> {
+        if !matches!(digits.len(), 40 | 64) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self {
+            length: if digits.len() == 40 { 20 } else { 32 },
+            bytes,
+        })
+    }
+
+    /// Returns the id of a commit.
+    pub(super) fn of(commit: &CommitSha) -> Self {
+        Self::parse(commit.as_str().as_bytes()).expect("a commit id is 40 or 64 digits")
+    }
+
+    /// Returns the id as that of a commit.
+    pub(super) fn commit(self) -> CommitSha {
+        CommitSha::new(&self.to_string()).expect("an object id is 40 or 64 digits")
+    }
+}
+
+fn digit(character: u8) -> Option<u8> {
+    match character {
+        b'0'..=b'9' => Some(character - b'0'),
+        b'a'..=b'f' => Some(character - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in &self.bytes[..usize::from(self.length)] {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_their_digits() {
+        for text in ["0123456789abcdef".repeat(4), "a0".repeat(20)] {
+            let id = ObjectId::parse(text.as_bytes()).unwrap();
+            assert_eq!(id.to_string(), text);
+            assert_eq!(ObjectId::of(&id.commit()), id);
+        }
+        for wrong in ["", "ab", &"A".repeat(40), &"g".repeat(40), &"a".repeat(41)] {
+            assert_eq!(ObjectId::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

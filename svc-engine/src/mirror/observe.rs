@@ -1,0 +1,403 @@
+//! What the notes of a fetched mirror say.
+//!
+//! Two questions are asked. What do the notes of the pushed commits say? And what do the notes say
+//! that are new since the last refresh, on any commit that a branch reaches: that finds the notes
+//! that came after their commits, and those of pushes that were missed. A note whose commit no branch
+//! reaches yet, because notes travel ahead of their branch, is asked about again.
+
+use std::collections::HashSet;
+
+use svc_model::id::SessionId;
+
+use super::allowance::Allowance;
+use super::bare::{Mirror, Noted, NotesError, Object};
+use super::git::GitError;
+use super::object_id::ObjectId;
+use super::progress::{Going, Progress, RefProgress};
+use crate::capture::notes::NotesRef;
+use crate::store::{DeferredNote, WaitingPush};
+
+/// Commits of one push whose notes are looked at.
+const PUSH_COMMITS_MAX: usize = 20;
+/// New notes of one refresh that are remembered because no branch reaches their commits.
+const DEFERRED_MAX: usize = 10_000;
+
+/// What one refresh may read of the notes that are new. The rest is for the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotesBudget {
+    /// Notes.
+    pub notes: usize,
+    /// Bytes of notes.
+    pub bytes: u64,
+    /// Sessions that they name.
+    pub sessions: usize,
+}
+
+impl Default for NotesBudget {
+    fn default() -> Self {
+        Self {
+            notes: 1_000,
+            bytes: 256 * 1024 * 1024,
+            sessions: 20_000,
+        }
+    }
+}
+
+/// A Session that a note names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sighting {
+    pub(super) commit: ObjectId,
+    pub(super) session_id: SessionId,
+    pub(super) notes: NotesRef,
+    /// The place of the push that brought the commit, when it was one of those that waited.
+    pub(super) push: Option<usize>,
+}
+
+/// What the notes of a mirror say.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    pub(super) sightings: Vec<Sighting>,
+    pub(super) progress: Progress,
+    /// New notes whose commits no branch reaches.
+    pub(super) deferred: Vec<DeferredNote>,
+    /// Notes that waited and were read now.
+    pub(super) reached: Vec<DeferredNote>,
+    /// Notes that were ignored.
+    pub(super) invalid: usize,
+    /// Whether notes are left for another refresh.
+    pub(super) more: bool,
+}
+
+/// Reads the notes of a mirror.
+pub(super) fn observe(
+    mirror: &Mirror<'_>,
+    notes: &[NotesRef],
+    budget: NotesBudget,
+    known: Known<'_>,
+    allowance: &Allowance,
+) -> Result<Observed, GitError> {
+    let tips = mirror.notes_tips(notes, allowance)?;
+    let mut reading = Reading {
+        mirror,
+        allowance,
+        budget,
+        left: budget,
+        seen: HashSet::new(),
+        observed: Observed {
+            progress: known.progress.clone(),
+            ..Observed::default()
+        },
+    };
+    let pushed = reading.pushed_commits(known.pushes)?;
+    let with_tips = || notes.iter().copied().zip(&tips);
+    for (notes, tip) in with_tips() {
+        if let Some(tip) = *tip {
+            reading.pushed_notes(notes, tip, &pushed)?;
+        }
+    }
+    for (notes, tip) in with_tips() {
+        if let Some(tip) = *tip {
+            reading.deferred_notes(notes, tip, known.deferred)?;
+            reading.new_notes(notes, tip)?;
+        }
+    }
+    Ok(reading.observed)
+}
+
+/// What is known before the notes are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known<'k> {
+    /// The pushes to look at, the oldest first.
+    pub(super) pushes: &'k [WaitingPush],
+    pub(super) progress: &'k Progress,
+    pub(super) deferred: &'k [DeferredNote],
+}
+
+/// How far new notes were read.
+enum End {
+    /// All of them.
+    Whole,
+    /// Up to this commit, if any.
+    Part(Option<ObjectId>),
+}
+
+struct Reading<'r> {
+    mirror: &'r Mirror<'r>,
+    allowance: &'r Allowance,
+    budget: NotesBudget,
+    left: NotesBudget,
+    /// A Session is seen once at a commit, whichever notes name it.
+    seen: HashSet<(ObjectId, SessionId)>,
+    observed: Observed,
+}
+
+impl Reading<'_> {
+    /// Returns the commits of pushes, each with the place of the first push that brought it.
+    fn pushed_commits(&self, pushes: &[WaitingPush]) -> Result<Vec<(ObjectId, usize)>, GitError> {
+        let ends: Vec<ObjectId> = pushes
+            .iter()
+            .flat_map(|it| [&it.push.before_sha, &it.push.after_sha])
+            .map(ObjectId::of)
+            .collect();
+        let objects = self.mirror.objects(&ends, self.allowance)?;
+        let mut known = HashSet::new();
+        let mut commits = Vec::new();
+        for (place, waiting) in pushes.iter().enumerate() {
+            let (before, after) = (ends[2 * place], ends[2 * place + 1]);
+            let whole = objects[2 * place..][..2] == [Object::Commit, Object::Commit];
+            let mut range = if waiting.push.forced || !whole {
+                Vec::new()
+            } else {
+                self.mirror
+                    .range(before, after, PUSH_COMMITS_MAX, self.allowance)?
+            };
+            range.reverse();
+            if range.is_empty() {
+                range.push(after);
+            }
+            commits.extend(
+                range
+                    .into_iter()
+                    .filter(|commit| known.insert(*commit))
+                    .map(|commit| (commit, place)),
+            );
+        }
+        Ok(commits)
+    }
+
+    /// Reads the notes of pushed commits as they are now. They have a budget of their own, so that
+    /// what is read of the new notes always goes on.
+    fn pushed_notes(
+        &mut self,
+        notes: NotesRef,
+        tip: ObjectId,
+        pushed: &[(ObjectId, usize)],
+    ) -> Result<(), GitError> {
+        let commits: Vec<ObjectId> = pushed.iter().map(|(commit, _)| *commit).collect();
+        let noted = self.mirror.notes_of(tip, &commits, self.allowance)?;
+        let places: std::collections::HashMap<_, _> = pushed.iter().copied().collect();
+        let noted: Vec<_> = noted
+            .into_iter()
+            .map(|noted| (noted, places.get(&noted.commit).copied()))
+            .collect();
+        let invalid = self.observed.invalid;
+        self.left.notes = usize::MAX;
+        self.read(notes, &noted)?;
+        self.left = self.budget;
+        // A bad note is counted once, when it is new.
+        self.observed.invalid = invalid;
+        Ok(())
+    }
+
+    /// Reads the notes that waited for their commits to be reached.
+    fn deferred_notes(
+        &mut self,
+        notes: NotesRef,
+        tip: ObjectId,
+        deferred: &[DeferredNote],
+    ) -> Result<(), GitError> {
+        let waiting: Vec<&DeferredNote> = deferred
+            .iter()
+            .filter(|note| note.notes_ref == notes.as_str())
+            .collect();
+        let commits: Vec<ObjectId> = waiting
+            .iter()
+            .map(|note| ObjectId::of(&note.commit_sha))
+            .collect();
+        let reached = self.reached(&commits)?;
+        let mut reached: Vec<ObjectId> = commits
+            .into_iter()
+            .filter(|commit| reached.contains(commit))
+            .collect();
+        self.observed.more |= reached.len() > self.left.notes;
+        reached.truncate(self.left.notes);
+        let noted = self.mirror.notes_of(tip, &reached, self.allowance)?;
+        let noted: Vec<_> = noted.into_iter().map(|noted| (noted, None)).collect();
+        let read = self.read(notes, &noted)?;
+        let unread: HashSet<ObjectId> = noted[read..].iter().map(|(it, _)| it.commit).collect();
+        self.observed.more |= !unread.is_empty();
+        // A note that is gone waits no longer either.
+        let done: HashSet<ObjectId> = reached.into_iter().collect();
+        self.observed.reached.extend(
+            waiting
+                .into_iter()
+                .filter(|note| {
+                    let commit = ObjectId::of(&note.commit_sha);
+                    done.contains(&commit) && !unread.contains(&commit)
+                })
+                .cloned(),
+        );
+        Ok(())
+    }
+
+    /// Reads the notes that are new since they were last observed whole.
+    fn new_notes(&mut self, notes: NotesRef, tip: ObjectId) -> Result<(), GitError> {
+        let mut progress = self.still_there(self.observed.progress.of(notes))?;
+        // First the state that was observed in part, then the present one.
+        while progress.observed != Some(tip) {
+            let target = progress.going.map_or(tip, |going| going.target);
+            let after = progress.going.map(|going| going.after);
+            let new = match self
+                .mirror
+                .new_notes(progress.observed, target, self.allowance)
+            {
+                Ok(new) => new,
+                Err(NotesError::Git(error)) => return Err(error),
+                Err(NotesError::TooMany) => {
+                    self.observed.invalid += 1;
+                    Vec::new()
+                }
+            };
+            let new: Vec<Noted> = new
+                .into_iter()
+                .filter(|noted| after.is_none_or(|after| noted.commit > after))
+                .collect();
+            match self.read_reached(notes, &new)? {
+                End::Whole => {
+                    progress = RefProgress {
+                        observed: Some(target),
+                        going: None,
+                    };
+                }
+                End::Part(last) => {
+                    self.observed.more = true;
+                    // Where nothing could be read, nothing has changed.
+                    if let Some(after) = last.or(after) {
+                        progress.going = Some(Going { target, after });
+                    }
+                    break;
+                }
+            }
+        }
+        self.observed.progress.set(notes, progress);
+        Ok(())
+    }
+
+    /// Forgets states of the notes that this mirror does not have: it is another machine's, or new.
+    fn still_there(&self, mut progress: RefProgress) -> Result<RefProgress, GitError> {
+        let target = progress.going.map(|going| going.target);
+        for (state, is_target) in [(progress.observed, false), (target, true)] {
+            let Some(state) = state else { continue };
+            let objects = self.mirror.objects([state], self.allowance)?;
+            if objects != [Object::Commit] {
+                progress.going = None;
+                if !is_target {
+                    progress.observed = None;
+                }
+            }
+        }
+        Ok(progress)
+    }
+
+    /// Reads those of the notes whose commits a branch reaches, and lets the others wait.
+    fn read_reached(&mut self, notes: NotesRef, new: &[Noted]) -> Result<End, GitError> {
+        let commits: Vec<ObjectId> = new.iter().map(|noted| noted.commit).collect();
+        let reached = self.reached(&commits)?;
+        let to_read: Vec<_> = new
+            .iter()
+            .filter(|noted| reached.contains(&noted.commit))
+            .map(|noted| (*noted, None))
+            .take(self.left.notes.saturating_add(1))
+            .collect();
+        let read = self.read(notes, &to_read)?;
+        let first_unread = to_read.get(read).map(|(noted, _)| noted.commit);
+        let done = new
+            .iter()
+            .take_while(|noted| Some(noted.commit) != first_unread);
+        let mut last = None;
+        for noted in done {
+            last = Some(noted.commit);
+            if !reached.contains(&noted.commit) && self.observed.deferred.len() < DEFERRED_MAX {
+                self.observed.deferred.push(DeferredNote {
+                    notes_ref: notes.as_str().to_owned(),
+                    commit_sha: noted.commit.commit(),
+                });
+            }
+        }
+        Ok(match first_unread {
+            None => End::Whole,
+            Some(_) => End::Part(last),
+        })
+    }
+
+    /// Returns which of these commits exist and are reached by a branch.
+    fn reached(&self, commits: &[ObjectId]) -> Result<HashSet<ObjectId>, GitError> {
+        let objects = self.mirror.objects(commits, self.allowance)?;
+        let existing: Vec<ObjectId> = commits
+            .iter()
+            .zip(objects)
+            .filter(|(_, object)| *object == Object::Commit)
+            .map(|(commit, _)| *commit)
+            .collect();
+        let unreached = self.mirror.unreached(&existing, self.allowance)?;
+        Ok(existing
+            .into_iter()
+            .filter(|commit| !unreached.contains(commit))
+            .collect())
+    }
+
+    /// Reads notes until the budget is used up, and returns how many were read.
+    fn read(
+        &mut self,
+        notes: NotesRef,
+        noted: &[(Noted, Option<usize>)],
+    ) -> Result<usize, GitError> {
+        let noted = &noted[..noted.len().min(self.left.notes)];
+        let ids = noted.iter().map(|(noted, _)| noted.note);
+        let objects = self.mirror.objects(ids, self.allowance)?;
+        let mut to_read = Vec::new();
+        let mut done = 0;
+        for ((noted, push), object) in noted.iter().zip(objects) {
+            match object {
+                Object::Blob { bytes, .. } if bytes <= notes.bytes_max() as u64 => {
+                    // The first one is read whatever the budget is, or nothing ever would be.
+                    if bytes > self.left.bytes && self.left.bytes < self.budget.bytes {
+                        break;
+                    }
+                    self.left.bytes = self.left.bytes.saturating_sub(bytes);
+                    to_read.push((done, *noted, *push));
+                }
+                Object::Blob { .. } | Object::Commit | Object::Other | Object::Absent => {
+                    self.observed.invalid += 1;
+                }
+            }
+            done += 1;
+        }
+        let blobs: Vec<ObjectId> = to_read.iter().map(|(_, noted, _)| noted.note).collect();
+        let Self {
+            mirror,
+            allowance,
+            budget,
+            left,
+            seen,
+            observed,
+        } = self;
+        mirror.blobs(&blobs, allowance, |place, note| {
+            let (number, noted, push) = &to_read[place];
+            if *number >= done {
+                return;
+            }
+            let Ok(sessions) = notes.sessions(note) else {
+                observed.invalid += 1;
+                return;
+            };
+            if sessions.len() > left.sessions && left.sessions < budget.sessions {
+                done = *number;
+                return;
+            }
+            left.sessions = left.sessions.saturating_sub(sessions.len());
+            for session_id in sessions {
+                if seen.insert((noted.commit, session_id.clone())) {
+                    observed.sightings.push(Sighting {
+                        commit: noted.commit,
+                        session_id,
+                        notes,
+                        push: *push,
+                    });
+                }
+            }
+        })?;
+        left.notes = left.notes.saturating_sub(done);
+        Ok(done)
+    }
+}

@@ -1,0 +1,106 @@
+//! How far the notes of a mirror have been observed. It is kept with the job, as text, so that any
+//! server goes on where another stopped, and so that it is as old as the facts beside it when a
+//! database is restored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::object_id::ObjectId;
+use crate::capture::notes::NotesRef;
+
+/// How far the notes of one ref have been observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct RefProgress {
+    /// The state of the notes that is observed whole.
+    pub(super) observed: Option<ObjectId>,
+    /// A later state that is observed up to a commit.
+    pub(super) going: Option<Going>,
+}
+
+/// A state of the notes that is observed in part, by commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Going {
+    pub(super) target: ObjectId,
+    pub(super) after: ObjectId,
+}
+
+/// How far the notes of a mirror have been observed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Progress(BTreeMap<NotesRef, RefProgress>);
+
+impl Progress {
+    /// Reads what an earlier refresh wrote. What cannot be read is observed again, which changes
+    /// nothing.
+    pub(super) fn parse(text: &str) -> Self {
+        Self(text.lines().filter_map(parse_line).collect())
+    }
+
+    pub(super) fn of(&self, notes: NotesRef) -> RefProgress {
+        self.0.get(&notes).copied().unwrap_or_default()
+    }
+
+    pub(super) fn set(&mut self, notes: NotesRef, progress: RefProgress) {
+        self.0.insert(notes, progress);
+    }
+}
+
+fn parse_line(line: &str) -> Option<(NotesRef, RefProgress)> {
+    let mut words = line.split(' ');
+    let notes = NotesRef::from_name(words.next()?)?;
+    let mut id = || ObjectId::parse(words.next()?.as_bytes());
+    let (observed, target, after) = (id(), id(), id());
+    let going = target
+        .zip(after)
+        .map(|(target, after)| Going { target, after });
+    Some((notes, RefProgress { observed, going }))
+}
+
+/// One line a ref: its name, the observed state, the target, and up to where; `-` where there is
+/// none.
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |id: Option<ObjectId>| id.map_or("-".to_owned(), |id| id.to_string());
+        for (notes, progress) in &self.0 {
+            let target = progress.going.map(|going| going.target);
+            let after = progress.going.map(|going| going.after);
+            writeln!(
+                f,
+                "{} {} {} {}",
+                notes.as_str(),
+                word(progress.observed),
+                word(target),
+                word(after)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_read_as_it_was_written() {
+        let id = |digit: char| ObjectId::parse(digit.to_string().repeat(40).as_bytes());
+        let mut progress = Progress::default();
+        assert_eq!(Progress::parse(&progress.to_string()), progress);
+        for (observed, target, after) in [
+            (None, None, None),
+            (id('a'), None, None),
+            (None, id('b'), id('c')),
+            (id('a'), id('b'), id('c')),
+        ] {
+            let going = target
+                .zip(after)
+                .map(|(target, after)| Going { target, after });
+            progress.set(NotesRef::Svc, RefProgress { observed, going });
+            progress.set(NotesRef::GitAi, RefProgress::default());
+            assert_eq!(Progress::parse(&progress.to_string()), progress);
+        }
+        for odd in ["", "x", "refs/notes/other - - -", "\n\n", "refs/notes/svc"] {
+            let read = Progress::parse(odd);
+            assert_eq!(read.of(NotesRef::Svc), RefProgress::default(), "{odd:?}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The workers of one server: each claims a due job, refreshes its mirror, and looks for the next.
+//!
+//! Jobs wait in the store and nowhere else, so a server that is stopped loses none and any server
+//! takes any. A job never runs twice at once: its row is claimed. Nobody waits for a worker; it is
+//! woken when a push is stored, and looks now and then for what other processes have made due.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::allowance::{Allowance, CallOff};
+use super::failure::MirrorFailure;
+use super::git::Git;
+use super::refresh::{MirrorConfig, RefreshOutcome, Refresher, SPACE_PAUSE};
+use crate::clock::{Clock, Ids};
+use crate::store::{MirrorJobs, Store};
+
+/// How long looking for git may take.
+const PROBE_MAX: Duration = Duration::from_secs(10);
+/// How long is waited before git is looked for again, or the store is asked again.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
+
+/// The workers of one server. Dropping them stops them.
+pub struct Mirrors {
+    bell: Arc<Bell>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Mirrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mirrors")
+    }
+}
+
+/// Wakes workers, and stops them.
+#[derive(Debug, Default)]
+struct Bell {
+    rings: Mutex<u64>,
+    rung: Condvar,
+    call_off: CallOff,
+}
+
+impl Bell {
+    fn ring(&self) {
+        let mut rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        *rings += 1;
+        self.rung.notify_all();
+    }
+
+    /// Returns how often it has rung.
+    fn rings(&self) -> u64 {
+        *self.rings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it has rung again, at most so long.
+    fn wait(&self, heard: u64, at_most: Duration) {
+        let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
+        let quiet = |rings: &mut u64| *rings == heard && !self.call_off.is_called_off();
+        drop(self.rung.wait_timeout_while(rings, at_most, quiet));
+    }
+}
+
+impl Mirrors {
+    /// Starts the workers.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub fn start(
+        store: &Arc<Store>,
+        config: &MirrorConfig,
+        clock: &Clock,
+        ids: &Ids,
+    ) -> std::io::Result<Self> {
+        let bell = Arc::new(Bell::default());
+        let mirrors = Self {
+            bell: Arc::clone(&bell),
+            threads: Mutex::default(),
+        };
+        for number in 1..=config.workers {
+            let worker = Worker {
+                store: Arc::clone(store),
+                config: config.clone(),
+                clock: clock.clone(),
+                ids: ids.clone(),
+                bell: Arc::clone(&bell),
+            };
+            let thread = thread::Builder::new()
+                .name(format!("svc-mirror-{number}"))
+                .spawn(move || worker.run())?;
+            let mut threads = mirrors
+                .threads
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            threads.push(thread);
+        }
+        Ok(mirrors)
+    }
+
+    /// Tells the workers that something may be due.
+    pub fn wake(&self) {
+        self.bell.ring();
+    }
+
+    /// Stops the workers. What they work on is put back, and their programs are killed. It takes
+    /// some two seconds at most.
+    pub fn stop(&self) {
+        self.bell.call_off.now();
+        self.bell.ring();
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            if thread.join().is_err() {
+                tracing::error!("mirror_worker_panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Mirrors {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Worker {
+    store: Arc<Store>,
+    config: MirrorConfig,
+    clock: Clock,
+    ids: Ids,
+    bell: Arc<Bell>,
+}
+
+impl Worker {
+    fn run(self) {
+        let Some(git) = self.find_git() else { return };
+        let jobs = MirrorJobs::new(self.store.url().clone(), self.store.org_id().clone());
+        let refresher = Refresher::new(
+            Arc::clone(&self.store),
+            jobs,
+            self.config.clone(),
+            git,
+            self.clock.clone(),
+            self.ids.clone(),
+        );
+        while !self.bell.call_off.is_called_off() {
+            let heard = self.bell.rings();
+            match self.work(&refresher) {
+                Next::Look => {}
+                Next::Wait(at_most) => self.bell.wait(heard, at_most),
+                // Nothing that is delivered changes it.
+                Next::Pause(time) => self.pause(time),
+            }
+        }
+    }
+
+    /// Looks for git until it can be used. Jobs wait for as long.
+    fn find_git(&self) -> Option<Git> {
+        while !self.bell.call_off.is_called_off() {
+            let allowance = Allowance::of(PROBE_MAX, self.bell.call_off.clone());
+            match Git::find(&allowance) {
+                Ok(git) => return Some(git),
+                Err(error) => tracing::error!(%error, "mirror_git_unusable"),
+            }
+            self.pause(TROUBLE_PAUSE);
+        }
+        None
+    }
+
+    fn work(&self, refresher: &Refresher) -> Next {
+        let outcome = match refresher.claim() {
+            Ok(Some(job)) => refresher.run(&job, &self.bell.call_off),
+            Ok(None) => return Next::Wait(self.config.look),
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(RefreshOutcome::PutBack(Some(MirrorFailure::DiskReserve))) => {
+                Next::Pause(SPACE_PAUSE)
+            }
+            Ok(_) => Next::Look,
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "mirror_store_failed"
+                );
+                Next::Pause(TROUBLE_PAUSE)
+            }
+        }
+    }
+
+    /// Waits, unless it is stopped.
+    fn pause(&self, time: Duration) {
+        let start = std::time::Instant::now();
+        while !self.bell.call_off.is_called_off() {
+            let left = time.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return;
+            }
+            self.bell.wait(self.bell.rings(), left);
+        }
+    }
+}
+
+/// What a worker does next.
+enum Next {
+    /// It looks for the next job.
+    Look,
+    /// It waits until something may be due.
+    Wait(Duration),
+    /// It does nothing for a while.
+    Pause(Duration),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use svc_model::repository::CommitSha;
+
+    use super::*;
+    use crate::fact::Push;
+    use crate::mirror::remote::{AllowedHosts, Remotes};
+    use crate::store::{Append, JobState, RefreshRequest};
+    use crate::testing::builders::{at, push, repository};
+    use crate::testing::git::Repository;
+    use crate::testing::{Backend, TestStore, processes};
+
+    fn config(database: &TestStore) -> MirrorConfig {
+        let remotes = Remotes::new(AllowedHosts::Anything, std::collections::BTreeMap::new());
+        let mut config = MirrorConfig::new(database.folder().join("mirrors"), remotes);
+        config.reserve_bytes = 0;
+        config.look = Duration::from_millis(50);
+        config
+    }
+
+    fn deliver(store: &Store, number: u32, url: &str, after: &str) {
+        let push = Push {
+            repository: Some(repository(number)),
+            repo: format!("own/{number}"),
+            clone_url: url.to_owned(),
+            after_sha: CommitSha::new(after).unwrap(),
+            captured_at: Clock::system().now(),
+            ..push(number.into())
+        };
+        let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
+        let facts = vec![Append::Push(Box::new(push)), request];
+        store.append_blocking(facts).unwrap();
+    }
+
+    /// Counts the programs that run in the mirrors.
+    fn of_mirrors(database: &TestStore) -> usize {
+        processes::in_folder(database.folder()).len()
+    }
+
+    fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+        let start = Instant::now();
+        while !holds() {
+            assert!(start.elapsed() < Duration::from_mins(1), "{what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn every_repository_is_refreshed_beside_one_that_hangs() {
+        let database = TestStore::create(Backend::Sqlite).unwrap();
+        let store = Arc::new(database.open("acme"));
+        let forge = Repository::create();
+        let head = forge.commit("head");
+        forge.stamp(&head, &["s"]);
+        forge.push();
+        // It accepts and says nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent_url = format!("git://{}/r.git", silent.local_addr().unwrap());
+        let mirrors =
+            Mirrors::start(&store, &config(&database), &Clock::system(), &Ids::random()).unwrap();
+        deliver(&store, 1, &silent_url, &head);
+        mirrors.wake();
+        for number in 2..8 {
+            deliver(&store, number, &forge.url(), &head);
+        }
+        mirrors.wake();
+        let states = || store.snapshot_now().mirrors(Clock::system().now()).unwrap();
+        eventually("all are refreshed", || {
+            let done = |it: &&crate::store::MirrorStatus| it.last_success_at.is_some();
+            states().iter().filter(done).count() == 6
+        });
+        assert!(matches!(states()[0].state, JobState::Running(_)));
+        assert!(of_mirrors(&database) > 0);
+        let start = Instant::now();
+        mirrors.stop();
+        assert!(start.elapsed() < Duration::from_secs(20));
+        eventually("nothing is left", || of_mirrors(&database) == 0);
+        let hanging = states().remove(0);
+        assert_eq!((hanging.state, hanging.attempts), (JobState::Waiting, 0));
+        let observed = store.snapshot_now().fact_counts().unwrap();
+        assert_eq!(observed.session_commit_observations.total, 6);
+    }
+
+    #[test]
+    fn a_job_that_hangs_ends_at_its_deadline_and_leaves_no_process() {
+        let database = TestStore::create(Backend::Sqlite).unwrap();
+        let store = Arc::new(database.open("acme"));
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("git://{}/r.git", silent.local_addr().unwrap());
+        let config = MirrorConfig {
+            deadline: Duration::from_millis(700),
+            ..config(&database)
+        };
+        deliver(&store, 1, &url, &"a".repeat(40));
+        let mirrors = Mirrors::start(&store, &config, &Clock::system(), &Ids::random()).unwrap();
+        eventually("git runs", || of_mirrors(&database) > 0);
+        eventually("it is given up", || {
+            let status = store.snapshot_now().mirrors(at(0)).unwrap().remove(0);
+            status.last_failure.as_deref() == Some("fetch_timeout")
+        });
+        eventually("nothing is left", || of_mirrors(&database) == 0);
+        mirrors.stop();
+    }
+}

@@ -1,0 +1,131 @@
+//! What the operator sees of the jobs.
+
+use svc_model::id::OrgId;
+use svc_model::time::Instant;
+
+use super::super::StoreError;
+use super::super::connection::Connection;
+use super::super::error::corrupt;
+use super::super::quarantine::visible;
+use crate::fact::Lifetime;
+
+const LIST: &str = "SELECT j.mirror, j.repo, j.due_at_us, j.attempts, j.lease_until_us,
+        j.started_at_us, j.last_success_at_us, j.last_failure_at_us, j.last_failure,
+        (SELECT COUNT(*) FROM mirror_deliveries d
+            WHERE d.org_id = j.org_id AND d.mirror = j.mirror)
+    FROM mirror_jobs j WHERE j.org_id = $1 ORDER BY j.mirror";
+
+/// When the last visible push of exactly one repository was received.
+const LAST_IDENTIFIED: &str = concat!(
+    "SELECT MAX(f.captured_at_us) FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
+        AND f.repository_id = $4 AND ",
+    visible!("pushes", "push_id")
+);
+const LAST_NAMED: &str = concat!(
+    "SELECT MAX(f.captured_at_us) FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND ",
+    visible!("pushes", "push_id")
+);
+
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    [LIST, LAST_IDENTIFIED, LAST_NAMED]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// The job of one mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirrorStatus {
+    /// The repository.
+    pub lifetime: Lifetime,
+    /// Its name, as it was delivered last.
+    pub repo: String,
+    /// What happens next.
+    pub state: JobState,
+    /// Pushes that wait for a refresh.
+    pub waiting_pushes: u64,
+    /// Failures in a row.
+    pub attempts: u64,
+    /// When the last refresh succeeded.
+    pub last_success_at: Option<Instant>,
+    /// When the last refresh failed.
+    pub last_failure_at: Option<Instant>,
+    /// Why it failed, in one closed word.
+    pub last_failure: Option<String>,
+}
+
+/// What happens next to a mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// Nothing: it is as new as the pushes.
+    Idle,
+    /// A server takes it as soon as one is free.
+    Waiting,
+    /// It is tried again then.
+    Retrying(Instant),
+    /// A server works on it since then.
+    Running(Instant),
+    /// Nothing, until something is delivered or an operator asks: it has failed too often.
+    GivenUp,
+}
+
+/// Returns the jobs by repository.
+pub(in super::super) fn list(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    now: Instant,
+) -> Result<Vec<MirrorStatus>, StoreError> {
+    connection.all(LIST, &[org_id.as_str().into()], |row| {
+        let instant = |index| {
+            let microseconds = row.optional_integer(index)?;
+            Ok::<_, StoreError>(microseconds.and_then(Instant::from_microseconds))
+        };
+        let lifetime = Lifetime::parse(&row.text(0)?);
+        let (due_at, lease_until, started_at) = (instant(2)?, instant(4)?, instant(5)?);
+        let (attempts, waiting_pushes) = (row.count(3)?, row.count(9)?);
+        let state = match (due_at, lease_until, started_at) {
+            (_, Some(until), Some(started_at)) if until > now => JobState::Running(started_at),
+            (Some(due_at), ..) if due_at > now => JobState::Retrying(due_at),
+            (Some(_), ..) => JobState::Waiting,
+            (None, ..) if attempts > 0 => JobState::GivenUp,
+            (None, ..) => JobState::Idle,
+        };
+        Ok(MirrorStatus {
+            lifetime: lifetime.ok_or(corrupt("mirror_jobs", "its repository"))?,
+            repo: row.text(1)?,
+            state,
+            waiting_pushes,
+            attempts,
+            last_success_at: instant(6)?,
+            last_failure_at: instant(7)?,
+            last_failure: row.optional_text(8)?,
+        })
+    })
+}
+
+/// Returns when the last visible push of a repository was received.
+pub(in super::super) fn last_push_at(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    lifetime: &Lifetime,
+) -> Result<Option<Instant>, StoreError> {
+    let read = |row: &super::super::value::Row<'_>| row.optional_integer(0);
+    let last = match lifetime {
+        Lifetime::Identified(it) => {
+            let keys = [
+                org_id.as_str().into(),
+                it.repository_provider.as_str().into(),
+                it.repository_host.as_str().into(),
+                it.repository_id.as_str().into(),
+            ];
+            connection.first(LAST_IDENTIFIED, &keys, read)?
+        }
+        Lifetime::Named(name) => {
+            let keys = [org_id.as_str().into(), name.as_str().into()];
+            connection.first(LAST_NAMED, &keys, read)?
+        }
+    };
+    Ok(last.flatten().and_then(Instant::from_microseconds))
+}

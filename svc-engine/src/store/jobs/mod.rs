@@ -1,0 +1,27 @@
+//! Which mirrors are to be refreshed: durable, shared by every server, one row a mirror. Jobs are no
+//! facts: their rows change.
+//!
+//! A stored push leaves its delivery and makes its mirror due, in the transaction that stores it. A
+//! server claims a due job for a limited time, so that the job of a server that died is taken again;
+//! whoever claims it looks at every delivery that came since the last success, so that pushes which
+//! come faster than a refresh share one. A job ends in one transaction that also forgets the
+//! deliveries it looked at, unless they came again in the meantime.
+
+mod list;
+mod schedule;
+mod work;
+
+pub use list::{JobState, MirrorStatus};
+pub use schedule::RefreshRequest;
+pub use work::{ClaimedJob, DeferredNote, JobEnd, MirrorJobs, WaitingPush};
+
+pub(super) use list::{last_push_at, list};
+
+/// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
+pub(super) fn statements(postgres: bool) -> Vec<String> {
+    let mut statements = schedule::statements();
+    statements.extend(work::statements(postgres));
+    statements.extend(list::statements());
+    statements
+}

@@ -1,0 +1,232 @@
+//! A stored push makes its mirror due.
+
+use svc_model::id::{FactId, OrgId};
+use svc_model::repository::RepositoryName;
+use svc_model::time::Instant;
+
+use super::super::StoreError;
+use super::super::append::{Kind, Outcome, Transaction};
+use super::super::connection::Connection;
+use super::super::error::corrupt;
+use super::super::quarantine::visible;
+use super::super::traces::Traces;
+use super::super::value::Value;
+use crate::fact::{Lifetime, Push};
+
+/// That the mirror of a pushed repository is to be refreshed. It is no fact: it is done and
+/// forgotten. The push is stored by the same delivery or by an earlier one; what was delivered now
+/// says where to fetch from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefreshRequest(pub Push);
+
+/// The push that is stored under the key of the delivered one.
+const IDENTIFIED: &str = concat!(
+    "SELECT f.push_id, f.repo FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NOT NULL AND f.repository_provider = $2
+        AND f.repository_host = $3 AND f.repository_id = $4 AND f.ref = $5 AND f.before_sha = $6
+        AND f.after_sha = $7 AND ",
+    visible!("pushes", "push_id")
+);
+const NAMED: &str = concat!(
+    "SELECT f.push_id, f.repo FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND f.ref = $3
+        AND f.before_sha = $4 AND f.after_sha = $5 AND ",
+    visible!("pushes", "push_id")
+);
+/// The newest push of a repository, for an operator who asks for a refresh.
+const NEWEST_IDENTIFIED: &str = concat!(
+    "SELECT f.push_id, f.repo, f.clone_url FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
+        AND f.repository_id = $4 AND ",
+    visible!("pushes", "push_id"),
+    " ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1"
+);
+const NEWEST_NAMED: &str = concat!(
+    "SELECT f.push_id, f.repo, f.clone_url FROM pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND ",
+    visible!("pushes", "push_id"),
+    " ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1"
+);
+const DELIVER: &str = "INSERT INTO mirror_deliveries
+    (org_id, mirror, push_id, repo, clone_url, delivered_at_us) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (org_id, mirror, push_id) DO UPDATE SET repo = excluded.repo,
+        clone_url = excluded.clone_url, delivered_at_us = excluded.delivered_at_us";
+/// News end the waiting that earlier failures have brought.
+const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, attempts, notes)
+    VALUES ($1, $2, $3, $4, 0, '')
+    ON CONFLICT (org_id, mirror) DO UPDATE SET repo = excluded.repo,
+        due_at_us = excluded.due_at_us, attempts = 0";
+const WAITING: &str = "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
+
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    [
+        IDENTIFIED,
+        NAMED,
+        NEWEST_IDENTIFIED,
+        NEWEST_NAMED,
+        DELIVER,
+        DUE,
+        WAITING,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+impl Kind for RefreshRequest {
+    type Prepared = Self;
+
+    fn weight(_: &Self) -> usize {
+        1
+    }
+
+    fn prepare(self: Box<Self>, _: &OrgId) -> Self {
+        *self
+    }
+
+    fn store(
+        transaction: &mut Transaction<'_>,
+        requests: &[&Self],
+    ) -> Result<Vec<Outcome>, StoreError> {
+        let mut found = Vec::new();
+        for Self(push) in requests {
+            found.extend(find(transaction.connection, transaction.org_id, push)?);
+        }
+        // Servers that make the same mirrors due at once wait for each other in one order.
+        found.sort_by(|a, b| (&a.mirror, &a.push_id).cmp(&(&b.mirror, &b.push_id)));
+        for delivery in &found {
+            delivery.write(transaction.connection, transaction.org_id)?;
+        }
+        Ok(vec![Outcome::Known; requests.len()])
+    }
+
+    fn trace<'a>(_: &'a Self, _: &mut Traces<'a>) {}
+}
+
+/// A push that its mirror is to look at.
+struct Delivery {
+    mirror: String,
+    push_id: String,
+    repo: String,
+    clone_url: String,
+    delivered_at: Instant,
+}
+
+impl Delivery {
+    fn write(&self, connection: &mut Connection, org_id: &OrgId) -> Result<(), StoreError> {
+        let (org_id, mirror) = (org_id.as_str(), self.mirror.as_str());
+        let delivery = [
+            org_id.into(),
+            mirror.into(),
+            self.push_id.as_str().into(),
+            self.repo.as_str().into(),
+            self.clone_url.as_str().into(),
+            self.delivered_at.into(),
+        ];
+        connection.execute(DELIVER, &delivery)?;
+        let job = [
+            org_id.into(),
+            mirror.into(),
+            self.repo.as_str().into(),
+            self.delivered_at.into(),
+        ];
+        connection.execute(DUE, &job).map(drop)
+    }
+}
+
+/// Returns the visible stored push as what was delivered now says, when its repository has a name.
+fn find(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    push: &Push,
+) -> Result<Option<Delivery>, StoreError> {
+    let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
+    let select = if let Some(repository) = &push.repository {
+        keys.extend(identity(repository));
+        IDENTIFIED
+    } else {
+        keys.push(push.repo.as_str().into());
+        NAMED
+    };
+    keys.extend([
+        push.r#ref.as_str().into(),
+        push.before_sha.as_str().into(),
+        push.after_sha.as_str().into(),
+    ]);
+    let stored = connection.first(select, &keys, |row| Ok((row.text(0)?, row.text(1)?)))?;
+    let Some((push_id, stored_repo)) = stored else {
+        return Ok(None);
+    };
+    let Some(name) = RepositoryName::new(&stored_repo) else {
+        return Ok(None);
+    };
+    let lifetime = Lifetime::of(push.repository.as_ref(), &name);
+    let delivered = RepositoryName::new(&push.repo).unwrap_or(name);
+    Ok(Some(Delivery {
+        mirror: lifetime.to_string(),
+        push_id,
+        repo: delivered.into(),
+        clone_url: push.clone_url.clone(),
+        delivered_at: push.captured_at,
+    }))
+}
+
+fn identity(repository: &svc_model::repository::RepositoryIdentity) -> [Value<'_>; 3] {
+    [
+        repository.repository_provider.as_str().into(),
+        repository.repository_host.as_str().into(),
+        repository.repository_id.as_str().into(),
+    ]
+}
+
+/// Makes a mirror due. When no delivery waits, the newest push is delivered again. Returns whether
+/// there is anything to refresh from.
+pub(super) fn make_due(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    lifetime: &Lifetime,
+    now: Instant,
+) -> Result<bool, StoreError> {
+    let mirror = lifetime.to_string();
+    let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
+    let select = match lifetime {
+        Lifetime::Identified(repository) => {
+            keys.extend(identity(repository));
+            NEWEST_IDENTIFIED
+        }
+        Lifetime::Named(name) => {
+            keys.push(name.as_str().into());
+            NEWEST_NAMED
+        }
+    };
+    let newest = connection.first(select, &keys, |row| {
+        let id = FactId::parse(&row.text(0)?).ok_or(corrupt("pushes", "its id"))?;
+        Ok((id, row.text(1)?, row.text(2)?))
+    })?;
+    let Some((push_id, repo, clone_url)) = newest else {
+        return Ok(false);
+    };
+    if RepositoryName::new(&repo).is_none() {
+        return Ok(false);
+    }
+    let keys = [org_id.as_str().into(), mirror.as_str().into()];
+    if connection.first(WAITING, &keys, |_| Ok(()))?.is_some() {
+        let job = [
+            org_id.as_str().into(),
+            mirror.as_str().into(),
+            repo.as_str().into(),
+            now.into(),
+        ];
+        connection.execute(DUE, &job)?;
+        return Ok(true);
+    }
+    let delivery = Delivery {
+        mirror,
+        push_id: push_id.to_string(),
+        repo,
+        clone_url,
+        delivered_at: now,
+    };
+    delivery.write(connection, org_id)?;
+    Ok(true)
+}

@@ -1,0 +1,178 @@
+//! How mirrors are kept: where, from which hosts, with which credentials, and what is read of them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use secrecy::SecretString;
+use svc_engine::mirror::{AllowedHosts, MirrorConfig, NotesRef, Remotes};
+use svc_model::json::Json;
+use svc_model::repository::RepositoryHost;
+
+use super::Reader;
+use crate::env;
+
+/// Reads the settings, which are checked also where there are no mirrors.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    dev_mode: bool,
+    forge_host: Option<&RepositoryHost>,
+) -> Option<MirrorConfig> {
+    let listed = reader.parsed(
+        env::ALLOWED_CLONE_HOSTS,
+        "must be a JSON array of host names or addresses, without scheme and port",
+        hosts,
+    );
+    let tokens = reader.parsed(
+        env::FORGE_CLONE_TOKENS,
+        "must be a JSON object of host to token",
+        tokens,
+    );
+    let notes = reader.parsed(
+        env::NOTES_REFS,
+        "must be a JSON array of refs/notes/svc, refs/notes/ai or both",
+        notes_refs,
+    );
+    let path = reader.text(env::MIRROR_PATH)?;
+    let path = std::path::absolute(path)
+        .inspect_err(|_| reader.mistake(env::MIRROR_PATH, "must be a path"))
+        .ok()?;
+    let allowed = match listed {
+        _ if dev_mode => AllowedHosts::Anything,
+        None => AllowedHosts::Listed(vec![forge_host?.to_string()]),
+        Some(hosts) if hosts.is_empty() => AllowedHosts::Public,
+        Some(hosts) => AllowedHosts::Listed(hosts),
+    };
+    let remotes = Remotes::new(allowed, tokens.unwrap_or_default());
+    let mut config = MirrorConfig::new(path, remotes);
+    config.notes = notes.unwrap_or(config.notes);
+    Some(config)
+}
+
+fn hosts(text: &str) -> Option<Vec<String>> {
+    let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
+    items.iter().map(|item| host(item.as_str()?)).collect()
+}
+
+/// Returns a host as clone URLs are compared with it.
+fn host(text: &str) -> Option<String> {
+    let text = text.trim();
+    match text.parse::<IpAddr>() {
+        Ok(address) => Some(address.to_string()),
+        Err(_) => RepositoryHost::new(text).map(String::from),
+    }
+}
+
+fn tokens(text: &str) -> Option<BTreeMap<RepositoryHost, SecretString>> {
+    let members = Json::parse(text.as_bytes()).ok()?.into_object()?;
+    let token = |(host, token): (svc_model::json::Text, Json)| {
+        let host = RepositoryHost::new(host.as_str()?.trim())?;
+        let token = token.as_str()?.trim();
+        // It becomes a line of a request.
+        let plain = !token.is_empty() && token.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+        plain.then(|| (host, SecretString::from(token)))
+    };
+    members.into_iter().map(token).collect()
+}
+
+fn notes_refs(text: &str) -> Option<Vec<NotesRef>> {
+    let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
+    let mut refs = items
+        .iter()
+        .map(|item| NotesRef::from_name(item.as_str()?))
+        .collect::<Option<Vec<NotesRef>>>()?;
+    refs.sort();
+    refs.dedup();
+    (!refs.is_empty()).then_some(refs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Source;
+
+    fn read_all(given: &[(&str, &str)]) -> Result<Option<MirrorConfig>, Vec<String>> {
+        let source = Source::of(given);
+        let mut reader = Reader {
+            source: &source,
+            mistakes: Vec::new(),
+        };
+        let forge_host = RepositoryHost::new("git.example.test");
+        let dev_mode = reader.boolean(env::DEV_MODE, false);
+        let config = read(&mut reader, dev_mode, forge_host.as_ref());
+        if reader.mistakes.is_empty() {
+            Ok(config)
+        } else {
+            Err(reader.mistakes)
+        }
+    }
+
+    fn allowed(more: &[(&str, &str)]) -> AllowedHosts {
+        let given = [&[(env::MIRROR_PATH, "/m")], more].concat();
+        read_all(&given).unwrap().unwrap().remotes.allowed().clone()
+    }
+
+    #[test]
+    fn without_a_path_there_are_no_mirrors() {
+        assert!(read_all(&[]).unwrap().is_none());
+        assert!(read_all(&[(env::MIRROR_PATH, "")]).unwrap().is_none());
+        let config = read_all(&[(env::MIRROR_PATH, "m")]).unwrap().unwrap();
+        assert!(config.path.is_absolute());
+        assert_eq!(config.notes, NotesRef::ALL);
+    }
+
+    #[test]
+    fn the_host_of_the_forge_is_allowed_unless_others_are_named() {
+        let listed = |hosts: &[&str]| {
+            AllowedHosts::Listed(hosts.iter().map(|&host| host.to_owned()).collect())
+        };
+        assert_eq!(allowed(&[]), listed(&["git.example.test"]));
+        let named = r#"["GitHub.com"," 127.0.0.1 ","::0001"]"#;
+        assert_eq!(
+            allowed(&[(env::ALLOWED_CLONE_HOSTS, named)]),
+            listed(&["github.com", "127.0.0.1", "::1"])
+        );
+        let any = (env::ALLOWED_CLONE_HOSTS, "[]");
+        assert_eq!(allowed(&[any]), AllowedHosts::Public);
+        assert_eq!(
+            allowed(&[any, (env::DEV_MODE, "true")]),
+            AllowedHosts::Anything
+        );
+    }
+
+    #[test]
+    fn what_is_malformed_is_named_also_without_mirrors() {
+        for (name, wrong) in [
+            (env::ALLOWED_CLONE_HOSTS, "github.com"),
+            (env::ALLOWED_CLONE_HOSTS, r#"["https://github.com"]"#),
+            (env::ALLOWED_CLONE_HOSTS, r#"["github.com:443"]"#),
+            (env::ALLOWED_CLONE_HOSTS, r#"["*.github.com"]"#),
+            (env::ALLOWED_CLONE_HOSTS, "[1]"),
+            (env::FORGE_CLONE_TOKENS, "[]"),
+            (env::FORGE_CLONE_TOKENS, r#"{"github.com":1}"#),
+            (env::FORGE_CLONE_TOKENS, r#"{"github.com":" "}"#),
+            (env::FORGE_CLONE_TOKENS, r#"{"github.com":"a\r\nb"}"#),
+            (env::FORGE_CLONE_TOKENS, r#"{"https://github.com":"a"}"#),
+            (env::NOTES_REFS, "[]"),
+            (env::NOTES_REFS, r#"["refs/notes/commits"]"#),
+            (env::NOTES_REFS, "refs/notes/svc"),
+        ] {
+            let mistakes = read_all(&[(name, wrong)]).unwrap_err();
+            assert_eq!(mistakes.len(), 1, "{wrong}");
+            assert!(mistakes[0].starts_with(name), "{mistakes:?}");
+        }
+    }
+
+    #[test]
+    fn notes_are_chosen_and_tokens_are_never_shown() {
+        let config = read_all(&[
+            (env::MIRROR_PATH, "/m"),
+            (env::NOTES_REFS, r#"["refs/notes/ai","refs/notes/ai"]"#),
+            (env::FORGE_CLONE_TOKENS, r#"{"GitHub.com":"sesame-open"}"#),
+        ])
+        .unwrap()
+        .unwrap();
+        assert_eq!(config.notes, [NotesRef::GitAi]);
+        let shown = format!("{config:?}");
+        assert!(shown.contains("github.com") && !shown.contains("sesame"));
+    }
+}
