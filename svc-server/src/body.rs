@@ -51,7 +51,10 @@ pub(crate) async fn read(
     encodings: &[ContentEncoding],
     mut keep: Keep<'_>,
 ) -> Result<Content, Problem> {
-    let mut content = Received::new(headers, encodings, bytes_max);
+    let mut content = match keep {
+        Keep::Bytes | Keep::Unverified { .. } => Received::new(headers, encodings, bytes_max),
+        Keep::Nothing => Received::Nothing,
+    };
     let mut length = 0;
     let mut room = None;
     loop {
@@ -89,10 +92,7 @@ pub(crate) async fn read(
             return Err(Problem::BodyTooLarge);
         }
     }
-    match keep {
-        Keep::Bytes | Keep::Unverified { .. } => content.finish(),
-        Keep::Nothing => Ok(Content(Ok(Bytes::new()))),
-    }
+    content.finish()
 }
 
 /// A whole body: its content, or that it could not be decoded.
@@ -120,6 +120,8 @@ enum Received {
     },
     /// The content that is being inflated.
     Gzip(Box<Inflater>),
+    /// The bytes are only counted.
+    Nothing,
     /// There is no content to be had; the bytes are only counted.
     Undecodable,
 }
@@ -155,7 +157,7 @@ impl Received {
                 Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
                 Err(_) => *self = Self::Undecodable,
             },
-            Self::Undecodable => {}
+            Self::Nothing | Self::Undecodable => {}
         }
         Ok(())
     }
@@ -164,6 +166,7 @@ impl Received {
         let content = match self {
             Self::Plain { first, rest, .. } => Ok(first.unwrap_or_else(|| rest.freeze())),
             Self::Gzip(inflater) => inflater.finish(),
+            Self::Nothing => Ok(Bytes::new()),
             Self::Undecodable => Err(Problem::MalformedEncoding),
         };
         match content {

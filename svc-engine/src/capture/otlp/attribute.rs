@@ -17,16 +17,17 @@ impl<'r> Attributes<'r> {
     pub(super) fn of(holder: &'r Object) -> Self {
         match holder.get("attributes") {
             None | Some(Json::Null) => Self::default(),
-            Some(Json::Array(items)) => Self {
-                members: items
-                    .iter()
-                    .filter_map(|item| {
-                        let item = item.as_object()?;
-                        Some((item.get("key")?.as_text()?, item.get("value")?))
-                    })
-                    .collect(),
-                malformed: false,
-            },
+            Some(Json::Array(items)) => {
+                let mut members = Vec::with_capacity(items.len());
+                members.extend(items.iter().filter_map(|item| {
+                    let item = item.as_object()?;
+                    Some((item.get("key")?.as_text()?, item.get("value")?))
+                }));
+                Self {
+                    members,
+                    malformed: false,
+                }
+            }
             Some(_) => Self {
                 members: Vec::new(),
                 malformed: true,

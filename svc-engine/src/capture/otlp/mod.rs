@@ -36,6 +36,8 @@ mod result;
 #[cfg(test)]
 mod testing;
 mod time;
+#[cfg(test)]
+mod timing;
 
 pub use protobuf::MalformedProtobuf;
 pub use report::{FactCounts, LogsReport, RecordCounts};

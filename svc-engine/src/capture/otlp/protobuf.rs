@@ -273,3 +273,99 @@ fn double(value: f64) -> Json {
         number.as_str().into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::written;
+    use super::*;
+
+    /// Returns a message of one field that holds bytes.
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        let mut length = Vec::new();
+        prost::encode_length_delimiter(bytes.len(), &mut length).unwrap();
+        [&[number << 3 | 2], length.as_slice(), bytes].concat()
+    }
+
+    /// Returns an export of one record.
+    fn export(record: &[u8]) -> Vec<u8> {
+        field(1, &field(2, &field(2, record)))
+    }
+
+    fn record(bytes: &[u8]) -> Read<String> {
+        let written = written(&decode(export(bytes))?.into());
+        let record = written
+            .strip_prefix(r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":["#)
+            .and_then(|rest| rest.strip_suffix("]}]}]}"));
+        Ok(record.unwrap().to_owned())
+    }
+
+    #[test]
+    fn what_is_at_its_default_is_absent() {
+        assert_eq!(decode(Vec::new()), Ok(Object::new()));
+        assert_eq!(record(&[]).unwrap(), "{}");
+        // Written all the same: an empty text, a zero, an empty value.
+        let zeros = [field(3, b""), vec![2 << 3, 0], field(5, b"")].concat();
+        assert_eq!(record(&zeros).unwrap(), r#"{"body":{}}"#);
+        let empty = field(5, &field(1, b""));
+        assert_eq!(record(&empty).unwrap(), r#"{"body":{"stringValue":""}}"#);
+    }
+
+    #[test]
+    fn what_is_unknown_is_passed_over() {
+        let newer = [field(15, b"newer"), field(3, b"INFO")].concat();
+        assert_eq!(record(&newer).unwrap(), r#"{"severityText":"INFO"}"#);
+        let scoped = [field(1, &field(1, b"scope")), field(2, b"")].concat();
+        let logs = [field(3, b"schema"), field(2, &scoped)].concat();
+        assert_eq!(
+            written(&decode(field(1, &logs)).unwrap().into()),
+            r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}"#
+        );
+    }
+
+    #[test]
+    fn a_text_is_generalised_utf_8() {
+        let body = |bytes: &[u8]| record(&field(5, &field(1, bytes)));
+        assert_eq!(
+            body(b"\xed\xa0\x80\0").unwrap(),
+            r#"{"body":{"stringValue":"\ud800\u0000"}}"#
+        );
+        for broken in [
+            &b"\xff"[..],
+            b"caf\xe9",
+            b"\xe2\x80",
+            b"\xed\xa0\xbd\xed\xb8\x80",
+        ] {
+            assert_eq!(body(broken), Err(MalformedProtobuf));
+        }
+        assert_eq!(body(&[]).unwrap(), r#"{"body":{"stringValue":""}}"#);
+    }
+
+    #[test]
+    fn a_number_is_what_json_has_for_it() {
+        for (value, expected) in [
+            (1.5, "1.5"),
+            (-0.0, "-0.0"),
+            (f64::NAN, r#""NaN""#),
+            (f64::NEG_INFINITY, r#""-Infinity""#),
+        ] {
+            let bytes = [&[4 << 3 | 1], value.to_le_bytes().as_slice()].concat();
+            let expected = format!(r#"{{"body":{{"doubleValue":{expected}}}}}"#);
+            assert_eq!(record(&field(5, &bytes)).unwrap(), expected);
+        }
+        let time = [&[1 << 3 | 1], u64::MAX.to_le_bytes().as_slice()].concat();
+        assert_eq!(
+            record(&time).unwrap(),
+            r#"{"timeUnixNano":"18446744073709551615"}"#
+        );
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let nested = |depth: usize| {
+            let value = (0..depth).fold(Vec::new(), |inside, _| field(5, &field(1, &inside)));
+            record(&field(5, &value))
+        };
+        assert!(nested(20).is_ok());
+        assert_eq!(nested(500), Err(MalformedProtobuf));
+    }
+}
