@@ -245,6 +245,13 @@ fn a_report_of_github_actions_and_its_webhook_never_conflict() {
     assert_eq!(webhook.status, 200, "{}", webhook.text());
     assert_eq!(at(&webhook.json(), &["stored"]), &Json::from(false));
     assert_eq!(at(&webhook.json(), &["fact_id"]), at(&of_run, &["fact_id"]));
+    for (run_id, result) in [("1658821493", "passed"), ("1658821493%2Ftest", "failed")] {
+        let outcome = server.read_json(&format!(
+            "/query/ci/outcome?provider=forge_actions&run_id={run_id}&run_attempt=1"
+        ));
+        assert_eq!(at(&outcome, &["found"]), &Json::from(true), "{run_id}");
+        assert_eq!(at(&outcome, &["outcome", "result"]), &Json::from(result));
+    }
     assert_eq!(ci_outcomes(&server), 2);
 }
 
