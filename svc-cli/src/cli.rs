@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, context, db, demo, evidence, facts, install, login, me, mirror, note, quarantine,
-    serve,
+    capture, ci, context, db, demo, evidence, facts, hook, install, login, me, mirror, note,
+    quarantine, serve,
 };
 use crate::output::Format;
 
@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// The snippet is filled in with the URL of the service. It holds no token, and no file is
     /// changed. What arrives from each source is in docs/integrate.md.
     Install(install::Install),
+    /// Report what an agent did, as its own hook tells it.
+    #[command(subcommand)]
+    Hook(hook::Hook),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),

@@ -20,13 +20,14 @@ use crate::retry::RetryPolicy;
 ///
 /// | Route | After which failures |
 /// |---|---|
-/// | every read, and `POST /ingest/ci` | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
+/// | every read, `POST /ingest/ci`, `POST /v1/logs` | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
 /// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
 /// | the same without a name | those in which the service has certainly not seen the request |
 ///
 /// A delivery names itself by `capture`, or by the `litellm_call_id` of its payload; a repeated one
 /// is then recognised as a redelivery, which is a success with `stored: false`. Whoever knows that
-/// the deliveries are named in another way says so with [`Client::with_named_deliveries`].
+/// the deliveries are named in another way says so with [`Client::with_named_deliveries`]. What must not
+/// be lost when repetitions end goes through an [`Outbox`](crate::Outbox).
 ///
 /// # Cancellation
 ///

@@ -1,8 +1,65 @@
-//! The client of the evidence service: what its captured model calls say, exactly.
+//! The client of the evidence service: what agents do goes in, and comes out exactly.
 //!
 //! One method per route, typed requests and replies that keep every value as it was captured (NUL,
 //! lone surrogates, `1.10`, integers of forty digits), errors as a closed set that says what may be
 //! tried again, and repetitions only where they are safe.
+//!
+//! | To | Use |
+//! |---|---|
+//! | deliver a model call | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
+//! | deliver the outcome of a CI run | [`Client::ingest_ci`] |
+//! | report what became of edits | [`Client::ingest_events`] |
+//! | pass on an agent's OTLP logs | [`Client::ingest_logs`] |
+//! | lose none of these while the service is away | [`Outbox`] |
+//! | find what earlier Sessions knew, and read it | [`Client::context`] |
+//! | read any Session as an operator | [`Client::evidence`], [`Client::facts`] and its siblings |
+//! | test all of it without a service | `testing::FakeServer`, with the feature `testing` |
+//! | do all of it without a runtime | `blocking::Blocking`, with the feature `blocking` |
+//!
+//! # A sender
+//!
+//! A delivery that names itself may be sent again without harm, so the client repeats it by itself
+//! for a while:
+//!
+//! ```
+//! # use svc_client::testing::{Answer, FakeServer};
+//! use svc_client::Client;
+//! use svc_client::model::ingest::{GatewayIngestRequest, GatewayProvider, IngestReceipt};
+//! use svc_client::model::json::Json;
+//!
+//! # let server = FakeServer::start([Answer::text(503, ""), Answer::stored()]);
+//! # let url = server.url();
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! let client = Client::builder(url).token("0123456789abcdef0123456789abcdef").build()?;
+//! let payload = Json::parse(br#"{"litellm_call_id":"c-1","model":"gpt-4o"}"#)?;
+//! let receipt = client
+//!     .ingest_gateway(&GatewayIngestRequest {
+//!         provider: GatewayProvider::GatewayA,
+//!         session_id: None,
+//!         user_id: None,
+//!         payload,
+//!         capture: None,
+//!     })
+//!     .await?;
+//! match receipt {
+//!     IngestReceipt::Fact(fact) => println!("{}, new: {}", fact.fact_id, fact.stored),
+//!     IngestReceipt::Skipped(skipped) => println!("skipped: {}", skipped.reason),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A sender that loses nothing
+//!
+//! A service may be away for longer than a program lives. An [`Outbox`] keeps deliveries on disk
+//! until they are acknowledged, and sends them when it can; the [module](outbox) says what becomes
+//! of each. The hook of an agent, for example:
+//!
+//! ```no_run
+#![doc = include_str!("../examples/outbox.rs")]
+//! ```
 //!
 //! # An agent that resumes work
 //!
@@ -35,6 +92,7 @@ mod facts;
 mod identity;
 mod ingest;
 pub mod outbox;
+mod query;
 mod refusal;
 mod reply;
 mod retry;
@@ -53,5 +111,6 @@ pub use self::context::Context;
 pub use self::error::{Denial, Error, ErrorKind};
 pub use self::evidence::Evidence;
 pub use self::outbox::{Outbox, OutboxError, OutboxLimits};
+pub use self::query::CiFailureStream;
 pub use self::reply::RawReply;
 pub use self::retry::RetryPolicy;

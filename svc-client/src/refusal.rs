@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use svc_model::field::{FieldError, FieldKind, Step};
 use svc_model::json::{self, Json};
-use svc_model::problem::{Code, Decline, Detail, Problem, RequiredAuthority, SessionBound};
+use svc_model::problem::{
+    Code, Decline, Detail, Problem, QueryFault, RequiredAuthority, SessionBound,
+};
 
 use crate::error::{Denial, ErrorKind};
 
@@ -28,7 +30,7 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
         404 => ErrorKind::NotFound,
         409 => conflict(detail),
         413 => ErrorKind::TooLarge,
-        422 => ErrorKind::Invalid(fields(detail)),
+        422 => unprocessable(detail),
         503 if is(detail, &Problem::CapacityExceeded) => ErrorKind::Busy,
         503 if is(detail, &Problem::DeadlineExceeded) => ErrorKind::Deadline,
         503 if code(detail) == Some(Code::DatabaseUnavailable) => ErrorKind::StoreUnavailable,
@@ -72,7 +74,10 @@ fn conflict(detail: Option<&Json>) -> ErrorKind {
     {
         return ErrorKind::Declined(decline);
     }
-    [SessionBound::Reconciliation, SessionBound::Compatibility]
+    if is(detail, &Problem::ReplyTooLarge) {
+        return ErrorKind::Oversize;
+    }
+    SessionBound::ALL
         .into_iter()
         .find(|bound| is(detail, &Problem::SessionBound(*bound)))
         .map_or_else(
@@ -82,6 +87,13 @@ fn conflict(detail: Option<&Json>) -> ErrorKind {
             },
             ErrorKind::SessionBound,
         )
+}
+
+fn unprocessable(detail: Option<&Json>) -> ErrorKind {
+    QueryFault::ALL
+        .into_iter()
+        .find(|fault| is(detail, &Problem::Query(*fault)))
+        .map_or_else(|| ErrorKind::Invalid(fields(detail)), ErrorKind::Query)
 }
 
 fn code(detail: Option<&Json>) -> Option<Code> {
@@ -207,7 +219,11 @@ mod tests {
         ] {
             table.push((409, Problem::Conflict(code), ErrorKind::Conflict(code)));
         }
-        for bound in [SessionBound::Reconciliation, SessionBound::Compatibility] {
+        table.push((409, Problem::ReplyTooLarge, ErrorKind::Oversize));
+        for fault in QueryFault::ALL {
+            table.push((422, Problem::Query(fault), ErrorKind::Query(fault)));
+        }
+        for bound in SessionBound::ALL {
             table.push((
                 409,
                 Problem::SessionBound(bound),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use svc_model::time::Instant;
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 /// Tells the time.
 #[derive(Clone)]
@@ -68,6 +68,20 @@ impl Ids {
         Self(Arc::new(Uuid::new_v4))
     }
 
+    /// Returns ids that begin with the moment (version 7). Facts that are stored together then lie
+    /// together in an index of ids; random ids would touch a page of it each.
+    pub fn ordered(clock: Clock) -> Self {
+        Self(Arc::new(move || {
+            let now = clock.now().microseconds().unsigned_abs();
+            let nanoseconds = u32::try_from(now % 1_000_000 * 1_000).unwrap_or_default();
+            Uuid::new_v7(Timestamp::from_unix(
+                NoContext,
+                now / 1_000_000,
+                nanoseconds,
+            ))
+        }))
+    }
+
     /// Returns the ids 1, 2, 3 and so on.
     pub fn counting() -> Self {
         let next = AtomicU64::new(1);
@@ -85,5 +99,28 @@ impl Ids {
 impl fmt::Debug for Ids {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ids")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordered_ids_follow_the_clock_and_differ_within_a_moment() {
+        let clock = |microseconds| {
+            Clock(Arc::new(move || {
+                Instant::from_microseconds(microseconds).unwrap()
+            }))
+        };
+        let (early, late) = (
+            Ids::ordered(clock(1_793_491_200_123_456)),
+            Ids::ordered(clock(1_793_491_200_124_000)),
+        );
+        let (first, second) = (early.fresh(), early.fresh());
+        assert_eq!(first.get_version_num(), 7);
+        assert_ne!(first, second);
+        assert!(first.max(second) < late.fresh());
+        assert!(first.to_string().starts_with("01a1"), "{first}");
     }
 }

@@ -14,6 +14,10 @@ use svc_model::facts::{
 };
 use svc_model::id::{OrgId, SessionId};
 use svc_model::limit::{READ_DEADLINE_SECONDS, READ_SLOTS_DEFAULT};
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
+    CommitRequest, SessionAnswer,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::capture::{Receipt, Redaction};
@@ -21,7 +25,7 @@ use crate::clock::{Clock, Ids};
 use crate::error::Error;
 use crate::fact::Push;
 use crate::mirror::{MirrorConfig, Mirrors};
-use crate::read::{self, ContentCache, ScanLimits};
+use crate::read::{self, ContentCache, CursorKey, ScanLimits};
 use crate::store::{Append, Outcome, RefreshRequest, Snapshot, Store, StoreConfig, StoreError};
 
 /// Snapshots beside those of the read slots: counts and metadata, which take no slot.
@@ -42,6 +46,8 @@ pub struct EngineConfig {
     pub redaction: Redaction,
     /// How mirrors are kept, when they are.
     pub mirror: Option<MirrorConfig>,
+    /// The key under which cursors are made. Without one they are good for this engine alone.
+    pub cursor_key: Option<CursorKey>,
 }
 
 impl EngineConfig {
@@ -59,6 +65,7 @@ impl EngineConfig {
             cache_bytes: 64 * 1024 * 1024,
             redaction: Redaction::On,
             mirror: None,
+            cursor_key: None,
         }
     }
 
@@ -84,6 +91,7 @@ struct Inner {
     slots: Arc<Semaphore>,
     scan: ScanLimits,
     redaction: Redaction,
+    cursor_key: CursorKey,
     clock: Clock,
     ids: Ids,
 }
@@ -107,6 +115,10 @@ impl Engine {
             slots: Arc::new(Semaphore::new(config.read_slots)),
             scan: config.scan,
             redaction: config.redaction,
+            cursor_key: match &config.cursor_key {
+                Some(key) => key.clone(),
+                None => CursorKey::derive(ids.fresh().as_bytes()),
+            },
             clock,
             ids,
         })))
@@ -254,6 +266,39 @@ impl Engine {
             read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
         };
         self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::session_dossier`], up to the present moment.
+    pub async fn session_dossier(&self, request: SessionRequest) -> Result<SessionAnswer, Error> {
+        let now = self.now();
+        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::session_dossier(snapshot, request, now)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::commit_evidence`].
+    pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
+        let now = self.now();
+        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::commit_evidence(snapshot, request, now)
+        };
+        self.read(self.slot()?, read).await
+    }
+
+    /// See [`read::ci_outcome`]. It takes no slot.
+    pub async fn ci_outcome(&self, request: CiOutcomeRequest) -> Result<CiOutcomeAnswer, Error> {
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_outcome(snapshot, &request);
+        self.read(None, read).await
+    }
+
+    /// See [`read::ci_failures`]. It takes no slot.
+    pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::ci_failures(snapshot, &inner.cursor_key, &request)
+        };
+        self.read(None, read).await
     }
 
     /// See [`read::facts`]. It takes no slot.

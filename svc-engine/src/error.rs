@@ -1,6 +1,6 @@
 //! What can go wrong, without a transport.
 
-use svc_model::problem::{Code, Decline, SessionBound};
+use svc_model::problem::{Code, Decline, QueryFault, SessionBound};
 
 use crate::store::StoreError;
 
@@ -16,6 +16,12 @@ pub enum Error {
     /// A Session is over a bound.
     #[error("a Session is over a bound")]
     SessionBound(SessionBound),
+    /// A query that can be read does not fit what is stored.
+    #[error("{}", .0.message())]
+    Query(QueryFault),
+    /// The reply would be over the cap of its route.
+    #[error("the reply would be too large")]
+    ReplyTooLarge,
     /// All read slots are in use.
     #[error("all read slots are in use")]
     Busy,
@@ -39,5 +45,17 @@ impl From<StoreError> for Error {
 impl From<Decline> for Error {
     fn from(decline: Decline) -> Self {
         Self::Declined(decline)
+    }
+}
+
+impl From<QueryFault> for Error {
+    fn from(fault: QueryFault) -> Self {
+        Self::Query(fault)
+    }
+}
+
+impl From<SessionBound> for Error {
+    fn from(bound: SessionBound) -> Self {
+        Self::SessionBound(bound)
     }
 }

@@ -73,6 +73,20 @@ pub const COMPATIBILITY_CALLS_MAX: u64 = 50;
 /// Visible decisions, and separately edit observations, of the compatibility evidence of a Session.
 pub const COMPATIBILITY_DECISIONS_MAX: u64 = 1_000;
 
+/// Outcomes of one page of `GET /query/ci/failures`.
+pub const CI_PAGE_MAX: u64 = 100;
+/// Outcomes of a page whose request names no limit.
+pub const CI_PAGE_DEFAULT: u64 = 50;
+/// Visible events of a Session's dossier, over all kinds.
+pub const DOSSIER_EVENTS_MAX: u64 = 500;
+/// Visible commit observations of a Session's dossier.
+pub const DOSSIER_OBSERVATIONS_MAX: u64 = 500;
+/// Commits of a Session's dossier, and separately pushes and CI outcomes of them.
+pub const DOSSIER_DELIVERIES_MAX: u64 = 500;
+/// Visible observations of Sessions at one commit, over all repositories.
+pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
+/// Bytes of the reply of an investigation query.
+pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Distinct names of repositories, each with an identity, that one CI, Session or commit query may
 /// have to tell apart.
 pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;

@@ -112,6 +112,75 @@ pub enum SessionBound {
     Reconciliation,
     /// Too many visible facts for the compatibility evidence.
     Compatibility,
+    /// Too many visible events for a dossier.
+    Dossier,
+    /// Too many commits, pushes or CI outcomes for a dossier.
+    Delivery,
+}
+
+impl SessionBound {
+    /// Every bound.
+    pub const ALL: [Self; 4] = [
+        Self::Reconciliation,
+        Self::Compatibility,
+        Self::Dossier,
+        Self::Delivery,
+    ];
+
+    /// Returns the fixed text.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::Reconciliation => "Session exceeds the reconciliation limit",
+            Self::Compatibility => "Session exceeds the compatibility limit",
+            Self::Dossier => "Session exceeds the dossier limit",
+            Self::Delivery => "Session exceeds the delivery summary limit",
+        }
+    }
+}
+
+/// Why a query whose parameters are each readable has no answer: 422 with a fixed text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QueryFault {
+    /// The commit in the path is no full commit id.
+    MalformedSha,
+    /// The first moment of capture is not before the last.
+    ReversedBounds,
+    /// One or two of the three components of an identity.
+    IncompleteIdentity,
+    /// No repository is selected, and one must be.
+    MissingSelector,
+    /// The selected name is none of the selected repository.
+    SelectorConflict,
+    /// The cursor is none of this service.
+    InvalidCursor,
+    /// The cursor is of another question, or the quarantine log has moved since.
+    CursorMismatch,
+}
+
+impl QueryFault {
+    /// Every fault.
+    pub const ALL: [Self; 7] = [
+        Self::MalformedSha,
+        Self::ReversedBounds,
+        Self::IncompleteIdentity,
+        Self::MissingSelector,
+        Self::SelectorConflict,
+        Self::InvalidCursor,
+        Self::CursorMismatch,
+    ];
+
+    /// Returns the fixed text.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::MalformedSha => "must be a full-length commit sha (40 or 64 hex chars)",
+            Self::ReversedBounds => "captured_after must precede captured_before",
+            Self::IncompleteIdentity => "repository identity requires all three components",
+            Self::MissingSelector => "CI summaries require a repository selector",
+            Self::SelectorConflict => "repository selector conflicts with declared evidence",
+            Self::InvalidCursor => "invalid CI outcome cursor",
+            Self::CursorMismatch => "CI outcome cursor doesn't match filters",
+        }
+    }
 }
 
 /// Everything that a caller can be told instead of a reply.
@@ -148,12 +217,16 @@ pub enum Problem {
     UnsupportedProvider,
     /// Fields are violated.
     Invalid(Violations),
+    /// The parameters of a query do not fit each other, or what is stored.
+    Query(QueryFault),
     /// A fact with the same identity says otherwise.
     Conflict(Code),
     /// A bounded read is declined.
     Declined(Decline),
     /// A Session is over a bound.
     SessionBound(SessionBound),
+    /// The reply would be over the cap of its route.
+    ReplyTooLarge,
     /// All read slots are in use.
     CapacityExceeded,
     /// The deadline has passed.
@@ -203,6 +276,7 @@ impl Problem {
             Self::MalformedEncoding => text("body is not in a supported content encoding"),
             Self::UnsupportedProvider => text("Unsupported provider"),
             Self::Invalid(violations) => Detail::Fields(violations.clone().into_vec()),
+            Self::Query(fault) => text(fault.message()),
             Self::Conflict(code) => Detail::Code(CodeDetail {
                 code: *code,
                 message: match code {
@@ -213,12 +287,8 @@ impl Problem {
                 },
             }),
             Self::Declined(decline) => Detail::Declined(decline.clone()),
-            Self::SessionBound(SessionBound::Reconciliation) => {
-                text("Session exceeds the reconciliation limit")
-            }
-            Self::SessionBound(SessionBound::Compatibility) => {
-                text("Session exceeds the compatibility limit")
-            }
+            Self::SessionBound(bound) => text(bound.message()),
+            Self::ReplyTooLarge => text("response exceeds the fixed limit"),
             Self::CapacityExceeded => text("work capacity exceeded"),
             Self::DeadlineExceeded => text("work budget exceeded"),
             Self::StoreUnavailable => Detail::Code(CodeDetail {

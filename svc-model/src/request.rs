@@ -2,6 +2,7 @@
 
 use crate::field::{FieldKind, Fields, Step, Violation, Violations};
 use crate::json::{self, Json, Object};
+use crate::problem::QueryFault;
 
 /// The parts of a received request that its type reads.
 #[derive(Debug)]
@@ -90,6 +91,14 @@ pub enum Refusal {
     NotAnObject,
     /// Fields are violated.
     Invalid(Violations),
+    /// The parameters can be read and do not fit each other.
+    Query(QueryFault),
+}
+
+impl From<QueryFault> for Refusal {
+    fn from(fault: QueryFault) -> Self {
+        Self::Query(fault)
+    }
 }
 
 impl From<Violations> for Refusal {
@@ -107,7 +116,7 @@ impl Refusal {
                 Violation::new(FieldKind::JsonInvalid, "must be JSON")
                     .at(vec!["body".into(), Step::from(offset)]),
             )),
-            other @ (Self::NotAnObject | Self::Invalid(_)) => other,
+            other @ (Self::NotAnObject | Self::Invalid(_) | Self::Query(_)) => other,
         }
     }
 }

@@ -120,7 +120,7 @@ where
     let reply = function(exchange, request).await?;
     json::to_vec(&reply, E::REPLY_BYTES_MAX)
         .map(|body| respond(StatusCode::OK, body))
-        .map_err(|error| problem::of_write(error, E::REPLY_BYTES_MAX))
+        .map_err(|error| problem::of_write(error, E::OVERSIZE))
 }
 
 fn check_grant(needs: Needs, grant: &Grant) -> Result<(), Problem> {

@@ -22,10 +22,11 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding
         | Problem::UnsupportedProvider => StatusCode::BAD_REQUEST,
-        Problem::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        Problem::Conflict(_) | Problem::Declined(_) | Problem::SessionBound(_) => {
-            StatusCode::CONFLICT
-        }
+        Problem::Invalid(_) | Problem::Query(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        Problem::Conflict(_)
+        | Problem::Declined(_)
+        | Problem::SessionBound(_)
+        | Problem::ReplyTooLarge => StatusCode::CONFLICT,
         Problem::CapacityExceeded | Problem::DeadlineExceeded | Problem::StoreUnavailable => {
             StatusCode::SERVICE_UNAVAILABLE
         }
@@ -64,6 +65,8 @@ pub(crate) fn of_engine(error: Error) -> Problem {
         Error::Conflict(code) => Problem::Conflict(code),
         Error::Declined(decline) => Problem::Declined(decline),
         Error::SessionBound(bound) => Problem::SessionBound(bound),
+        Error::Query(fault) => Problem::Query(fault),
+        Error::ReplyTooLarge => Problem::ReplyTooLarge,
         Error::Busy => Problem::CapacityExceeded,
         Error::Deadline => Problem::DeadlineExceeded,
         Error::Store(error) => {
@@ -82,16 +85,15 @@ pub(crate) fn of_refusal(refusal: Refusal) -> Problem {
         Refusal::Malformed { .. } => Problem::MalformedJson,
         Refusal::NotAnObject => Problem::BodyNotObject,
         Refusal::Invalid(violations) => Problem::Invalid(violations),
+        Refusal::Query(fault) => Problem::Query(fault),
     }
 }
 
-/// Says what a caller is told of a reply that cannot be written within its budget.
-pub(crate) fn of_write(error: json::WriteError, reply_bytes_max: usize) -> Problem {
+/// Says what a caller is told of a reply that cannot be written; `oversize` when it is too large.
+pub(crate) fn of_write(error: json::WriteError, oversize: Problem) -> Problem {
     match error {
         json::WriteError::NonFinite => Problem::Declined(Decline::NonFiniteNumber),
-        json::WriteError::Budget => Problem::Declined(Decline::EvidenceResponseLimit {
-            limit: reply_bytes_max as u64,
-        }),
+        json::WriteError::Budget => oversize,
         other => {
             tracing::error!(error = %other, "reply.unwritable");
             Problem::StoreUnavailable

@@ -99,8 +99,10 @@ impl Running {
 /// When the store cannot be opened or the address is taken.
 pub async fn start(settings: Settings) -> Result<Running, ServeError> {
     let config = settings.engine.clone();
-    let opened =
-        tokio::task::spawn_blocking(move || Engine::open(&config, Clock::system(), Ids::random()));
+    let opened = tokio::task::spawn_blocking(move || {
+        let clock = Clock::system();
+        Engine::open(&config, clock.clone(), Ids::ordered(clock))
+    });
     let engine = opened.await.map_err(std::io::Error::other)??;
     let (listener, address) = listen(settings.listen).await?;
     let metrics = match settings.metrics_listen {

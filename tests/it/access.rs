@@ -94,6 +94,10 @@ const TABLE: &[Row] = &[
     operator("GET /query/evidence"),
     operator("GET /query/evidence/manifest"),
     operator("POST /query/evidence/read"),
+    operator("GET /query/ci/outcome"),
+    operator("GET /query/ci/failures"),
+    operator("GET /query/session/{session_id}"),
+    operator("GET /query/commit/{sha}"),
     context("POST /query/context"),
     context("POST /query/context/discover"),
     context("POST /query/context/selected"),
@@ -102,14 +106,27 @@ const TABLE: &[Row] = &[
     context("POST /query/context/evidence/read"),
 ];
 
+/// Returns a path with its parameters filled in.
+fn filled(path: &str) -> String {
+    path.replace("{session_id}", SESSION)
+        .replace("{provider}", "gateway_a")
+        .replace("{sha}", &"a".repeat(40))
+}
+
 /// Returns a valid request to an endpoint, without a credential.
 fn valid(endpoint: &str, call: &str) -> Request {
     let (method, path) = endpoint.split_once(' ').expect("a method and a path");
-    let mut path = path
-        .replace("{session_id}", SESSION)
-        .replace("{provider}", "gateway_a");
+    let mut path = filled(path);
     if path.contains("/evidence") && method == "GET" && !path.starts_with("/v1") {
         path = format!("{path}?session_id={SESSION}&inference_call_id={call}");
+    }
+    if path == "/query/ci/outcome" {
+        path.push_str("?provider=other&run_id=run-1");
+    }
+    if path == "/query/ci/failures" {
+        path.push_str(
+            "?repo=a/b&captured_after=2026-01-01T00:00:00Z&captured_before=2026-02-01T00:00:00Z",
+        );
     }
     let body = match endpoint {
         "POST /ingest/gateway" => Call::new(SESSION, "again").envelope(),
@@ -280,9 +297,7 @@ fn every_path_answers_other_methods_with_405_and_what_it_allows() {
     let (server, _) = with_a_call(&Configuration::default());
     for row in TABLE {
         let (method, path) = row.endpoint.split_once(' ').expect("a method and a path");
-        let path = path
-            .replace("{session_id}", SESSION)
-            .replace("{provider}", "gateway_a");
+        let path = filled(path);
         for other in ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"] {
             if other != method {
                 let request = Request {

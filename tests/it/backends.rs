@@ -3,7 +3,7 @@
 //! The ids of facts follow from the captures, and the instants are given, so two servers that got
 //! the same deliveries must say the same, byte for byte, on every route that reads.
 
-use harness::delivery::{Call, Receipt, ci_outcome};
+use harness::delivery::{Call, LOGGED_AT, Receipt, ci_outcome, log_record, logs};
 use harness::http::Request;
 use harness::pattern::dig;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
@@ -73,6 +73,31 @@ fn deliveries() -> Vec<(&'static str, Vec<u8>)> {
     deliveries.push(("/ingest/ci", ci_outcome("run-1").to_string().into_bytes()));
     deliveries.push(("/ingest/ci", ci_outcome("run-1").to_string().into_bytes()));
     deliveries
+}
+
+/// Returns an export of decisions whose ids follow from what was decided.
+fn decisions() -> Value {
+    let records: Vec<Value> = (0..18_u64)
+        .map(|number| {
+            let mut record = log_record(
+                "svc.tool_decision",
+                &json!({
+                    "agent": "cursor",
+                    "session.id": SESSIONS[usize::try_from(number % 6).expect("small")],
+                    "tool_use_id": format!("write-{number}"),
+                    "file_path": "src/\u{e9}.rs",
+                    "decision": "accept",
+                    "explicit": false,
+                    "tool_name": "Write",
+                }),
+            );
+            // Two decisions of a Session share an instant, so that their ids decide the order.
+            let time = LOGGED_AT + number / 12 * 1_000;
+            record["timeUnixNano"] = json!(time.to_string());
+            record
+        })
+        .collect();
+    logs(&records)
 }
 
 fn query(path: &str, body: &Value) -> Request {
@@ -176,6 +201,10 @@ fn both_backends_answer_every_read_with_equal_bytes() {
         if path == "/ingest/gateway" {
             assert_eq!(first.fact, second.fact, "the id follows from the capture");
         }
+    }
+    for server in [&sqlite, &postgres] {
+        let reply = server.deliver("/v1/logs", decisions().to_string());
+        assert_eq!(reply.status, 200, "{}", reply.text());
     }
     let reads = reads(&sqlite);
     assert!(

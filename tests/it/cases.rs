@@ -50,9 +50,13 @@ areas! {
     ingest_gateway = "ingest-gateway",
     ingest_logs = "ingest-logs",
     query_auth = "query-auth",
+    query_beyond = "query-beyond",
+    query_ci = "query-ci",
     query_cli = "query-cli",
+    query_commit = "query-commit",
     query_facts = "query-facts",
     query_quarantine = "query-quarantine",
+    query_session = "query-session",
     smoke = "smoke",
 }
 

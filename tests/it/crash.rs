@@ -9,9 +9,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness::delivery::{Call, Receipt, ci_outcome};
 use harness::http::{self, Request};
@@ -25,6 +25,10 @@ use svc_model::json::Json;
 const CLIENTS: u64 = 6;
 /// Servers that are killed, one after another, on one store.
 const ROUNDS: u64 = 3;
+/// Facts that are acknowledged, at least, before a server is ended.
+const ACKNOWLEDGED_MIN: u64 = 20;
+/// How long that may take on a machine that does something else.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Calls that one client puts into one Session, below the bound of an inventory.
 const CALLS_OF_A_SESSION: usize = 150;
 
@@ -83,31 +87,34 @@ fn a_server_that_is_asked_to_stop_keeps_what_it_acknowledged(backend: Backend) {
 /// Posts from several clients until `meanwhile` has ended the server, and returns what was sent.
 fn post_while(address: SocketAddr, round: u64, meanwhile: impl FnOnce()) -> Vec<Delivery> {
     let ended = AtomicBool::new(false);
-    let sent: Vec<Delivery> = thread::scope(|scope| {
-        let ended = &ended;
+    let acknowledged = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (ended, acknowledged) = (&ended, &acknowledged);
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|client| scope.spawn(move || post(address, round, client, ended)))
+            .map(|client| scope.spawn(move || post(address, round, client, ended, acknowledged)))
             .collect();
+        let started = Instant::now();
+        while acknowledged.load(Ordering::Relaxed) < ACKNOWLEDGED_MIN {
+            assert!(started.elapsed() < PATIENCE, "there is no load");
+            thread::sleep(Duration::from_millis(5));
+        }
         meanwhile();
         ended.store(true, Ordering::Relaxed);
         let sent = clients
             .into_iter()
             .map(|client| client.join().expect("a client"));
         sent.flatten().collect()
-    });
-    let acknowledged = sent
-        .iter()
-        .filter(|delivery| delivery.fact.is_some())
-        .count();
-    assert!(
-        acknowledged >= 20,
-        "only {acknowledged} facts were acknowledged: no load"
-    );
-    sent
+    })
 }
 
 /// Posts as one client until the server is gone.
-fn post(address: SocketAddr, round: u64, client: u64, ended: &AtomicBool) -> Vec<Delivery> {
+fn post(
+    address: SocketAddr,
+    round: u64,
+    client: u64,
+    ended: &AtomicBool,
+    acknowledged: &AtomicU64,
+) -> Vec<Delivery> {
     let mut random = Random::new(round * CLIENTS + client + 1_000);
     let mut sent: Vec<Delivery> = Vec::new();
     let mut history = Vec::new();
@@ -144,6 +151,7 @@ fn post(address: SocketAddr, round: u64, client: u64, ended: &AtomicBool) -> Vec
         let answer = http::send(address, &request);
         let gone = answer.is_err();
         delivery.fact = answer.ok().map(|reply| Receipt::of(&reply).fact);
+        acknowledged.fetch_add(u64::from(delivery.fact.is_some()), Ordering::Relaxed);
         sent.push(delivery);
         if gone {
             break;

@@ -372,6 +372,64 @@ fn a_snippet_is_printed_for_the_service_that_is_meant_and_nothing_is_changed() {
     assert_eq!(fs::read_dir(job.home.path()).unwrap().count(), 0);
 }
 
+/// What Cursor tells its hook after a file was written.
+const WRITTEN: &str = r#"{"conversation_id":"c-1","generation_id":"g","hook_event_name":"postToolUse",
+    "cursor_version":"3.1.0","workspace_roots":["/w"],"tool_name":"Write","tool_use_id":"tool_1",
+    "tool_input":{"file_path":"/w/a.rs","content":"fn main() {}"},"tool_output":"{}","duration":12}"#;
+
+#[test]
+fn a_write_of_cursor_is_a_decision_and_never_fails_the_editor() {
+    let server = start(&Configuration::default());
+    let hook = |job: &Job, input: &str| {
+        let mut command = job.command(programs::path(programs::SHELL));
+        command.args(["hook", "cursor"]);
+        let output = process::run(&mut command, input.as_bytes(), COMMAND_MAX);
+        let output = output.expect("the hook ends");
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(output.stdout_text(), "{}\n", "what Cursor reads");
+        output.stderr_text()
+    };
+    let job = Job::new(&[]).of(&server);
+    // Told twice, at two moments, it is one decision.
+    assert_eq!(hook(&job, WRITTEN), "");
+    assert_eq!(hook(&job, WRITTEN), "");
+    assert_eq!(hook(&job, &WRITTEN.replace("Write", "Read")), "");
+    let evidence = server.read_json("/v1/facts/session/c-1/compatibility-evidence");
+    assert_eq!(
+        at(&evidence, &["developer_decisions"]),
+        &Json::parse(
+            br#"[{"agent_harness":"cursor","accepted":true,"explicit":false,"interaction_mode":"agent","call_id":"tool_1"}]"#
+        )
+        .unwrap()
+    );
+
+    for (job, input, said) in [
+        (&job, "no JSON", "no JSON object"),
+        (&job, &*WRITTEN.replace("c-1", " "), "conversation_id"),
+        (&Job::new(&[]), WRITTEN, "no token"),
+        (
+            &Job::new(&[("SVC_URL", "http://127.0.0.1:1"), ("SVC_TOKEN", "t")]),
+            WRITTEN,
+            "reached",
+        ),
+        (
+            &Job::new(&[
+                ("SVC_URL", &server.base_url()),
+                ("SVC_TOKEN", UNKNOWN_TOKEN),
+            ]),
+            WRITTEN,
+            "token",
+        ),
+    ] {
+        let complaint = hook(job, input);
+        assert!(
+            complaint.starts_with("error: ") && complaint.contains(said),
+            "{complaint}"
+        );
+        assert!(!complaint.contains(UNKNOWN_TOKEN), "{complaint}");
+    }
+}
+
 /// Returns the blocks of the guide in a language.
 fn blocks(language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
@@ -401,7 +459,7 @@ fn the_requests_of_the_guide_are_answered() {
     let job = Job::new(&[]).of(&server);
     let requests = blocks("sh").into_iter().filter(|block| {
         // Those to a forge are looked at below.
-        block.contains("curl") && block.contains("$SVC_URL") && !block.contains("/v1/logs")
+        block.contains("curl") && block.contains("$SVC_URL")
     });
     let mut sent = 0;
     for request in requests {
@@ -413,8 +471,11 @@ fn the_requests_of_the_guide_are_answered() {
         );
         sent += 1;
     }
-    assert_eq!(sent, 1);
+    assert_eq!(sent, 2);
     assert_eq!(ci_outcomes(&server), 1);
+    let session = server.read_json("/v1/facts/session/session-1");
+    let decisions = at(&session, &["tables", "developer_decisions", "visible"]);
+    assert_eq!(decisions, &Json::from(1_u64));
 }
 
 /// Puts a program into the home of a job that keeps what it is given.

@@ -12,7 +12,7 @@ use harness::random::Random;
 use harness::server::{Backend, Configuration, INGEST_TOKEN, RETRIEVAL_TOKEN, Server};
 use serde_json::{Value, json};
 use svc_engine::testing::otlp;
-use svc_model::json::Json;
+use svc_model::json::{Json, Number};
 use svc_model::limit::BODY_BYTES_MAX;
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -72,7 +72,7 @@ fn evidence(server: &Server, session: &str) -> Json {
 fn total(server: &Server, table: &str) -> i64 {
     let counts = server.read_json("/v1/facts");
     let total = dig(&counts, &format!("tables.{table}.total")).and_then(Json::as_number);
-    total.and_then(|it| it.as_i64()).expect("a count")
+    total.and_then(Number::as_i64).expect("a count")
 }
 
 fn an_allowed_edit_becomes_a_decision(backend: Backend) {

@@ -38,6 +38,8 @@ mod login;
 mod logs;
 mod mirror;
 mod outage;
+mod outbox;
 mod own_events;
+mod query;
 mod startup;
 mod store_commands;

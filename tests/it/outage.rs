@@ -4,10 +4,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use harness::delivery::{Call, Receipt};
+use harness::delivery::{Call, Receipt, allowed_edit, log_record, logs};
 use harness::http::Request;
 use harness::pattern::dig;
-use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server, Store};
+use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server, Store};
+use svc_engine::testing::otlp;
 use svc_model::json::Json;
 
 #[test]
@@ -27,6 +28,28 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
         dig(&refused.json(), "detail.code").and_then(Json::as_str),
         Some("database_unavailable")
     );
+    let edit = logs(&allowed_edit("s", "edit"));
+    let log = |export: &serde_json::Value| server.deliver("/v1/logs", export.to_string()).status;
+    assert_eq!(log(&edit), 503);
+    let chatter = logs(&[log_record(
+        "claude_code.user_prompt",
+        &serde_json::json!({}),
+    )]);
+    assert_eq!(log(&chatter), 200, "there is nothing to store");
+    let packed = Request {
+        method: "POST".into(),
+        path: "/v1/logs".into(),
+        body: Some(otlp::protobuf(
+            &Json::parse(edit.to_string().as_bytes()).expect("JSON"),
+        )),
+        ..Request::default()
+    };
+    let packed = packed
+        .header("content-type", "application/x-protobuf")
+        .bearer(INGEST_TOKEN);
+    let refused = server.send(&packed);
+    assert_eq!(refused.status, 503);
+    assert_eq!(refused.body, b"\x12\x16fact store unavailable");
     let read = |path: &str| {
         server
             .send(&Request::get(path).bearer(OPERATOR_TOKEN))
@@ -50,6 +73,13 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
     let facts = server.read_json("/v1/facts");
     let total = dig(&facts, "tables.inference_calls.total").cloned();
     assert_eq!(total, Some(Json::from(2_i64)), "each delivery once");
+    for _ in 0..2 {
+        assert_eq!(log(&edit), 200);
+        assert_eq!(server.send(&packed).status, 200);
+    }
+    let facts = server.read_json("/v1/facts");
+    let total = dig(&facts, "tables.developer_decisions.total").cloned();
+    assert_eq!(total, Some(Json::from(1_i64)), "whatever its encoding");
 }
 
 /// A store that is cut off in the middle of a load acknowledges nothing that it does not keep.

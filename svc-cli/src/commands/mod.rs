@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod evidence;
 pub(crate) mod facts;
 mod git_hooks;
+pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod login;
 pub(crate) mod me;

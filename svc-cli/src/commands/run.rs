@@ -13,6 +13,10 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Me(me) => me.run(output),
         Command::Ci(ci) => ci.run(output),
         Command::Install(install) => install.run(output),
+        Command::Hook(hook) => {
+            hook.run(output);
+            Ok(())
+        }
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),

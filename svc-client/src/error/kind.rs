@@ -1,7 +1,7 @@
 use svc_model::field::FieldError;
-use svc_model::problem::{Code, Decline, RequiredAuthority, SessionBound};
+use svc_model::problem::{Code, Decline, QueryFault, RequiredAuthority, SessionBound};
 
-use super::text::{code_word, decline_word};
+use super::text::{code_word, decline_word, fault_word};
 
 /// The kinds of [`Error`](crate::Error).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,8 @@ pub enum ErrorKind {
     /// logger may hold one; [`Client::ingest_gateway_body`](crate::Client::ingest_gateway_body)
     /// sends it as it is.
     Unwritable,
-    /// A path parameter is `.` or `..`, which no URL can carry.
+    /// A path parameter is `.` or `..`, which no URL can carry; or a link that asks what this version
+    /// cannot ask.
     Unaddressable,
     /// No connection could be made. The service has seen nothing.
     Connect,
@@ -37,10 +38,14 @@ pub enum ErrorKind {
     Declined(Decline),
     /// 409: a Session has too many facts for this read.
     SessionBound(SessionBound),
+    /// 409: the reply would be over the cap of its route; there is no partial answer.
+    Oversize,
     /// 413: the body is over the cap of its route. A body that is known to be is not even sent.
     TooLarge,
     /// 422: these fields are violated.
     Invalid(Vec<FieldError>),
+    /// 422: the parameters of a query do not fit each other, or what is stored.
+    Query(QueryFault),
     /// 503: all read slots of the service are in use.
     Busy,
     /// 503: the service stopped the work at its deadline.
@@ -100,9 +105,11 @@ impl ErrorKind {
             Self::Unauthorized => Some(401),
             Self::Forbidden(_) => Some(403),
             Self::NotFound | Self::RetrievalDisabled => Some(404),
-            Self::Conflict(_) | Self::Declined(_) | Self::SessionBound(_) => Some(409),
+            Self::Conflict(_) | Self::Declined(_) | Self::SessionBound(_) | Self::Oversize => {
+                Some(409)
+            }
             Self::TooLarge => Some(413),
-            Self::Invalid(_) => Some(422),
+            Self::Invalid(_) | Self::Query(_) => Some(422),
             Self::Busy | Self::Deadline | Self::StoreUnavailable => Some(503),
             Self::Unavailable { status }
             | Self::Redirected { status }
@@ -131,13 +138,15 @@ impl ErrorKind {
             Self::Unavailable { .. } => true,
             // The request is wrong, and stays wrong.
             Self::Malformed | Self::UnsupportedProvider | Self::Invalid(_) => false,
+            // A cursor that no longer fits never will: the pages have to be read from the first.
+            Self::Query(_) => false,
             // Tokens, authorities and grants change by configuration, not by waiting.
             Self::Unauthorized | Self::Forbidden(_) => false,
             Self::NotFound | Self::RetrievalDisabled => false,
             // Facts are immutable: the identity stays taken.
             Self::Conflict(_) => false,
             // The bound is on what is stored, and what is stored does not shrink by itself.
-            Self::Declined(_) | Self::SessionBound(_) => false,
+            Self::Declined(_) | Self::SessionBound(_) | Self::Oversize => false,
             // The next reply would have the same shape and size, from the same place.
             Self::Unreadable | Self::ReplyTooLarge { .. } | Self::Redirected { .. } => false,
             // What is not understood is not repeated.
@@ -168,8 +177,10 @@ impl ErrorKind {
             Self::Conflict(code) => code_word(*code),
             Self::Declined(decline) => decline_word(decline),
             Self::SessionBound(_) => "session_bound",
+            Self::Oversize => "oversize",
             Self::TooLarge => "too_large",
             Self::Invalid(_) => "invalid",
+            Self::Query(fault) => fault_word(*fault),
             Self::Busy => "busy",
             Self::Deadline => "deadline",
             Self::StoreUnavailable => "database_unavailable",

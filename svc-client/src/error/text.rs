@@ -3,7 +3,7 @@
 use std::fmt;
 
 use svc_model::field::{FieldError, Step};
-use svc_model::problem::{Code, Decline, RequiredAuthority, SessionBound};
+use svc_model::problem::{Code, Decline, QueryFault, RequiredAuthority, SessionBound};
 
 use super::{Denial, ErrorKind};
 
@@ -30,11 +30,23 @@ pub(super) fn decline_word(decline: &Decline) -> &'static str {
     }
 }
 
+pub(super) fn fault_word(fault: QueryFault) -> &'static str {
+    match fault {
+        QueryFault::MalformedSha => "malformed_sha",
+        QueryFault::ReversedBounds => "reversed_bounds",
+        QueryFault::IncompleteIdentity => "incomplete_identity",
+        QueryFault::MissingSelector => "missing_selector",
+        QueryFault::SelectorConflict => "selector_conflict",
+        QueryFault::InvalidCursor => "invalid_cursor",
+        QueryFault::CursorMismatch => "cursor_mismatch",
+    }
+}
+
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unwritable => f.write_str("the request holds a number that is not finite"),
-            Self::Unaddressable => f.write_str("a path parameter is '.' or '..'"),
+            Self::Unaddressable => f.write_str("no URL of this version can ask this"),
             Self::Connect => f.write_str("the service cannot be reached"),
             Self::TimedOut => f.write_str("the time is over"),
             Self::Transport => f.write_str("the connection broke"),
@@ -58,8 +70,29 @@ impl fmt::Display for ErrorKind {
             Self::SessionBound(SessionBound::Compatibility) => {
                 f.write_str("the Session has too many facts for the compatibility evidence")
             }
+            Self::SessionBound(SessionBound::Dossier) => {
+                f.write_str("the Session has too many events for a dossier")
+            }
+            Self::SessionBound(SessionBound::Delivery) => {
+                f.write_str("the Session has too many commits, pushes or CI outcomes")
+            }
+            Self::Oversize => f.write_str("the reply would be over the cap of its route"),
             Self::TooLarge => f.write_str("the body is over the cap of its route"),
             Self::Invalid(fields) => write_fields(fields, f),
+            Self::Query(fault) => f.write_str(match fault {
+                QueryFault::MalformedSha => "the commit is not 40 or 64 hexadecimal digits",
+                QueryFault::ReversedBounds => "the range of capture ends before it begins",
+                QueryFault::IncompleteIdentity => {
+                    "a repository identity is provider, host and id together"
+                }
+                QueryFault::MissingSelector => "a repository must be selected",
+                QueryFault::SelectorConflict => "the repository never had that name",
+                QueryFault::InvalidCursor => "the cursor is none of this service",
+                QueryFault::CursorMismatch => {
+                    "the cursor no longer fits: another question, or facts were quarantined or \
+                     released since"
+                }
+            }),
             Self::Busy => f.write_str("all read slots of the service are in use"),
             Self::Deadline => f.write_str("the service stopped the work at its deadline"),
             Self::StoreUnavailable => f.write_str("the fact store cannot be reached"),

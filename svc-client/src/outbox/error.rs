@@ -28,7 +28,7 @@ pub enum OutboxError {
     Busy,
     /// Sending has stopped until a person acts: the token is not accepted, or the URL is not that of
     /// a service. Everything that waited still waits.
-    #[error("the outbox has stopped until a person acts: {0}")]
+    #[error("the outbox has stopped until a person acts")]
     Stopped(#[source] Error),
     /// Others may read the folder.
     #[error("others may read {}; make it private with chmod 700", path.display())]

@@ -20,10 +20,7 @@ use crate::RetryPolicy;
 /// # use svc_client::model::{ingest::{GatewayIngestRequest, GatewayProvider}, json::Json};
 /// # use svc_client::testing::{Answer, FakeServer};
 /// # use svc_client::{Outbox, OutboxError};
-/// # let server = FakeServer::start([Answer::text(
-/// #     200,
-/// #     r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f","stored":true}"#,
-/// # )]);
+/// # let server = FakeServer::start([Answer::stored()]);
 /// # let client = server.client();
 /// # let folder = std::env::temp_dir().join(format!("svc-outbox-{}", std::process::id()));
 /// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

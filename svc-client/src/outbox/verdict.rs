@@ -31,8 +31,10 @@ impl Verdict {
             | ErrorKind::Conflict(_)
             | ErrorKind::Declined(_)
             | ErrorKind::SessionBound(_)
+            | ErrorKind::Oversize
             | ErrorKind::TooLarge
-            | ErrorKind::Invalid(_) => Self::Refused,
+            | ErrorKind::Invalid(_)
+            | ErrorKind::Query(_) => Self::Refused,
             // The token, the URL or the service has to be changed.
             ErrorKind::Unaddressable
             | ErrorKind::Unauthorized

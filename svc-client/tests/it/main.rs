@@ -1,6 +1,7 @@
 //! The client against a scripted peer.
 
 mod exact;
+mod investigation;
 mod outbox;
 mod replies;
 mod requests;

@@ -11,6 +11,8 @@ use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, Gatew
 use svc_client::model::json::{self, Json};
 use svc_client::testing::{Answer, FakeServer};
 
+use super::investigation;
+
 /// Calls every method once. The answers are refusals, so only the requests matter.
 async fn call_all(client: &Client) {
     let session = SessionId::new("s").expect("an id");
@@ -49,6 +51,10 @@ async fn call_all(client: &Client) {
     drop(client.evidence().inventory(&session).await);
     drop(client.evidence().manifest(&session, &call).await);
     drop(client.evidence().read(&session, [reference.clone()]).await);
+    drop(client.ci_outcome(&investigation::outcome()).await);
+    drop(client.ci_failures_page(&investigation::failures()).await);
+    drop(client.session_dossier(&session).await);
+    drop(client.commit(&investigation::commit()).await);
     drop(client.context().retrieve(&query).await);
     drop(client.context().discover(&query, None).await);
     drop(client.context().selected(&session, &query).await);
@@ -83,6 +89,7 @@ async fn every_route_has_a_method() {
             let path = route
                 .path
                 .replace("{session_id}", "s")
+                .replace("{sha}", investigation::SHA)
                 .replace("{provider}", "gateway_a");
             (route.method.as_str().to_owned(), path)
         })

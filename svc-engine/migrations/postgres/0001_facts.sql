@@ -160,6 +160,7 @@ CREATE UNIQUE INDEX pushes_by_commit
         COALESCE(repository_host, ''), COALESCE(repository_id, repo));
 CREATE INDEX pushes_by_repository
     ON pushes (org_id, repository_id, repository_host, repo, captured_at_us);
+CREATE INDEX pushes_by_capture ON pushes (org_id, captured_at_us);
 
 CREATE TABLE pull_request_revisions (
     revision_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -195,6 +196,8 @@ CREATE INDEX pull_request_revisions_by_repository
 CREATE INDEX pull_request_revisions_by_head
     ON pull_request_revisions
     (org_id, head_repository_id, head_repository_host, head_repo, captured_at_us);
+CREATE INDEX pull_request_revisions_by_capture
+    ON pull_request_revisions (org_id, captured_at_us);
 
 CREATE TABLE pull_request_merges (
     merge_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -229,6 +232,7 @@ CREATE INDEX pull_request_merges_by_repository
 CREATE INDEX pull_request_merges_by_head
     ON pull_request_merges
     (org_id, head_repository_id, head_repository_host, head_repo, captured_at_us);
+CREATE INDEX pull_request_merges_by_capture ON pull_request_merges (org_id, captured_at_us);
 
 CREATE TABLE repository_renames (
     rename_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -251,6 +255,7 @@ CREATE INDEX repository_renames_by_old_name
 CREATE INDEX repository_renames_by_new_name
     ON repository_renames
     (org_id, repository_id, repository_host, new_repo, captured_at_us);
+CREATE INDEX repository_renames_by_capture ON repository_renames (org_id, captured_at_us);
 
 CREATE TABLE session_commit_observations (
     observation_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -274,6 +279,8 @@ CREATE INDEX session_commit_observations_by_session
 CREATE INDEX session_commit_observations_by_repository
     ON session_commit_observations
     (org_id, repository_id, repository_host, repo, captured_at_us);
+CREATE INDEX session_commit_observations_by_capture
+    ON session_commit_observations (org_id, captured_at_us);
 
 -- The attempt is 0 when the run has none.
 CREATE TABLE ci_outcomes (
@@ -310,6 +317,10 @@ CREATE UNIQUE INDEX ci_outcomes_by_run
 CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (org_id, commit_sha);
 CREATE INDEX ci_outcomes_by_repository
     ON ci_outcomes (org_id, repository_id, repository_host, repo, captured_at_us, outcome_id);
+CREATE INDEX ci_outcomes_by_result
+    ON ci_outcomes
+    (org_id, repository_id, repository_host, repo, result, captured_at_us, outcome_id);
+CREATE INDEX ci_outcomes_by_capture ON ci_outcomes (org_id, captured_at_us);
 
 -- Every name that facts give an identity, once for each kind of fact. It tells where to look: what
 -- counts is a visible fact that proves it, found by the index of its kind by repository.

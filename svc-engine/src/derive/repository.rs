@@ -261,3 +261,249 @@ impl Repositories {
         self.bearers.get(name).into_iter().flatten()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::builders::{at, name, repository};
+
+    fn claim(text: &str, number: u32, seconds: impl Into<Option<i64>>) -> RepositoryClaim {
+        RepositoryClaim {
+            name: name(text),
+            repository: repository(number),
+            borne_at: seconds.into().map(at),
+        }
+    }
+
+    fn repositories(claims: Vec<RepositoryClaim>) -> Repositories {
+        Repositories::new(claims).unwrap()
+    }
+
+    fn identified(number: u32) -> Repository {
+        Repository::Identified(repository(number))
+    }
+
+    fn named(text: &str) -> Repository {
+        Repository::Named(name(text))
+    }
+
+    /// Repository 1 was renamed from `own/old` to `own/app`; 2 and 3 both bore `own/taken`, and 3
+    /// bears `own/lib` now.
+    fn example() -> Repositories {
+        repositories(vec![
+            claim("own/app", 1, 5),
+            claim("own/lib", 3, 9),
+            claim("own/old", 1, None),
+            claim("own/taken", 2, 7),
+            claim("own/taken", 3, 8),
+        ])
+    }
+
+    fn by_name(text: &str) -> Selector {
+        Selector {
+            name: Some(name(text)),
+            identity: None,
+        }
+    }
+
+    fn by_identity(number: u32, text: Option<&str>) -> Selector {
+        Selector {
+            name: text.map(name),
+            identity: Some(repository(number)),
+        }
+    }
+
+    #[test]
+    fn a_name_selects_the_one_repository_that_bears_it() {
+        let example = example();
+        for (text, expected) in [
+            ("own/app", Ok(Selection::One(identified(1)))),
+            ("own/old", Ok(Selection::One(identified(1)))),
+            ("own/lib", Ok(Selection::One(identified(3)))),
+            ("own/taken", Err(SelectorError::Ambiguous)),
+            ("own/unknown", Ok(Selection::One(named("own/unknown")))),
+        ] {
+            assert_eq!(example.select(&by_name(text)), expected, "{text}");
+        }
+        assert_eq!(example.select(&Selector::default()), Ok(Selection::All));
+    }
+
+    #[test]
+    fn an_identity_selects_its_repository_and_a_name_beside_it_must_be_one_of_its_names() {
+        let example = example();
+        for (number, text, expected) in [
+            (1, None, Ok(Selection::One(identified(1)))),
+            (1, Some("own/old"), Ok(Selection::One(identified(1)))),
+            (2, Some("own/taken"), Ok(Selection::One(identified(2)))),
+            (1, Some("own/lib"), Err(SelectorError::Conflict)),
+            (1, Some("own/unknown"), Err(SelectorError::Conflict)),
+            (4, None, Ok(Selection::None)),
+            (4, Some("own/app"), Ok(Selection::None)),
+        ] {
+            let selected = example.select(&by_identity(number, text));
+            assert_eq!(selected, expected, "{number} {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_repository_is_shown_under_its_first_name_and_has_its_latest() {
+        let names = example().names(&identified(1)).unwrap();
+        assert_eq!(names.display(), &name("own/app"));
+        assert_eq!(names.current(), &name("own/app"));
+        assert_eq!(names.all().len(), 2);
+        let names = example().names(&identified(3)).unwrap();
+        assert_eq!(names.current(), &name("own/lib"));
+        let back = repositories(vec![
+            claim("own/a", 1, 3),
+            claim("own/b", 1, 9),
+            claim("own/c", 1, None),
+        ]);
+        let names = back.names(&identified(1)).unwrap();
+        assert_eq!(
+            (names.display(), names.current()),
+            (&name("own/a"), &name("own/b"))
+        );
+        assert_eq!(back.names(&identified(2)), None);
+        let names = back.names(&named("own/legacy")).unwrap();
+        assert_eq!(names.display(), names.current());
+    }
+
+    #[test]
+    fn repositories_are_ordered_as_texts_identified_ones_first() {
+        let mut all = vec![
+            named("b/b"),
+            named("a/a"),
+            identified(96_947_219),
+            identified(1_096_947_210),
+        ];
+        all.sort();
+        assert_eq!(
+            all,
+            [
+                identified(1_096_947_210),
+                identified(96_947_219),
+                named("a/a"),
+                named("b/b")
+            ]
+        );
+    }
+
+    fn mention<'f>(name: &'f str, identity: Option<&'f RepositoryIdentity>) -> Mention<'f> {
+        Mention { name, identity }
+    }
+
+    #[test]
+    fn a_fact_without_an_identity_is_not_guessed_into_a_repository_with_one() {
+        let example = example();
+        let one = repository(1);
+        for (fact, expected) in [
+            (mention("own/app", Some(&one)), Ok(identified(1))),
+            (mention("own/else", Some(&one)), Ok(identified(1))),
+            (mention("own/legacy", None), Ok(named("own/legacy"))),
+            (
+                mention("own/old", None),
+                Err(RepositoryDecline::IdentityUnresolved),
+            ),
+            (
+                mention("own/taken", None),
+                Err(RepositoryDecline::IdentityUnresolved),
+            ),
+            (
+                mention("", Some(&one)),
+                Err(RepositoryDecline::IdentityAbsent),
+            ),
+            (mention("", None), Err(RepositoryDecline::IdentityAbsent)),
+        ] {
+            assert_eq!(example.of(fact), expected, "{fact:?}");
+        }
+    }
+
+    #[test]
+    fn an_observation_is_of_the_repository_of_its_push() {
+        let example = example();
+        let (one, two) = (repository(1), repository(2));
+        let with = mention("own/app", Some(&one));
+        let without = mention("own/app", None);
+        let legacy = mention("own/legacy", None);
+        for (observation, push, expected) in [
+            (with, Some(with), Ok(identified(1))),
+            (without, Some(with), Ok(identified(1))),
+            (legacy, Some(with), Ok(identified(1))),
+            (legacy, Some(legacy), Ok(named("own/legacy"))),
+            (legacy, None, Ok(named("own/legacy"))),
+            (with, None, Err(RepositoryDecline::SourceAbsent)),
+            (
+                with,
+                Some(mention("own/app", Some(&two))),
+                Err(RepositoryDecline::IdentityConflict),
+            ),
+            (
+                with,
+                Some(without),
+                Err(RepositoryDecline::IdentityUnresolved),
+            ),
+            (
+                without,
+                Some(legacy),
+                Err(RepositoryDecline::IdentityConflict),
+            ),
+            (
+                without,
+                Some(without),
+                Err(RepositoryDecline::IdentityUnresolved),
+            ),
+            (without, None, Err(RepositoryDecline::IdentityUnresolved)),
+        ] {
+            let resolved = example.of_observation(observation, push);
+            assert_eq!(resolved, expected, "{observation:?} {push:?}");
+        }
+    }
+
+    #[test]
+    fn a_push_is_fetched_only_while_its_name_leads_to_it_alone() {
+        let example = example();
+        let (one, two, three) = (repository(1), repository(2), repository(3));
+        for (push, expected) in [
+            (None, Err(RepositoryDecline::SourceAbsent)),
+            (Some(mention("own/app", Some(&one))), Ok(identified(1))),
+            (Some(mention("own/old", Some(&one))), Ok(identified(1))),
+            (Some(mention("own/lib", Some(&three))), Ok(identified(3))),
+            (
+                Some(mention("own/taken", Some(&two))),
+                Err(RepositoryDecline::MirrorIdentityUnresolved),
+            ),
+            (
+                Some(mention("own/taken", Some(&three))),
+                Err(RepositoryDecline::MirrorIdentityUnresolved),
+            ),
+            (
+                Some(mention("own/never", Some(&one))),
+                Err(RepositoryDecline::MirrorIdentityUnresolved),
+            ),
+            (Some(mention("own/legacy", None)), Ok(named("own/legacy"))),
+            (
+                Some(mention("own/app", None)),
+                Err(RepositoryDecline::IdentityUnresolved),
+            ),
+            (
+                Some(mention("", Some(&one))),
+                Err(RepositoryDecline::IdentityAbsent),
+            ),
+        ] {
+            assert_eq!(example.mirror(push), expected, "{push:?}");
+        }
+    }
+
+    #[test]
+    fn there_may_be_as_many_claims_as_the_limit() {
+        let claims = |count: usize| -> Vec<RepositoryClaim> {
+            let one = claim("own/name", 1, 1);
+            std::iter::repeat_n(one, count).collect()
+        };
+        assert!(Repositories::new(claims(REPOSITORY_CLAIMS_MAX)).is_ok());
+        assert_eq!(
+            Repositories::new(claims(REPOSITORY_CLAIMS_MAX + 1)),
+            Err(Decline::RepositoryEvidenceLimit)
+        );
+    }
+}

@@ -4,15 +4,26 @@
 //! The functions block; [`crate::engine::Engine`] runs them on a blocking thread, under a slot and a
 //! deadline.
 
+mod ci;
+mod commit;
 mod content;
 mod context;
+mod cursor;
 mod discovery;
 mod evidence;
 mod facts;
 mod occurrence;
+mod repository;
+mod session;
+#[cfg(test)]
+mod suite;
 
+pub use ci::{ci_failures, ci_outcome};
+pub use commit::commit_evidence;
 pub use content::{Content, ContentCache};
 pub use context::{ScanLimits, selected};
+pub use cursor::CursorKey;
 pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
+pub use session::session_dossier;

@@ -7,11 +7,11 @@ use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
 
 use super::StoreError;
+use super::claims::{KnownClaim, KnownClaims};
 use super::connection::Connection;
 use super::content::{ContentDigest, Encoded, Encoder};
 use super::jobs::RefreshRequest;
-use super::repositories::{KnownClaim, KnownClaims};
-use super::table::Difference;
+use super::redelivery::Difference;
 use super::traces::Traces;
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
@@ -35,6 +35,9 @@ pub enum Outcome {
 pub(super) trait Kind: Sized {
     /// As the writer takes it.
     type Prepared;
+
+    /// Returns what writing it costs, in units of a small row.
+    fn weight(fact: &Self::Prepared) -> usize;
 
     /// Prepares it. What costs more than writing it is done here.
     fn prepare(self: Box<Self>, org_id: &OrgId) -> Self::Prepared;
@@ -61,6 +64,15 @@ macro_rules! kinds {
         /// One fact that is ready to be written.
         pub(super) enum Prepared {
             $($kind(<$fact as Kind>::Prepared),)+
+        }
+
+        impl Prepared {
+            /// Returns what writing the fact costs, in units of a small row.
+            pub(super) fn weight(&self) -> usize {
+                match self {
+                    $(Self::$kind(fact) => <$fact as Kind>::weight(fact),)+
+                }
+            }
         }
 
         impl Append {

@@ -20,6 +20,9 @@ use super::traces::Traces;
 use super::value::{Row, Value};
 use super::{id_list, packing, skeleton};
 
+/// What writing a call costs, in units of a small row: it comes with messages and aliases.
+const WEIGHT: usize = 8;
+
 const INSERT: Insert = Insert {
     into: "INSERT INTO inference_calls
         (inference_call_id, org_id, session_id, user_id, gateway_provider, model_call_id,
@@ -225,6 +228,10 @@ impl Kind for Encoded {
 
     fn prepare(self: Box<Self>, _: &OrgId) -> Box<Self> {
         self
+    }
+
+    fn weight(_: &Box<Self>) -> usize {
+        WEIGHT
     }
 
     fn store(

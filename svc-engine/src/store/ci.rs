@@ -1,7 +1,9 @@
 //! CI outcomes: one per run and attempt, within the forge that the sender named.
 
 use super::column::{OrZero, Packed};
-use super::table::{Fact, Key, table};
+use super::fact::Fact;
+use super::redelivery::Key;
+use super::table::table;
 use crate::fact::CiOutcome;
 
 table! {

@@ -13,20 +13,19 @@ macro_rules! counts {
     ($table:literal, $id:literal) => {
         Counts {
             total: concat!("SELECT COUNT(*) FROM ", $table, " WHERE org_id = $1"),
-            // Driven by the log, which is short, and not by the facts.
+            // Driven by the log, which is short, and not by the facts; and by its latest rows, found in
+            // one pass of its index, so that no plan compares its rows with one another.
             quarantined: concat!(
-                "SELECT COUNT(*) FROM quarantine_log q WHERE q.org_id = $1 AND q.fact_table = '",
+                "SELECT COUNT(*) FROM (SELECT MAX(quarantine_revision) AS latest FROM quarantine_log",
+                " WHERE org_id = $1 AND fact_table = '",
                 $table,
-                "' AND q.action = 'quarantine'",
-                " AND NOT EXISTS (SELECT 1 FROM quarantine_log later",
-                " WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table",
-                " AND later.fact_id = q.fact_id",
-                " AND later.quarantine_revision > q.quarantine_revision)",
-                " AND EXISTS (SELECT 1 FROM ",
+                "' GROUP BY fact_id) AS changed",
+                " JOIN quarantine_log q ON q.quarantine_revision = changed.latest",
+                " WHERE q.action = 'quarantine' AND EXISTS (SELECT 1 FROM ",
                 $table,
                 " f WHERE f.",
                 $id,
-                " = q.fact_id AND f.org_id = q.org_id)"
+                " = q.fact_id AND f.org_id = $1)"
             ),
             of_session: concat!(
                 "SELECT COUNT(*), COALESCE(SUM(CASE WHEN ",

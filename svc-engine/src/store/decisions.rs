@@ -3,7 +3,8 @@
 use svc_model::facts::AgentHarness;
 
 use super::column::Packed;
-use super::table::{Fact, table};
+use super::fact::Fact;
+use super::table::table;
 use super::value::Value;
 use crate::fact::DeveloperDecision;
 

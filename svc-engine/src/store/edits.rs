@@ -1,7 +1,8 @@
 //! Edits: what became of an applied one, and the refused ones. One of each per call of a Session.
 
 use super::column::Packed;
-use super::table::{Fact, table};
+use super::fact::Fact;
+use super::table::table;
 use crate::fact::{EditObservation, RejectedEdit};
 
 table! {

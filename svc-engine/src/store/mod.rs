@@ -9,32 +9,40 @@
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod append;
+mod boundary;
 mod bulk;
 mod calls;
 mod checkpoint;
 mod ci;
+mod claims;
 mod column;
 mod compatibility;
 mod connection;
 mod content;
 mod counts;
 mod decisions;
+mod deliveries;
+mod dossier;
 mod edits;
 mod error;
+mod fact;
 mod id_list;
 mod identity;
 mod jobs;
 mod migrate;
 mod observations;
+mod outcomes;
 mod packing;
 mod pool;
 mod postgres;
 mod pull_requests;
 mod pushes;
 mod quarantine;
+mod redelivery;
 mod renames;
 mod repositories;
 mod retries;
+mod row;
 mod sessions;
 mod skeleton;
 mod snapshot;
@@ -51,12 +59,14 @@ pub use append::{Append, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
+pub use deliveries::{Lifetime, ObservedCommit};
 pub use error::StoreError;
 pub use jobs::{
     ClaimedJob, DeferredNote, JobEnd, JobState, MirrorJobs, MirrorStatus, RefreshRequest,
     WaitingPush,
 };
 pub use migrate::SchemaState;
+pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
@@ -87,7 +97,7 @@ pub struct StoreConfig {
 }
 
 /// More facts than these are prepared apart from the thread of other requests.
-const INLINE_FACTS_MAX: usize = 32;
+const INLINE_FACTS_MAX: usize = 16;
 
 /// The facts of one organization.
 #[derive(Debug)]

@@ -8,8 +8,9 @@ use svc_model::time::Instant;
 use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
+use super::fact::Fact;
 use super::quarantine::visible;
-use super::table::{Fact, table};
+use super::table::table;
 use crate::fact::SessionCommitObservation;
 
 table! {

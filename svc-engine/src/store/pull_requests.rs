@@ -1,7 +1,9 @@
 //! Pull requests: a revision per pair of commits, a merge per pull request.
 
 use super::column::structure;
-use super::table::{Fact, Key, table};
+use super::fact::Fact;
+use super::redelivery::Key;
+use super::table::table;
 use crate::fact::{PullRequest, PullRequestMerge, PullRequestRevision};
 
 structure!(PullRequest: 14,

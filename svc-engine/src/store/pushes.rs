@@ -1,6 +1,8 @@
 //! Pushes: one per branch and pair of commits of a repository. A push never conflicts.
 
-use super::table::{Fact, Key, table};
+use super::fact::Fact;
+use super::redelivery::Key;
+use super::table::table;
 use crate::fact::Push;
 
 table! {

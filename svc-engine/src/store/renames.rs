@@ -1,6 +1,8 @@
 //! Rename receipts: one per delivery, where the forge names its deliveries.
 
-use super::table::{Fact, Key, table};
+use super::fact::Fact;
+use super::redelivery::Key;
+use super::table::table;
 use crate::fact::RepositoryRename;
 
 table! {

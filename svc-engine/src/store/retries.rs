@@ -1,7 +1,8 @@
 //! Retry linkages: one per tool, file and pair of calls of a Session.
 
 use super::column::Packed;
-use super::table::{Fact, table};
+use super::fact::Fact;
+use super::table::table;
 use super::value::Value;
 use crate::fact::RetryLinkage;
 

@@ -20,8 +20,8 @@ use super::jobs::MirrorStatus;
 use super::pool::Pool;
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, jobs, migrate, observations, quarantine,
-    repositories, sessions, table,
+    StoreError, compatibility, content, counts, fact, jobs, migrate, observations, quarantine,
+    repositories, sessions,
 };
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, Lifetime, PullRequestMerge, PullRequestRevision,
@@ -32,7 +32,7 @@ use crate::fact::{
 #[derive(Debug)]
 pub struct Snapshot<'s> {
     pool: &'s Pool,
-    org_id: &'s OrgId,
+    pub(super) org_id: &'s OrgId,
     connection: Option<Connection>,
     deadline: Instant,
 }
@@ -65,6 +65,11 @@ impl<'s> Snapshot<'s> {
         })
     }
 
+    /// Returns the organization.
+    pub const fn org_id(&self) -> &'s OrgId {
+        self.org_id
+    }
+
     /// Returns an error once the deadline has passed. Long derivations ask between their steps.
     ///
     /// # Errors
@@ -78,7 +83,7 @@ impl<'s> Snapshot<'s> {
         }
     }
 
-    fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+    pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         self.connection.as_mut().ok_or(StoreError::Closed)
     }
 
@@ -284,7 +289,7 @@ macro_rules! one {
                 $(#[$doc])*
                 pub fn $name(&mut self, fact_id: FactId) -> Result<Option<$fact>, StoreError> {
                     let org_id = self.org_id;
-                    table::one(self.connection()?, org_id, fact_id)
+                    fact::one(self.connection()?, org_id, fact_id)
                 }
             )+
         }

@@ -4,9 +4,10 @@ use svc_model::time::Instant;
 
 use super::StoreError;
 use super::append::Transaction;
-use super::repositories::Claims;
+use super::claims::Claims;
+use super::row::NewRow;
 use super::sessions::Touched;
-use super::table::{NewRow, Table};
+use super::table::Table;
 
 /// What the stored facts of a transaction leave beside their rows: their Sessions, and the names of
 /// repositories that they prove. A redelivery leaves nothing.

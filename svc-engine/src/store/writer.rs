@@ -13,20 +13,26 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::StoreError;
 use super::append::{self, Afterwards, Outcome, Prepared, Transaction};
+use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
-use super::repositories::KnownClaims;
 
 /// Deliveries that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
-/// Facts of one transaction, at most, unless one delivery has more.
-const GROUP_FACTS_MAX: usize = 128;
+/// What one transaction weighs at most, unless one delivery weighs more: this many small rows.
+const GROUP_WEIGHT_MAX: usize = 1_024;
 
 type Answer = Result<Vec<Outcome>, StoreError>;
 
 struct Delivery {
     facts: Vec<Prepared>,
     answer: oneshot::Sender<Answer>,
+}
+
+impl Delivery {
+    fn weight(&self) -> usize {
+        self.facts.iter().map(Prepared::weight).sum()
+    }
 }
 
 /// The sending end of the writer.
@@ -127,12 +133,12 @@ struct Worker {
 impl Worker {
     fn run(&mut self, mut receiver: mpsc::Receiver<Delivery>) {
         while let Some(first) = receiver.blocking_recv() {
-            let mut facts = first.facts.len();
+            let mut weight = first.weight();
             let mut group = vec![first];
-            while facts < GROUP_FACTS_MAX
+            while weight < GROUP_WEIGHT_MAX
                 && let Ok(next) = receiver.try_recv()
             {
-                facts += next.facts.len();
+                weight += next.weight();
                 group.push(next);
             }
             self.serve(group);

@@ -11,6 +11,7 @@ mod forge;
 mod identity;
 mod ingest;
 mod logs;
+mod query;
 
 pub use capture::Capture;
 pub use context::{
@@ -24,6 +25,7 @@ pub use forge::{
 pub use identity::{HealthProbe, Me};
 pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
 pub use logs::Logs;
+pub use query::{CiFailuresQuery, CiOutcomeQuery, CommitQuery, SessionQuery};
 
 use schemars::JsonSchema;
 use schemars::Schema;
@@ -32,6 +34,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::limit;
+use crate::problem::{Decline, Problem};
 use crate::request::Request;
 
 /// The method of a route.
@@ -125,6 +128,10 @@ pub trait Endpoint: 'static {
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
     /// The statuses beside 200 that it documents.
     const STATUSES: &'static [u16];
+    /// What is answered instead of a reply over [`Endpoint::REPLY_BYTES_MAX`].
+    const OVERSIZE: Problem = Problem::Declined(Decline::EvidenceResponseLimit {
+        limit: Self::REPLY_BYTES_MAX as u64,
+    });
     /// Whether a repeated request is safe.
     const REPEAT: Repeat = Repeat::Safe;
     /// What it is asked.
@@ -233,6 +240,10 @@ pub fn all() -> Vec<Description> {
         describe::<EvidenceInventory>(),
         describe::<EvidenceManifest>(),
         describe::<EvidenceReading>(),
+        describe::<CiOutcomeQuery>(),
+        describe::<CiFailuresQuery>(),
+        describe::<SessionQuery>(),
+        describe::<CommitQuery>(),
         describe::<ContextRetrieval>(),
         describe::<Discovery>(),
         describe::<Selected>(),

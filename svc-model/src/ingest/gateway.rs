@@ -245,7 +245,7 @@ impl Request for GatewayBatchRequest {
             Err(Refusal::Malformed { offset }) => {
                 lines(incoming.body).ok_or(Refusal::Malformed { offset })?
             }
-            Err(other @ Refusal::NotAnObject) => return Err(other),
+            Err(other @ (Refusal::NotAnObject | Refusal::Query(_))) => return Err(other),
             Err(Refusal::Invalid(missing)) => {
                 for error in missing.into_vec() {
                     violations.push(error);

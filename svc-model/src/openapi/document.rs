@@ -56,6 +56,11 @@ const AREAS: &[Area] = &[
         description: "Exact parts of any Session, for the operator.",
     },
     Area {
+        prefixes: &["/query/ci/", "/query/session/", "/query/commit/"],
+        name: "investigation",
+        description: "From a failed run to its commit, from a commit to the Sessions that made it.",
+    },
+    Area {
         prefixes: &["/v1/capture"],
         name: "capture",
         description: "Whether what is sent arrives, and why not.",

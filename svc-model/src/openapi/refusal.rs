@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
 use crate::endpoint::{
-    Access, Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch, Logs,
-    Place, SessionCalls,
+    Access, CiFailuresQuery, CiOutcomeQuery, CommitQuery, Compatibility, Endpoint as _, Grant,
+    IngestCi, IngestGateway, IngestGatewayBatch, Logs, Place, SessionCalls, SessionQuery,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::ingest::EVENT_HEADERS;
-use crate::problem::{Code, Decline, Problem, RequiredAuthority, SessionBound};
+use crate::problem::{Code, Decline, Problem, QueryFault, RequiredAuthority, SessionBound};
 
 /// One documented status: its sentence, and problems that are answered with it.
 #[derive(Debug)]
@@ -72,6 +72,19 @@ impl Refusal {
                 "The body is over its cap. This is answered before the credential is looked at.",
                 vec![("body", Problem::BodyTooLarge)],
             ),
+            422 if !faults(name).is_empty() => {
+                let mut problems = violation(catalogue, route);
+                problems.extend(
+                    faults(name)
+                        .iter()
+                        .map(|(name, fault)| (*name, Problem::Query(*fault))),
+                );
+                (
+                    "Parameters are violated, each listed with its place; or they do not fit each \
+                     other, which is said in one fixed text. Nothing of the input is repeated.",
+                    problems,
+                )
+            }
             422 if access == Access::Signature => (
                 "No header names the event.",
                 vec![("event", unnamed_event())],
@@ -174,6 +187,31 @@ fn conflict(route: &Route) -> Described {
         ),
         (_, SessionCalls::NAME) => bound(SessionBound::Reconciliation),
         (_, Compatibility::NAME) => bound(SessionBound::Compatibility),
+        (_, SessionQuery::NAME) => {
+            let (description, mut problems) = bound(SessionBound::Dossier);
+            problems.push(("deliveries", Problem::SessionBound(SessionBound::Delivery)));
+            problems.push((
+                "repositories",
+                Problem::Declined(Decline::RepositoryEvidenceLimit),
+            ));
+            problems.push(("size", Problem::ReplyTooLarge));
+            (description, problems)
+        }
+        (_, CiOutcomeQuery::NAME | CiFailuresQuery::NAME | CommitQuery::NAME) => (
+            "Several repositories are meant, and one must be selected; or a bound would be exceeded. \
+             There is no partial answer.",
+            vec![
+                (
+                    "ambiguous",
+                    Problem::Declined(Decline::RepositorySelectorAmbiguous),
+                ),
+                (
+                    "repositories",
+                    Problem::Declined(Decline::RepositoryEvidenceLimit),
+                ),
+                ("size", Problem::ReplyTooLarge),
+            ],
+        ),
         _ => (
             "The read is declined whole, with its reason: an unavailable fact, a bound that would be \
              exceeded, or a number that is not finite. There is no partial answer.",
@@ -199,6 +237,25 @@ fn bound(bound: SessionBound) -> Described {
         "The Session has more visible facts than this read may take. There is no partial answer.",
         vec![("bound", Problem::SessionBound(bound))],
     )
+}
+
+/// The faults that the parameters of a query may have together, by name.
+fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
+    const IDENTITY: (&str, QueryFault) = ("identity", QueryFault::IncompleteIdentity);
+    const SELECTOR: (&str, QueryFault) = ("selector", QueryFault::SelectorConflict);
+    match endpoint {
+        CiOutcomeQuery::NAME => &[IDENTITY, SELECTOR],
+        CiFailuresQuery::NAME => &[
+            ("bounds", QueryFault::ReversedBounds),
+            IDENTITY,
+            ("repository", QueryFault::MissingSelector),
+            SELECTOR,
+            ("cursor", QueryFault::InvalidCursor),
+            ("filters", QueryFault::CursorMismatch),
+        ],
+        CommitQuery::NAME => &[("sha", QueryFault::MalformedSha), IDENTITY, SELECTOR],
+        _ => &[],
+    }
 }
 
 /// An absent member or query parameter of the route; nothing when it has neither.

@@ -9,6 +9,7 @@ mod forge;
 mod identity;
 mod ingest;
 mod logs;
+mod query;
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,11 @@ use axum::Router;
 use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
-    Capture, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
-    EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
-    HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
-    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method, Selected,
-    SessionCalls, SessionFacts,
+    Capture, CiFailuresQuery, CiOutcomeQuery, CommitQuery, Compatibility, ContextRetrieval,
+    Discovery, Endpoint, EvidenceInventory, EvidenceManifest, EvidenceReading, Facts,
+    GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi, IngestForge, IngestForgeCi,
+    IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
+    IngestGatewayBatch, Logs, Me, Method, Selected, SessionCalls, SessionFacts, SessionQuery,
 };
 use svc_model::problem::Problem;
 
@@ -62,6 +63,10 @@ pub(crate) fn router(app: &App) -> Router {
     routes.add::<EvidenceInventory>(bind::<EvidenceInventory, _, _>(evidence::inventory));
     routes.add::<EvidenceManifest>(bind::<EvidenceManifest, _, _>(evidence::manifest));
     routes.add::<EvidenceReading>(bind::<EvidenceReading, _, _>(evidence::read));
+    routes.add::<CiOutcomeQuery>(bind::<CiOutcomeQuery, _, _>(query::ci_outcome));
+    routes.add::<CiFailuresQuery>(bind::<CiFailuresQuery, _, _>(query::ci_failures));
+    routes.add::<SessionQuery>(bind::<SessionQuery, _, _>(query::session));
+    routes.add::<CommitQuery>(bind::<CommitQuery, _, _>(query::commit));
     routes.add::<ContextRetrieval>(bind::<ContextRetrieval, _, _>(context::retrieve));
     routes.add::<Discovery>(bind::<Discovery, _, _>(context::discover));
     routes.add::<Selected>(bind::<Selected, _, _>(context::selected));

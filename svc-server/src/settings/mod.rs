@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use svc_engine::capture::Redaction;
 use svc_engine::engine::EngineConfig;
 use svc_engine::mirror::MirrorConfig;
+use svc_engine::read::CursorKey;
 use svc_engine::store::DatabaseUrl;
 use svc_model::field::FromField as _;
 use svc_model::id::{OrgId, SessionId};
@@ -281,6 +282,9 @@ impl Settings {
         engine.cache_bytes = cache_bytes;
         engine.redaction = redaction;
         engine.mirror = mirror;
+        // Servers of one deployment share the token, so they read each other's cursors.
+        let operator = secrets.operator.expose_secret().as_bytes();
+        engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
         Ok(Self {
             listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000))),
             metrics_listen,

@@ -21,6 +21,11 @@ use crate::payload::{Request, SessionCalls, SingleCall};
 pub(crate) trait Player: Send {
     /// Prepares the next request.
     fn next(&mut self) -> Request<'_>;
+
+    /// Checks the answer to it.
+    fn expect(&self, status: u16, body: &[u8]) -> Result<(), Failure> {
+        expect_stored(status, body)
+    }
 }
 
 /// Numbers that no two sessions and no two calls of the program share.
@@ -67,6 +72,10 @@ impl Player for SinglePlayer {
     fn next(&mut self) -> Request<'_> {
         self.next = (self.next + 1) % self.templates.len();
         self.templates[self.next].request(self.numbers.session(), self.numbers.call())
+    }
+
+    fn expect(&self, status: u16, body: &[u8]) -> Result<(), Failure> {
+        self.templates[self.next].expect(status, body)
     }
 }
 
@@ -221,7 +230,7 @@ async fn play_connection(
             }
         };
         let end = Instant::now();
-        expect_stored(head.status, &buffer[head.body_start..head.end])?;
+        player.expect(head.status, &buffer[head.body_start..head.end])?;
         counts.all_requests += 1;
         counts.all_body_bytes += body_length;
         if end >= window.begin && end < window.end {

@@ -65,6 +65,18 @@ pub(crate) fn expect_stored(status: u16, body: &[u8]) -> Result<(), Failure> {
     .into())
 }
 
+/// Checks that a reply says that an export was taken, whatever became of its records.
+pub(crate) fn expect_taken(status: u16, body: &[u8]) -> Result<(), Failure> {
+    if status == 200 && body == b"{}" {
+        return Ok(());
+    }
+    Err(format!(
+        "not taken: status {status}, {}",
+        String::from_utf8_lossy(body)
+    )
+    .into())
+}
+
 /// A reply, and how long it took from the first byte sent to the last one read.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
@@ -172,6 +184,8 @@ mod tests {
         assert_eq!((head.status, head.end), (200, reply.len()));
         expect_stored(head.status, &reply[head.body_start..head.end]).expect("stored");
         expect_stored(200, b"{\"stored\":false}").expect_err("a redelivery is not new");
+        expect_taken(200, b"{}").expect("taken");
+        expect_taken(503, b"{}").expect_err("503 takes nothing");
         expect_stored(503, b"{\"stored\":true}").expect_err("503 stores nothing");
     }
 }

@@ -14,7 +14,8 @@
 //! |---|---|
 //! | [`scenario`] | what is measured, one module for each kind |
 //! | [`generator`], [`http`] | the load itself |
-//! | [`payload`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
+//! | [`population`] | an organization of half a year, written through the store |
+//! | [`payload`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
 //! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
 //! | [`report`] | the table |
 
@@ -26,15 +27,18 @@
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
-    reason = "measured values are far from where a conversion would change them noticeably"
+    reason = "measured and counted values are far from where a conversion would change them noticeably"
 )]
 
 mod conversation;
 mod empty_server;
+mod export;
 mod generator;
 mod http;
 mod payload;
+mod population;
 mod process;
 mod report;
 mod scenario;
@@ -66,8 +70,12 @@ enum Scenario {
     GatewaySessions,
     /// CI results, each of another run.
     Ci,
+    /// Exports of ten log records of Claude Code: five decisions and the results that complete them.
+    Logs,
     /// Selected, discover and the evidence routes over one large session.
     Retrieval,
+    /// Runs, failures, Sessions and commits of an organization with a million CI outcomes.
+    Investigate,
     /// Bytes on disk for the bytes sent in a session of 200 turns.
     Disk,
     /// Resident memory at rest and after load.
@@ -134,6 +142,9 @@ pub(crate) struct Arguments {
     /// Threads of the generator.
     #[arg(long, default_value_t = 1)]
     pub(crate) generator_threads: usize,
+    /// The share of the whole organization that is investigated.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) population: f64,
     /// The server's program [default: svc-server beside this program].
     #[arg(long)]
     pub(crate) server: Option<PathBuf>,
@@ -195,8 +206,14 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         if wanted(Scenario::Ci) {
             scenario::load::ci(&bench, backend, &mut report)?;
         }
+        if wanted(Scenario::Logs) {
+            scenario::load::logs(&bench, backend, &mut report)?;
+        }
         if wanted(Scenario::Retrieval) {
             scenario::retrieval::measure(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Investigate) {
+            scenario::investigate::measure(&bench, backend, &mut report)?;
         }
         if wanted(Scenario::Disk) {
             scenario::disk::measure(&bench, backend, &mut report)?;

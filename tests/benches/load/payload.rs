@@ -1,10 +1,13 @@
-//! Request bodies of `POST /ingest/gateway` and `POST /ingest/ci`.
+//! Request bodies of `POST /ingest/gateway`, `POST /ingest/ci` and `POST /v1/logs`.
 //!
 //! The gateway's payload is LiteLLM's standard logging object (`payload.json` beside this file is its frame): some two
 //! kilobytes of metadata that differ a little from call to call, and the model's entry of the price map, which is the
 //! same in every call of a model and larger than many a conversation.
 
+use crate::Failure;
 use crate::conversation::{Conversation, Message, Plan, scale_for};
+use crate::export::export;
+use crate::http::{expect_stored, expect_taken};
 use crate::template::{Shape, Source, Template, marker, uuid};
 use crate::text::Author;
 
@@ -62,6 +65,8 @@ impl Request<'_> {
 pub(crate) struct SingleCall {
     template: Template,
     body_length: usize,
+    /// Checks the answer.
+    expect: fn(u16, &[u8]) -> Result<(), Failure>,
 }
 
 impl SingleCall {
@@ -116,11 +121,25 @@ impl SingleCall {
         Self::new("/ingest/ci", &body, bearer)
     }
 
+    /// Builds an export of logs.
+    pub(crate) fn logs(seed: u64, bearer: &str) -> Self {
+        Self {
+            expect: expect_taken,
+            ..Self::new("/v1/logs", &export(seed), bearer)
+        }
+    }
+
     fn new(path: &str, body: &str, bearer: &str) -> Self {
         Self {
             template: Template::new(head(path, bearer, body.len()) + body),
             body_length: body.len(),
+            expect: expect_stored,
         }
+    }
+
+    /// Checks the answer to the last request.
+    pub(crate) fn expect(&self, status: u16, body: &[u8]) -> Result<(), Failure> {
+        (self.expect)(status, body)
     }
 
     /// Returns the request of a session and a call.

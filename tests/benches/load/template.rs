@@ -24,16 +24,19 @@ pub(crate) enum Shape {
     Instant,
     /// The same instant as seconds of the Unix epoch; the salt is a number of milliseconds to add.
     Epoch,
+    /// The same instant in nanoseconds of the Unix epoch; the salt is a number of microseconds to add.
+    Nanoseconds,
 }
 
 impl Shape {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Word,
         Self::Uuid,
         Self::Commit,
         Self::Integer,
         Self::Instant,
         Self::Epoch,
+        Self::Nanoseconds,
     ];
 
     const fn letter(self) -> u8 {
@@ -44,6 +47,7 @@ impl Shape {
             Self::Integer => b'n',
             Self::Instant => b'i',
             Self::Epoch => b'e',
+            Self::Nanoseconds => b's',
         }
     }
 
@@ -56,6 +60,7 @@ impl Shape {
             Self::Integer => MARKER_MINIMUM,
             Self::Instant => 27,
             Self::Epoch => 17,
+            Self::Nanoseconds => 19,
         }
     }
 }
@@ -237,6 +242,11 @@ fn fill(bytes: &mut [u8], slot: Slot, number: u64) {
             decimal(&mut target[11..14], milliseconds % 1_000);
             decimal(&mut target[14..17], 1 + bits % 999);
         }
+        Shape::Nanoseconds => {
+            let microseconds = number % 86_400_000 * 1_000 + u64::from(slot.salt);
+            let nanoseconds = DAY_SECONDS * 1_000_000_000 + microseconds * 1_000;
+            decimal(target, nanoseconds);
+        }
     }
 }
 
@@ -301,5 +311,8 @@ mod tests {
         let text = String::from_utf8_lossy(template.bytes());
         assert!(text.starts_with("2026-11-20T01:02:03.004"), "{text}");
         assert!(text.contains(" 1795136523.004"), "{text}");
+        let mut template = Template::new(marker(Source::Call, Shape::Nanoseconds, 7));
+        template.patch_call(3_723_004);
+        assert_eq!(template.bytes(), b"1795136523004007000");
     }
 }

@@ -1,5 +1,6 @@
 //! What each answer means for a delivery and for those behind it.
 
+use std::error::Error as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -313,8 +314,10 @@ async fn a_sender_in_the_background_ends_when_a_person_must_act() {
     let error = background.task.await.unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the outbox has stopped until a person acts: the token is missing or not known"
+        "the outbox has stopped until a person acts"
     );
+    let source = error.source().map(ToString::to_string);
+    assert_eq!(source.as_deref(), Some("the token is missing or not known"));
     assert_eq!(outbox.status().unwrap().waiting, 1);
 }
 

@@ -106,6 +106,9 @@ fn merge(
     if merged != Some(true) {
         return Err(SkipReason::PullRequestNotMerged);
     }
+    if head_repository(described).is_none() {
+        return Err(SkipReason::HeadRepositoryDeleted);
+    }
     let boundary = SkipReason::InvalidPullRequestMergeBoundary;
     let merge_commit_sha = sha(described, "merge_commit_sha").ok_or(boundary)?;
     let merged_at = text(described, "merged_at")
@@ -127,8 +130,7 @@ fn head_repository(described: Option<&Object>) -> Option<&Json> {
     given(object(described, "head"), "repo")
 }
 
-/// Reads what a revision and a merge have in common; nothing when a part of it is malformed. Only
-/// the head repository may be absent.
+/// Reads what a revision and a merge have in common; nothing when a part of it is malformed.
 fn pull_request(
     payload: &Object,
     delivery: &Delivery<'_>,
@@ -471,14 +473,11 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_outlives_the_fork_that_it_came_from() {
+    fn a_merge_from_a_fork_that_is_gone_is_no_boundary() {
         for gone in ["-", "null"] {
             let payload = changed(&payload("closed"), "pull_request.head.repo", gone);
-            let (fact, notes) = captured(&payload);
-            let found = merge_of(fact).pull_request;
-            assert_eq!((found.head_repo, found.head_repository), (None, None));
-            assert_eq!(found.head_sha.as_str(), HEAD);
-            assert_eq!(notes, Notes::default(), "nothing is declined");
+            let (fact, _) = captured(&payload);
+            assert_eq!(fact, Err(SkipReason::HeadRepositoryDeleted));
         }
     }
 

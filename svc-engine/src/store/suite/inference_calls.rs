@@ -48,21 +48,6 @@ fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] bac
     );
 }
 
-fn any_text() -> impl Strategy<Value = Text> {
-    proptest::collection::vec(
-        prop_oneof![
-            any::<char>().prop_map(|c| c.to_string().into_bytes()),
-            Just(vec![0]),
-            Just(vec![0xed, 0xa0, 0x80]),
-            Just(b"\\\"\n".to_vec()),
-        ],
-        0..40,
-    )
-    .prop_filter_map("generalised UTF-8", |pieces| {
-        Text::from_wtf8(pieces.concat())
-    })
-}
-
 fn any_message() -> impl Strategy<Value = Message> {
     let part = prop_oneof![
         any_text().prop_map(|content| Part::Text { content }),

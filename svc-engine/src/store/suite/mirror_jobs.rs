@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use svc_model::repository::RepositoryIdentity;
+use svc_model::repository::{CommitSha, RepositoryIdentity};
 
 use super::*;
 use crate::fact::{Lifetime, Push};
-use crate::testing::builders::{commit, push};
 
 fn jobs(database: &TestStore) -> MirrorJobs {
     MirrorJobs::new(database.url().clone(), OrgId::new("acme").unwrap())

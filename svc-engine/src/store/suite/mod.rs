@@ -7,14 +7,17 @@ use proptest::prelude::*;
 use rstest::rstest;
 use svc_model::evidence::{Message, Part};
 use svc_model::facts::{FactCount, FactTable};
-use svc_model::id::{InferenceCallId, SessionId};
+use svc_model::id::{FactId, InferenceCallId, SessionId};
 use svc_model::json::{Json, Object, Text};
 use svc_model::problem::Code;
-use svc_model::repository::{CommitAnchor, CommitSha};
+use svc_model::repository::CommitAnchor;
 use uuid::Uuid;
 
 use super::*;
-use crate::testing::builders::{at, call, id, outcome, repository, text};
+use crate::testing::builders::{
+    at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
+    rejection, rename, repository, revision, text,
+};
 use crate::testing::{Backend, TestStore};
 
 /// Returns a database, or ends the case where the backend is skipped.
@@ -30,10 +33,30 @@ macro_rules! database {
 // After the macro, which they use.
 mod appending;
 mod bulk_quarantine;
+mod every_kind;
 mod inference_calls;
+mod log_facts;
 mod mirror_jobs;
+mod repository_claims;
+mod repository_facts;
 mod schema;
 mod visibility;
+
+/// Any text, with NUL, surrogates and what JSON escapes.
+fn any_text() -> impl Strategy<Value = Text> {
+    proptest::collection::vec(
+        prop_oneof![
+            any::<char>().prop_map(|c| c.to_string().into_bytes()),
+            Just(vec![0]),
+            Just(vec![0xed, 0xa0, 0x80]),
+            Just(b"\\\"\n".to_vec()),
+        ],
+        0..40,
+    )
+    .prop_filter_map("generalised UTF-8", |pieces| {
+        Text::from_wtf8(pieces.concat())
+    })
+}
 
 fn session(text: &str) -> SessionId {
     SessionId::new(text).unwrap()
@@ -47,12 +70,27 @@ fn append(store: &Store, calls: Vec<InferenceCall>) -> Vec<Outcome> {
     store.append_now(facts).unwrap()
 }
 
-fn append_outcomes(store: &Store, outcomes: Vec<crate::fact::CiOutcome>) -> Vec<Outcome> {
-    let facts = outcomes
-        .into_iter()
-        .map(|it| Append::CiOutcome(Box::new(it)))
-        .collect();
+/// Appends facts of one kind, as one delivery.
+fn append_all<F>(store: &Store, kind: fn(Box<F>) -> Append, facts: Vec<F>) -> Vec<Outcome> {
+    let facts = facts.into_iter().map(|fact| kind(Box::new(fact))).collect();
     store.append_now(facts).unwrap()
+}
+
+/// Appends one fact, as a delivery of its own.
+fn append_one<F>(store: &Store, kind: fn(Box<F>) -> Append, fact: F) -> Outcome {
+    append_all(store, kind, vec![fact])[0]
+}
+
+/// Quarantines a fact, or releases it.
+fn set(database: &TestStore, table: FactTable, fact_id: FactId, action: QuarantineAction) {
+    let entry = entry(table, &fact_id.to_string(), action);
+    let receipts = database.ledger("acme").quarantine(&[entry]).unwrap();
+    assert!(receipts[0].target_found, "{table} {fact_id}");
+}
+
+/// Returns how many facts of a kind there are.
+fn count(store: &Store, table: FactTable) -> FactCount {
+    store.snapshot_now().fact_counts().unwrap().get(table)
 }
 
 fn entry(table: FactTable, fact_id: &str, action: QuarantineAction) -> NewQuarantineEntry {

@@ -76,23 +76,24 @@ fn a_commit_match_needs_a_visible_observation_and_a_visible_push(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    let (observation, push, sha) = (id(1), id(2), "a".repeat(40));
-    let mut connection = Connection::open(database.url()).unwrap();
-    connection
-        .batch(&format!(
-            "INSERT INTO pushes VALUES ('{push}', 'acme', 'github', 'own/repo', 'github',
-                'github.com', '7', '', 'refs/heads/main', '{sha}', '{sha}', 0, 1);
-             INSERT INTO session_commit_observations VALUES ('{observation}', 'acme', 's',
-                'own/repo', 'github', 'github.com', '7', '{sha}', '{push}', 'refs/notes/svc', 5);"
-        ))
-        .unwrap();
+    let (seen, pushed) = (id(1), id(2));
+    let pushed_to = crate::fact::Push {
+        repository: Some(repository(7)),
+        ..push(2)
+    };
+    append_one(&store, Append::Push, pushed_to);
+    let observed = crate::fact::SessionCommitObservation {
+        repository: Some(repository(7)),
+        ..observation(1, pushed)
+    };
+    append_one(&store, Append::SessionCommitObservation, observed);
     let anchor = |number| {
         let repository = repository(number);
         CommitAnchor {
             repository_provider: repository.repository_provider,
             repository_host: repository.repository_host,
             repository_id: repository.repository_id,
-            commit_sha: CommitSha::new(&sha).unwrap(),
+            commit_sha: commit('b'),
         }
     };
     let found = |session_id: &str, number| {
@@ -104,23 +105,17 @@ fn a_commit_match_needs_a_visible_observation_and_a_visible_push(
     let matched = found("s", 7).unwrap();
     assert_eq!(
         (matched.observation_id, matched.source_push_id),
-        (observation, push)
+        (seen, pushed)
     );
     assert_eq!(found("s", 8), None);
     assert_eq!(found("t", 7), None);
-    let ledger = database.ledger("acme");
     for (table, fact) in [
-        (FactTable::Pushes, push),
-        (FactTable::SessionCommitObservations, observation),
+        (FactTable::Pushes, pushed),
+        (FactTable::SessionCommitObservations, seen),
     ] {
-        let fact = fact.to_string();
-        ledger
-            .quarantine(&[entry(table, &fact, QuarantineAction::Quarantine)])
-            .unwrap();
+        set(&database, table, fact, QuarantineAction::Quarantine);
         assert_eq!(found("s", 7), None, "{table}");
-        ledger
-            .quarantine(&[entry(table, &fact, QuarantineAction::Release)])
-            .unwrap();
+        set(&database, table, fact, QuarantineAction::Release);
         assert!(found("s", 7).is_some(), "{table}");
     }
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::conversation::{Conversation, Plan};
+use crate::export::{EDITS, RECORDS};
 use crate::generator::{Counts, Numbers, Player, SessionPlayer, SinglePlayer, Window, play};
+use crate::http::Client;
 use crate::payload::{ModelMap, SessionCalls, SingleCall, plan_of_mean_body};
 use crate::process::{Launch, Memory, Server, processor_seconds};
 use crate::report::{Goal, Report, Unit};
-use crate::scenario::{Bench, INGEST_TOKEN};
+use crate::scenario::{Bench, INGEST_TOKEN, OPERATOR_TOKEN};
 use crate::store::Store;
 use crate::{Backend, Failure};
 
@@ -28,6 +30,7 @@ pub(crate) enum Traffic {
     Small,
     Sessions(Plan),
     Ci,
+    Logs,
 }
 
 impl Traffic {
@@ -49,6 +52,19 @@ impl Traffic {
                  each message of each session words, one every 300 bytes, that no other session has"
             ),
             Self::Ci => "every one another run of another commit".to_owned(),
+            Self::Logs => format!(
+                "exports of {RECORDS} records of Claude Code, every one another session: {EDITS} decisions and the results \
+                 that complete them; {} texts, and in each record words that no other has",
+                connections * TEMPLATES_PER_CONNECTION,
+            ),
+        }
+    }
+
+    /// Returns how many things a request is about, when it is about several.
+    const fn parts(&self) -> Option<(&'static str, usize)> {
+        match self {
+            Self::Small | Self::Sessions(_) | Self::Ci => None,
+            Self::Logs => Some(("records", RECORDS)),
         }
     }
 
@@ -75,6 +91,17 @@ impl Traffic {
                     }
                     Self::Ci => {
                         let templates = vec![SingleCall::ci(seed, INGEST_TOKEN)];
+                        Box::new(SinglePlayer {
+                            templates,
+                            next: 0,
+                            numbers,
+                        })
+                    }
+                    Self::Logs => {
+                        let seeds = 0..TEMPLATES_PER_CONNECTION as u64;
+                        let templates = seeds
+                            .map(|part| SingleCall::logs(seed * 1_000 + part, INGEST_TOKEN))
+                            .collect();
                         Box::new(SinglePlayer {
                             templates,
                             next: 0,
@@ -169,10 +196,17 @@ pub(crate) fn measure(
 #[derive(Clone, Copy, Debug)]
 struct Goals {
     rate: Goal,
+    /// Of the parts of requests, where they have several.
+    parts: Goal,
     slowest: Goal,
 }
 
-fn print(report: &mut Report, mut runs: Vec<Measured>, goals: Goals) -> Result<(), Failure> {
+fn print(
+    report: &mut Report,
+    traffic: &Traffic,
+    mut runs: Vec<Measured>,
+    goals: Goals,
+) -> Result<(), Failure> {
     runs.sort_by(|left, right| left.rate.total_cmp(&right.rate));
     if let [slowest, .., fastest] = runs.as_slice() {
         report.note(&format!(
@@ -187,6 +221,10 @@ fn print(report: &mut Report, mut runs: Vec<Measured>, goals: Goals) -> Result<(
         .ok_or("no repetition")?;
     let requests = run.counts.latencies.len().max(1) as f64;
     report.figure("requests", run.rate, Unit::PerSecond, goals.rate);
+    if let Some((name, count)) = traffic.parts() {
+        let rate = run.rate * count as f64;
+        report.figure(name, rate, Unit::PerSecond, goals.parts);
+    }
     report.milliseconds("p50", run.counts.percentile(0.5), Goal::None);
     report.milliseconds("p99", run.counts.percentile(0.99), goals.slowest);
     report.milliseconds("slowest", run.counts.percentile(1.0), Goal::None);
@@ -258,12 +296,14 @@ pub(crate) fn baseline(bench: &Bench, report: &mut Report) -> Result<(), Failure
     report.begin("baseline", "-");
     let goals = Goals {
         rate: Goal::None,
+        parts: Goal::None,
         slowest: Goal::None,
     };
     for (name, traffic) in [
         ("5 KiB bodies", Traffic::Small),
         ("57 KiB bodies", Traffic::sessions()),
         ("CI results", Traffic::Ci),
+        ("exports of logs", Traffic::Logs),
     ] {
         report.note(name);
         let mut runs = Vec::new();
@@ -277,7 +317,7 @@ pub(crate) fn baseline(bench: &Bench, report: &mut Report) -> Result<(), Failure
             runs.push(measure(bench, &server, None, &traffic)?);
             server.stop()?;
         }
-        print(report, runs, goals)?;
+        print(report, &traffic, runs, goals)?;
     }
     Ok(())
 }
@@ -296,6 +336,7 @@ pub(crate) fn gateway_small(
         &Traffic::Small,
         Goals {
             rate,
+            parts: Goal::None,
             slowest: Goal::AtMost(25.0),
         },
     )
@@ -315,6 +356,7 @@ pub(crate) fn gateway_sessions(
         &Traffic::sessions(),
         Goals {
             rate,
+            parts: Goal::None,
             slowest: Goal::None,
         },
     )
@@ -330,6 +372,23 @@ pub(crate) fn ci(bench: &Bench, backend: Backend, report: &mut Report) -> Result
         &Traffic::Ci,
         Goals {
             rate,
+            parts: Goal::None,
+            slowest: Goal::None,
+        },
+    )
+}
+
+pub(crate) fn logs(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
+    report.begin("logs", backend.name());
+    let goal = |rate| backend.choose(Goal::AtLeast(rate), Goal::None);
+    service(
+        bench,
+        backend,
+        report,
+        &Traffic::Logs,
+        Goals {
+            rate: goal(3_000.0),
+            parts: goal(30_000.0),
             slowest: Goal::None,
         },
     )
@@ -348,9 +407,22 @@ fn service(
         let stage = bench.stage("load", backend, None)?;
         let server = stage.start()?;
         let mut run = measure(bench, &server, Some(&stage.store), traffic)?;
+        if matches!(traffic, Traffic::Logs) {
+            expect_decisions(&server, run.counts.all_requests * EDITS as u64)?;
+        }
         server.stop()?;
         run.database_bytes = Some(stage.store.bytes()?);
         runs.push(run);
     }
-    print(report, runs, goals)
+    print(report, traffic, runs, goals)
+}
+
+/// Checks how many decisions the server has: the answer to an export does not say what became of it.
+fn expect_decisions(server: &Server, wanted: u64) -> Result<(), Failure> {
+    let facts = Client::connect(server.address)?.get("/v1/facts", OPERATOR_TOKEN)?;
+    let found = &facts.json()?["tables"]["developer_decisions"]["total"];
+    if *found == wanted {
+        return Ok(());
+    }
+    Err(format!("{found} decisions are stored, and {wanted} were sent").into())
 }

@@ -1,0 +1,188 @@
+use std::io::{self, Read as _};
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use svc_model::facts::AgentHarness;
+use svc_model::id::{ForeignId, SessionId};
+use svc_model::ingest::event::{Event, FilePath, ToolDecision};
+use svc_model::json::{Json, Object};
+
+use crate::cli::ServiceOptions;
+use crate::commands::service;
+use crate::credentials::Role;
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// The hook that Cursor runs after a tool call that succeeded.
+const HOOK: &str = "postToolUse";
+/// The tool by which Cursor's agent changes files.
+const TOOL: &str = "Write";
+/// The most bytes of an input that are read: a written file is in it.
+const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// How long the editor may be kept waiting.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(crate) struct Cursor {
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Cursor {
+    /// Reports, and succeeds whatever comes of it: an editor must not fail for its evidence.
+    pub(crate) fn run(&self, output: &mut Output) {
+        // Cursor reads an object from every hook. That it cannot is said by nobody else.
+        drop(output.text("{}\n"));
+        if let Err(error) = self.report() {
+            output.error(&error);
+        }
+    }
+
+    fn report(&self) -> Result<(), CommandError> {
+        let mut input = Vec::new();
+        io::stdin().take(INPUT_BYTES_MAX).read_to_end(&mut input)?;
+        let Some(event) = decision(&input, SystemTime::now())? else {
+            return Ok(());
+        };
+        let client = service::client_for(&self.service, Role::Capture)?.with_timeout(PATIENCE);
+        service::block_on(async {
+            client.ingest_events(&[event]).await?;
+            Ok(())
+        })
+    }
+}
+
+/// Returns the decision that an input tells of: a write that nobody was asked about. Nothing when it
+/// tells of something else.
+fn decision(input: &[u8], received_at: SystemTime) -> Result<Option<Event>, CommandError> {
+    let input = Json::parse(input).ok().and_then(Json::into_object);
+    let input = input.ok_or_else(|| refused("the input of the hook is no JSON object"))?;
+    let is = |name: &str, word: &str| input.get(name).and_then(Json::as_str) == Some(word);
+    if !is("hook_event_name", HOOK) || !is("tool_name", TOOL) {
+        return Ok(None);
+    }
+    let text = |name: &str| input.get(name).and_then(Json::as_str).unwrap_or_default();
+    let session_id = SessionId::new(text("conversation_id"))
+        .map_err(|rule| refused(&format!("conversation_id {rule}")))?;
+    let call_id = ForeignId::new(text("tool_use_id"))
+        .map_err(|rule| refused(&format!("tool_use_id {rule}")))?;
+    let occurred_at = received_at
+        .try_into()
+        .map_err(|_| refused("the clock of this machine is wrong"))?;
+    Ok(Some(Event {
+        agent: AgentHarness::Cursor,
+        session_id,
+        user_id: None,
+        occurred_at,
+        kind: ToolDecision {
+            call_id,
+            file_path: file_path(&input),
+            accepted: true,
+            explicit: false,
+            tool_name: Some(TOOL.to_owned()),
+        }
+        .into(),
+    }))
+}
+
+/// Returns the written file; nothing when the input does not name it in a known way.
+fn file_path(input: &Object) -> Option<FilePath> {
+    let given = input.get("tool_input")?;
+    let parsed;
+    let arguments = if let Some(text) = given.as_str() {
+        parsed = Json::parse(text.as_bytes()).ok()?;
+        parsed.as_object()?
+    } else {
+        given.as_object()?
+    };
+    let path = arguments
+        .get("file_path")
+        .or_else(|| arguments.get("path"))?;
+    FilePath::new(path.as_str()?).ok()
+}
+
+fn refused(why: &str) -> CommandError {
+    CommandError::refused("unreadable_hook", format!("nothing was reported: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::ingest::LogsRequest;
+    use svc_model::ingest::event::EventKind;
+    use svc_model::request::Request as _;
+
+    use super::*;
+
+    const INPUT: &str = r#"{"conversation_id":"c-1","generation_id":"g","model":"m","hook_event_name":"postToolUse",
+        "cursor_version":"3.1.0","workspace_roots":["/w"],"tool_name":"Write","tool_use_id":" tool_1 ",
+        "tool_input":{"file_path":"/w/a.rs","content":"x"},"tool_output":"{}","duration":12}"#;
+
+    fn read(input: &str) -> Result<Option<Event>, CommandError> {
+        let received_at = SystemTime::UNIX_EPOCH + Duration::from_micros(1_793_491_200_000_001);
+        decision(input.as_bytes(), received_at)
+    }
+
+    fn path(input: &str) -> Option<String> {
+        let EventKind::ToolDecision(decision) = read(input).unwrap().unwrap().kind else {
+            panic!("it is a decision");
+        };
+        decision.file_path.map(|path| path.as_str().to_owned())
+    }
+
+    #[test]
+    fn a_write_is_a_decision_that_nobody_was_asked_for() {
+        // With the mark that some shells put before their output.
+        let event = read(&format!("\u{feff}{INPUT}\r\n")).unwrap().unwrap();
+        let request = LogsRequest::from(&event).write().unwrap();
+        assert_eq!(
+            String::from_utf8(request.body.unwrap()).unwrap(),
+            concat!(
+                r#"{"resourceLogs":[{"resource":{"attributes":[]},"scopeLogs":[{"logRecords":[{"#,
+                r#""timeUnixNano":"1793491200000001000","body":{"stringValue":"svc.tool_decision"},"attributes":["#,
+                r#"{"key":"agent","value":{"stringValue":"cursor"}},"#,
+                r#"{"key":"session.id","value":{"stringValue":"c-1"}},"#,
+                r#"{"key":"tool_use_id","value":{"stringValue":"tool_1"}},"#,
+                r#"{"key":"file_path","value":{"stringValue":"/w/a.rs"}},"#,
+                r#"{"key":"decision","value":{"stringValue":"accept"}},"#,
+                r#"{"key":"explicit","value":{"boolValue":false}},"#,
+                r#"{"key":"tool_name","value":{"stringValue":"Write"}}]}]}]}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_no_write_is_passed_over() {
+        for (from, to) in [
+            ("postToolUse", "preToolUse"),
+            (r#""Write""#, r#""Read""#),
+            (r#""tool_name":"Write","#, ""),
+        ] {
+            assert_eq!(read(&INPUT.replace(from, to)).unwrap(), None, "{to}");
+        }
+        assert_eq!(read("{}").unwrap(), None);
+    }
+
+    #[test]
+    fn a_path_is_optional_and_may_stand_in_json_text() {
+        assert_eq!(path(INPUT).unwrap(), "/w/a.rs");
+        let text = r#""{\"path\":\"b.rs\"}""#;
+        let object = r#"{"file_path":"/w/a.rs","content":"x"}"#;
+        assert_eq!(path(&INPUT.replace(object, text)).unwrap(), "b.rs");
+        for without in ["null", "{}", "\"x\"", r#"{"file_path":7}"#] {
+            assert_eq!(path(&INPUT.replace(object, without)), None, "{without}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_cannot_be_told_apart_is_not_reported() {
+        for (from, to) in [
+            ("c-1", " "),
+            (" tool_1 ", ""),
+            (r#""tool_use_id":" tool_1 ","#, ""),
+        ] {
+            let error = read(&INPUT.replace(from, to)).unwrap_err();
+            assert_eq!(error.code(), "unreadable_hook", "{to}");
+        }
+        assert!(read("").is_err() && read("[]").is_err());
+    }
+}

@@ -1,0 +1,69 @@
+use std::error::Error;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use svc_client::model::facts::AgentHarness;
+use svc_client::model::id::{ForeignId, SessionId};
+use svc_client::model::ingest::event::{Event, FilePath, ToolDecision};
+use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
+
+/// What a hook beside an agent does after each edit: it notes that the edit was taken, and sends
+/// everything that waits. A service that is away holds the agent up for a moment, and loses nothing.
+pub async fn report(
+    outbox: &Outbox,
+    client: &Client,
+    session: &str,
+    call: &str,
+    file: &str,
+) -> Result<(), Box<dyn Error>> {
+    let event = Event {
+        agent: AgentHarness::Cursor,
+        session_id: SessionId::new(session)?,
+        user_id: None,
+        occurred_at: SystemTime::now().try_into()?,
+        kind: ToolDecision {
+            call_id: ForeignId::new(call)?,
+            file_path: Some(FilePath::new(file)?),
+            accepted: true,
+            explicit: false,
+            tool_name: Some("Write".to_owned()),
+        }
+        .into(),
+    };
+    // It is on disk when this returns.
+    outbox.put(&event).await?;
+    let client = client.with_timeout(Duration::from_secs(2));
+    match outbox.drain(&client).await {
+        // When another hook sends at this moment, it or the next one will find the event.
+        Ok(_) | Err(OutboxError::Busy) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut stdout = std::io::stdout();
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [folder, session, call, file] = arguments.as_slice() else {
+        writeln!(stdout, "outbox FOLDER SESSION CALL FILE")?;
+        return Ok(());
+    };
+    let outbox = Outbox::open(Path::new(folder), OutboxLimits::default())?;
+    report(&outbox, &Client::from_env()?, session, call, file).await?;
+
+    // What a person should know: how much waits, since when, and whether they are needed.
+    let status = outbox.status()?;
+    writeln!(
+        stdout,
+        "{} wait, {} refused",
+        status.waiting, status.refused
+    )?;
+    if let Some(reason) = status.stopped {
+        writeln!(stdout, "stopped: {}", reason.message)?;
+    }
+    for refused in outbox.refused()? {
+        writeln!(stdout, "refused: {}", refused.path.display())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use svc_model::endpoint::{CiFailuresQuery, CiOutcomeQuery, CommitQuery, SessionQuery};
+use svc_model::facts::SessionRequest;
+use svc_model::id::SessionId;
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CommitEvidence, CommitLink,
+    CommitRequest, SessionDossier,
+};
+
+use crate::error::Failure;
+use crate::{Client, Error, ErrorKind};
+
+/// Investigating, for an operator token: from a failed run to its commit
+/// ([`CiOutcomeRecord::commit_query`], [`Client::commit_at`]), from a commit to its Sessions
+/// ([`Client::session_dossier`]).
+impl Client {
+    /// Returns the outcome of one run; nothing when no such run is stored and visible.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn ci_outcome(
+        &self,
+        request: &CiOutcomeRequest,
+    ) -> Result<Option<CiOutcomeRecord>, Error> {
+        Ok(self.call::<CiOutcomeQuery>(request).await?.outcome)
+    }
+
+    /// Returns one page of a repository's outcomes with one result, latest first.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn ci_failures_page(&self, request: &CiFailuresRequest) -> Result<CiFailures, Error> {
+        self.call::<CiFailuresQuery>(request).await
+    }
+
+    /// Returns a repository's outcomes with one result, latest first, page after page as they are
+    /// asked for.
+    ///
+    /// Every page is of the same boundary, so what is captured meanwhile does not appear. When a fact
+    /// is quarantined or released between two pages, the rest would no longer fit the beginning: the
+    /// stream then ends with [`QueryFault::CursorMismatch`](svc_model::problem::QueryFault).
+    ///
+    /// ```no_run
+    /// # async fn failures(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use svc_client::model::{query::*, repository::RepositoryName, time::Instant};
+    ///
+    /// let mut failures = client.ci_failures(CiFailuresRequest::new(
+    ///     RepositorySelector::named(RepositoryName::new("acme/shop").ok_or("no name")?),
+    ///     Instant::parse("2026-11-01T00:00:00Z")?,
+    ///     Instant::parse("2026-12-01T00:00:00Z")?,
+    /// ));
+    /// while let Some(failure) = failures.next().await {
+    ///     let commit = client.commit_at(&failure?.commit_query).await?;
+    ///     println!("{}: {}", commit.commit_sha, commit.attributed);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ci_failures(&self, request: CiFailuresRequest) -> CiFailureStream {
+        let client = self.clone();
+        let pages = stream::try_unfold(Some(request), move |next| {
+            let client = client.clone();
+            async move {
+                let Some(request) = next else {
+                    return Ok(None);
+                };
+                let page = client.ci_failures_page(&request).await?;
+                let next = page.next_cursor.map(|cursor| CiFailuresRequest {
+                    cursor: Some(cursor),
+                    ..request
+                });
+                let outcomes = stream::iter(page.outcomes.into_iter().map(Ok));
+                Ok::<_, Error>(Some((outcomes, next)))
+            }
+        });
+        CiFailureStream(Box::pin(pages.try_flatten()))
+    }
+
+    /// Returns everything that was captured of a Session, as metadata; nothing when no fact named it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn session_dossier(
+        &self,
+        session_id: &SessionId,
+    ) -> Result<Option<SessionDossier>, Error> {
+        let request = SessionRequest {
+            session_id: session_id.clone(),
+        };
+        Ok(self.call::<SessionQuery>(&request).await?.dossier())
+    }
+
+    /// Returns the Sessions, calls and CI outcomes of a commit, by repository.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn commit(&self, request: &CommitRequest) -> Result<CommitEvidence, Error> {
+        self.call::<CommitQuery>(request).await
+    }
+
+    /// Follows the link of an outcome to its commit, at the boundary of the reply with the outcome.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unaddressable`] when the link asks what this version cannot ask; otherwise see
+    /// [`ErrorKind`].
+    pub async fn commit_at(&self, link: &CommitLink) -> Result<CommitEvidence, Error> {
+        let request = link
+            .request()
+            .ok_or_else(|| Failure::new(ErrorKind::Unaddressable).after(0))?;
+        self.commit(&request).await
+    }
+}
+
+/// CI outcomes, page after page: see [`Client::ci_failures`]. It ends after its first error.
+pub struct CiFailureStream(
+    Pin<Box<dyn Stream<Item = Result<CiOutcomeRecord, Error>> + Send + 'static>>,
+);
+
+impl CiFailureStream {
+    /// Returns the next outcome, or why there is none; nothing at the end.
+    pub async fn next(&mut self) -> Option<Result<CiOutcomeRecord, Error>> {
+        self.0.next().await
+    }
+
+    /// Returns every outcome that is left.
+    ///
+    /// # Errors
+    ///
+    /// That of the page that could not be read. What was read before is lost.
+    pub async fn collect_all(self) -> Result<Vec<CiOutcomeRecord>, Error> {
+        self.0.try_collect().await
+    }
+}
+
+impl Stream for CiFailureStream {
+    type Item = Result<CiOutcomeRecord, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl fmt::Debug for CiFailureStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CiFailureStream")
+    }
+}

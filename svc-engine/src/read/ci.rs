@@ -1,0 +1,174 @@
+//! The outcome of a run, and the outcomes of a repository page by page.
+
+use svc_model::problem::{Decline, QueryFault};
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest,
+};
+use svc_model::repository::RepositoryName;
+use svc_model::time::Instant;
+
+use super::cursor::{CursorKey, Position, Scope};
+use super::repository::{Touched, link, of_outcome, select};
+use crate::derive::repository::{Names, Repository, Selection};
+use crate::error::Error;
+use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
+
+/// Returns the outcome of one run.
+///
+/// # Errors
+///
+/// When several repositories are meant, or the selector contradicts what is stored.
+pub fn ci_outcome(
+    snapshot: &mut Snapshot<'_>,
+    request: &CiOutcomeRequest,
+) -> Result<CiOutcomeAnswer, Error> {
+    let boundary = match request.as_of {
+        Some(as_of) => as_of,
+        // The moment of the latest fact, not that of the question: two questions with nothing stored
+        // between them give the same link.
+        None => match snapshot.latest_repository_fact()? {
+            Some(latest) => latest,
+            None => return Ok(None.into()),
+        },
+    };
+    let mut rows = snapshot.ci_outcomes_of_run(
+        request.provider,
+        request.run_id.as_str(),
+        request.run_attempt,
+        boundary,
+    )?;
+    let mut touched = Touched::by(&request.repository);
+    for row in &rows {
+        touched.add(of_outcome(row));
+    }
+    let repositories = touched.read(snapshot, boundary)?;
+    match select(&repositories, &request.repository)? {
+        Selection::All => {}
+        Selection::One(selected) => {
+            rows.retain(|row| repositories.of(of_outcome(row)).as_ref() == Ok(&selected));
+        }
+        Selection::None => rows.clear(),
+    }
+    if rows.len() > 1 {
+        return Err(Decline::RepositorySelectorAmbiguous.into());
+    }
+    let outcome = rows.pop().map(|row| {
+        let repository = repositories.of(of_outcome(&row)).ok();
+        record(row, repository.as_ref(), boundary)
+    });
+    Ok(outcome.into())
+}
+
+/// Returns one page of the outcomes of a repository with one result.
+///
+/// # Errors
+///
+/// When several repositories are meant, the selector contradicts what is stored, or the cursor does
+/// not belong to the question.
+pub fn ci_failures(
+    snapshot: &mut Snapshot<'_>,
+    key: &CursorKey,
+    request: &CiFailuresRequest,
+) -> Result<CiFailures, Error> {
+    let boundary = request.as_of.unwrap_or(request.captured_before);
+    let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
+    let repository = match select(&repositories, &request.repository)? {
+        Selection::One(repository) => repository,
+        Selection::None if request.cursor.is_some() => {
+            return Err(QueryFault::CursorMismatch.into());
+        }
+        Selection::None => return Ok(last_page(request, Vec::new())),
+        Selection::All => return Err(QueryFault::MissingSelector.into()),
+    };
+    let org_id = snapshot.org_id().clone();
+    let scope = Scope {
+        org_id: &org_id,
+        repository: &repository,
+        boundary,
+        quarantine_revision: snapshot.quarantine_revision()?,
+        request,
+    };
+    let before = match &request.cursor {
+        Some(cursor) => {
+            let position = scope.position(key, cursor)?;
+            (position.captured_at, Some(position.outcome_id))
+        }
+        None => (end(request, boundary), None),
+    };
+    let names = repositories.names(&repository);
+    let names: Vec<&RepositoryName> = names.iter().flat_map(Names::all).collect();
+    // One more than the page tells whether another follows.
+    let limit = request.limit.get();
+    let mut rows = snapshot.ci_outcome_page(&CiOutcomePage {
+        identity: super::repository::identity(&repository).as_ref(),
+        names: &names,
+        result: request.result,
+        captured_from: request.captured_after,
+        before,
+        workflow_name: request.workflow_name.as_deref(),
+        pr_number: request.pr_number,
+        rows_max: limit + 1,
+    })?;
+    let more = rows.len() as u64 > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let last = rows.last().map(|row| Position {
+        captured_at: row.captured_at,
+        outcome_id: row.outcome_id,
+    });
+    let next_cursor = last
+        .filter(|_| more)
+        .map(|position| scope.cursor(key, position));
+    let outcomes = rows
+        .into_iter()
+        .map(|row| record(row, Some(&repository), boundary))
+        .collect();
+    Ok(CiFailures {
+        next_cursor,
+        ..last_page(request, outcomes)
+    })
+}
+
+const fn last_page(request: &CiFailuresRequest, outcomes: Vec<CiOutcomeRecord>) -> CiFailures {
+    CiFailures {
+        result: request.result,
+        outcomes,
+        next_cursor: None,
+    }
+}
+
+/// Returns the first moment that is no longer asked for: of the exclusive bound of capture and the
+/// inclusive boundary the earlier one.
+fn end(request: &CiFailuresRequest, boundary: Instant) -> Instant {
+    let after = Instant::from_microseconds(boundary.microseconds() + 1);
+    after.map_or(request.captured_before, |after| {
+        after.min(request.captured_before)
+    })
+}
+
+fn record(
+    row: CiOutcomeRow,
+    repository: Option<&Repository>,
+    boundary: Instant,
+) -> CiOutcomeRecord {
+    let commit_query = link(&row.commit_sha, repository, boundary);
+    CiOutcomeRecord {
+        outcome_id: row.outcome_id,
+        provider: row.provider,
+        run_id: row.run_id,
+        run_attempt: row.run_attempt,
+        repo: row.repo,
+        commit_sha: row.commit_sha,
+        branch: row.branch,
+        result: row.result,
+        workflow_name: row.workflow_name,
+        workflow_id: row.workflow_id,
+        run_url: row.run_url,
+        provider_result: row.provider_result,
+        error_type: row.error_type,
+        reason: row.reason,
+        pr_number: row.pr_number,
+        captured_at: row.captured_at,
+        commit_query,
+        repository_identity: row.repository.map(Into::into),
+    }
+}

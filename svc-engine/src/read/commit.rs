@@ -1,0 +1,174 @@
+//! What is known of a commit, by repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, QUERY_REPLY_BYTES_MAX};
+use svc_model::problem::Decline;
+use svc_model::query::{
+    CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest,
+    ObservedSession,
+};
+use svc_model::time::Instant;
+
+use super::repository::{
+    Declined, Touched, display, identity, of_observation, of_outcome, select, touch,
+};
+use crate::derive::repository::{Names, Repositories, Repository, Selection};
+use crate::error::Error;
+use crate::store::{CiOutcomeRow, Snapshot};
+
+/// What one repository has of a commit.
+#[derive(Debug, Default)]
+struct Evidence {
+    sessions: BTreeMap<SessionId, BTreeSet<FactId>>,
+    outcomes: Vec<CiOutcomeRow>,
+}
+
+/// Returns what is known of a commit: up to the moment of the request when it names none.
+///
+/// # Errors
+///
+/// When several repositories are meant, the selector contradicts what is stored, or the reply would
+/// be too large.
+pub fn commit_evidence(
+    snapshot: &mut Snapshot<'_>,
+    request: CommitRequest,
+    now: Instant,
+) -> Result<CommitEvidence, Error> {
+    let boundary = request.as_of.unwrap_or(now);
+    let commit_sha = request.commit_sha;
+    let rows_max = COMMIT_OBSERVATIONS_MAX + 1;
+    let observed = snapshot.sessions_of_commit(&commit_sha, boundary, rows_max)?;
+    if observed.len() as u64 > COMMIT_OBSERVATIONS_MAX {
+        return Err(Decline::RepositoryEvidenceLimit.into());
+    }
+    let outcomes = snapshot
+        .ci_outcomes_of_commit(&commit_sha, boundary, QUERY_REPLY_BYTES_MAX)?
+        .ok_or(Error::ReplyTooLarge)?;
+    let mut touched = Touched::by(&request.repository);
+    for link in &observed {
+        touch(&mut touched, link);
+    }
+    for row in &outcomes {
+        touched.add(of_outcome(row));
+    }
+    let repositories = touched.read(snapshot, boundary)?;
+    let selection = select(&repositories, &request.repository)?;
+    if selection == Selection::None {
+        return Ok(CommitEvidence::none(commit_sha));
+    }
+
+    let mut declined = Declined::default();
+    let mut unresolved = Vec::new();
+    let mut found: BTreeMap<Repository, Evidence> = BTreeMap::new();
+    for link in observed {
+        if let Some(repository) = declined.told(of_observation(&repositories, &link)) {
+            let evidence = found.entry(repository).or_default();
+            let session = evidence.sessions.entry(link.session_id).or_default();
+            session.insert(link.observation_id);
+        }
+    }
+    for row in outcomes {
+        match declined.told(repositories.of(of_outcome(&row))) {
+            Some(repository) => found.entry(repository).or_default().outcomes.push(row),
+            None => unresolved.push(row),
+        }
+    }
+    if let Selection::One(selected) = &selection {
+        found.retain(|repository, _| repository == selected);
+        unresolved.clear();
+    }
+    let skipped = declined.into_counts();
+    if found.is_empty() && skipped.is_empty() {
+        return Ok(CommitEvidence::none(commit_sha));
+    }
+    let org_id = snapshot.org_id();
+    let facts = |rows: Vec<CiOutcomeRow>| rows.into_iter().map(|row| fact(row, org_id)).collect();
+    Ok(CommitEvidence {
+        commit_sha,
+        attributed: found.values().any(|evidence| !evidence.sessions.is_empty()),
+        repos: Some(
+            found
+                .into_iter()
+                .map(|(repository, evidence)| entry(&repositories, &repository, evidence, org_id))
+                .collect(),
+        ),
+        repository_skipped: Some(skipped).filter(|skipped| !skipped.is_empty()),
+        unresolved_ci_outcomes: Some(unresolved)
+            .filter(|unresolved| !unresolved.is_empty())
+            .map(facts),
+    })
+}
+
+fn entry(
+    repositories: &Repositories,
+    repository: &Repository,
+    evidence: Evidence,
+    org_id: &OrgId,
+) -> CommitRepository {
+    let names = repositories.names(repository);
+    let current = names.as_ref().map(|names| names.current().to_string());
+    let identity = identity(repository);
+    CommitRepository {
+        repo: display(repositories, repository),
+        // A repository that is known by its name alone has no other.
+        current_repo: current.filter(|_| identity.is_some()),
+        repository_identity: identity.map(Into::into),
+        observed_repo_slugs: names
+            .iter()
+            .flat_map(Names::all)
+            .map(ToString::to_string)
+            .collect(),
+        inference_calls: Vec::new(),
+        decisions: 0,
+        observed_sessions: evidence
+            .sessions
+            .into_iter()
+            .map(|(session_id, observation_ids)| ObservedSession {
+                session_id,
+                session_commit_observation_ids: observation_ids.into_iter().collect(),
+            })
+            .collect(),
+        session_commit_unobserved: 0,
+        ci_outcomes: evidence
+            .outcomes
+            .into_iter()
+            .map(|row| fact(row, org_id))
+            .collect(),
+    }
+}
+
+fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
+    let (repository_provider, repository_host, repository_id) = row
+        .repository
+        .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
+        .map_or((None, None, None), |(a, b, c)| (Some(a), Some(b), Some(c)));
+    CommitCiOutcome {
+        schema_version: CI_OUTCOME_VERSION,
+        repository_provider,
+        repository_host,
+        repository_id,
+        outcome_id: row.outcome_id,
+        org_id: org_id.clone(),
+        provider: row.provider,
+        run_id: row.run_id,
+        run_attempt: row.run_attempt,
+        repo: row.repo,
+        commit_sha: row.commit_sha,
+        branch: row.branch,
+        result: row.result,
+        workflow_name: row.workflow_name,
+        workflow_id: row.workflow_id,
+        workflow_path: row.workflow_path,
+        run_url: row.run_url,
+        provider_result: row.provider_result,
+        error_type: row.error_type,
+        reason: row.reason,
+        source_event_type: row.source_event_type,
+        source_spec_version: row.source_spec_version,
+        source_event_id: row.source_event_id,
+        pr_number: row.pr_number,
+        captured_at: row.captured_at,
+    }
+}

@@ -1,0 +1,167 @@
+//! Which repositories a question is about, decided in its snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::problem::{Decline, QueryFault};
+use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
+use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant;
+
+use crate::derive::repository::{
+    Mention, Repositories, Repository, Selection, Selector, SelectorError,
+};
+use crate::error::Error;
+use crate::store::{CiOutcomeRow, Lifetime, ObservedCommit, Snapshot};
+
+/// The names and identities that a question touches.
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    names: BTreeSet<RepositoryName>,
+    identities: BTreeSet<RepositoryIdentity>,
+}
+
+impl Touched {
+    /// Begins with those of a selector.
+    pub(super) fn by(selector: &RepositorySelector) -> Self {
+        Self {
+            names: selector.repo.iter().cloned().collect(),
+            identities: selector.identity.iter().cloned().collect(),
+        }
+    }
+
+    /// Adds those of a fact. Beside an identity a name decides nothing.
+    pub(super) fn add(&mut self, mention: Mention<'_>) {
+        match mention.identity {
+            Some(identity) => {
+                self.identities.insert(identity.clone());
+            }
+            None => self.names.extend(RepositoryName::new(mention.name)),
+        }
+    }
+
+    /// Reads what visible facts received by the boundary say of them.
+    pub(super) fn read(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        boundary: Instant,
+    ) -> Result<Repositories, Error> {
+        let claims = snapshot.repository_claims(&self.names, &self.identities, boundary)?;
+        Ok(Repositories::new(claims)?)
+    }
+}
+
+/// Returns what a selector selects.
+pub(super) fn select(
+    repositories: &Repositories,
+    selector: &RepositorySelector,
+) -> Result<Selection, Error> {
+    let selector = Selector {
+        name: selector.repo.clone(),
+        identity: selector.identity.clone(),
+    };
+    repositories.select(&selector).map_err(|error| match error {
+        SelectorError::Ambiguous => Decline::RepositorySelectorAmbiguous.into(),
+        SelectorError::Conflict => QueryFault::SelectorConflict.into(),
+    })
+}
+
+/// Returns what the observation says of its repository.
+pub(super) fn of_observation(
+    repositories: &Repositories,
+    observed: &ObservedCommit,
+) -> Result<Repository, RepositoryDecline> {
+    let push = observed.push.as_ref().map(|(name, identity)| Mention {
+        name,
+        identity: identity.as_ref(),
+    });
+    repositories.of_observation(mention(observed), push)
+}
+
+/// Returns what a link between a Session and a commit says of its repository, its push apart.
+pub(super) fn mention(observed: &ObservedCommit) -> Mention<'_> {
+    Mention {
+        name: observed.repo.as_str(),
+        identity: observed.repository.as_ref(),
+    }
+}
+
+/// Adds what a link between a Session and a commit touches.
+pub(super) fn touch(touched: &mut Touched, observed: &ObservedCommit) {
+    touched.add(mention(observed));
+    if let Some((name, identity)) = &observed.push {
+        touched.add(Mention {
+            name,
+            identity: identity.as_ref(),
+        });
+    }
+}
+
+/// Returns what an outcome says of its repository.
+pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
+    Mention {
+        name: &row.repo,
+        identity: row.repository.as_ref(),
+    }
+}
+
+/// Returns a repository as the store looks it up.
+pub(super) const fn lifetime(repository: &Repository) -> Lifetime<'_> {
+    match repository {
+        Repository::Identified(identity) => Lifetime::Identified(identity),
+        Repository::Named(name) => Lifetime::Named(name),
+    }
+}
+
+/// Returns the identity of a repository, when it has one.
+pub(super) fn identity(repository: &Repository) -> Option<RepositoryIdentity> {
+    match repository {
+        Repository::Identified(identity) => Some(identity.clone()),
+        Repository::Named(_) => None,
+    }
+}
+
+/// Returns the name that stands for a repository in a reply.
+pub(super) fn display(repositories: &Repositories, repository: &Repository) -> String {
+    let names = repositories.names(repository);
+    names.map_or_else(String::new, |names| names.display().to_string())
+}
+
+/// Returns the link to a commit in a repository. Without a repository it leads to every one that has
+/// the commit.
+pub(super) fn link(
+    commit_sha: &CommitSha,
+    repository: Option<&Repository>,
+    boundary: Instant,
+) -> CommitLink {
+    let repository = match repository {
+        Some(Repository::Identified(identity)) => RepositorySelector::identified(identity.clone()),
+        Some(Repository::Named(name)) => RepositorySelector::named(name.clone()),
+        None => RepositorySelector::default(),
+    };
+    CommitLink::new(&CommitRequest {
+        commit_sha: commit_sha.clone(),
+        repository,
+        as_of: Some(boundary),
+    })
+}
+
+/// How many facts are counted to no repository, by reason.
+#[derive(Debug, Default)]
+pub(super) struct Declined(BTreeMap<RepositoryDecline, u64>);
+
+impl Declined {
+    /// Returns the repository, or counts why there is none.
+    pub(super) fn told(
+        &mut self,
+        repository: Result<Repository, RepositoryDecline>,
+    ) -> Option<Repository> {
+        repository
+            .map_err(|reason| *self.0.entry(reason).or_default() += 1)
+            .ok()
+    }
+
+    /// Returns the counts.
+    pub(super) fn into_counts(self) -> BTreeMap<RepositoryDecline, u64> {
+        self.0
+    }
+}

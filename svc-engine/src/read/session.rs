@@ -1,0 +1,176 @@
+//! A Session's dossier: what was captured of it, and how its work was delivered.
+
+use std::collections::BTreeMap;
+
+use svc_model::facts::SessionRequest;
+use svc_model::id::FactId;
+use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
+use svc_model::problem::{Decline, SessionBound};
+use svc_model::query::{
+    AttributedCommit, DossierCiOutcome, DossierPush, Found, PushMatch, SessionAnswer,
+    SessionDossier,
+};
+use svc_model::repository::CommitSha;
+use svc_model::time::Instant;
+
+use super::repository::{Declined, Touched, identity, lifetime, link, of_observation, touch};
+use crate::derive::dossier::{self, Deliveries};
+use crate::derive::repository::{Repositories, Repository};
+use crate::error::Error;
+use crate::fact::Push;
+use crate::store::{CiOutcomeRow, Snapshot};
+
+/// The commits of a Session by repository, each with its observations.
+type Commits = BTreeMap<(Repository, CommitSha), Vec<FactId>>;
+
+/// Returns the dossier of a Session as it is at a moment.
+///
+/// # Errors
+///
+/// When a bound is broken. There is no partial dossier.
+pub fn session_dossier(
+    snapshot: &mut Snapshot<'_>,
+    request: SessionRequest,
+    boundary: Instant,
+) -> Result<SessionAnswer, Error> {
+    let session_id = request.session_id;
+    let Some((first_observed_at, last_observed_at)) = snapshot.session_span(&session_id)? else {
+        return Ok(SessionAnswer::UNKNOWN);
+    };
+    let coverage = dossier::coverage(snapshot.session_fact_counts(&session_id)?);
+    let counts = coverage.counts();
+    if counts.iter().map(|count| count.visible).sum::<u64>() > DOSSIER_EVENTS_MAX {
+        return Err(SessionBound::Dossier.into());
+    }
+    let rows_max = DOSSIER_OBSERVATIONS_MAX + 1;
+    let observed = snapshot.commits_of_session(&session_id, boundary, rows_max)?;
+    if observed.len() as u64 > DOSSIER_OBSERVATIONS_MAX {
+        return Err(Decline::RepositoryEvidenceLimit.into());
+    }
+    let mut touched = Touched::default();
+    for link in &observed {
+        touch(&mut touched, link);
+    }
+    let repositories = touched.read(snapshot, boundary)?;
+    let mut declined = Declined::default();
+    let mut commits = Commits::new();
+    for link in observed {
+        if let Some(repository) = declined.told(of_observation(&repositories, &link)) {
+            let commit = commits.entry((repository, link.commit_sha)).or_default();
+            commit.push(link.observation_id);
+        }
+    }
+    let pushes = deliveries(&commits, |repository, commit, rows_max| {
+        Ok(snapshot.pushes_of_delivery(lifetime(repository), commit, boundary, rows_max)?)
+    })?;
+    let outcomes = deliveries(&commits, |repository, commit, rows_max| {
+        Ok(snapshot.ci_outcomes_of_delivery(lifetime(repository), commit, boundary, rows_max)?)
+    })?;
+    let mut timeline = snapshot.session_events(&session_id)?;
+    timeline.sort_unstable_by(dossier::order);
+    let gaps = dossier::gaps(
+        &coverage,
+        Deliveries {
+            commits: commits.len(),
+            pushes: pushes.len(),
+            ci_outcomes: outcomes.len(),
+        },
+    );
+    Ok(SessionAnswer::Known(Box::new(SessionDossier {
+        found: Found,
+        session_id,
+        first_observed_at,
+        last_observed_at,
+        coverage,
+        omitted_events: counts.iter().map(|count| count.quarantined).sum(),
+        gaps,
+        timeline,
+        session_commit_unobserved: u64::from(commits.is_empty()),
+        attributed_commits: attributed(commits, &repositories),
+        pushes: received(pushes),
+        ci_outcomes: checked(outcomes, boundary),
+        repository_skipped: declined.into_counts(),
+    })))
+}
+
+/// Returns what belongs to each commit, with its repository.
+fn deliveries<T>(
+    commits: &Commits,
+    mut of: impl FnMut(&Repository, &CommitSha, u64) -> Result<Vec<T>, Error>,
+) -> Result<Vec<(Repository, T)>, Error> {
+    let mut found = Vec::new();
+    for (repository, commit) in commits.keys() {
+        // One more than may be tells that there are too many.
+        let rows_max = DOSSIER_DELIVERIES_MAX + 1 - found.len() as u64;
+        let rows = of(repository, commit, rows_max)?;
+        found.extend(rows.into_iter().map(|row| (repository.clone(), row)));
+        if found.len() as u64 > DOSSIER_DELIVERIES_MAX {
+            return Err(SessionBound::Delivery.into());
+        }
+    }
+    Ok(found)
+}
+
+fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCommit> {
+    commits
+        .into_iter()
+        .map(|((repository, commit_sha), mut observation_ids)| {
+            observation_ids.sort_unstable();
+            AttributedCommit {
+                repo: super::repository::display(repositories, &repository),
+                commit_sha,
+                attribution_sources: Vec::new(),
+                session_commit_observation_ids: observation_ids,
+                repository_identity: identity(&repository).map(Into::into),
+            }
+        })
+        .collect()
+}
+
+fn received(mut pushes: Vec<(Repository, Push)>) -> Vec<DossierPush> {
+    pushes.sort_unstable_by_key(|(_, push)| (push.captured_at, push.push_id));
+    pushes
+        .into_iter()
+        .map(|(_, push)| DossierPush {
+            push_id: push.push_id,
+            provider: push.provider,
+            repo: push.repo,
+            r#ref: push.r#ref,
+            before_sha: push.before_sha,
+            after_sha: push.after_sha,
+            forced: push.forced,
+            captured_at: push.captured_at,
+            match_kind: PushMatch::AfterSha,
+            repository_identity: push.repository.map(Into::into),
+        })
+        .collect()
+}
+
+fn checked(
+    mut outcomes: Vec<(Repository, CiOutcomeRow)>,
+    boundary: Instant,
+) -> Vec<DossierCiOutcome> {
+    outcomes.sort_unstable_by_key(|(_, row)| (row.captured_at, row.outcome_id));
+    outcomes
+        .into_iter()
+        .map(|(repository, row)| DossierCiOutcome {
+            commit_query: link(&row.commit_sha, Some(&repository), boundary),
+            outcome_id: row.outcome_id,
+            provider: row.provider,
+            run_id: row.run_id,
+            run_attempt: row.run_attempt,
+            repo: row.repo,
+            commit_sha: row.commit_sha,
+            branch: row.branch,
+            result: row.result,
+            workflow_name: row.workflow_name,
+            workflow_id: row.workflow_id,
+            run_url: row.run_url,
+            provider_result: row.provider_result,
+            error_type: row.error_type,
+            pr_number: row.pr_number,
+            captured_at: row.captured_at,
+            repository_identity: row.repository.map(Into::into),
+        })
+        .collect()
+}

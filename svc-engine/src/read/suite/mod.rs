@@ -1,0 +1,202 @@
+//! The suite of the investigation: every case runs on SQLite and on PostgreSQL.
+
+use std::cell::Cell;
+
+use rstest::rstest;
+use svc_model::facts::{FactTable, SessionRequest};
+use svc_model::id::{FactId, RunId, SessionId};
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::problem::{Decline, QueryFault, SessionBound};
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CommitEvidence,
+    CommitRequest, LifetimeIdentity, PageLimit, RepositorySelector, SessionAnswer, SessionDossier,
+};
+use svc_model::repository::{CommitSha, RepositoryDecline};
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use super::*;
+use crate::error::Error;
+use crate::fact::{CiOutcome, Push, SessionCommitObservation};
+use crate::store::{
+    Append, Ledger, NewQuarantineEntry, Outcome, QuarantineAction, Snapshot, Store,
+};
+use crate::testing::builders::{
+    at, call, commit, decision, edit, id, linkage, merge, name, observation, outcome, push,
+    rejection, rename, repository, revision,
+};
+use crate::testing::{Backend, TestStore};
+
+/// Opens a stage, or ends the case where the backend is skipped.
+macro_rules! stage {
+    ($backend:expr) => {
+        match Stage::open($backend) {
+            Some(stage) => stage,
+            None => return,
+        }
+    };
+}
+
+// After the macro, which they use.
+mod commits;
+mod failures;
+mod outcomes;
+mod sessions;
+
+/// A store with an operator beside it.
+struct Stage {
+    store: Store,
+    ledger: Ledger,
+    entries: Cell<u128>,
+    // Last: the database goes when nothing uses it any more.
+    _database: TestStore,
+}
+
+impl Stage {
+    fn open(backend: Backend) -> Option<Self> {
+        let database = TestStore::create(backend)?;
+        Some(Self {
+            store: database.open("acme"),
+            ledger: database.ledger("acme"),
+            entries: Cell::new(1),
+            _database: database,
+        })
+    }
+
+    /// Stores facts, of which each is new.
+    fn add(&self, facts: impl IntoIterator<Item = Append>) {
+        let outcomes = self.store.append_now(facts.into_iter().collect()).unwrap();
+        let new = |outcome: &Outcome| matches!(outcome, Outcome::Stored(_));
+        assert!(outcomes.iter().all(new), "{outcomes:?}");
+    }
+
+    fn calls(&self, session: &str, numbers: std::ops::Range<u128>) {
+        let facts = numbers.map(|number| {
+            let call = call(number).session(session).build();
+            Append::InferenceCall(Box::new(self.store.encode(call, at(0))))
+        });
+        self.add(facts);
+    }
+
+    fn mark(&self, table: FactTable, fact_id: FactId, action: QuarantineAction) {
+        let number = self.entries.replace(self.entries.get() + 1);
+        let entry = NewQuarantineEntry {
+            quarantine_id: Uuid::from_u128(number),
+            table,
+            fact_id: fact_id.to_string(),
+            action,
+            reason: "because".to_owned(),
+            recorded_at: at(0),
+        };
+        let receipts = self.ledger.quarantine(&[entry]).unwrap();
+        assert!(receipts[0].target_found);
+    }
+
+    fn quarantine(&self, table: FactTable, fact_id: FactId) {
+        self.mark(table, fact_id, QuarantineAction::Quarantine);
+    }
+
+    fn release(&self, table: FactTable, fact_id: FactId) {
+        self.mark(table, fact_id, QuarantineAction::Release);
+    }
+
+    fn snapshot(&self) -> Snapshot<'_> {
+        self.store.snapshot_now()
+    }
+
+    fn outcome(&self, request: &CiOutcomeRequest) -> Result<Option<CiOutcomeRecord>, Error> {
+        ci_outcome(&mut self.snapshot(), request).map(|answer| answer.outcome)
+    }
+
+    fn failures(&self, request: &CiFailuresRequest) -> Result<CiFailures, Error> {
+        ci_failures(
+            &mut self.snapshot(),
+            &CursorKey::derive(b"a secret"),
+            request,
+        )
+    }
+
+    fn session(&self, session: &str) -> Result<SessionAnswer, Error> {
+        let request = SessionRequest {
+            session_id: SessionId::new(session).unwrap(),
+        };
+        session_dossier(&mut self.snapshot(), request, at(1_000_000))
+    }
+
+    fn dossier(&self, session: &str) -> SessionDossier {
+        self.session(session)
+            .unwrap()
+            .dossier()
+            .expect("it is known")
+    }
+
+    fn commit(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
+        commit_evidence(&mut self.snapshot(), request, at(1_000_000))
+    }
+}
+
+/// The outcome in a repository, received after so many seconds.
+fn checked(number: u128, run: &str, identity: Option<u32>, seconds: i64) -> CiOutcome {
+    CiOutcome {
+        repository: identity.map(repository),
+        result: CiResult::Failed,
+        captured_at: at(seconds),
+        ..outcome(number, run)
+    }
+}
+
+fn ci(outcome: CiOutcome) -> Append {
+    Append::CiOutcome(Box::new(outcome))
+}
+
+/// A push of commit `c` and the observation of Session `s` at it, in one repository.
+fn delivered(number: u128, identity: Option<u32>) -> (Push, SessionCommitObservation) {
+    let push = Push {
+        repository: identity.map(repository),
+        after_sha: commit('c'),
+        ..push(number)
+    };
+    let observation = SessionCommitObservation {
+        repository: identity.map(repository),
+        commit_sha: commit('c'),
+        ..observation(number + 1, id(number))
+    };
+    (push, observation)
+}
+
+fn pushed(push: Push) -> Append {
+    Append::Push(Box::new(push))
+}
+
+fn observed(observation: SessionCommitObservation) -> Append {
+    Append::SessionCommitObservation(Box::new(observation))
+}
+
+fn by_name(text: &str) -> RepositorySelector {
+    RepositorySelector::named(name(text))
+}
+
+fn by_identity(number: u32) -> RepositorySelector {
+    RepositorySelector::identified(repository(number))
+}
+
+fn is_declined<T: std::fmt::Debug>(result: &Result<T, Error>, decline: &Decline) {
+    assert!(
+        matches!(result, Err(Error::Declined(found)) if found == decline),
+        "{result:?}"
+    );
+}
+
+fn is_faulted<T: std::fmt::Debug>(result: &Result<T, Error>, fault: QueryFault) {
+    assert!(
+        matches!(result, Err(Error::Query(found)) if *found == fault),
+        "{result:?}"
+    );
+}
+
+fn is_bounded<T: std::fmt::Debug>(result: &Result<T, Error>, bound: SessionBound) {
+    assert!(
+        matches!(result, Err(Error::SessionBound(found)) if *found == bound),
+        "{result:?}"
+    );
+}

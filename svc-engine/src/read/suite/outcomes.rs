@@ -1,0 +1,222 @@
+//! One run.
+
+use super::*;
+
+fn run(run_id: &str) -> CiOutcomeRequest {
+    CiOutcomeRequest {
+        provider: CiProvider::Other,
+        run_id: RunId::new(run_id).unwrap(),
+        run_attempt: None,
+        repository: RepositorySelector::default(),
+        as_of: None,
+    }
+}
+
+fn found(stage: &Stage, repository: RepositorySelector) -> Option<FactId> {
+    let request = CiOutcomeRequest {
+        repository,
+        ..run("r")
+    };
+    stage.outcome(&request).unwrap().map(|it| it.outcome_id)
+}
+
+#[rstest]
+fn a_run_of_several_forges_needs_a_selector(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    assert_eq!(stage.outcome(&run("r")).unwrap(), None, "nothing is stored");
+    let mut elsewhere = checked(3, "r", Some(8), 3);
+    elsewhere.repo = "ghe/x".to_owned();
+    if let Some(identity) = &mut elsewhere.repository {
+        identity.repository_host =
+            svc_model::repository::RepositoryHost::new("ghe.example").unwrap();
+    }
+    let other = elsewhere.repository.clone().unwrap();
+    stage.add([ci(checked(1, "r", None, 1)), ci(elsewhere)]);
+    is_declined(
+        &stage.outcome(&run("r")),
+        &Decline::RepositorySelectorAmbiguous,
+    );
+    assert_eq!(found(&stage, by_name("own/repo")), Some(id(1)));
+    assert_eq!(found(&stage, by_name("ghe/x")), Some(id(3)));
+    assert_eq!(
+        found(&stage, RepositorySelector::identified(other.clone())),
+        Some(id(3))
+    );
+    assert_eq!(found(&stage, by_name("no/body")), None);
+    assert_eq!(found(&stage, by_identity(8)), None, "of another host");
+    is_faulted(
+        &stage.outcome(&CiOutcomeRequest {
+            repository: RepositorySelector {
+                repo: Some(name("own/repo")),
+                identity: Some(other),
+            },
+            ..run("r")
+        }),
+        QueryFault::SelectorConflict,
+    );
+}
+
+#[rstest]
+fn an_absent_attempt_is_no_attempt_and_never_the_latest(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let second = CiOutcome {
+        run_attempt: Some(2),
+        ..checked(2, "r", None, 1)
+    };
+    stage.add([ci(second)]);
+    assert_eq!(found(&stage, RepositorySelector::default()), None);
+    let attempt = |run_attempt| {
+        let request = CiOutcomeRequest {
+            run_attempt,
+            ..run("r")
+        };
+        stage.outcome(&request).unwrap().map(|it| it.outcome_id)
+    };
+    assert_eq!(attempt(Some(2)), Some(id(2)));
+    assert_eq!(attempt(Some(1)), None);
+    stage.add([ci(checked(1, "r", None, 1))]);
+    assert_eq!(attempt(None), Some(id(1)));
+}
+
+#[rstest]
+fn a_name_that_several_repositories_bear_is_ambiguous_whatever_the_run(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.add([
+        ci(checked(1, "a", Some(7), 1)),
+        ci(checked(2, "b", Some(8), 1)),
+    ]);
+    for run_id in ["a", "b", "none"] {
+        let request = CiOutcomeRequest {
+            repository: by_name("own/repo"),
+            ..run(run_id)
+        };
+        is_declined(
+            &stage.outcome(&request),
+            &Decline::RepositorySelectorAmbiguous,
+        );
+    }
+}
+
+#[rstest]
+fn the_boundary_is_the_latest_visible_fact_of_any_kind_that_names_a_repository(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.add([ci(checked(1, "r", Some(7), 1))]);
+    let (sent, seen) = delivered(20, Some(7));
+    let later: [(Append, FactTable, FactId, i64); 5] = [
+        (
+            pushed(Push {
+                captured_at: at(2),
+                ..sent
+            }),
+            FactTable::Pushes,
+            id(20),
+            2,
+        ),
+        (
+            observed(SessionCommitObservation {
+                captured_at: at(3),
+                ..seen
+            }),
+            FactTable::SessionCommitObservations,
+            id(21),
+            3,
+        ),
+        (
+            Append::PullRequestRevision(Box::new(crate::fact::PullRequestRevision {
+                captured_at: at(4),
+                ..revision(22)
+            })),
+            FactTable::PullRequestRevisions,
+            id(22),
+            4,
+        ),
+        (
+            Append::PullRequestMerge(Box::new(crate::fact::PullRequestMerge {
+                captured_at: at(5),
+                ..merge(23)
+            })),
+            FactTable::PullRequestMerges,
+            id(23),
+            5,
+        ),
+        (
+            Append::RepositoryRename(Box::new(crate::fact::RepositoryRename {
+                captured_at: at(6),
+                ..rename(24, repository(9))
+            })),
+            FactTable::RepositoryRenames,
+            id(24),
+            6,
+        ),
+    ];
+    let boundary = || {
+        let link = stage.outcome(&run("r")).unwrap().unwrap().commit_query;
+        link.request().unwrap().as_of.unwrap()
+    };
+    assert_eq!(boundary(), at(1));
+    let mut marked = Vec::new();
+    for (fact, table, fact_id, seconds) in later {
+        stage.add([fact]);
+        assert_eq!(boundary(), at(seconds), "{table}");
+        marked.push((table, fact_id, seconds));
+    }
+    // From the end of each table the quarantined facts are stepped over.
+    for (table, fact_id, seconds) in marked.into_iter().rev() {
+        stage.quarantine(table, fact_id);
+        assert_eq!(boundary(), at(seconds - 1), "{table}");
+    }
+    stage.quarantine(FactTable::CiOutcomes, id(1));
+    assert_eq!(stage.outcome(&run("r")).unwrap(), None);
+}
+
+#[rstest]
+fn a_link_leads_to_the_repository_of_the_run_where_it_can_be_told(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let selector = |run_id: &str| {
+        let found = stage.outcome(&run(run_id)).unwrap().unwrap();
+        found.commit_query.request().unwrap().repository
+    };
+    stage.add([ci(checked(1, "named", None, 1))]);
+    assert_eq!(selector("named"), by_name("own/repo"));
+    let nameless = CiOutcome {
+        repo: String::new(),
+        ..checked(2, "nameless", Some(8), 1)
+    };
+    stage.add([ci(checked(3, "identified", Some(7), 1)), ci(nameless)]);
+    assert_eq!(selector("identified"), by_identity(7));
+    // Neither is counted to a repository, so the link leads to all that have the commit.
+    assert_eq!(selector("nameless"), RepositorySelector::default());
+    assert_eq!(
+        selector("named"),
+        RepositorySelector::default(),
+        "another repository bears the name now"
+    );
+}
+
+#[rstest]
+fn as_of_is_inclusive(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let stage = stage!(backend);
+    stage.add([ci(checked(1, "r", None, 5))]);
+    let at_moment = |as_of| {
+        let request = CiOutcomeRequest {
+            as_of: Some(as_of),
+            ..run("r")
+        };
+        stage.outcome(&request).unwrap()
+    };
+    let before = Instant::from_microseconds(at(5).microseconds() - 1).unwrap();
+    assert_eq!(at_moment(before), None);
+    let found = at_moment(at(5)).unwrap();
+    assert_eq!(found.outcome_id, id(1));
+    assert_eq!(found.commit_query.request().unwrap().as_of, Some(at(5)));
+}

@@ -1,0 +1,53 @@
+//! Up to which moment the facts of repositories reach.
+
+use svc_model::time::Instant;
+
+use super::column::Columns;
+use super::quarantine::visible;
+use super::{Snapshot, StoreError};
+
+/// The latest visible fact of a kind. It is found from the end of an index; only quarantined facts
+/// are stepped over.
+macro_rules! latest {
+    ($table:literal, $id:literal) => {
+        concat!(
+            "SELECT f.captured_at_us FROM ",
+            $table,
+            " f WHERE f.org_id = $1 AND ",
+            visible!($table, $id),
+            " ORDER BY f.captured_at_us DESC LIMIT 1"
+        )
+    };
+}
+
+/// Every kind of fact that names a repository.
+const LATEST: [&str; 6] = [
+    latest!("pushes", "push_id"),
+    latest!("ci_outcomes", "outcome_id"),
+    latest!("session_commit_observations", "observation_id"),
+    latest!("pull_request_revisions", "revision_id"),
+    latest!("pull_request_merges", "merge_id"),
+    latest!("repository_renames", "rename_id"),
+];
+
+/// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    LATEST.map(str::to_owned).to_vec()
+}
+
+impl Snapshot<'_> {
+    /// Returns when the latest visible fact that names a repository was received; nothing when there
+    /// is none.
+    pub fn latest_repository_fact(&mut self) -> Result<Option<Instant>, StoreError> {
+        let keys = [self.org_id.as_str().into()];
+        let mut latest = None;
+        for sql in LATEST {
+            let found = self.connection()?.first(sql, &keys, |row| {
+                Columns::of(row, "a fact of a repository", &["captured_at_us"]).next()
+            })?;
+            latest = latest.max(found);
+        }
+        Ok(latest)
+    }
+}

@@ -1,0 +1,191 @@
+//! How a Session's work was delivered: the commits that it was observed at, and the pushes of them.
+
+use svc_model::id::{FactId, SessionId};
+use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant;
+
+use super::column::Columns;
+use super::quarantine::visible;
+use super::table::Record as _;
+use super::value::{Row, Value};
+use super::{Snapshot, StoreError};
+use crate::fact::Push;
+
+/// One repository: told apart by its identity, or known by its name alone.
+#[derive(Clone, Copy, Debug)]
+pub enum Lifetime<'a> {
+    /// By its identity, whatever its name.
+    Identified(&'a RepositoryIdentity),
+    /// By its name, without an identity.
+    Named(&'a RepositoryName),
+}
+
+/// A link between a Session and a commit, with what its push says of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedCommit {
+    /// The id of the fact.
+    pub observation_id: FactId,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The name of the repository on the observation.
+    pub repo: RepositoryName,
+    /// The identity of the repository on the observation.
+    pub repository: Option<RepositoryIdentity>,
+    /// The name and the identity on the push, when it is visible and was received by the boundary.
+    pub push: Option<(String, Option<RepositoryIdentity>)>,
+}
+
+impl ObservedCommit {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let mut columns = Columns::of(row, "session_commit_observations", &COLUMNS);
+        Ok(Self {
+            observation_id: columns.next()?,
+            session_id: columns.next()?,
+            commit_sha: columns.next()?,
+            repo: columns.next()?,
+            repository: columns.next()?,
+            push: {
+                let name: Option<String> = columns.next()?;
+                let identity = columns.next()?;
+                name.map(|name| (name, identity))
+            },
+        })
+    }
+}
+
+/// The columns as an error names them: those of the push last.
+const COLUMNS: [&str; 11] = [
+    "observation_id",
+    "session_id",
+    "commit_sha",
+    "repo",
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "the repo of its push",
+    "the repository_provider of its push",
+    "the repository_host of its push",
+    "the repository_id of its push",
+];
+
+macro_rules! observed {
+    ($condition:literal) => {
+        concat!(
+            "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
+            f.repository_host, f.repository_id, p.repo, p.repository_provider, p.repository_host,
+            p.repository_id
+            FROM session_commit_observations f
+            LEFT JOIN pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
+                AND p.captured_at_us <= $3
+                AND EXISTS (SELECT 1 FROM pushes f WHERE f.push_id = p.push_id AND ",
+            visible!("pushes", "push_id"),
+            ") WHERE f.org_id = $1 AND f.captured_at_us <= $3 AND ",
+            visible!("session_commit_observations", "observation_id"),
+            $condition,
+            " LIMIT $4"
+        )
+    };
+}
+
+const OF_SESSION: &str = observed!(" AND f.session_id = $2");
+const OF_COMMIT: &str = observed!(" AND f.commit_sha = $2");
+
+const IDENTIFIED: &str = " AND f.after_sha = $2 AND f.captured_at_us <= $3
+    AND f.repository_provider = $5 AND f.repository_host = $6 AND f.repository_id = $7
+    AND f.repo <> '' ORDER BY f.captured_at_us, f.push_id LIMIT $4";
+const NAMED: &str = " AND f.after_sha = $2 AND f.captured_at_us <= $3
+    AND f.repository_id IS NULL AND f.repo = $5 ORDER BY f.captured_at_us, f.push_id LIMIT $4";
+
+/// Returns the keys of an identity, in the order of its columns.
+pub(super) fn identity_keys(identity: &RepositoryIdentity) -> [Value<'_>; 3] {
+    [
+        identity.repository_provider.as_str().into(),
+        identity.repository_host.as_str().into(),
+        identity.repository_id.as_str().into(),
+    ]
+}
+
+fn pushes(condition: &str) -> String {
+    format!("{}{condition}", Push::TABLE.select)
+}
+
+/// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    vec![
+        OF_SESSION.to_owned(),
+        OF_COMMIT.to_owned(),
+        pushes(IDENTIFIED),
+        pushes(NAMED),
+    ]
+}
+
+impl Snapshot<'_> {
+    /// Returns the visible links of a Session to commits that were received by the boundary.
+    pub fn commits_of_session(
+        &mut self,
+        session_id: &SessionId,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<ObservedCommit>, StoreError> {
+        self.observed(OF_SESSION, session_id.as_str(), boundary, rows_max)
+    }
+
+    /// Returns the visible links of Sessions to a commit that were received by the boundary.
+    pub fn sessions_of_commit(
+        &mut self,
+        commit_sha: &CommitSha,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<ObservedCommit>, StoreError> {
+        self.observed(OF_COMMIT, commit_sha.as_str(), boundary, rows_max)
+    }
+
+    fn observed(
+        &mut self,
+        sql: &str,
+        key: &str,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<ObservedCommit>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            key.into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
+        self.connection()?.all(sql, &keys, ObservedCommit::read)
+    }
+
+    /// Returns the visible pushes that left a branch of a repository at a commit and were received
+    /// by the boundary, by capture, then id.
+    pub fn pushes_of_delivery(
+        &mut self,
+        repository: Lifetime<'_>,
+        commit_sha: &CommitSha,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<Push>, StoreError> {
+        let mut keys = vec![
+            self.org_id.as_str().into(),
+            commit_sha.as_str().into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
+        let condition = match repository {
+            Lifetime::Identified(identity) => {
+                keys.extend(identity_keys(identity));
+                IDENTIFIED
+            }
+            Lifetime::Named(name) => {
+                keys.push(name.as_str().into());
+                NAMED
+            }
+        };
+        self.connection()?.all(&pushes(condition), &keys, |row| {
+            Push::read(&mut Columns::of(row, Push::TABLE.name, Push::TABLE.members))
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! The events of a Session as metadata: what was said, who said it and which file it was about is
+//! not even read.
+
+use svc_model::id::SessionId;
+use svc_model::ingest::GatewayProvider;
+use svc_model::query::{RetryTool, TimelineEvent};
+use svc_model::time::Instant;
+
+use super::column::Columns;
+use super::error::corrupt;
+use super::quarantine::visible;
+use super::value::Row;
+use super::{Snapshot, StoreError};
+
+const SPAN: &str = "SELECT first_observed_at_us, last_observed_at_us FROM sessions
+    WHERE org_id = $1 AND session_id = $2";
+
+/// Selects columns of the visible facts of a Session.
+macro_rules! events {
+    ($table:literal, $id:literal, $columns:literal) => {
+        concat!(
+            "SELECT f.",
+            $id,
+            ", ",
+            $columns,
+            " FROM ",
+            $table,
+            " f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
+            visible!($table, $id)
+        )
+    };
+}
+
+const CALLS: &str = events!(
+    "inference_calls",
+    "inference_call_id",
+    "f.observed_at_us, f.gateway_provider, f.model_provider, f.model, f.input_tokens,
+    f.output_tokens, f.duration_ms, f.model_call_id"
+);
+const DECISIONS: &str = events!(
+    "developer_decisions",
+    "decision_id",
+    "f.occurred_at_us, f.agent_harness, f.accepted, f.explicit, f.interaction_mode,
+    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.call_id,
+    f.commit_sha"
+);
+const EDITS: &str = events!(
+    "edit_observations",
+    "observation_id",
+    "f.occurred_at_us, f.agent_harness,
+    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.call_id,
+    f.external_lines_added, f.external_lines_removed"
+);
+const REJECTIONS: &str = events!(
+    "rejected_edits",
+    "rejection_id",
+    "f.occurred_at_us, f.agent_harness,
+    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.call_id"
+);
+const RETRIES: &str = events!(
+    "retry_linkages",
+    "retry_linkage_id",
+    "f.occurred_at_us, f.agent_harness,
+    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.tool_name,
+    f.rejected_call_id, f.accepted_call_id"
+);
+
+/// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    [SPAN, CALLS, DECISIONS, EDITS, REJECTIONS, RETRIES]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+impl Snapshot<'_> {
+    /// Returns the first and the last moment of a Session; nothing when no fact named it.
+    pub fn session_span(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Option<(Instant, Instant)>, StoreError> {
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        self.connection()?.first(SPAN, &keys, |row| {
+            let mut columns = columns(row, "sessions");
+            Ok((columns.next()?, columns.next()?))
+        })
+    }
+
+    /// Returns the visible events of a Session, in no order. Whoever asks has counted them.
+    pub fn session_events(
+        &mut self,
+        session_id: &SessionId,
+    ) -> Result<Vec<TimelineEvent>, StoreError> {
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        let kinds: [(&str, Read); 5] = [
+            (CALLS, call),
+            (DECISIONS, decision),
+            (EDITS, edit),
+            (REJECTIONS, rejection),
+            (RETRIES, retry),
+        ];
+        let mut events = Vec::new();
+        for (sql, read) in kinds {
+            self.connection()?.each(sql, &keys, |row| {
+                events.push(read(row)?);
+                Ok(())
+            })?;
+        }
+        Ok(events)
+    }
+}
+
+type Read = fn(&Row<'_>) -> Result<TimelineEvent, StoreError>;
+
+/// Begins to read an event.
+fn columns<'r>(row: &'r Row<'r>, table: &'static str) -> Columns<'r> {
+    // An error names the table; which column it was, the value tells.
+    Columns::of(row, table, &[])
+}
+
+fn call(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
+    const TABLE: &str = "inference_calls";
+    let mut columns = columns(row, TABLE);
+    Ok(TimelineEvent::InferenceCall {
+        fact_id: columns.next()?,
+        occurred_at: columns.next()?,
+        gateway_provider: {
+            let provider: String = columns.next()?;
+            GatewayProvider::from_wire(&provider).ok_or(corrupt(TABLE, "gateway_provider"))?
+        },
+        model_provider: columns.next()?,
+        model: columns.next()?,
+        input_tokens: columns.next()?,
+        output_tokens: columns.next()?,
+        duration_ms: columns.next()?,
+        model_call_id: columns.next()?,
+    })
+}
+
+fn decision(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
+    let mut columns = columns(row, "developer_decisions");
+    Ok(TimelineEvent::DeveloperDecision {
+        fact_id: columns.next()?,
+        occurred_at: columns.next()?,
+        agent_harness: columns.next()?,
+        accepted: columns.next()?,
+        explicit: columns.next()?,
+        interaction_mode: columns.next()?,
+        has_file_path: columns.next()?,
+        call_id: columns.next()?,
+        commit_sha: columns.next()?,
+    })
+}
+
+fn edit(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
+    let mut columns = columns(row, "edit_observations");
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
+    let (has_file_path, call_id) = (columns.next()?, columns.next()?);
+    let external_lines_added: Option<i64> = columns.next()?;
+    let external_lines_removed: Option<i64> = columns.next()?;
+    Ok(TimelineEvent::EditObservation {
+        fact_id,
+        occurred_at,
+        agent_harness,
+        has_file_path,
+        call_id,
+        external_lines_added_present: external_lines_added.is_some(),
+        external_lines_removed_present: external_lines_removed.is_some(),
+        external_lines_added,
+        external_lines_removed,
+    })
+}
+
+fn rejection(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
+    let mut columns = columns(row, "rejected_edits");
+    Ok(TimelineEvent::RejectedEdit {
+        fact_id: columns.next()?,
+        occurred_at: columns.next()?,
+        agent_harness: columns.next()?,
+        has_file_path: columns.next()?,
+        call_id: columns.next()?,
+    })
+}
+
+fn retry(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
+    const TABLE: &str = "retry_linkages";
+    let mut columns = columns(row, TABLE);
+    Ok(TimelineEvent::RetryLinkage {
+        fact_id: columns.next()?,
+        occurred_at: columns.next()?,
+        agent_harness: columns.next()?,
+        has_file_path: columns.next()?,
+        tool_name: {
+            let tool: String = columns.next()?;
+            RetryTool::from_wire(&tool).ok_or(corrupt(TABLE, "tool_name"))?
+        },
+        rejected_call_id: columns.next()?,
+        accepted_call_id: columns.next()?,
+    })
+}

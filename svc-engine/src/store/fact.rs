@@ -1,0 +1,77 @@
+//! Facts that are one row each: how they are stored, and read back.
+
+use svc_model::id::{FactId, OrgId};
+
+use super::StoreError;
+use super::append::{Kind, Outcome, Transaction};
+use super::column::Columns;
+use super::connection::Connection;
+use super::redelivery::{self, Key};
+use super::row::NewRow;
+use super::table::{Record, Table};
+use super::traces::Traces;
+use super::value::Value;
+
+/// A kind of fact that is one row: what tells a redelivery from a conflict.
+pub(super) trait Fact: Record {
+    /// Its natural keys. Without one nobody asks which fact was there before.
+    const KEYS: &'static [Key] = &[];
+
+    /// The columns beside a key in which a redelivery equals the retained fact, separated by `, `.
+    const IDENTITY: &'static str = "";
+}
+
+impl<F: Fact> Kind for F {
+    type Prepared = NewRow;
+
+    fn prepare(self: Box<Self>, org_id: &OrgId) -> NewRow {
+        NewRow::of(*self, org_id)
+    }
+
+    fn weight(row: &NewRow) -> usize {
+        row.weight()
+    }
+
+    fn store(
+        transaction: &mut Transaction<'_>,
+        rows: &[&NewRow],
+    ) -> Result<Vec<Outcome>, StoreError> {
+        let values = rows.iter().map(|row| row.values.as_slice());
+        let inserted = transaction.connection.insert(&F::TABLE.insert, values)?;
+        rows.iter()
+            .zip(inserted)
+            .map(|(row, inserted)| match inserted {
+                Some(_) => Ok(Outcome::Stored(row.fact_id)),
+                None => redelivery::judge(transaction, F::TABLE, F::KEYS, F::IDENTITY, row),
+            })
+            .collect()
+    }
+
+    fn trace<'a>(row: &'a NewRow, traces: &mut Traces<'a>) {
+        traces.row(F::TABLE, row);
+    }
+}
+
+/// The statements of a table, for the test that prepares each of them.
+#[cfg(test)]
+pub(super) fn statements<F: Fact>() -> Vec<String> {
+    let mut statements = vec![F::TABLE.insert.text(2), by_id(F::TABLE)];
+    statements.extend(F::KEYS.iter().map(|key| key.text(F::TABLE)));
+    statements
+}
+
+fn by_id(table: &Table) -> String {
+    format!("{} AND f.{} = $2", table.select, table.members[0])
+}
+
+/// Returns a visible fact by its id.
+pub(super) fn one<F: Record>(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    fact_id: FactId,
+) -> Result<Option<F>, StoreError> {
+    let keys = [org_id.as_str().into(), Value::OwnText(fact_id.to_string())];
+    connection.first(&by_id(F::TABLE), &keys, |row| {
+        F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
+    })
+}

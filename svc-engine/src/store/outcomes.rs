@@ -1,0 +1,348 @@
+//! CI outcomes for an investigation: of one run, of a repository page by page, of a commit. What the
+//! forge itself said of a run is never read here.
+
+use svc_model::id::FactId;
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::json::Text;
+use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant;
+
+use super::column::{Columns, Form as _, OrZero};
+use super::deliveries::identity_keys;
+use super::quarantine::visible;
+use super::value::Row;
+use super::{Lifetime, Snapshot, StoreError};
+
+/// A CI outcome without what the forge said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiOutcomeRow {
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The CI system.
+    pub provider: CiProvider,
+    /// Its id of the run.
+    pub run_id: String,
+    /// The attempt.
+    pub run_attempt: Option<i64>,
+    /// The name of the repository on this fact; may be empty.
+    pub repo: String,
+    /// The identity of the repository.
+    pub repository: Option<RepositoryIdentity>,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The branch.
+    pub branch: Branch,
+    /// The name of the workflow; may be empty.
+    pub workflow_name: Text,
+    /// The system's id of the workflow.
+    pub workflow_id: Option<String>,
+    /// The path of the workflow's definition.
+    pub workflow_path: Option<String>,
+    /// The normalised result.
+    pub result: CiResult,
+    /// Where a person reads about the run.
+    pub run_url: Option<Text>,
+    /// The system's own word for the result.
+    pub provider_result: Option<Text>,
+    /// The kind of failure.
+    pub error_type: Option<Text>,
+    /// Free text about the failure.
+    pub reason: Option<Text>,
+    /// The type of the event that the outcome was taken from.
+    pub source_event_type: Option<Text>,
+    /// The version of the specification of that event.
+    pub source_spec_version: Option<Text>,
+    /// The id of that event.
+    pub source_event_id: Option<String>,
+    /// The pull request of the run.
+    pub pr_number: Option<i64>,
+    /// When the service received it.
+    pub captured_at: Instant,
+}
+
+const COLUMNS: [&str; 23] = [
+    "outcome_id",
+    "provider",
+    "run_id",
+    "run_attempt",
+    "repo",
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "commit_sha",
+    "branch",
+    "workflow_name",
+    "workflow_id",
+    "workflow_path",
+    "result",
+    "run_url",
+    "provider_result",
+    "error_type",
+    "reason",
+    "source_event_type",
+    "source_spec_version",
+    "source_event_id",
+    "pr_number",
+    "captured_at_us",
+];
+
+impl CiOutcomeRow {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let mut columns = Columns::of(row, "ci_outcomes", &COLUMNS);
+        Ok(Self {
+            outcome_id: columns.next()?,
+            provider: columns.next()?,
+            run_id: columns.next()?,
+            run_attempt: OrZero::read(&mut columns)?,
+            repo: columns.next()?,
+            repository: columns.next()?,
+            commit_sha: columns.next()?,
+            branch: columns.next()?,
+            workflow_name: columns.next()?,
+            workflow_id: columns.next()?,
+            workflow_path: columns.next()?,
+            result: columns.next()?,
+            run_url: columns.next()?,
+            provider_result: columns.next()?,
+            error_type: columns.next()?,
+            reason: columns.next()?,
+            source_event_type: columns.next()?,
+            source_spec_version: columns.next()?,
+            source_event_id: columns.next()?,
+            pr_number: columns.next()?,
+            captured_at: columns.next()?,
+        })
+    }
+
+    /// Returns the bytes of its texts, which every form of it repeats.
+    fn text_bytes(&self) -> usize {
+        let texts = [
+            &self.run_url,
+            &self.provider_result,
+            &self.error_type,
+            &self.reason,
+            &self.source_event_type,
+            &self.source_spec_version,
+        ];
+        let strings = [
+            &self.workflow_id,
+            &self.workflow_path,
+            &self.source_event_id,
+        ];
+        self.run_id.len()
+            + self.repo.len()
+            + self.branch.as_str().len()
+            + self.workflow_name.len()
+            + texts.into_iter().flatten().map(Text::len).sum::<usize>()
+            + strings
+                .into_iter()
+                .flatten()
+                .map(String::len)
+                .sum::<usize>()
+    }
+}
+
+macro_rules! outcomes {
+    ($($condition:literal),+) => {
+        concat!(
+            "SELECT f.outcome_id, f.provider, f.run_id, f.run_attempt, f.repo,
+            f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
+            f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.run_url,
+            f.provider_result, f.error_type, f.reason, f.source_event_type,
+            f.source_spec_version, f.source_event_id, f.pr_number, f.captured_at_us
+            FROM ci_outcomes f WHERE f.org_id = $1 AND ",
+            visible!("ci_outcomes", "outcome_id"),
+            $($condition),+
+        )
+    };
+}
+
+const OF_RUN: &str = outcomes!(
+    " AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
+);
+const OF_COMMIT: &str = outcomes!(" AND f.commit_sha = $2 AND f.captured_at_us <= $3");
+const OF_COMMIT_IDENTIFIED: &str = outcomes!(
+    " AND f.commit_sha = $2 AND f.captured_at_us <= $3 AND f.repository_provider = $5
+    AND f.repository_host = $6 AND f.repository_id = $7 AND f.repo <> ''
+    ORDER BY f.captured_at_us, f.outcome_id LIMIT $4"
+);
+const OF_COMMIT_NAMED: &str = outcomes!(
+    " AND f.commit_sha = $2 AND f.captured_at_us <= $3 AND f.repository_id IS NULL AND f.repo = $5
+    ORDER BY f.captured_at_us, f.outcome_id LIMIT $4"
+);
+macro_rules! page {
+    ($repository:literal) => {
+        outcomes!(
+            $repository,
+            " AND f.repo = $2 AND f.result = $3 AND f.captured_at_us >= $4
+            AND (f.captured_at_us, f.outcome_id) < ($5, $6)
+            AND (CAST($7 AS TEXT) IS NULL OR f.workflow_name = $7)
+            AND (CAST($8 AS BIGINT) IS NULL OR f.pr_number = $8)
+            ORDER BY f.captured_at_us DESC, f.outcome_id DESC LIMIT $9"
+        )
+    };
+}
+const PAGE_IDENTIFIED: &str =
+    page!(" AND f.repository_provider = $10 AND f.repository_host = $11 AND f.repository_id = $12");
+const PAGE_NAMED: &str = page!(
+    " AND f.repository_provider IS NULL AND f.repository_host IS NULL AND f.repository_id IS NULL"
+);
+
+/// The statements of this module, for the test that prepares each of them.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    [
+        OF_RUN,
+        OF_COMMIT,
+        OF_COMMIT_IDENTIFIED,
+        OF_COMMIT_NAMED,
+        PAGE_IDENTIFIED,
+        PAGE_NAMED,
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+/// Which outcomes of a repository are wanted. The latest come first.
+#[derive(Clone, Copy, Debug)]
+pub struct CiOutcomePage<'a> {
+    /// The identity of the repository, when it has one.
+    pub identity: Option<&'a RepositoryIdentity>,
+    /// Every name under which it may have outcomes.
+    pub names: &'a [&'a RepositoryName],
+    /// The result.
+    pub result: CiResult,
+    /// The first moment of capture.
+    pub captured_from: Instant,
+    /// The place in the order, of moments and then ids, before which the outcomes are. Without an id
+    /// it is before every outcome of that moment.
+    pub before: (Instant, Option<FactId>),
+    /// The exact name of the workflow.
+    pub workflow_name: Option<&'a str>,
+    /// The pull request.
+    pub pr_number: Option<i64>,
+    /// How many at most.
+    pub rows_max: u64,
+}
+
+impl Snapshot<'_> {
+    /// Returns the visible outcomes of one run that were received by the boundary: one for each
+    /// forge that has it, and one without an identity.
+    pub fn ci_outcomes_of_run(
+        &mut self,
+        provider: CiProvider,
+        run_id: &str,
+        run_attempt: Option<i64>,
+        boundary: Instant,
+    ) -> Result<Vec<CiOutcomeRow>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            provider.as_str().into(),
+            run_id.into(),
+            run_attempt.unwrap_or(0).into(),
+            boundary.microseconds().into(),
+        ];
+        self.connection()?.all(OF_RUN, &keys, CiOutcomeRow::read)
+    }
+
+    /// Returns some of the visible outcomes of a repository, latest first, then by falling id.
+    pub fn ci_outcome_page(
+        &mut self,
+        page: &CiOutcomePage<'_>,
+    ) -> Result<Vec<CiOutcomeRow>, StoreError> {
+        let org_id = self.org_id;
+        let (end, outcome_id) = page.before;
+        // No id is before the empty text.
+        let outcome_id = outcome_id.map(|id| id.to_string()).unwrap_or_default();
+        let workflow_name = page.workflow_name.map(|name| {
+            let mut escaped = Vec::new();
+            Text::from(name).write_escaped(&mut escaped);
+            String::from_utf8(escaped).unwrap_or_default()
+        });
+        let rows_max = i64::try_from(page.rows_max).unwrap_or(i64::MAX);
+        let mut rows = Vec::new();
+        for name in page.names {
+            let mut keys = vec![
+                org_id.as_str().into(),
+                name.as_str().into(),
+                page.result.as_str().into(),
+                page.captured_from.microseconds().into(),
+                end.microseconds().into(),
+                outcome_id.as_str().into(),
+                workflow_name.as_deref().into(),
+                page.pr_number.into(),
+                rows_max.into(),
+            ];
+            let sql = match page.identity {
+                Some(identity) => {
+                    keys.extend(identity_keys(identity));
+                    PAGE_IDENTIFIED
+                }
+                None => PAGE_NAMED,
+            };
+            rows.extend(self.connection()?.all(sql, &keys, CiOutcomeRow::read)?);
+        }
+        rows.sort_unstable_by_key(|row| std::cmp::Reverse((row.captured_at, row.outcome_id)));
+        rows.truncate(usize::try_from(page.rows_max).unwrap_or(usize::MAX));
+        Ok(rows)
+    }
+
+    /// Returns the visible outcomes of a commit that were received by the boundary, in any
+    /// repository, by capture, then id; nothing when a reply of so many bytes cannot hold them.
+    pub fn ci_outcomes_of_commit(
+        &mut self,
+        commit_sha: &CommitSha,
+        boundary: Instant,
+        bytes_max: usize,
+    ) -> Result<Option<Vec<CiOutcomeRow>>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            commit_sha.as_str().into(),
+            boundary.microseconds().into(),
+        ];
+        let mut rows = Vec::new();
+        let mut bytes = 0_usize;
+        self.connection()?.each(OF_COMMIT, &keys, |row| {
+            // What is too much is counted, so that it is not held.
+            if bytes <= bytes_max {
+                let row = CiOutcomeRow::read(row)?;
+                bytes += row.text_bytes() + MEMBER_BYTES;
+                rows.push(row);
+            }
+            Ok(())
+        })?;
+        rows.sort_unstable_by_key(|row| (row.captured_at, row.outcome_id));
+        Ok((bytes <= bytes_max).then_some(rows))
+    }
+
+    /// Returns the visible outcomes of a commit in one repository that were received by the
+    /// boundary, by capture, then id.
+    pub fn ci_outcomes_of_delivery(
+        &mut self,
+        repository: Lifetime<'_>,
+        commit_sha: &CommitSha,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<CiOutcomeRow>, StoreError> {
+        let mut keys = vec![
+            self.org_id.as_str().into(),
+            commit_sha.as_str().into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
+        let sql = match repository {
+            Lifetime::Identified(identity) => {
+                keys.extend(identity_keys(identity));
+                OF_COMMIT_IDENTIFIED
+            }
+            Lifetime::Named(name) => {
+                keys.push(name.as_str().into());
+                OF_COMMIT_NAMED
+            }
+        };
+        self.connection()?.all(sql, &keys, CiOutcomeRow::read)
+    }
+}
+
+/// Bytes that the names of the members, the ids and the commit take of one outcome at least.
+const MEMBER_BYTES: usize = 400;

@@ -1,0 +1,164 @@
+//! What becomes of a fact whose natural key is taken: it is a redelivery of the retained fact, or in
+//! conflict with it. The first fact always stays as it is.
+
+use svc_model::id::FactId;
+use svc_model::problem::Code;
+
+use super::StoreError;
+use super::append::{Outcome, Transaction};
+use super::connection::Connection;
+use super::error::corrupt;
+use super::row::NewRow;
+use super::table::Table;
+use super::value::{Row, Value};
+
+/// A natural key: of the facts with, or without, a value in one column an organization has one with
+/// the same others.
+#[derive(Debug)]
+pub(super) struct Key {
+    column: &'static str,
+    given: bool,
+    /// Separated by `, `.
+    others: &'static str,
+}
+
+impl Key {
+    /// Returns the key of facts with a value in `column`.
+    pub(super) const fn with(column: &'static str, others: &'static str) -> Self {
+        Self {
+            column,
+            given: true,
+            others,
+        }
+    }
+
+    /// Returns the key of facts without a value in `column`.
+    pub(super) const fn without(column: &'static str, others: &'static str) -> Self {
+        Self {
+            column,
+            given: false,
+            others,
+        }
+    }
+
+    /// Returns whether this is the key of a row.
+    fn is_of(&self, table: &Table, row: &NewRow) -> bool {
+        row.given(table, self.column) == self.given
+    }
+
+    /// Finds the retained fact and compares it with the one that was to be inserted.
+    fn retained(
+        &self,
+        connection: &mut Connection,
+        table: &'static Table,
+        row: &NewRow,
+    ) -> Result<Option<Difference>, StoreError> {
+        let keys = ["org_id"].into_iter().chain(self.others.split(", "));
+        let keys: Option<Vec<Value<'_>>> = keys
+            .map(|column| row.value(table, column).cloned())
+            .collect();
+        let keys = keys.ok_or(corrupt(table.name, "its key has no such column"))?;
+        connection.first(&self.text(table), &keys, |retained| {
+            Difference::between(table, retained, row)
+        })
+    }
+
+    /// Returns the text that finds the retained fact.
+    pub(super) fn text(&self, table: &Table) -> String {
+        use std::fmt::Write as _;
+        let mut text = format!(
+            "SELECT {} FROM {} WHERE org_id = $1 AND {} IS {}",
+            table.members.join(", "),
+            table.name,
+            self.column,
+            if self.given { "NOT NULL" } else { "NULL" }
+        );
+        for (number, column) in (2..).zip(self.others.split(", ")) {
+            write!(text, " AND {column} = ${number}").expect("writing to a string cannot fail");
+        }
+        text
+    }
+}
+
+/// Columns with the name of a repository. Beside an identity, in the second column, a name says
+/// nothing.
+const NAMES: [(&str, &str); 2] = [
+    ("repo", "repository_id"),
+    ("head_repo", "head_repository_id"),
+];
+
+/// A redelivery that says otherwise than the retained fact, in columns that do not identify it.
+#[derive(Debug)]
+pub(super) struct Difference {
+    table: &'static str,
+    fact_id: FactId,
+    columns: Vec<&'static str>,
+}
+
+impl Difference {
+    fn between(
+        table: &'static Table,
+        retained: &Row<'_>,
+        row: &NewRow,
+    ) -> Result<Self, StoreError> {
+        let mut difference = Self {
+            table: table.name,
+            fact_id: FactId::parse(&retained.text(0)?).ok_or(corrupt(table.name, "its id"))?,
+            columns: Vec::new(),
+        };
+        // The id and the moment are those of the delivery, not of what was delivered.
+        let members = table.members.iter().enumerate().skip(1);
+        for (place, column) in members.filter(|(_, column)| **column != "captured_at_us") {
+            let value = row.value(table, column).unwrap_or(&Value::Null);
+            if !retained.holds(place, value)? {
+                difference.columns.push(*column);
+            }
+        }
+        Ok(difference)
+    }
+
+    /// Returns the columns that differ.
+    #[cfg(test)]
+    pub(super) fn columns(&self) -> &[&'static str] {
+        &self.columns
+    }
+
+    /// Tells the operator; the retained fact stays as it is.
+    pub(super) fn log(&self) {
+        tracing::info!(
+            table = self.table,
+            fact_id = %self.fact_id,
+            columns = self.columns.join(","),
+            "redelivery_differs"
+        );
+    }
+}
+
+/// Tells a redelivery from a conflict: the retained fact decides. Without a key nobody asks.
+pub(super) fn judge(
+    transaction: &mut Transaction<'_>,
+    table: &'static Table,
+    keys: &[Key],
+    identity: &str,
+    row: &NewRow,
+) -> Result<Outcome, StoreError> {
+    let Some(key) = keys.iter().find(|key| key.is_of(table, row)) else {
+        return Ok(Outcome::Known);
+    };
+    let difference = key
+        .retained(transaction.connection, table, row)?
+        .ok_or(corrupt(table.name, "a retained fact is absent"))?;
+    let identifies = |column: &&str| {
+        let beside = NAMES.iter().find(|(name, _)| name == column);
+        let says_something = beside.is_none_or(|(_, id)| !row.given(table, id));
+        says_something && identity.split(", ").any(|it| it == *column)
+    };
+    if difference.columns.iter().any(identifies) {
+        return Ok(Outcome::Conflict(Code::RepositoryIdentityConflict));
+    }
+    let fact_id = difference.fact_id;
+    if !difference.columns.is_empty() {
+        transaction.afterwards.differences.push(difference);
+    }
+    Ok(Outcome::Redelivered(fact_id))
+}

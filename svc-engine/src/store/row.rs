@@ -1,0 +1,61 @@
+//! Rows on their way into a table.
+
+use svc_model::id::{FactId, OrgId};
+
+use super::table::{Record, Table};
+use super::value::Value;
+
+/// Bytes of a row that is still a small one.
+const SMALL_ROW_BYTES: usize = 8_192;
+
+/// A row that is to be inserted.
+#[derive(Debug)]
+pub(super) struct NewRow {
+    pub(super) fact_id: FactId,
+    /// The organization, then the columns of the table.
+    pub(super) values: Vec<Value<'static>>,
+}
+
+impl NewRow {
+    /// Returns the row of a fact.
+    pub(super) fn of<R: Record>(fact: R, org_id: &OrgId) -> Self {
+        let fact_id = fact.id();
+        let mut values = Vec::with_capacity(R::TABLE.insert.columns);
+        values.push(Value::OwnText(org_id.as_str().to_owned()));
+        fact.write(&mut values);
+        Self { fact_id, values }
+    }
+
+    /// Returns what inserting it costs, in units of a small row.
+    pub(super) fn weight(&self) -> usize {
+        let bytes = self.values.iter().map(|value| value.as_bytes().len());
+        1 + bytes.sum::<usize>() / SMALL_ROW_BYTES
+    }
+
+    /// Returns a column when there is one.
+    pub(super) fn value(&self, table: &Table, column: &str) -> Option<&Value<'static>> {
+        self.values.get(table.place(column)?)
+    }
+
+    /// Returns a column when there is one and it holds a text.
+    pub(super) fn text(&self, table: &Table, column: &str) -> Option<&str> {
+        match self.value(table, column)? {
+            Value::Text(text) => Some(text),
+            Value::OwnText(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns a column when there is one and it holds an integer.
+    pub(super) fn integer(&self, table: &Table, column: &str) -> Option<i64> {
+        match self.value(table, column)? {
+            Value::Integer(integer) => Some(*integer),
+            _ => None,
+        }
+    }
+
+    /// Returns whether there is a column and it holds something.
+    pub(super) fn given(&self, table: &Table, column: &str) -> bool {
+        !matches!(self.value(table, column), None | Some(Value::Null))
+    }
+}

@@ -1,0 +1,277 @@
+//! Facts of log records: what tells one from another, and their Sessions.
+
+use svc_model::facts::{AgentHarness, InteractionMode};
+use svc_model::id::UserId;
+
+use super::*;
+use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
+
+#[rstest]
+fn a_decision_of_a_claude_code_call_is_one_whatever_its_path(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let sent = |number| DeveloperDecision {
+        call_id: Some("c".to_owned()),
+        ..decision(number)
+    };
+    let deliver = |decision| append_one(&store, Append::DeveloperDecision, decision);
+    assert_eq!(deliver(sent(1)), Outcome::Stored(id(1)));
+    for same in [
+        sent(2),
+        DeveloperDecision {
+            file_path: String::new(),
+            ..sent(3)
+        },
+        DeveloperDecision {
+            user_id: Some(UserId::new("u").unwrap()),
+            captured_at: at(9),
+            commit_sha: Some(commit('d')),
+            edit_retention_score: Some(0.5),
+            observation_delay_ms: Some(1),
+            ..sent(4)
+        },
+    ] {
+        assert_eq!(deliver(same.clone()), Outcome::Known, "{same:?}");
+    }
+    let other = |number, change: fn(&mut DeveloperDecision)| {
+        let mut decision = sent(number);
+        change(&mut decision);
+        decision
+    };
+    for other in [
+        other(11, |it| it.accepted = false),
+        other(12, |it| it.explicit = false),
+        other(13, |it| it.interaction_mode = InteractionMode::Inline),
+        other(14, |it| it.occurred_at = at(3)),
+        other(15, |it| it.call_id = Some("d".to_owned())),
+        other(16, |it| it.call_id = None),
+        other(17, |it| it.session_id = session("other")),
+        other(18, |it| it.agent_harness = AgentHarness::Codex),
+    ] {
+        let expected = Outcome::Stored(other.decision_id);
+        assert_eq!(deliver(other.clone()), expected, "{other:?}");
+    }
+}
+
+#[rstest]
+fn every_other_decision_is_one_per_path_call_and_delay(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let sent = |number| DeveloperDecision {
+        agent_harness: AgentHarness::Copilot,
+        ..decision(number)
+    };
+    let deliver = |decision| append_one(&store, Append::DeveloperDecision, decision);
+    assert_eq!(deliver(sent(1)), Outcome::Stored(id(1)));
+    let same = DeveloperDecision {
+        user_id: Some(UserId::new("u").unwrap()),
+        edit_retention_score: Some(0.5),
+        ..sent(2)
+    };
+    assert_eq!(deliver(same), Outcome::Known);
+    let other = |number, change: fn(&mut DeveloperDecision)| {
+        let mut decision = sent(number);
+        change(&mut decision);
+        decision
+    };
+    let mut without_delay = other(15, |it| it.call_id = Some("c".to_owned()));
+    for other in [
+        other(11, |it| it.file_path = "src/b.rs".to_owned()),
+        // As long as a path may be: longer than what an index of PostgreSQL takes.
+        other(12, |it| it.file_path = long("x")),
+        other(13, |it| it.file_path = long("y")),
+        other(14, |it| it.observation_delay_ms = Some(0)),
+        without_delay.clone(),
+        // What ends one member does not begin the next.
+        other(16, |it| {
+            it.call_id = Some("csrc".to_owned());
+            it.file_path = "/a.rs".to_owned();
+        }),
+    ] {
+        let expected = Outcome::Stored(other.decision_id);
+        assert_eq!(deliver(other.clone()), expected, "{other:?}");
+    }
+    without_delay.decision_id = id(20);
+    assert_eq!(deliver(without_delay), Outcome::Known);
+}
+
+/// Returns a path of 4,096 bytes that does not compress, with this end.
+fn long(end: &str) -> String {
+    let block = |number: u32| Uuid::new_v5(&Uuid::nil(), &number.to_be_bytes());
+    let path: String = (0..128).map(|it| block(it).simple().to_string()).collect();
+    path[..4_095].to_owned() + end
+}
+
+#[rstest]
+fn a_decision_whose_id_is_derived_is_known_by_it(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let sent = |seconds| DeveloperDecision {
+        agent_harness: AgentHarness::Cursor,
+        occurred_at: at(seconds),
+        ..decision(1)
+    };
+    let both = vec![sent(1), sent(2)];
+    assert_eq!(
+        append_all(&store, Append::DeveloperDecision, both),
+        [Outcome::Stored(id(1)), Outcome::Known]
+    );
+    let later = append_one(&store, Append::DeveloperDecision, sent(3));
+    assert_eq!(later, Outcome::Known);
+}
+
+#[rstest]
+fn edits_are_one_per_call_and_linkages_one_per_tool_file_and_pair(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let edits = vec![
+        edit(1, "c"),
+        EditObservation {
+            file_path: "other".to_owned(),
+            applied_text: Text::from("other"),
+            ..edit(2, "c")
+        },
+        edit(3, "d"),
+        EditObservation {
+            agent_harness: AgentHarness::Pi,
+            ..edit(4, "c")
+        },
+        EditObservation {
+            session_id: session("t"),
+            ..edit(5, "c")
+        },
+    ];
+    let stored = |number| Outcome::Stored(id(number));
+    assert_eq!(
+        append_all(&store, Append::EditObservation, edits),
+        [stored(1), Outcome::Known, stored(3), stored(4), stored(5)]
+    );
+    let rejections = vec![
+        rejection(1, "c"),
+        RejectedEdit {
+            proposed: Text::from("other"),
+            ..rejection(2, "c")
+        },
+        rejection(3, "d"),
+    ];
+    assert_eq!(
+        append_all(&store, Append::RejectedEdit, rejections),
+        [stored(1), Outcome::Known, stored(3)]
+    );
+    let linkages = vec![
+        linkage(1, "c", "d"),
+        RetryLinkage {
+            occurred_at: at(7),
+            ..linkage(2, "c", "d")
+        },
+        linkage(3, "d", "c"),
+        RetryLinkage {
+            tool_name: "Write".to_owned(),
+            ..linkage(4, "c", "d")
+        },
+        RetryLinkage {
+            file_path: long("x"),
+            ..linkage(5, "c", "d")
+        },
+    ];
+    assert_eq!(
+        append_all(&store, Append::RetryLinkage, linkages),
+        [stored(1), Outcome::Known, stored(3), stored(4), stored(5)]
+    );
+}
+
+#[rstest]
+fn the_largest_texts_of_an_edit_come_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let repeated = Text::from("let a = 1;\n".repeat(23_831));
+    let escaped = Text::from_wtf8(b"\0\xed\xa0\x80".repeat(65_536)).unwrap();
+    assert_eq!(escaped.len(), 262_144);
+    let sent = EditObservation {
+        applied_text: repeated,
+        observed_file_text: escaped,
+        ..edit(1, "c")
+    };
+    append_one(&store, Append::EditObservation, sent.clone());
+    let read = store.snapshot_now().edit_observation(id(1)).unwrap();
+    assert_eq!(read, Some(sent));
+}
+
+#[rstest]
+fn a_log_fact_moves_its_session_by_its_receipt_and_a_redelivery_does_not(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let user = |text: &str| Some(UserId::new(text).unwrap());
+    let sent = |number, seconds| EditObservation {
+        user_id: user("u"),
+        occurred_at: at(1_000),
+        captured_at: at(seconds),
+        ..edit(number, &number.to_string())
+    };
+    let session_row = || {
+        let mut connection = Connection::open(database.url()).unwrap();
+        let sql = "SELECT user_id, user_id_conflict, first_observed_at_us, last_observed_at_us
+            FROM sessions WHERE org_id = $1 AND session_id = $2";
+        let keys = ["acme".into(), "s".into()];
+        connection
+            .first(sql, &keys, |row| {
+                Ok((
+                    row.optional_text(0)?,
+                    row.integer(1)?,
+                    row.integer(2)?,
+                    row.integer(3)?,
+                ))
+            })
+            .unwrap()
+    };
+    let row = |user_id: Option<&str>, conflict, first, last| {
+        let micros = |seconds| at(seconds).microseconds();
+        let user_id = user_id.map(str::to_owned);
+        Some((user_id, conflict, micros(first), micros(last)))
+    };
+    let deliver = |fact| append_one(&store, Append::EditObservation, fact);
+    deliver(sent(1, 5));
+    assert_eq!(session_row(), row(Some("u"), 0, 5, 5));
+    deliver(EditObservation {
+        captured_at: at(99),
+        user_id: user("v"),
+        ..sent(1, 5)
+    });
+    assert_eq!(session_row(), row(Some("u"), 0, 5, 5), "a redelivery");
+    let moved = crate::fact::SessionCommitObservation {
+        captured_at: at(8),
+        ..observation(1, id(1))
+    };
+    append_one(&store, Append::SessionCommitObservation, moved);
+    assert_eq!(session_row(), row(Some("u"), 0, 5, 8));
+    append_all(
+        &store,
+        Append::DeveloperDecision,
+        vec![
+            DeveloperDecision {
+                captured_at: at(2),
+                ..decision(1)
+            },
+            DeveloperDecision {
+                user_id: user("v"),
+                occurred_at: at(1),
+                captured_at: at(6),
+                ..decision(2)
+            },
+        ],
+    );
+    assert_eq!(session_row(), row(None, 1, 2, 8), "another user");
+    assert_eq!(store.snapshot_now().session_count().unwrap(), 1);
+}

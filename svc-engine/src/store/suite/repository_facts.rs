@@ -1,0 +1,390 @@
+//! Facts of repositories: redelivery, conflict, and the two key spaces.
+
+use svc_model::ingest::CiResult;
+
+use super::*;
+use crate::fact::{
+    CiOutcome, PullRequest, PullRequestMerge, PullRequestRevision, Push, RepositoryRename,
+    SessionCommitObservation,
+};
+
+const CONFLICT: Outcome = Outcome::Conflict(Code::RepositoryIdentityConflict);
+
+type Change<F> = fn(&mut F);
+
+fn changed<F>(mut fact: F, change: impl FnOnce(&mut F)) -> F {
+    change(&mut fact);
+    fact
+}
+
+#[rstest]
+fn a_ci_outcome_is_one_per_run_and_attempt_of_a_forge(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deliver = |fact| append_one(&store, Append::CiOutcome, fact);
+    let named = |number| outcome(number, "r");
+    let identified = |number| CiOutcome {
+        repository: Some(repository(7)),
+        ..outcome(number, "r")
+    };
+    assert_eq!(deliver(named(1)), Outcome::Stored(id(1)));
+    assert_eq!(
+        deliver(identified(2)),
+        Outcome::Stored(id(2)),
+        "with an identity it is another fact"
+    );
+    let elsewhere = changed(identified(3), |it| {
+        let mut repository = repository(7);
+        repository.repository_host =
+            svc_model::repository::RepositoryHost::new("forge.example").unwrap();
+        it.repository = Some(repository);
+    });
+    assert_eq!(deliver(elsewhere), Outcome::Stored(id(3)), "another forge");
+    let redeliveries: [Change<CiOutcome>; 4] = [
+        |it| it.result = CiResult::Failed,
+        |it| it.branch = svc_model::repository::Branch::new("other").unwrap(),
+        |it| it.reason = Some(Text::from("flaky")),
+        |it| it.captured_at = at(50),
+    ];
+    let conflicts: [Change<CiOutcome>; 3] = [
+        |it| it.commit_sha = commit('d'),
+        |it| it.workflow_id = Some("w".to_owned()),
+        |it| it.workflow_path = Some("w.yml".to_owned()),
+    ];
+    for (sent, first) in [(named as fn(u128) -> CiOutcome, 1), (identified, 2)] {
+        for change in redeliveries {
+            let fact = changed(sent(10), change);
+            assert_eq!(deliver(fact), Outcome::Redelivered(id(first)));
+        }
+        for change in conflicts {
+            assert_eq!(deliver(changed(sent(10), change)), CONFLICT);
+        }
+    }
+    let renamed: Change<CiOutcome> = |it| it.repo = "own/renamed".to_owned();
+    assert_eq!(deliver(changed(named(10), renamed)), CONFLICT);
+    assert_eq!(
+        deliver(changed(identified(10), renamed)),
+        Outcome::Redelivered(id(2)),
+        "a name says nothing beside an identity"
+    );
+    let another = changed(identified(10), |it| it.repository = Some(repository(8)));
+    assert_eq!(deliver(another), CONFLICT);
+    for (number, attempt) in [(11, 1), (12, 2)] {
+        let fact = changed(named(number), |it| it.run_attempt = Some(attempt));
+        assert_eq!(deliver(fact), Outcome::Stored(id(number)));
+    }
+    assert_eq!(count(&store, FactTable::CiOutcomes).total, 5);
+    let kept = store.snapshot_now().ci_outcome(id(1)).unwrap().unwrap();
+    assert_eq!(kept, named(1), "the first stays as it is");
+}
+
+#[rstest]
+fn a_push_never_conflicts(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deliver = |fact| append_one(&store, Append::Push, fact);
+    let identified = |number| Push {
+        repository: Some(repository(7)),
+        ..push(number)
+    };
+    assert_eq!(deliver(push(1)), Outcome::Stored(id(1)));
+    assert_eq!(deliver(identified(2)), Outcome::Stored(id(2)));
+    let altered = |it: &mut Push| {
+        it.clone_url = "https://forge.example/x".to_owned();
+        it.forced = true;
+        it.captured_at = at(9);
+    };
+    assert_eq!(
+        deliver(changed(push(3), altered)),
+        Outcome::Redelivered(id(1))
+    );
+    let renamed = changed(identified(4), |it| it.repo = "own/renamed".to_owned());
+    assert_eq!(deliver(renamed), Outcome::Redelivered(id(2)));
+    let others: [Change<Push>; 5] = [
+        |it| it.r#ref = "refs/heads/other".to_owned(),
+        |it| it.before_sha = commit('0'),
+        |it| it.after_sha = commit('d'),
+        |it| it.repository = Some(repository(8)),
+        |it| {
+            it.repository = None;
+            it.repo = "own/other".to_owned();
+        },
+    ];
+    for (number, change) in (10..).zip(others) {
+        let fact = changed(identified(number), change);
+        assert_eq!(deliver(fact), Outcome::Stored(id(number)));
+    }
+}
+
+#[rstest]
+fn a_revision_is_one_per_pair_of_commits_and_conflicts_in_its_head_repository(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deliver = |fact| append_one(&store, Append::PullRequestRevision, fact);
+    let of = |number, change: fn(&mut PullRequest)| {
+        changed(revision(number), |it| change(&mut it.pull_request))
+    };
+    assert_eq!(deliver(revision(1)), Outcome::Stored(id(1)));
+    let same = changed(of(2, |it| it.head_ref = branch("other")), |it| {
+        it.previous_head_sha = Some(commit('e'));
+        it.source_event_id = Some("again".to_owned());
+    });
+    assert_eq!(deliver(same), Outcome::Redelivered(id(1)));
+    let conflicts: [Change<PullRequest>; 3] = [
+        |it| it.head_repo = Some("fork/other".to_owned()),
+        |it| it.head_repo = None,
+        |it| it.head_repository = Some(repository(9)),
+    ];
+    for change in conflicts {
+        assert_eq!(deliver(of(3, change)), CONFLICT);
+    }
+    let others: [Change<PullRequest>; 5] = [
+        |it| it.pr_number = 8,
+        |it| it.head_sha = commit('d'),
+        |it| it.base_sha = commit('d'),
+        |it| it.repo = "own/other".to_owned(),
+        |it| it.repository = Some(repository(7)),
+    ];
+    for (number, change) in (10..).zip(others) {
+        assert_eq!(deliver(of(number, change)), Outcome::Stored(id(number)));
+    }
+    let with_head = |number, head: Option<u32>, name: &str| {
+        changed(revision(number), |it: &mut PullRequestRevision| {
+            it.pull_request.repository = Some(repository(7));
+            it.pull_request.pr_number = 9;
+            it.pull_request.head_repository = head.map(repository);
+            it.pull_request.head_repo = Some(name.to_owned());
+        })
+    };
+    assert_eq!(
+        deliver(with_head(20, Some(4), "fork/repo")),
+        Outcome::Stored(id(20))
+    );
+    assert_eq!(
+        deliver(with_head(21, Some(4), "fork/renamed")),
+        Outcome::Redelivered(id(20))
+    );
+    assert_eq!(deliver(with_head(22, Some(5), "fork/repo")), CONFLICT);
+    assert_eq!(deliver(with_head(23, None, "fork/repo")), CONFLICT);
+}
+
+fn branch(text: &str) -> svc_model::repository::Branch {
+    svc_model::repository::Branch::new(text).unwrap()
+}
+
+#[rstest]
+fn a_merge_is_one_per_pull_request_and_conflicts_in_its_commits(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deliver = |fact| append_one(&store, Append::PullRequestMerge, fact);
+    let identify: Change<PullRequestMerge> = |it| it.pull_request.repository = Some(repository(7));
+    assert_eq!(deliver(merge(1)), Outcome::Stored(id(1)));
+    assert_eq!(deliver(changed(merge(2), identify)), Outcome::Stored(id(2)));
+    let redeliveries: [Change<PullRequestMerge>; 3] = [
+        |it| it.merged_at = at(9),
+        |it| it.pull_request.base_ref = branch("other"),
+        |it| it.source_event_id = Some("again".to_owned()),
+    ];
+    let conflicts: [Change<PullRequestMerge>; 5] = [
+        |it| it.merge_commit_sha = commit('d'),
+        |it| it.pull_request.head_sha = commit('d'),
+        |it| it.pull_request.base_sha = commit('d'),
+        |it| it.pull_request.head_repo = None,
+        |it| it.pull_request.head_repository = Some(repository(9)),
+    ];
+    let as_it_is: Change<PullRequestMerge> = |_| {};
+    for (first, base) in [(1, as_it_is), (2, identify)] {
+        for change in redeliveries {
+            let fact = changed(changed(merge(3), base), change);
+            assert_eq!(deliver(fact), Outcome::Redelivered(id(first)));
+        }
+        for change in conflicts {
+            assert_eq!(deliver(changed(changed(merge(3), base), change)), CONFLICT);
+        }
+    }
+    let renamed = changed(changed(merge(3), identify), |it| {
+        it.pull_request.repo = "own/renamed".to_owned();
+    });
+    assert_eq!(deliver(renamed), Outcome::Redelivered(id(2)));
+    let other = changed(merge(4), |it| it.pull_request.pr_number = 8);
+    assert_eq!(deliver(other), Outcome::Stored(id(4)));
+}
+
+#[rstest]
+fn a_merge_whose_head_repository_is_gone_is_stored(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let gone = |number| {
+        changed(merge(number), |it: &mut PullRequestMerge| {
+            it.pull_request.repository = Some(repository(7));
+            it.pull_request.head_repo = None;
+        })
+    };
+    let deliver = |fact| append_one(&store, Append::PullRequestMerge, fact);
+    assert_eq!(deliver(gone(1)), Outcome::Stored(id(1)));
+    assert_eq!(deliver(gone(2)), Outcome::Redelivered(id(1)));
+    let back = changed(gone(3), |it| {
+        it.pull_request.head_repo = Some("fork/repo".to_owned());
+    });
+    assert_eq!(deliver(back), CONFLICT);
+}
+
+#[rstest]
+fn a_rename_is_one_per_delivery_where_deliveries_have_names(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deliver = |fact| append_one(&store, Append::RepositoryRename, fact);
+    let sent = |number, event: Option<&str>| RepositoryRename {
+        source_event_id: event.map(str::to_owned),
+        ..rename(number, repository(7))
+    };
+    assert_eq!(deliver(sent(1, Some("k1"))), Outcome::Stored(id(1)));
+    let later = changed(sent(2, Some("k1")), |it| it.captured_at = at(9));
+    assert_eq!(deliver(later), Outcome::Redelivered(id(1)));
+    let conflicts: [Change<RepositoryRename>; 4] = [
+        |it| it.old_repo = name("own/zed"),
+        |it| it.new_repo = name("own/zed"),
+        |it| it.repository = repository(8),
+        |it| it.occurred_at = Some(at(1)),
+    ];
+    for change in conflicts {
+        assert_eq!(deliver(changed(sent(3, Some("k1")), change)), CONFLICT);
+    }
+    assert_eq!(deliver(sent(4, Some("k2"))), Outcome::Stored(id(4)));
+    assert_eq!(deliver(sent(5, None)), Outcome::Stored(id(5)));
+    assert_eq!(deliver(sent(6, None)), Outcome::Stored(id(6)));
+}
+
+#[rstest]
+fn an_observation_is_one_per_session_and_commit_whatever_its_push_and_ref(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deliver = |fact| append_one(&store, Append::SessionCommitObservation, fact);
+    let identified = |number| SessionCommitObservation {
+        repository: Some(repository(7)),
+        ..observation(number, id(1))
+    };
+    assert_eq!(deliver(observation(1, id(1))), Outcome::Stored(id(1)));
+    assert_eq!(deliver(identified(2)), Outcome::Stored(id(2)));
+    let again = changed(identified(3), |it| {
+        it.source_push_id = id(9);
+        it.notes_ref = "refs/notes/other".to_owned();
+        it.repo = name("own/renamed");
+        it.captured_at = at(99);
+    });
+    assert_eq!(deliver(again), Outcome::Known);
+    let others: [Change<SessionCommitObservation>; 4] = [
+        |it| it.commit_sha = commit('d'),
+        |it| it.session_id = session("t"),
+        |it| it.repository = Some(repository(8)),
+        |it| {
+            it.repository = None;
+            it.repo = name("own/other");
+        },
+    ];
+    for (number, change) in (10..).zip(others) {
+        let fact = changed(identified(number), change);
+        assert_eq!(deliver(fact), Outcome::Stored(id(number)));
+    }
+}
+
+/// What an operator is told of a redelivery: where it says otherwise than the retained fact.
+#[rstest]
+fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    drop(database.open("acme"));
+    let mut connection = Connection::open(database.url()).unwrap();
+    let org_id = OrgId::new("acme").unwrap();
+    let identified = |number| CiOutcome {
+        repository: Some(repository(7)),
+        captured_at: at(i64::try_from(number).unwrap()),
+        ..outcome(number, "r")
+    };
+    let mut deliver = |facts: Vec<CiOutcome>| -> Vec<String> {
+        let mut transaction = append::Transaction {
+            connection: &mut connection,
+            org_id: &org_id,
+            encoder: &Encoder::default(),
+            known_claims: &claims::KnownClaims::default(),
+            afterwards: append::Afterwards::default(),
+        };
+        let prepare = |fact| Append::CiOutcome(Box::new(fact)).prepare(&org_id);
+        let prepared: Vec<Prepared> = facts.into_iter().map(prepare).collect();
+        append::write(&mut transaction, &prepared.iter().collect::<Vec<_>>()).unwrap();
+        let differences = transaction.afterwards.differences;
+        differences
+            .iter()
+            .map(|it| it.columns().join(" "))
+            .collect()
+    };
+    let other_result = changed(identified(2), |it| {
+        it.result = CiResult::Failed;
+        it.reason = Some(Text::from("flaky"));
+    });
+    let renamed = changed(identified(3), |it| it.repo = "own/renamed".to_owned());
+    let in_conflict = changed(other_result.clone(), |it| it.commit_sha = commit('d'));
+    assert_eq!(
+        deliver(vec![
+            identified(1),
+            other_result,
+            identified(4),
+            in_conflict,
+            renamed
+        ]),
+        ["result reason", "repo"]
+    );
+}
+
+#[rstest]
+fn of_equal_deliveries_at_once_exactly_one_is_stored(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let stores: Vec<Store> = (0..3).map(|_| database.open("acme")).collect();
+    for round in 0..10_u128 {
+        let barrier = Barrier::new(3);
+        let outcomes: Vec<Vec<Outcome>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..)
+                .zip(&stores)
+                .map(|(server, store)| {
+                    let barrier = &barrier;
+                    let number = round * 10 + server;
+                    let run = format!("run {round}");
+                    scope.spawn(move || {
+                        let decided = decision(number);
+                        let facts = vec![
+                            Append::CiOutcome(Box::new(outcome(number, &run))),
+                            Append::DeveloperDecision(Box::new(crate::fact::DeveloperDecision {
+                                session_id: session(&run),
+                                ..decided
+                            })),
+                        ];
+                        barrier.wait();
+                        store.append_now(facts).unwrap()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        for kind in 0..2 {
+            let stored = outcomes
+                .iter()
+                .filter(|outcomes| matches!(outcomes[kind], Outcome::Stored(_)));
+            assert_eq!(stored.count(), 1, "{outcomes:?}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::parameter::Positive;
+use super::selector::SelectorParameters;
+use super::{CommitLink, LifetimeIdentity, RepositorySelector};
+use crate::field::Violations;
+use crate::id::{FactId, RunId};
+use crate::ingest::{CiProvider, CiResult};
+use crate::json::{Text, WriteError};
+use crate::repository::{Branch, CommitSha};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+
+/// Asks for the outcome of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiOutcomeRequest {
+    /// The CI system.
+    pub provider: CiProvider,
+    /// Its id of the run.
+    pub run_id: RunId,
+    /// The attempt, from 1. Without one it is the run that was stored without an attempt that is
+    /// meant, never the latest.
+    pub run_attempt: Option<i64>,
+    /// The repository; needed when several forges have such a run.
+    pub repository: RepositorySelector,
+    /// The moment up to which facts count, itself included; without one, all.
+    pub as_of: Option<Instant>,
+}
+
+impl Request for CiOutcomeRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let fields = incoming.query_fields();
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let provider = fields.required("provider", v);
+        let run_id = fields.required("run_id", v);
+        let run_attempt = fields.present::<Positive>("run_attempt", v);
+        let repository = SelectorParameters::read(&fields, v);
+        let as_of = fields.present("as_of", v);
+        let (provider, run_id) = violations.finish(|| Some((provider?, run_id?)))?;
+        Ok(Self {
+            provider,
+            run_id,
+            run_attempt: run_attempt.map(|attempt| attempt.0),
+            repository: repository.complete()?,
+            as_of,
+        })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let mut outgoing = Outgoing::default()
+            .with_query("provider", self.provider.as_str())
+            .with_query("run_id", self.run_id.as_str());
+        if let Some(attempt) = self.run_attempt {
+            outgoing = outgoing.with_query("run_attempt", attempt.to_string());
+        }
+        outgoing = self.repository.write(outgoing);
+        if let Some(as_of) = self.as_of {
+            outgoing = outgoing.with_query("as_of", as_of.to_string());
+        }
+        Ok(outgoing)
+    }
+}
+
+/// The outcome of one run: metadata only, no logs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CiOutcomeRecord {
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The CI system.
+    pub provider: CiProvider,
+    /// Its id of the run.
+    pub run_id: String,
+    /// The attempt, as it was reported.
+    pub run_attempt: Option<i64>,
+    /// The name of the repository on this fact, in lower case; empty when the forge sent none.
+    pub repo: String,
+    /// The commit that was checked.
+    pub commit_sha: CommitSha,
+    /// The branch that was checked; may be empty.
+    pub branch: Branch,
+    /// The normalised result.
+    pub result: CiResult,
+    /// The name of the workflow; may be empty.
+    pub workflow_name: Text,
+    /// The system's id of the workflow.
+    pub workflow_id: Option<String>,
+    /// Where a person reads about the run.
+    pub run_url: Option<Text>,
+    /// The system's own word for the result.
+    pub provider_result: Option<Text>,
+    /// The kind of failure.
+    pub error_type: Option<Text>,
+    /// Free text of the sender about the failure, with credentials redacted.
+    pub reason: Option<Text>,
+    /// The pull request of the run; only the forge's own runs have one.
+    pub pr_number: Option<i64>,
+    /// When the service received it.
+    pub captured_at: Instant,
+    /// Where the commit is investigated, up to the boundary of this reply.
+    pub commit_query: CommitLink,
+    /// The identity of the repository, when the sender gave one.
+    pub repository_identity: Option<LifetimeIdentity>,
+}
+
+/// The outcome of the run that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CiOutcomeAnswer {
+    /// Whether it is stored and visible.
+    pub found: bool,
+    /// The outcome; present when it is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<CiOutcomeRecord>,
+}
+
+impl From<Option<CiOutcomeRecord>> for CiOutcomeAnswer {
+    fn from(outcome: Option<CiOutcomeRecord>) -> Self {
+        Self {
+            found: outcome.is_some(),
+            outcome,
+        }
+    }
+}

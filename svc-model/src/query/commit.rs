@@ -1,0 +1,232 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::selector::SelectorParameters;
+use super::{LifetimeIdentity, RepositorySelector};
+use crate::closed_set;
+use crate::field::Violations;
+use crate::id::{FactId, OrgId, SessionId};
+use crate::ingest::{CiProvider, CiResult, GatewayProvider};
+use crate::json::{Json, Text, WriteError};
+use crate::problem::QueryFault;
+use crate::repository::{
+    Branch, CommitSha, RepositoryDecline, RepositoryHost, RepositoryId, RepositoryProvider,
+};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+
+/// Asks what is known of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitRequest {
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The repository; without one, every repository that has the commit.
+    pub repository: RepositorySelector,
+    /// The moment up to which facts count, itself included; without one, that of the request.
+    pub as_of: Option<Instant>,
+}
+
+impl CommitRequest {
+    /// Asks what is known of a commit in every repository.
+    pub fn new(commit_sha: CommitSha) -> Self {
+        Self {
+            commit_sha,
+            repository: RepositorySelector::default(),
+            as_of: None,
+        }
+    }
+}
+
+impl Request for CommitRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let fields = incoming.query_fields();
+        let mut violations = Violations::default();
+        let repository = SelectorParameters::read(&fields, &mut violations);
+        let as_of = fields.present("as_of", &mut violations);
+        violations.finish(|| Some(()))?;
+        let commit_sha = incoming
+            .path
+            .get("sha")
+            .and_then(Json::as_str)
+            .and_then(CommitSha::new)
+            .ok_or(QueryFault::MalformedSha)?;
+        Ok(Self {
+            commit_sha,
+            repository: repository.complete()?,
+            as_of,
+        })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let outgoing = Outgoing::default().with_path("sha", self.commit_sha.as_str());
+        let outgoing = self.repository.write(outgoing);
+        Ok(match self.as_of {
+            Some(as_of) => outgoing.with_query("as_of", as_of.to_string()),
+            None => outgoing,
+        })
+    }
+}
+
+closed_set! {
+    /// How a call was tied to a file of a commit.
+    pub enum AttributionSource {
+        /// The commit's note names the Session of the call.
+        GitNotes = "git_notes",
+        /// What the call wrote is much like what the commit added.
+        Jaccard = "jaccard",
+    }
+}
+
+closed_set! {
+    /// How an inferred call is related to a commit.
+    pub enum InferredRelationship {
+        /// What the call wrote is found in a file of the commit.
+        CallToFile = "inferred_call_to_file",
+    }
+}
+
+/// A call whose text is found in the commit. It is inferred for this answer and stored nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InferredCall {
+    /// The call.
+    pub inference_call_id: FactId,
+    /// Its Session.
+    pub session_id: SessionId,
+    /// The kind of gateway.
+    pub gateway_provider: GatewayProvider,
+    /// The provider of the model.
+    pub model_provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// How it was tied to the commit; of several files the best match decides.
+    pub attribution_source: AttributionSource,
+    /// Always `inferred_call_to_file`.
+    pub relationship: InferredRelationship,
+}
+
+/// A Session that was observed at the commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ObservedSession {
+    /// The Session.
+    pub session_id: SessionId,
+    /// The observations, sorted; at least one.
+    pub session_commit_observation_ids: Vec<FactId>,
+}
+
+/// The version of the shape of a CI outcome: with an identity of the repository.
+pub const CI_OUTCOME_VERSION: u64 = 2;
+
+/// The outcome of a run at the commit: the whole fact, but for the forge's own description of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommitCiOutcome {
+    /// The version of the fact's shape: 2.
+    pub schema_version: u64,
+    /// The kind of forge; null as the whole identity when the sender gave none.
+    pub repository_provider: Option<RepositoryProvider>,
+    /// The host of the forge.
+    pub repository_host: Option<RepositoryHost>,
+    /// The forge's id of the repository.
+    pub repository_id: Option<RepositoryId>,
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The CI system.
+    pub provider: CiProvider,
+    /// Its id of the run.
+    pub run_id: String,
+    /// The attempt, as it was reported.
+    pub run_attempt: Option<i64>,
+    /// The name of the repository on this fact, in lower case; empty when the forge sent none.
+    pub repo: String,
+    /// The commit that was checked.
+    pub commit_sha: CommitSha,
+    /// The branch that was checked; may be empty.
+    pub branch: Branch,
+    /// The normalised result.
+    pub result: CiResult,
+    /// The name of the workflow; may be empty.
+    pub workflow_name: Text,
+    /// The system's id of the workflow.
+    pub workflow_id: Option<String>,
+    /// The path of the workflow's definition.
+    pub workflow_path: Option<String>,
+    /// Where a person reads about the run.
+    pub run_url: Option<Text>,
+    /// The system's own word for the result.
+    pub provider_result: Option<Text>,
+    /// The kind of failure.
+    pub error_type: Option<Text>,
+    /// Free text of the sender about the failure, with credentials redacted.
+    pub reason: Option<Text>,
+    /// The type of the event that the outcome was taken from.
+    pub source_event_type: Option<Text>,
+    /// The version of the specification of that event.
+    pub source_spec_version: Option<Text>,
+    /// The id of that event.
+    pub source_event_id: Option<String>,
+    /// The pull request of the run; only the forge's own runs have one.
+    pub pr_number: Option<i64>,
+    /// When the service received it.
+    pub captured_at: Instant,
+}
+
+/// What is known of the commit in one repository lifetime.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommitRepository {
+    /// A name of the repository: of those it had, the first in the alphabet.
+    pub repo: String,
+    /// The name under which its latest fact was received; absent when it is only known by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_repo: Option<String>,
+    /// Its identity; null when it is only known by its name.
+    pub repository_identity: Option<LifetimeIdentity>,
+    /// Every name that it had up to the boundary, sorted.
+    pub observed_repo_slugs: Vec<String>,
+    /// The calls whose text is found in the commit, by id.
+    pub inference_calls: Vec<InferredCall>,
+    /// How many decisions are attached to these calls.
+    pub decisions: u64,
+    /// The Sessions that were observed at the commit, by id.
+    pub observed_sessions: Vec<ObservedSession>,
+    /// Sessions of inferred calls that were not observed at the commit.
+    pub session_commit_unobserved: u64,
+    /// The CI outcomes of the commit, by capture, then id.
+    pub ci_outcomes: Vec<CommitCiOutcome>,
+}
+
+/// What is known of a commit. Without any evidence it is the first two members alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommitEvidence {
+    /// The commit, in lower case.
+    pub commit_sha: CommitSha,
+    /// Whether a Session was observed at it. Inferred calls and CI outcomes do not make it so.
+    pub attributed: bool,
+    /// The repositories that have evidence, identified ones first. It is empty when the repository of
+    /// every fact is in doubt, and absent when there is no evidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repos: Option<Vec<CommitRepository>>,
+    /// How many facts of the commit name a repository that cannot be told, by reason. A selector does
+    /// not narrow it; it is absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
+    /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
+    /// none, and when a repository was selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unresolved_ci_outcomes: Option<Vec<CommitCiOutcome>>,
+}
+
+impl CommitEvidence {
+    /// Returns the answer for a commit without evidence.
+    pub const fn none(commit_sha: CommitSha) -> Self {
+        Self {
+            commit_sha,
+            attributed: false,
+            repos: None,
+            repository_skipped: None,
+            unresolved_ci_outcomes: None,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::parameter::{Positive, Whole, whole};
+use super::selector::SelectorParameters;
+use super::{CiOutcomeRecord, RepositorySelector};
+use crate::field::{FieldKind, FromField, Violation, Violations};
+use crate::id::is_trimmed;
+use crate::ingest::CiResult;
+use crate::json::{Json, WriteError};
+use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
+use crate::problem::QueryFault;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+
+/// The most outcomes of one page: 1 to 100, by default 50.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimit(u64);
+
+impl PageLimit {
+    /// Returns the limit, when it is in range.
+    pub const fn new(limit: u64) -> Option<Self> {
+        if limit >= 1 && limit <= CI_PAGE_MAX {
+            Some(Self(limit))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for PageLimit {
+    fn default() -> Self {
+        Self(CI_PAGE_DEFAULT)
+    }
+}
+
+impl FromField for PageLimit {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let kind = match whole(value)? {
+            Whole::Number(number) => match u64::try_from(number) {
+                Ok(0) | Err(_) => FieldKind::GreaterThanEqual,
+                Ok(number) => match Self::new(number) {
+                    Some(limit) => return Ok(limit),
+                    None => FieldKind::LessThanEqual,
+                },
+            },
+            Whole::Below => FieldKind::GreaterThanEqual,
+            Whole::Above => FieldKind::LessThanEqual,
+        };
+        Err(Violation::new(kind, "must be from 1 to 100"))
+    }
+}
+
+/// Where a page ended: opaque text of the service, good for the same question only.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CiCursor(String);
+
+impl CiCursor {
+    /// Takes the text of a cursor. Whether it is one is for the service to say.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromField for CiCursor {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let expected = Violation::new(FieldKind::StringType, "must be a string");
+        value.as_str().map(Self::new).ok_or(expected)
+    }
+}
+
+/// Asks for the outcomes of one repository with one result, latest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiFailuresRequest {
+    /// The first moment of capture.
+    pub captured_after: Instant,
+    /// The moment of capture that is no longer included.
+    pub captured_before: Instant,
+    /// The repository; one must be selected.
+    pub repository: RepositorySelector,
+    /// The moment up to which facts count, itself included; without one, `captured_before`.
+    pub as_of: Option<Instant>,
+    /// The result; by default `failed`.
+    pub result: CiResult,
+    /// The workflow, by its exact name, trimmed; an empty one means outcomes without a name.
+    pub workflow_name: Option<String>,
+    /// The pull request.
+    pub pr_number: Option<i64>,
+    /// The most outcomes of a page. It may change from page to page.
+    pub limit: PageLimit,
+    /// Where the page before this one ended.
+    pub cursor: Option<CiCursor>,
+}
+
+impl CiFailuresRequest {
+    /// Asks for the failed runs of a repository that were captured in a half-open range.
+    pub fn new(
+        repository: RepositorySelector,
+        captured_after: Instant,
+        captured_before: Instant,
+    ) -> Self {
+        Self {
+            captured_after,
+            captured_before,
+            repository,
+            as_of: None,
+            result: CiResult::Failed,
+            workflow_name: None,
+            pr_number: None,
+            limit: PageLimit::default(),
+            cursor: None,
+        }
+    }
+}
+
+struct WorkflowName(String);
+
+impl FromField for WorkflowName {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let expected = Violation::new(FieldKind::StringType, "must be a string");
+        let name = value.as_str().ok_or(expected)?;
+        Ok(Self(name.trim_matches(is_trimmed).to_owned()))
+    }
+}
+
+impl Request for CiFailuresRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let fields = incoming.query_fields();
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let captured_after = fields.required::<Instant>("captured_after", v);
+        let captured_before = fields.required::<Instant>("captured_before", v);
+        let repository = SelectorParameters::read(&fields, v);
+        let as_of = fields.present("as_of", v);
+        let result = fields.present("result", v);
+        let workflow_name = fields.present::<WorkflowName>("workflow_name", v);
+        let pr_number = fields.present::<Positive>("pr_number", v);
+        let limit = fields.present("limit", v);
+        let cursor = fields.present("cursor", v);
+        let (captured_after, captured_before) =
+            violations.finish(|| Some((captured_after?, captured_before?)))?;
+        if captured_after >= captured_before {
+            return Err(QueryFault::ReversedBounds.into());
+        }
+        let repository = repository.complete()?;
+        if repository.is_empty() {
+            return Err(QueryFault::MissingSelector.into());
+        }
+        Ok(Self {
+            captured_after,
+            captured_before,
+            repository,
+            as_of,
+            result: result.unwrap_or(CiResult::Failed),
+            workflow_name: workflow_name.map(|name| name.0),
+            pr_number: pr_number.map(|number| number.0),
+            limit: limit.unwrap_or_default(),
+            cursor,
+        })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let mut outgoing = Outgoing::default()
+            .with_query("captured_after", self.captured_after.to_string())
+            .with_query("captured_before", self.captured_before.to_string());
+        outgoing = self.repository.write(outgoing);
+        if let Some(as_of) = self.as_of {
+            outgoing = outgoing.with_query("as_of", as_of.to_string());
+        }
+        outgoing = outgoing.with_query("result", self.result.as_str());
+        if let Some(name) = &self.workflow_name {
+            outgoing = outgoing.with_query("workflow_name", name);
+        }
+        if let Some(number) = self.pr_number {
+            outgoing = outgoing.with_query("pr_number", number.to_string());
+        }
+        outgoing = outgoing.with_query("limit", self.limit.get().to_string());
+        if let Some(cursor) = &self.cursor {
+            outgoing = outgoing.with_query("cursor", cursor.as_str());
+        }
+        Ok(outgoing)
+    }
+}
+
+/// One page of outcomes, latest capture first, then by falling id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CiFailures {
+    /// The result that was asked for.
+    pub result: CiResult,
+    /// The outcomes.
+    pub outcomes: Vec<CiOutcomeRecord>,
+    /// Where the next page begins; null when this is the last.
+    pub next_cursor: Option<CiCursor>,
+}

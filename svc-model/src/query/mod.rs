@@ -1,0 +1,30 @@
+//! Investigating: a run of a CI system leads to its commit, a commit to the Sessions and repositories
+//! that hold it, a Session to everything that was captured of it.
+//!
+//! Each reply is one snapshot of stored facts up to a boundary. A link from one reply to the next
+//! ([`CommitLink`]) carries that boundary, so that following it shows the same moment.
+
+mod ci;
+mod commit;
+mod constant;
+mod failures;
+mod link;
+mod parameter;
+mod selector;
+mod session;
+#[cfg(test)]
+mod tests;
+
+pub use ci::{CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest};
+pub use commit::{
+    AttributionSource, CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository,
+    CommitRequest, InferredCall, InferredRelationship, ObservedSession,
+};
+pub use constant::{Found, Unknown};
+pub use failures::{CiCursor, CiFailures, CiFailuresRequest, PageLimit};
+pub use link::CommitLink;
+pub use selector::{LifetimeIdentity, RepositorySelector};
+pub use session::{
+    AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
+    RetryTool, SessionAnswer, SessionDossier, TimelineEvent, UnknownSession,
+};

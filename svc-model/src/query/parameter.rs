@@ -1,0 +1,78 @@
+//! Numbers in a query string.
+
+use crate::field::{FieldKind, FromField, Violation};
+use crate::json::Json;
+
+/// A whole number from 1 to 2^63-1.
+pub(super) struct Positive(pub(super) i64);
+
+impl FromField for Positive {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        match whole(value)? {
+            Whole::Number(number) if number >= 1 => Ok(Self(number)),
+            Whole::Number(_) | Whole::Below => Err(Violation::new(
+                FieldKind::GreaterThanEqual,
+                "must be at least 1",
+            )),
+            Whole::Above => Err(Violation::new(
+                FieldKind::LessThanEqual,
+                "must be at most 2^63-1",
+            )),
+        }
+    }
+}
+
+/// A whole number, as far as 64 bits hold it.
+pub(super) enum Whole {
+    Number(i64),
+    /// Less than the least.
+    Below,
+    /// More than the greatest.
+    Above,
+}
+
+/// Reads decimal digits, perhaps after a minus.
+pub(super) fn whole(value: &Json) -> Result<Whole, Violation> {
+    let expected = Violation::new(FieldKind::IntParsing, "must be a whole number");
+    let text = value.as_str().ok_or(expected)?;
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(expected);
+    }
+    Ok(match text.parse() {
+        Ok(number) => Whole::Number(number),
+        Err(_) if text.starts_with('-') => Whole::Below,
+        Err(_) => Whole::Above,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_positive_number_fits_the_store() {
+        let read = |text: &str| Positive::from_field(&Json::from(text)).map(|read| read.0);
+        assert_eq!(read("1"), Ok(1));
+        assert_eq!(read("007"), Ok(7));
+        assert_eq!(read("9223372036854775807"), Ok(i64::MAX));
+        for (text, expected) in [
+            ("9223372036854775808", "must be at most 2^63-1"),
+            ("0", "must be at least 1"),
+            ("-1", "must be at least 1"),
+            ("-9223372036854775809", "must be at least 1"),
+            ("", "must be a whole number"),
+            ("-", "must be a whole number"),
+            ("+1", "must be a whole number"),
+            ("1.0", "must be a whole number"),
+            (" 1", "must be a whole number"),
+            ("one", "must be a whole number"),
+        ] {
+            assert_eq!(
+                read(text).map_err(Violation::message),
+                Err(expected),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,388 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
+use crate::closed_set;
+use crate::facts::{AgentHarness, InteractionMode};
+use crate::id::{FactId, SessionId};
+use crate::ingest::{CiProvider, CiResult, GatewayProvider};
+use crate::json::Text;
+use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
+use crate::time::Instant;
+
+/// How many events of one kind a Session has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventCount {
+    /// All: the visible and the quarantined ones.
+    pub total: u64,
+    /// Those that stand in the timeline.
+    pub visible: u64,
+    /// Those that are quarantined.
+    pub quarantined: u64,
+}
+
+/// How many events of each kind a Session has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventCoverage {
+    /// Model calls.
+    pub inference_calls: EventCount,
+    /// Developer decisions.
+    pub developer_decisions: EventCount,
+    /// Edit observations.
+    pub edit_observations: EventCount,
+    /// Rejected edits.
+    pub rejected_edits: EventCount,
+    /// Retry linkages.
+    pub retry_linkages: EventCount,
+}
+
+impl EventCoverage {
+    /// Returns the counts, in the order of their members.
+    pub const fn counts(&self) -> [EventCount; 5] {
+        [
+            self.inference_calls,
+            self.developer_decisions,
+            self.edit_observations,
+            self.rejected_edits,
+            self.retry_linkages,
+        ]
+    }
+}
+
+closed_set! {
+    /// What was not captured of a Session. That it was not captured says nothing about whether it
+    /// happened.
+    pub enum Gap {
+        /// No visible model call.
+        NoInferenceCalls = "no_inference_calls_observed",
+        /// No visible decision.
+        NoDeveloperDecisions = "no_developer_decisions_observed",
+        /// No visible edit observation.
+        NoEditObservations = "no_edit_observations_observed",
+        /// No visible rejected edit.
+        NoRejectedEdits = "no_rejected_edits_observed",
+        /// No visible retry linkage.
+        NoRetryLinkages = "no_retry_linkages_observed",
+        /// No commit of the Session was observed.
+        NoCommit = "session_commit_unobserved",
+        /// A commit was observed, and no push that ends at one.
+        NoPushes = "no_exact_push_receipts_observed",
+        /// A commit was observed, and no CI outcome of one.
+        NoCiOutcomes = "no_ci_outcomes_observed",
+    }
+}
+
+closed_set! {
+    /// The tool of an edit that was tried again.
+    pub enum RetryTool {
+        /// A change of a file.
+        Edit = "Edit",
+        /// A whole file.
+        Write = "Write",
+    }
+}
+
+/// One captured event of a Session, without its content, its user and its path. Members that are
+/// not known are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event_type", rename_all = "snake_case")]
+pub enum TimelineEvent {
+    /// A model call.
+    InferenceCall {
+        /// The id of the fact.
+        fact_id: FactId,
+        /// When the call was observed.
+        occurred_at: Instant,
+        /// The kind of gateway.
+        gateway_provider: GatewayProvider,
+        /// The provider of the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model_provider: Option<String>,
+        /// The model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Tokens of the prompt.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input_tokens: Option<i64>,
+        /// Tokens of the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        output_tokens: Option<i64>,
+        /// Duration in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<i64>,
+        /// The gateway's or the model's own id of the call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model_call_id: Option<String>,
+    },
+    /// A decision about a proposed edit.
+    DeveloperDecision {
+        /// The id of the fact.
+        fact_id: FactId,
+        /// When it was decided, by the sender's clock.
+        occurred_at: Instant,
+        /// The agent.
+        agent_harness: AgentHarness,
+        /// Whether the edit was accepted.
+        accepted: bool,
+        /// Whether a person decided, rather than a rule.
+        explicit: bool,
+        /// Where the edit was proposed.
+        interaction_mode: InteractionMode,
+        /// Whether the file is known.
+        has_file_path: bool,
+        /// The agent's id of the tool call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call_id: Option<String>,
+        /// The commit that the file was at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit_sha: Option<CommitSha>,
+    },
+    /// What became of the file of an applied edit.
+    EditObservation {
+        /// The id of the fact.
+        fact_id: FactId,
+        /// When it was observed, by the sender's clock.
+        occurred_at: Instant,
+        /// The agent.
+        agent_harness: AgentHarness,
+        /// Whether the file is known.
+        has_file_path: bool,
+        /// The agent's id of the tool call.
+        call_id: String,
+        /// Whether anybody measured the lines added by something other than the agent.
+        external_lines_added_present: bool,
+        /// Whether anybody measured the lines removed by something other than the agent.
+        external_lines_removed_present: bool,
+        /// Lines added by something other than the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        external_lines_added: Option<i64>,
+        /// Lines removed by something other than the agent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        external_lines_removed: Option<i64>,
+    },
+    /// An edit that a person refused.
+    RejectedEdit {
+        /// The id of the fact.
+        fact_id: FactId,
+        /// When it was refused, by the sender's clock.
+        occurred_at: Instant,
+        /// The agent.
+        agent_harness: AgentHarness,
+        /// Whether the file is known.
+        has_file_path: bool,
+        /// The agent's id of the tool call.
+        call_id: String,
+    },
+    /// A refused edit that was tried again with success.
+    RetryLinkage {
+        /// The id of the fact.
+        fact_id: FactId,
+        /// When the accepted call was made, by the sender's clock.
+        occurred_at: Instant,
+        /// The agent.
+        agent_harness: AgentHarness,
+        /// Whether the file is known.
+        has_file_path: bool,
+        /// The tool.
+        tool_name: RetryTool,
+        /// The agent's id of the refused call.
+        rejected_call_id: String,
+        /// The agent's id of the accepted call.
+        accepted_call_id: String,
+    },
+}
+
+impl TimelineEvent {
+    /// Returns when it occurred.
+    pub const fn occurred_at(&self) -> Instant {
+        match self {
+            Self::InferenceCall { occurred_at, .. }
+            | Self::DeveloperDecision { occurred_at, .. }
+            | Self::EditObservation { occurred_at, .. }
+            | Self::RejectedEdit { occurred_at, .. }
+            | Self::RetryLinkage { occurred_at, .. } => *occurred_at,
+        }
+    }
+
+    /// Returns the id of the fact.
+    pub const fn fact_id(&self) -> FactId {
+        match self {
+            Self::InferenceCall { fact_id, .. }
+            | Self::DeveloperDecision { fact_id, .. }
+            | Self::EditObservation { fact_id, .. }
+            | Self::RejectedEdit { fact_id, .. }
+            | Self::RetryLinkage { fact_id, .. } => *fact_id,
+        }
+    }
+
+    /// Returns the kind of event, as it is written on the wire.
+    pub const fn event_type(&self) -> &'static str {
+        match self {
+            Self::InferenceCall { .. } => "inference_call",
+            Self::DeveloperDecision { .. } => "developer_decision",
+            Self::EditObservation { .. } => "edit_observation",
+            Self::RejectedEdit { .. } => "rejected_edit",
+            Self::RetryLinkage { .. } => "retry_linkage",
+        }
+    }
+}
+
+/// An observed link between the Session and a commit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttributedCommit {
+    /// A name of the repository: of those it had, the first in the alphabet.
+    pub repo: String,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// Always empty: what is observed needs no inference.
+    pub attribution_sources: Vec<AttributionSource>,
+    /// The observations, sorted; at least one.
+    pub session_commit_observation_ids: Vec<FactId>,
+    /// The identity of the repository; absent when it is only known by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_identity: Option<LifetimeIdentity>,
+}
+
+closed_set! {
+    /// How a push is tied to a commit.
+    pub enum PushMatch {
+        /// The push left its branch at the commit.
+        AfterSha = "after_sha",
+    }
+}
+
+/// A push that left its branch at a commit of the Session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DossierPush {
+    /// The id of the fact.
+    pub push_id: FactId,
+    /// The kind of forge.
+    pub provider: RepositoryProvider,
+    /// The name of the repository on this fact.
+    pub repo: String,
+    /// The ref with its `refs/heads/`.
+    pub r#ref: String,
+    /// The commit that the branch was at.
+    pub before_sha: CommitSha,
+    /// The commit that the branch is at.
+    pub after_sha: CommitSha,
+    /// Whether the branch was moved to where it could not be reached by adding commits.
+    pub forced: bool,
+    /// When the service received it.
+    pub captured_at: Instant,
+    /// Always `after_sha`.
+    pub match_kind: PushMatch,
+    /// The identity of the repository; absent when it is only known by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_identity: Option<LifetimeIdentity>,
+}
+
+/// The outcome of a run at a commit of the Session, without the sender's free text. Members that
+/// are not known are left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DossierCiOutcome {
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The CI system.
+    pub provider: CiProvider,
+    /// Its id of the run.
+    pub run_id: String,
+    /// The attempt, as it was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_attempt: Option<i64>,
+    /// The name of the repository on this fact, in lower case.
+    pub repo: String,
+    /// The commit that was checked.
+    pub commit_sha: CommitSha,
+    /// The branch that was checked; may be empty.
+    pub branch: Branch,
+    /// The normalised result.
+    pub result: CiResult,
+    /// The name of the workflow; may be empty.
+    pub workflow_name: Text,
+    /// The system's id of the workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow_id: Option<String>,
+    /// Where a person reads about the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_url: Option<Text>,
+    /// The system's own word for the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_result: Option<Text>,
+    /// The kind of failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_type: Option<Text>,
+    /// The pull request of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pr_number: Option<i64>,
+    /// When the service received it.
+    pub captured_at: Instant,
+    /// Where the commit is investigated, up to the boundary of this reply.
+    pub commit_query: CommitLink,
+    /// The identity of the repository; absent when it is only known by its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository_identity: Option<LifetimeIdentity>,
+}
+
+/// Everything that was captured of a Session, as metadata: no content, no user, no path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionDossier {
+    /// Always true.
+    pub found: Found,
+    /// The Session, trimmed.
+    pub session_id: SessionId,
+    /// When its first fact was received, or observed when it is a call. Quarantined facts count.
+    pub first_observed_at: Instant,
+    /// The same of its last fact.
+    pub last_observed_at: Instant,
+    /// How many events of each kind there are.
+    pub coverage: EventCoverage,
+    /// How many events are quarantined and therefore not in the timeline.
+    pub omitted_events: u64,
+    /// What was not captured, in a fixed order.
+    pub gaps: Vec<Gap>,
+    /// The visible events by time, then kind, then id.
+    pub timeline: Vec<TimelineEvent>,
+    /// The commits that were observed, by repository, then commit.
+    pub attributed_commits: Vec<AttributedCommit>,
+    /// The pushes that left a branch at one of them, by capture, then id.
+    pub pushes: Vec<DossierPush>,
+    /// The CI outcomes of them, by capture, then id.
+    pub ci_outcomes: Vec<DossierCiOutcome>,
+    /// 1 when no commit was observed, else 0.
+    pub session_commit_unobserved: u64,
+    /// How many observations of this Session name a repository that cannot be told, by reason.
+    pub repository_skipped: BTreeMap<RepositoryDecline, u64>,
+}
+
+/// A Session that no fact named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnknownSession {
+    /// Always false.
+    pub found: Unknown,
+}
+
+/// What was captured of a Session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SessionAnswer {
+    /// A fact named it, perhaps one that is quarantined.
+    Known(Box<SessionDossier>),
+    /// No fact named it.
+    Unknown(UnknownSession),
+}
+
+impl SessionAnswer {
+    /// Returns the answer for a Session that no fact named.
+    pub const UNKNOWN: Self = Self::Unknown(UnknownSession { found: Unknown });
+
+    /// Returns the dossier of a known Session.
+    pub fn dossier(self) -> Option<SessionDossier> {
+        match self {
+            Self::Known(dossier) => Some(*dossier),
+            Self::Unknown(_) => None,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+use svc_model::facts::SessionRequest;
+use svc_model::problem::Problem;
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
+    CommitRequest, SessionAnswer,
+};
+
+use crate::dispatch::Exchange;
+use crate::problem::of_engine;
+
+pub(super) async fn ci_outcome(
+    exchange: Exchange,
+    request: CiOutcomeRequest,
+) -> Result<CiOutcomeAnswer, Problem> {
+    exchange
+        .app
+        .engine
+        .ci_outcome(request)
+        .await
+        .map_err(of_engine)
+}
+
+pub(super) async fn ci_failures(
+    exchange: Exchange,
+    request: CiFailuresRequest,
+) -> Result<CiFailures, Problem> {
+    exchange
+        .app
+        .engine
+        .ci_failures(request)
+        .await
+        .map_err(of_engine)
+}
+
+pub(super) async fn session(
+    exchange: Exchange,
+    request: SessionRequest,
+) -> Result<SessionAnswer, Problem> {
+    exchange
+        .app
+        .engine
+        .session_dossier(request)
+        .await
+        .map_err(of_engine)
+}
+
+pub(super) async fn commit(
+    exchange: Exchange,
+    request: CommitRequest,
+) -> Result<CommitEvidence, Problem> {
+    exchange
+        .app
+        .engine
+        .commit_evidence(request)
+        .await
+        .map_err(of_engine)
+}

@@ -1,0 +1,568 @@
+//! An organization that has used the service for half a year, written through the store.
+//!
+//! Everything about a fact follows from its number, so whoever measures knows what to ask for without reading it back.
+//! One repository has a fifth of all pushes, as a shared one does; a tenth of the others is known by name alone, and
+//! some were renamed half-way.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant as Moment};
+
+use svc_engine::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, InferenceCall, Push, RepositoryRename,
+    SessionCommitObservation,
+};
+use svc_engine::store::{Append, DatabaseUrl, Outcome, Store, StoreConfig};
+use svc_engine::testing::builders;
+use svc_model::facts::{AgentHarness, InteractionMode};
+use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::json::{Json, Object, Text};
+use svc_model::repository::{
+    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
+    RepositoryProvider,
+};
+use svc_model::time::Instant;
+use tokio::task::JoinSet;
+
+use crate::Failure;
+
+/// Repositories of the organization. The first is the shared one.
+const REPOSITORIES: u64 = 400;
+/// Of a hundred pushes, those to the shared repository.
+const SHARED_PERCENT: u64 = 20;
+/// CI outcomes of each push.
+pub(crate) const RUNS: u64 = 5;
+/// The workflows, one for each outcome of a push.
+pub(crate) const WORKFLOWS: [&str; RUNS as usize] =
+    ["lint", "unit tests", "integration", "package", "deploy"];
+/// Pushes for each Session that was observed.
+const PUSHES_PER_SESSION: u64 = 8;
+/// Calls of a Session.
+const CALLS: u64 = 10;
+/// Decisions and edit observations of a Session.
+const DECISIONS: u64 = 4;
+const EDITS: u64 = 2;
+/// Commits and calls of the one large Session.
+pub(crate) const LARGE_COMMITS: u64 = 100;
+pub(crate) const LARGE_CALLS: u64 = 490;
+/// Pull requests that the runs of one repository are of.
+const PULL_REQUESTS: u64 = 2_000;
+/// When it begins, and the time between two pushes.
+const BEGIN: &str = "2026-01-01T00:00:00Z";
+const INTERVAL_MICROSECONDS: i64 = 75_000_000;
+/// Facts of one append, and appends that are under way at once.
+const BATCH: usize = 1_000;
+const UNDER_WAY: usize = 6;
+
+/// The kinds of fact, as they make ids distinct.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Push = 1,
+    Outcome,
+    Call,
+    Decision,
+    Edit,
+    Observation,
+    Rename,
+}
+
+/// An organization of a size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Population {
+    /// Pushes; each has [`RUNS`] outcomes.
+    pub(crate) pushes: u64,
+    /// Sessions, beside the large one.
+    pub(crate) sessions: u64,
+    begin: Instant,
+}
+
+/// A repository at the time of a push.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub(crate) name: RepositoryName,
+    pub(crate) identity: Option<RepositoryIdentity>,
+}
+
+impl Population {
+    /// Returns this share of an organization with 200,000 pushes, 1,000,000 outcomes and 240,000 calls.
+    pub(crate) fn new(share: f64) -> Result<Self, Failure> {
+        let of = |whole: f64| (whole * share).round() as u64;
+        let population = Self {
+            pushes: of(200_000.0),
+            sessions: of(24_000.0),
+            begin: Instant::parse(BEGIN)?,
+        };
+        if population.pushes < 2 * LARGE_COMMITS * PUSHES_PER_SESSION || population.sessions == 0 {
+            return Err("the population is too small".into());
+        }
+        Ok(population)
+    }
+
+    /// Returns the moment of a push.
+    pub(crate) fn pushed_at(&self, push: u64) -> Instant {
+        self.after(push, 0)
+    }
+
+    /// Returns a moment after a push. All of them are long before 2262.
+    fn after(&self, push: u64, microseconds: i64) -> Instant {
+        let since = push as i64 * INTERVAL_MICROSECONDS + microseconds;
+        Instant::from_microseconds(self.begin.microseconds() + since).unwrap_or(self.begin)
+    }
+
+    /// Returns the number of a push's repository.
+    fn repository_number(push: u64) -> u64 {
+        let draw = mix(push, 11);
+        if draw % 100 < SHARED_PERCENT {
+            0
+        } else {
+            1 + mix(push, 12) % (REPOSITORIES - 1)
+        }
+    }
+
+    /// Returns the repository of a push, under the name that it had then.
+    pub(crate) fn repository(&self, push: u64) -> Named {
+        Self::named(Self::repository_number(push), push >= self.pushes / 2)
+    }
+
+    /// Returns a repository; `later` after it was renamed, if it ever was.
+    fn named(number: u64, later: bool) -> Named {
+        let word = if Self::is_renamed(number) && !later {
+            "former"
+        } else {
+            "service"
+        };
+        let name = format!("team-{}/{word}-{number}", number % 40);
+        Named {
+            name: RepositoryName::new(&name).expect("owner/name"),
+            identity: (number % 10 != 9).then(|| RepositoryIdentity {
+                repository_provider: RepositoryProvider::Github,
+                repository_host: RepositoryHost::new("github.com").expect("a host"),
+                repository_id: RepositoryId::new(&(500_000_000 + number * 7_919).to_string())
+                    .expect("an id"),
+            }),
+        }
+    }
+
+    const fn is_renamed(number: u64) -> bool {
+        number % 20 == 3
+    }
+
+    /// Returns the shared repository.
+    pub(crate) fn shared() -> Named {
+        Self::named(0, true)
+    }
+
+    /// Returns a push to a repository that is known by name alone, near this one.
+    pub(crate) fn nearest(&self, push: u64, wanted: impl Fn(&Named) -> bool) -> Option<u64> {
+        (push..self.pushes)
+            .chain(0..push)
+            .find(|push| wanted(&self.repository(*push)))
+    }
+
+    /// Returns the commit of a push.
+    pub(crate) fn commit(push: u64) -> CommitSha {
+        let digits = format!("{:016x}{:016x}{:08x}", mix(push, 21), mix(push, 22), push);
+        CommitSha::new(&digits).expect("40 digits")
+    }
+
+    /// Returns the id of the run of a push.
+    pub(crate) fn run_id(push: u64, run: u64) -> String {
+        format!("{}", 7_000_000_000 + push * RUNS + run)
+    }
+
+    /// Returns the attempt of a run, when its system counts them.
+    pub(crate) const fn run_attempt(run: u64) -> Option<i64> {
+        if run < 3 { Some(1) } else { None }
+    }
+
+    /// Returns the system of a run.
+    pub(crate) const fn run_provider(run: u64) -> CiProvider {
+        if run < 3 {
+            CiProvider::ForgeActions
+        } else {
+            CiProvider::CiB
+        }
+    }
+
+    /// Returns the pull request of a push.
+    pub(crate) const fn pull_request(push: u64) -> i64 {
+        (1 + push / 60 % PULL_REQUESTS) as i64
+    }
+
+    /// Returns the id of a Session.
+    pub(crate) fn session(number: u64) -> SessionId {
+        let (high, low) = (mix(number, 31), mix(number, 32));
+        SessionId::new(&format!("session-{high:016x}{low:016x}")).expect("an id")
+    }
+
+    /// Returns the id of the large Session.
+    pub(crate) fn large_session() -> SessionId {
+        SessionId::new("session-large").expect("an id")
+    }
+
+    /// Returns the first of the two pushes at which a Session was observed.
+    pub(crate) fn first_push(&self, session: u64) -> u64 {
+        session * PUSHES_PER_SESSION % self.pushes
+    }
+
+    /// Writes it into an empty database.
+    pub(crate) fn write(&self, url: &str) -> Result<Duration, Failure> {
+        let begin = Moment::now();
+        let store = Arc::new(Store::open(&StoreConfig {
+            url: DatabaseUrl::parse(url).map_err(|_| "no URL of a database")?,
+            org_id: OrgId::new("acme")?,
+            migrate: true,
+            readers: 1,
+        })?);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()?;
+        let mut sink = Sink {
+            store,
+            batch: Vec::with_capacity(BATCH),
+            under_way: JoinSet::new(),
+            runtime,
+        };
+        for push in 0..self.pushes {
+            if push == self.pushes / 2 {
+                self.renames(&mut sink)?;
+            }
+            self.push(push, &mut sink)?;
+            if push % PUSHES_PER_SESSION == 1 && push / PUSHES_PER_SESSION < self.sessions {
+                self.session_facts(push / PUSHES_PER_SESSION, &mut sink)?;
+            }
+        }
+        self.large(&mut sink)?;
+        sink.finish()?;
+        Ok(begin.elapsed())
+    }
+
+    fn renames(&self, sink: &mut Sink) -> Result<(), Failure> {
+        for number in (0..REPOSITORIES).filter(|number| Self::is_renamed(*number)) {
+            let (old, new) = (Self::named(number, false), Self::named(number, true));
+            if let Some(repository) = new.identity {
+                sink.add(Append::RepositoryRename(Box::new(RepositoryRename {
+                    rename_id: fact_id(Kind::Rename, number),
+                    repository,
+                    old_repo: old.name,
+                    new_repo: new.name,
+                    source_event_id: Some(format!("rename-{number}")),
+                    occurred_at: None,
+                    captured_at: self.after(self.pushes / 2, -1),
+                })))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&self, push: u64, sink: &mut Sink) -> Result<(), Failure> {
+        let repository = self.repository(push);
+        sink.add(Append::Push(Box::new(Push {
+            push_id: fact_id(Kind::Push, push),
+            provider: RepositoryProvider::Github,
+            repo: repository.name.as_str().to_owned(),
+            repository: repository.identity.clone(),
+            clone_url: format!("https://github.com/{}.git", repository.name),
+            r#ref: format!("refs/heads/work-{}", push / 60),
+            before_sha: Self::commit(push.wrapping_sub(1)),
+            after_sha: Self::commit(push),
+            forced: mix(push, 13).is_multiple_of(50),
+            captured_at: self.pushed_at(push),
+        })))?;
+        for run in 0..RUNS {
+            sink.add(Append::CiOutcome(Box::new(self.outcome(
+                push,
+                run,
+                &repository,
+            ))))?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, push: u64, run: u64, repository: &Named) -> CiOutcome {
+        let result = match mix(push, 41 + run) % 1_000 {
+            0..120 => CiResult::Failed,
+            120..150 => CiResult::Cancelled,
+            150..160 => CiResult::Error,
+            160..162 => CiResult::TimedOut,
+            _ => CiResult::Passed,
+        };
+        let failed = result != CiResult::Passed;
+        CiOutcome {
+            provider: Self::run_provider(run),
+            run_attempt: Self::run_attempt(run),
+            repo: repository.name.as_str().to_owned(),
+            repository: repository.identity.clone(),
+            commit_sha: Self::commit(push),
+            branch: Branch::new(&format!("work-{}", push / 60)).expect("a branch"),
+            workflow_name: Text::from(WORKFLOWS[run as usize]),
+            workflow_id: Some((90_000 + run).to_string()),
+            workflow_path: Some(format!(".github/workflows/{run}.yml")),
+            result,
+            run_url: Some(Text::from(format!(
+                "https://github.com/{}/actions/runs/{}",
+                repository.name,
+                Self::run_id(push, run)
+            ))),
+            provider_result: Some(Text::from(if failed { "failure" } else { "success" })),
+            reason: failed.then(|| Text::from("step 7 of 12: 3 of 1,204 tests failed")),
+            pr_number: (run < 3).then(|| Self::pull_request(push)),
+            captured_at: self.after(push, 20_000_000 + run as i64 * 7_000_000),
+            raw: if run < 3 {
+                run_description(push, run)
+            } else {
+                Json::Object(Object::new())
+            },
+            ..builders::outcome(0, &Self::run_id(push, run))
+        }
+        .with_id(fact_id(Kind::Outcome, push * RUNS + run))
+    }
+
+    fn session_facts(&self, number: u64, sink: &mut Sink) -> Result<(), Failure> {
+        let session = Self::session(number);
+        let first = self.first_push(number);
+        for call in 0..CALLS {
+            Self::call(
+                &session,
+                number * CALLS + call,
+                self.after(first, call as i64),
+                sink,
+            )?;
+        }
+        for decision in 0..DECISIONS {
+            let tool = format!("tool-{number}-{decision}");
+            sink.add(Append::DeveloperDecision(Box::new(DeveloperDecision {
+                decision_id: fact_id(Kind::Decision, number * DECISIONS + decision),
+                session_id: session.clone(),
+                user_id: None,
+                agent_harness: AgentHarness::ClaudeCode,
+                file_path: format!("src/module_{decision}.rs"),
+                accepted: decision != 0,
+                explicit: true,
+                interaction_mode: InteractionMode::Agent,
+                commit_sha: None,
+                call_id: Some(tool),
+                edit_retention_score: None,
+                observation_delay_ms: None,
+                occurred_at: self.after(first, 1_000 + decision as i64),
+                captured_at: self.after(first, 2_000_000),
+                raw: Json::Object(Object::new()),
+            })))?;
+        }
+        for edit in 0..EDITS {
+            sink.add(Append::EditObservation(Box::new(EditObservation {
+                observation_id: fact_id(Kind::Edit, number * EDITS + edit),
+                session_id: session.clone(),
+                user_id: None,
+                agent_harness: AgentHarness::ClaudeCode,
+                call_id: format!("tool-{number}-{edit}"),
+                file_path: format!("src/module_{edit}.rs"),
+                applied_text: Text::from("fn total(&self) -> u64 { self.lines.len() as u64 }"),
+                observed_file_text: Text::from("impl Ledger { fn total(&self) -> u64 { 0 } }"),
+                external_lines_added: Some(1),
+                external_lines_removed: None,
+                occurred_at: self.after(first, 3_000 + edit as i64),
+                captured_at: self.after(first, 3_000_000),
+                raw: Json::Object(Object::new()),
+            })))?;
+        }
+        for push in [first, first + 1] {
+            self.observe(&session, number * 2 + push - first, push, sink)?;
+        }
+        Ok(())
+    }
+
+    /// The Session that comes near every bound of a dossier.
+    fn large(&self, sink: &mut Sink) -> Result<(), Failure> {
+        let session = Self::large_session();
+        for call in 0..LARGE_CALLS {
+            let at = self.after(0, call as i64);
+            Self::call(&session, self.sessions * CALLS + call, at, sink)?;
+        }
+        for commit in 0..LARGE_COMMITS {
+            let push = commit * PUSHES_PER_SESSION + 2;
+            self.observe(&session, self.sessions * 2 + commit, push, sink)?;
+        }
+        Ok(())
+    }
+
+    fn call(
+        session: &SessionId,
+        number: u64,
+        observed_at: Instant,
+        sink: &mut Sink,
+    ) -> Result<(), Failure> {
+        let question = format!("why does total {number} not add up?");
+        let answer = format!("line {number} counts the header twice");
+        let call = builders::call(u128::from(number))
+            .session(session.as_str())
+            .model_call(&format!("chatcmpl-{:016x}", mix(number, 51)))
+            .input(vec![
+                builders::text("system", "You are a careful engineer."),
+                builders::text("user", &question),
+            ])
+            .output(vec![builders::text("assistant", &answer)])
+            .build();
+        let call = InferenceCall {
+            inference_call_id: fact_id(Kind::Call, number),
+            input_tokens: Some(1_200),
+            output_tokens: Some(340),
+            duration_ms: Some(4_100),
+            observed_at,
+            ..call
+        };
+        let encoded = sink.store.encode(call, observed_at);
+        sink.add(Append::InferenceCall(Box::new(encoded)))
+    }
+
+    fn observe(
+        &self,
+        session: &SessionId,
+        number: u64,
+        push: u64,
+        sink: &mut Sink,
+    ) -> Result<(), Failure> {
+        let repository = self.repository(push);
+        sink.add(Append::SessionCommitObservation(Box::new(
+            SessionCommitObservation {
+                observation_id: fact_id(Kind::Observation, number),
+                session_id: session.clone(),
+                repo: repository.name,
+                repository: repository.identity,
+                commit_sha: Self::commit(push),
+                source_push_id: fact_id(Kind::Push, push),
+                notes_ref: "refs/notes/svc".to_owned(),
+                captured_at: self.after(push, 5_000_000),
+            },
+        )))
+    }
+}
+
+/// What the forge says of a run, in part.
+fn run_description(push: u64, run: u64) -> Json {
+    let text = format!(
+        "{{\"id\":{},\"event\":\"push\",\"run_number\":{push},\"status\":\"completed\",\
+         \"head_commit\":{{\"message\":\"Count every line once\",\"timestamp\":\"2026-01-01T00:00:00Z\"}}}}",
+        Population::run_id(push, run)
+    );
+    Json::parse(text.as_bytes()).expect("JSON")
+}
+
+/// Gives an outcome its id.
+trait WithId {
+    fn with_id(self, outcome_id: FactId) -> Self;
+}
+
+impl WithId for CiOutcome {
+    fn with_id(self, outcome_id: FactId) -> Self {
+        Self { outcome_id, ..self }
+    }
+}
+
+/// Where the facts go.
+struct Sink {
+    store: Arc<Store>,
+    batch: Vec<Append>,
+    under_way: JoinSet<Result<(), Failure>>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Sink {
+    fn add(&mut self, fact: Append) -> Result<(), Failure> {
+        self.batch.push(fact);
+        if self.batch.len() == BATCH {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self) -> Result<(), Failure> {
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        let store = Arc::clone(&self.store);
+        self.under_way.spawn_on(
+            async move {
+                let outcomes = store.append(batch).await?;
+                let new = outcomes.iter().all(|it| matches!(it, Outcome::Stored(_)));
+                if new {
+                    Ok(())
+                } else {
+                    Err("a fact was not new".into())
+                }
+            },
+            self.runtime.handle(),
+        );
+        if self.under_way.len() > UNDER_WAY {
+            self.wait()?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), Failure> {
+        match self.runtime.block_on(self.under_way.join_next()) {
+            Some(written) => written?,
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.send()?;
+        while !self.under_way.is_empty() {
+            self.wait()?;
+        }
+        self.store.close();
+        Ok(())
+    }
+}
+
+/// Returns the id of a fact. Like a random one it lies anywhere in an index.
+fn fact_id(kind: Kind, number: u64) -> FactId {
+    let (high, low) = (mix(number, kind as u64), mix(number, 100 + kind as u64));
+    let random = (u128::from(high) << 64) | u128::from(low);
+    let bytes = random.to_be_bytes();
+    FactId::new(uuid::Builder::from_random_bytes(bytes).into_uuid())
+}
+
+/// Returns bits that look random and follow from the number and the purpose.
+pub(crate) const fn mix(number: u64, purpose: u64) -> u64 {
+    let mut bits = number
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(purpose.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_population_has_its_size() {
+        let population = Population::new(1.0).unwrap();
+        assert_eq!(population.pushes * RUNS, 1_000_000);
+        assert_eq!(population.sessions * CALLS, 240_000);
+        assert!(population.first_push(population.sessions - 1) + 1 < population.pushes);
+    }
+
+    #[test]
+    fn every_kind_of_repository_has_pushes() {
+        let population = Population::new(0.01).unwrap();
+        for wanted in [
+            |it: &Named| it.identity.is_none(),
+            |it: &Named| it.name.as_str().contains("former"),
+            |it: &Named| it.name.as_str().ends_with("service-0"),
+        ] {
+            assert!(population.nearest(0, wanted).is_some());
+        }
+    }
+
+    #[test]
+    fn no_two_facts_share_an_id() {
+        let ids: std::collections::HashSet<FactId> = (0..1_000)
+            .flat_map(|number| {
+                [Kind::Push, Kind::Outcome, Kind::Call].map(|kind| fact_id(kind, number))
+            })
+            .collect();
+        assert_eq!(ids.len(), 3_000);
+    }
+}
