@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, commit, context, db, demo, evidence, facts, hook, install, login, me, mirror, note,
-    quarantine, serve,
+    capture, ci, commit, context, db, demo, evidence, facts, hook, install, login, me, mirror,
+    note, quarantine, serve,
 };
 use crate::output::Format;
 

@@ -42,9 +42,7 @@ impl Commit {
         };
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
-            Ok(client
-                .call_raw::<endpoint::CommitQuery>(&request)
-                .await?)
+            Ok(client.call_raw::<endpoint::CommitQuery>(&request).await?)
         })?;
         output.reply(&reply, render)
     }

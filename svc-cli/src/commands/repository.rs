@@ -106,12 +106,7 @@ mod tests {
             ..RepositoryOptions::default()
         };
         assert_eq!(part.selector().unwrap_err().code(), "invalid_argument");
-        assert!(
-            RepositoryOptions::default()
-                .selector()
-                .unwrap()
-                .is_empty()
-        );
+        assert!(RepositoryOptions::default().selector().unwrap().is_empty());
         for wrong in ["own", "", "a/b/c"] {
             let wrong = RepositoryOptions {
                 repo: Some(wrong.to_owned()),

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
 
 use svc_model::id::FactId;
@@ -30,6 +32,10 @@ use crate::store::{
 const PUSHES_MAX: usize = 50;
 /// Observations of one transaction.
 const OBSERVATIONS_PER_TRANSACTION: usize = 128;
+/// How long a job belongs to its server, and how often that is renewed while it works: so soon is the
+/// job of a server that died taken again, if the clocks of the servers agree to some seconds.
+const LEASE: Duration = Duration::from_secs(45);
+const RENEWAL: Duration = Duration::from_secs(15);
 /// How long a job waits for another process of this machine that works on its mirror.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// When a job is taken again that found its mirror in use.
@@ -144,7 +150,7 @@ impl Refresher {
     /// When the store gives no answer.
     pub fn claim(&self) -> Result<Option<ClaimedJob>, StoreError> {
         let now = self.clock.now();
-        self.jobs.claim(now, self.lease(now), self.ids.fresh())
+        self.jobs.claim(now, later(now, LEASE), self.ids.fresh())
     }
 
     /// Claims the job of one repository now, see [`MirrorJobs::claim_now`].
@@ -155,12 +161,7 @@ impl Refresher {
     pub fn claim_now(&self, lifetime: &Lifetime) -> Result<Option<ClaimedJob>, StoreError> {
         let now = self.clock.now();
         self.jobs
-            .claim_now(lifetime, now, self.lease(now), self.ids.fresh())
-    }
-
-    /// A job ends before its deadline; what is left of the lease is for the clocks of other servers.
-    fn lease(&self, now: Instant) -> Instant {
-        later(now, self.config.deadline + Duration::from_mins(1))
+            .claim_now(lifetime, now, later(now, LEASE), self.ids.fresh())
     }
 
     /// Works on a claimed job until it is done, its deadline has passed, or it is called off. It
@@ -170,6 +171,28 @@ impl Refresher {
     ///
     /// When the store gives no answer. The job is then taken again when its lease has ended.
     pub fn run(&self, job: &ClaimedJob, call_off: &CallOff) -> Result<RefreshOutcome, StoreError> {
+        let (working, ended) = channel::<()>();
+        thread::scope(|scope| {
+            let keeper = thread::Builder::new().name("svc-mirror-lease".to_owned());
+            keeper.spawn_scoped(scope, move || self.keep(job, &ended))?;
+            let outcome = self.attempt(job, call_off);
+            drop(working);
+            outcome
+        })
+    }
+
+    /// Renews the lease of a job until the work on it has ended.
+    fn keep(&self, job: &ClaimedJob, ended: &Receiver<()>) {
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(RENEWAL) {
+            let renewed = self.jobs.renew(job, later(self.clock.now(), LEASE));
+            // Whoever takes it does the same again, and nothing is stored twice.
+            if !renewed.is_ok_and(|renewed| renewed) {
+                tracing::warn!(mirror = %job.lifetime, "mirror_lease_not_renewed");
+            }
+        }
+    }
+
+    fn attempt(&self, job: &ClaimedJob, call_off: &CallOff) -> Result<RefreshOutcome, StoreError> {
         let allowance = Allowance::of(self.config.deadline, call_off.clone())
             .keeping_free(&self.config.path, self.config.reserve_bytes);
         let waiting = self.jobs.waiting_pushes(&job.lifetime, PUSHES_MAX)?;

@@ -5,6 +5,7 @@
 //! woken when a push is stored, and looks now and then for what other processes have made due.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -146,7 +147,12 @@ impl Worker {
         );
         while !self.bell.call_off.is_called_off() {
             let heard = self.bell.rings();
-            match self.work(&refresher) {
+            // One repository that makes a worker stumble must not cost the others their worker.
+            let next = catch_unwind(AssertUnwindSafe(|| self.work(&refresher)));
+            match next.unwrap_or_else(|_| {
+                tracing::error!("mirror_job_panicked");
+                Next::Pause(TROUBLE_PAUSE)
+            }) {
                 Next::Look => {}
                 Next::Wait(at_most) => self.bell.wait(heard, at_most),
                 // Nothing that is delivered changes it.

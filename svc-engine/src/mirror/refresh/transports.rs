@@ -1,7 +1,6 @@
 //! Fetching from real servers, good and bad.
 
 use std::net::{IpAddr, TcpListener};
-use std::sync::mpsc::channel;
 use std::time::Instant as Moment;
 
 use secrecy::SecretString;

@@ -84,6 +84,10 @@ impl Kind for RefreshRequest {
         *self
     }
 
+    fn weight(_: &Self) -> usize {
+        1
+    }
+
     fn store(
         transaction: &mut Transaction<'_>,
         requests: &[&Self],

@@ -55,6 +55,8 @@ const NAMED: Sql = Sql {
 };
 const CLAIM: &str = "UPDATE mirror_jobs
     SET holder = $3, lease_until_us = $4, started_at_us = $5 WHERE org_id = $1 AND mirror = $2";
+const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
+    WHERE org_id = $1 AND mirror = $2 AND holder = $3";
 const PUSHES: &str = concat!(
     "SELECT d.push_id, d.repo, d.clone_url, d.delivered_at_us, f.repo, f.repository_provider,
         f.repository_host, f.repository_id, f.ref, f.before_sha, f.after_sha, f.forced,
@@ -113,6 +115,7 @@ pub(super) fn statements(postgres: bool) -> Vec<String> {
         of_backend(NEXT),
         of_backend(NAMED),
         CLAIM,
+        RENEW,
         PUSHES,
         DEFERRED,
         of_backend(HELD),
@@ -271,6 +274,24 @@ impl MirrorJobs {
                 let found = connection.first(named, &keys, read_job)?;
                 take(connection, org_id, found, now, lease_until, holder)
             })
+        })
+    }
+
+    /// Extends the lease of a job that is worked on. Returns false when somebody else has taken it.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn renew(&self, job: &ClaimedJob, lease_until: Instant) -> Result<bool, StoreError> {
+        let mirror = job.lifetime.to_string();
+        self.with(|connection, org_id| {
+            let values = [
+                org_id.as_str().into(),
+                mirror.as_str().into(),
+                job.holder.as_str().into(),
+                lease_until.into(),
+            ];
+            Ok(connection.execute(RENEW, &values)? > 0)
         })
     }
 

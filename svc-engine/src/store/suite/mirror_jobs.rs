@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use svc_model::repository::RepositoryIdentity;
+use svc_model::repository::{CommitSha, RepositoryIdentity};
 
 use svc_model::repository::CommitSha;
 
@@ -235,6 +235,23 @@ fn the_job_of_a_dead_server_is_taken_again_and_its_end_is_ignored(
     assert!(succeed(&jobs, &taken, &pushes, 12));
     assert!(!succeed(&jobs, &taken, &pushes, 13), "it is over");
     assert_eq!(waiting(&jobs, "own/repo"), []);
+}
+
+#[rstest]
+fn a_lease_that_is_renewed_does_not_end(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, jobs) = (database.open("acme"), jobs(&database));
+    deliver(&store, push(1));
+    let job = claim(&jobs, 0).unwrap();
+    assert!(jobs.renew(&job, at(20)).unwrap());
+    assert_eq!(claim(&jobs, 19), None);
+    let taken = jobs.claim(at(20), at(30), holder(2)).unwrap().unwrap();
+    assert!(!jobs.renew(&job, at(90)).unwrap(), "it is not its any more");
+    assert_eq!(jobs.claim(at(29), at(39), holder(3)).unwrap(), None);
+    assert!(succeed(&jobs, &taken, &waiting(&jobs, "own/repo"), 29));
+    assert!(!jobs.renew(&taken, at(90)).unwrap(), "it is over");
 }
 
 #[rstest]
