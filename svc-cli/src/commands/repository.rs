@@ -31,26 +31,29 @@ pub(crate) struct RepositoryOptions {
 impl RepositoryOptions {
     /// Returns the selector.
     pub(crate) fn selector(&self) -> Result<RepositorySelector, CommandError> {
-        let repo = option("--repo", "must be OWNER/NAME", self.repo.as_ref(), |text| {
-            RepositoryName::new(text)
-        })?;
+        let repo = option(
+            "--repo",
+            "must be OWNER/NAME",
+            self.repo.as_ref(),
+            RepositoryName::new,
+        )?;
         let provider = option(
             "--repository-provider",
             "must be github",
             self.repository_provider.as_ref(),
-            |text| RepositoryProvider::from_wire(text),
+            RepositoryProvider::from_wire,
         )?;
         let host = option(
             "--repository-host",
             "must be a DNS host name",
             self.repository_host.as_ref(),
-            |text| RepositoryHost::new(text),
+            RepositoryHost::new,
         )?;
         let id = option(
             "--repository-id",
             "must be decimal text without a leading zero",
             self.repository_id.as_ref(),
-            |text| RepositoryId::new(text),
+            RepositoryId::new,
         )?;
         let identity = match (provider, host, id) {
             (Some(repository_provider), Some(repository_host), Some(repository_id)) => {

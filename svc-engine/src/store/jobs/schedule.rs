@@ -76,10 +76,6 @@ pub(super) fn statements() -> Vec<String> {
 impl Kind for RefreshRequest {
     type Prepared = Self;
 
-    fn weight(_: &Self) -> usize {
-        1
-    }
-
     fn prepare(self: Box<Self>, _: &OrgId) -> Self {
         *self
     }

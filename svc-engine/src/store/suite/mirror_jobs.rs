@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use svc_model::repository::{CommitSha, RepositoryIdentity};
 
-use svc_model::repository::CommitSha;
-
 use super::*;
 use crate::fact::{Lifetime, Push};
 
