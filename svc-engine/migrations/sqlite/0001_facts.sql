@@ -1,5 +1,10 @@
 -- Facts are rows; message content is content-addressed. Times are UTC microseconds (_us), booleans
 -- are 0 or 1, JSON is compact ASCII text.
+--
+-- No index of facts begins with the organization. Before a table has statistics, and SQLite's never
+-- have, every index that a condition fits looks alike, and one look-up must not become a walk
+-- through all that an organization has. The indexes by capture, which are just that, begin with an
+-- expression that only the question for the latest fact uses.
 
 -- Every distinct message, and every large member of a raw payload, once.
 CREATE TABLE content (
@@ -50,7 +55,7 @@ CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id)
 CREATE UNIQUE INDEX inference_calls_by_model_call
     ON inference_calls (model_call_id, org_id, gateway_provider) WHERE model_call_id IS NOT NULL;
 CREATE INDEX inference_calls_by_session
-    ON inference_calls (org_id, session_id, observed_at_us, inference_call_id);
+    ON inference_calls (session_id, org_id, observed_at_us, inference_call_id);
 
 -- Under which ids decisions may name a call beside its model_call_id, which has an index of its own.
 CREATE TABLE call_aliases (
@@ -82,7 +87,7 @@ CREATE TABLE developer_decisions (
 );
 -- A path may be longer than what an index takes, so a hash stands for what tells decisions apart.
 CREATE UNIQUE INDEX developer_decisions_by_session
-    ON developer_decisions (org_id, session_id, occurred_at_us, identity);
+    ON developer_decisions (session_id, org_id, occurred_at_us, identity);
 
 CREATE TABLE edit_observations (
     observation_id TEXT NOT NULL PRIMARY KEY,
@@ -101,7 +106,7 @@ CREATE TABLE edit_observations (
     raw BLOB NOT NULL
 );
 CREATE UNIQUE INDEX edit_observations_by_session
-    ON edit_observations (org_id, session_id, agent_harness, call_id);
+    ON edit_observations (session_id, org_id, agent_harness, call_id);
 
 CREATE TABLE rejected_edits (
     rejection_id TEXT NOT NULL PRIMARY KEY,
@@ -117,7 +122,7 @@ CREATE TABLE rejected_edits (
     raw BLOB NOT NULL
 );
 CREATE UNIQUE INDEX rejected_edits_by_session
-    ON rejected_edits (org_id, session_id, agent_harness, call_id);
+    ON rejected_edits (session_id, org_id, agent_harness, call_id);
 
 CREATE TABLE retry_linkages (
     retry_linkage_id TEXT NOT NULL PRIMARY KEY,
@@ -134,11 +139,12 @@ CREATE TABLE retry_linkages (
     raw BLOB NOT NULL,
     identity BLOB NOT NULL
 );
-CREATE UNIQUE INDEX retry_linkages_by_session ON retry_linkages (org_id, session_id, identity);
+CREATE UNIQUE INDEX retry_linkages_by_session ON retry_linkages (session_id, org_id, identity);
 
 -- Facts of repositories. A fact without an identity is known by its name alone, and its key is
 -- another one: the same push with and without an identity is two facts. The indexes by repository
--- find the facts of a repository under one of its names by time, the latest in one step.
+-- find the facts of a repository under one of its names by time, the latest in one step; those of CI
+-- outcomes result by result.
 
 CREATE TABLE pushes (
     push_id TEXT NOT NULL PRIMARY KEY,
@@ -156,11 +162,11 @@ CREATE TABLE pushes (
     captured_at_us BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX pushes_by_commit
-    ON pushes (org_id, after_sha, before_sha, ref, COALESCE(repository_provider, ''),
+    ON pushes (after_sha, org_id, before_sha, ref, COALESCE(repository_provider, ''),
         COALESCE(repository_host, ''), COALESCE(repository_id, repo));
 CREATE INDEX pushes_by_repository
-    ON pushes (org_id, repository_id, repository_host, repo, captured_at_us);
-CREATE INDEX pushes_by_capture ON pushes (org_id, captured_at_us);
+    ON pushes (repository_id, repository_host, repo, org_id, captured_at_us);
+CREATE INDEX pushes_by_capture ON pushes ((org_id || ''), captured_at_us);
 
 CREATE TABLE pull_request_revisions (
     revision_id TEXT NOT NULL PRIMARY KEY,
@@ -185,19 +191,19 @@ CREATE TABLE pull_request_revisions (
 );
 CREATE UNIQUE INDEX pull_request_revisions_by_identity
     ON pull_request_revisions
-    (org_id, repository_provider, repository_host, repository_id, pr_number, head_sha, base_sha)
+    (repository_id, repository_host, repository_provider, org_id, pr_number, head_sha, base_sha)
     WHERE repository_id IS NOT NULL;
 CREATE UNIQUE INDEX pull_request_revisions_by_name
-    ON pull_request_revisions (org_id, provider, repo, pr_number, head_sha, base_sha)
+    ON pull_request_revisions (repo, provider, org_id, pr_number, head_sha, base_sha)
     WHERE repository_id IS NULL;
 CREATE INDEX pull_request_revisions_by_repository
     ON pull_request_revisions
-    (org_id, repository_id, repository_host, repo, captured_at_us);
+    (repository_id, repository_host, repo, org_id, captured_at_us);
 CREATE INDEX pull_request_revisions_by_head
     ON pull_request_revisions
-    (org_id, head_repository_id, head_repository_host, head_repo, captured_at_us);
+    (head_repository_id, head_repository_host, head_repo, org_id, captured_at_us);
 CREATE INDEX pull_request_revisions_by_capture
-    ON pull_request_revisions (org_id, captured_at_us);
+    ON pull_request_revisions ((org_id || ''), captured_at_us);
 
 CREATE TABLE pull_request_merges (
     merge_id TEXT NOT NULL PRIMARY KEY,
@@ -222,17 +228,17 @@ CREATE TABLE pull_request_merges (
     captured_at_us BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX pull_request_merges_by_identity
-    ON pull_request_merges (org_id, repository_provider, repository_host, repository_id, pr_number)
+    ON pull_request_merges (repository_id, repository_host, repository_provider, org_id, pr_number)
     WHERE repository_id IS NOT NULL;
 CREATE UNIQUE INDEX pull_request_merges_by_name
-    ON pull_request_merges (org_id, provider, repo, pr_number) WHERE repository_id IS NULL;
+    ON pull_request_merges (repo, provider, org_id, pr_number) WHERE repository_id IS NULL;
 CREATE INDEX pull_request_merges_by_repository
     ON pull_request_merges
-    (org_id, repository_id, repository_host, repo, captured_at_us);
+    (repository_id, repository_host, repo, org_id, captured_at_us);
 CREATE INDEX pull_request_merges_by_head
     ON pull_request_merges
-    (org_id, head_repository_id, head_repository_host, head_repo, captured_at_us);
-CREATE INDEX pull_request_merges_by_capture ON pull_request_merges (org_id, captured_at_us);
+    (head_repository_id, head_repository_host, head_repo, org_id, captured_at_us);
+CREATE INDEX pull_request_merges_by_capture ON pull_request_merges ((org_id || ''), captured_at_us);
 
 CREATE TABLE repository_renames (
     rename_id TEXT NOT NULL PRIMARY KEY,
@@ -247,15 +253,15 @@ CREATE TABLE repository_renames (
     captured_at_us BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX repository_renames_by_event
-    ON repository_renames (org_id, repository_provider, repository_host, source_event_id)
+    ON repository_renames (source_event_id, org_id, repository_provider, repository_host)
     WHERE source_event_id IS NOT NULL;
 CREATE INDEX repository_renames_by_old_name
     ON repository_renames
-    (org_id, repository_id, repository_host, old_repo, captured_at_us);
+    (repository_id, repository_host, old_repo, org_id, captured_at_us);
 CREATE INDEX repository_renames_by_new_name
     ON repository_renames
-    (org_id, repository_id, repository_host, new_repo, captured_at_us);
-CREATE INDEX repository_renames_by_capture ON repository_renames (org_id, captured_at_us);
+    (repository_id, repository_host, new_repo, org_id, captured_at_us);
+CREATE INDEX repository_renames_by_capture ON repository_renames ((org_id || ''), captured_at_us);
 
 CREATE TABLE session_commit_observations (
     observation_id TEXT NOT NULL PRIMARY KEY,
@@ -272,15 +278,15 @@ CREATE TABLE session_commit_observations (
 );
 CREATE UNIQUE INDEX session_commit_observations_by_commit
     ON session_commit_observations
-    (org_id, commit_sha, session_id, COALESCE(repository_provider, ''),
+    (commit_sha, org_id, session_id, COALESCE(repository_provider, ''),
         COALESCE(repository_host, ''), COALESCE(repository_id, repo));
 CREATE INDEX session_commit_observations_by_session
-    ON session_commit_observations (org_id, session_id, captured_at_us);
+    ON session_commit_observations (session_id, org_id, captured_at_us);
 CREATE INDEX session_commit_observations_by_repository
     ON session_commit_observations
-    (org_id, repository_id, repository_host, repo, captured_at_us);
+    (repository_id, repository_host, repo, org_id, captured_at_us);
 CREATE INDEX session_commit_observations_by_capture
-    ON session_commit_observations (org_id, captured_at_us);
+    ON session_commit_observations ((org_id || ''), captured_at_us);
 
 -- The attempt is 0 when the run has none.
 CREATE TABLE ci_outcomes (
@@ -312,15 +318,13 @@ CREATE TABLE ci_outcomes (
 );
 -- Finds a run in every forge at once; without an identity it is of none.
 CREATE UNIQUE INDEX ci_outcomes_by_run
-    ON ci_outcomes (org_id, provider, run_id, run_attempt, COALESCE(repository_provider, ''),
+    ON ci_outcomes (run_id, org_id, provider, run_attempt, COALESCE(repository_provider, ''),
         COALESCE(repository_host, ''));
-CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (org_id, commit_sha);
+CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (commit_sha, org_id);
 CREATE INDEX ci_outcomes_by_repository
-    ON ci_outcomes (org_id, repository_id, repository_host, repo, captured_at_us, outcome_id);
-CREATE INDEX ci_outcomes_by_result
     ON ci_outcomes
-    (org_id, repository_id, repository_host, repo, result, captured_at_us, outcome_id);
-CREATE INDEX ci_outcomes_by_capture ON ci_outcomes (org_id, captured_at_us);
+    (repository_id, repository_host, repo, org_id, result, captured_at_us, outcome_id);
+CREATE INDEX ci_outcomes_by_capture ON ci_outcomes ((org_id || ''), captured_at_us);
 
 -- Every name that facts give an identity, once for each kind of fact. It tells where to look: what
 -- counts is a visible fact that proves it, found by the index of its kind by repository.
@@ -331,10 +335,10 @@ CREATE TABLE repository_claims (
     repository_host TEXT NOT NULL,
     repository_id TEXT NOT NULL,
     source TEXT NOT NULL,
-    PRIMARY KEY (org_id, name, repository_provider, repository_host, repository_id, source)
+    PRIMARY KEY (name, org_id, repository_provider, repository_host, repository_id, source)
 ) WITHOUT ROWID;
 CREATE INDEX repository_claims_by_identity
-    ON repository_claims (org_id, repository_provider, repository_host, repository_id);
+    ON repository_claims (repository_id, repository_host, repository_provider, org_id);
 
 -- Append-only. The latest row of a fact decides whether it is quarantined.
 CREATE TABLE quarantine_log (

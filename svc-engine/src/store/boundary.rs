@@ -6,14 +6,14 @@ use super::column::Columns;
 use super::quarantine::visible;
 use super::{Snapshot, StoreError};
 
-/// The latest visible fact of a kind. It is found from the end of an index; only quarantined facts
-/// are stepped over.
+/// The latest visible fact of a kind. It is found from the end of an index that only this question
+/// uses, whence the expression; only quarantined facts are stepped over.
 macro_rules! latest {
     ($table:literal, $id:literal) => {
         concat!(
             "SELECT f.captured_at_us FROM ",
             $table,
-            " f WHERE f.org_id = $1 AND ",
+            " f WHERE f.org_id || '' = $1 AND ",
             visible!($table, $id),
             " ORDER BY f.captured_at_us DESC LIMIT 1"
         )

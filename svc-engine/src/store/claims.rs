@@ -27,13 +27,16 @@ pub(super) struct Place {
     table: &'static str,
     name: &'static str,
     repository: [&'static str; 3],
+    /// Which facts of the kind: those with this value in a column.
+    only: &'static [(&'static str, &'static str)],
 }
 
-/// Declares where facts name repositories: the word for it, the table and its id, and the columns of
-/// the name and of the identity.
+/// Declares where facts name repositories: the word for it, the table and its id, the columns of the
+/// name and of the identity, and which facts of the kind.
 macro_rules! sources {
     ($($word:literal:
-        $table:literal $id:literal, $name:literal, $provider:literal, $host:literal, $repository:literal;)+
+        $table:literal $id:literal, $name:literal, $provider:literal, $host:literal, $repository:literal
+        $(, only $column:literal = $value:literal)?;)+
     ) => {
         /// Where facts name repositories.
         pub(super) const SOURCES: &[Place] = &[$(Place {
@@ -41,6 +44,7 @@ macro_rules! sources {
             table: $table,
             name: $name,
             repository: [$provider, $host, $repository],
+            only: &[$(($column, $value))?],
         }),+];
 
         /// The selection of claims, up to its conditions, each with when the latest visible fact
@@ -54,6 +58,7 @@ macro_rules! sources {
                 " AND f.", $provider, " = c.repository_provider",
                 " AND f.", $host, " = c.repository_host",
                 " AND f.", $repository, " = c.repository_id",
+                $(" AND f.", $column, " = '", $value, "'",)?
                 " AND f.captured_at_us <= $2 AND ", visible!($table, $id),
                 " ORDER BY f.captured_at_us DESC LIMIT 1)",
             )+
@@ -65,8 +70,24 @@ macro_rules! sources {
 sources! {
     "pushes": "pushes" "push_id",
         "repo", "repository_provider", "repository_host", "repository_id";
-    "ci_outcomes": "ci_outcomes" "outcome_id",
-        "repo", "repository_provider", "repository_host", "repository_id";
+    // By result: their index by repository has the result before the moment, for the pages that go
+    // by it, and a second one would cost more than eight steps in it.
+    "ci_outcomes.passed": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "passed";
+    "ci_outcomes.failed": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "failed";
+    "ci_outcomes.error": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "error";
+    "ci_outcomes.timed_out": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "timed_out";
+    "ci_outcomes.cancelled": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "cancelled";
+    "ci_outcomes.skipped": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "skipped";
+    "ci_outcomes.neutral": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "neutral";
+    "ci_outcomes.unknown": "ci_outcomes" "outcome_id",
+        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "unknown";
     "observations": "session_commit_observations" "observation_id",
         "repo", "repository_provider", "repository_host", "repository_id";
     "revisions": "pull_request_revisions" "revision_id",
@@ -152,6 +173,10 @@ impl<'a> Claims<'a> {
     /// Adds what a stored row claims. Without a name or an identity that is nothing.
     pub(super) fn row(&mut self, table: &Table, row: &'a NewRow) {
         for place in SOURCES.iter().filter(|place| place.table == table.name) {
+            let given = |(column, value): &(&str, &str)| row.text(table, column) == Some(*value);
+            if !place.only.iter().all(given) {
+                continue;
+            }
             let name = row.text(table, place.name).filter(|name| !name.is_empty());
             let repository = place.repository.map(|column| row.text(table, column));
             if let (Some(name), [Some(provider), Some(host), Some(id)]) = (name, repository) {

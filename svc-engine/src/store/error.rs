@@ -40,6 +40,21 @@ pub enum StoreError {
     NotStored,
 }
 
+impl StoreError {
+    /// Returns whether the database gave one of several transactions up that waited for each other.
+    /// The same again may succeed.
+    pub(super) fn is_given_up(&self) -> bool {
+        use postgres::error::SqlState;
+        matches!(
+            self,
+            Self::Postgres(error) if matches!(
+                error.code(),
+                Some(&SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE)
+            )
+        )
+    }
+}
+
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {

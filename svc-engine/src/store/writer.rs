@@ -17,6 +17,8 @@ use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
 
+/// How often a transaction is tried that the database gives up for another.
+const ATTEMPTS_MAX: usize = 4;
 /// Deliveries that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
 /// What one transaction weighs at most, unless one delivery weighs more: this many small rows.
@@ -150,7 +152,7 @@ impl Worker {
             .iter()
             .map(|delivery| delivery.facts.as_slice())
             .collect();
-        match self.transaction(&all) {
+        match self.attempt(&all) {
             Ok(outcomes) => {
                 for (delivery, outcomes) in group.into_iter().zip(outcomes) {
                     // A sender that went away has no use for the answer.
@@ -165,7 +167,7 @@ impl Worker {
                 );
                 for delivery in group {
                     let answer = self
-                        .transaction(&[&delivery.facts])
+                        .attempt(&[&delivery.facts])
                         .map(|outcomes| outcomes.into_iter().flatten().collect());
                     drop(delivery.answer.send(answer));
                 }
@@ -184,6 +186,22 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Writes a transaction, and again when the database gave it up for another server's.
+    fn attempt(&mut self, group: &[&[Prepared]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
+        for _ in 1..ATTEMPTS_MAX {
+            match self.transaction(group) {
+                Err(error) if error.is_given_up() => {
+                    tracing::debug!(
+                        error = &error as &dyn std::error::Error,
+                        "store.transaction_given_up"
+                    );
+                }
+                written => return written,
+            }
+        }
+        self.transaction(group)
     }
 
     fn transaction(&mut self, group: &[&[Prepared]]) -> Result<Vec<Vec<Outcome>>, StoreError> {

@@ -123,14 +123,15 @@ impl Delivery {
             self.clone_url.as_str().into(),
             self.delivered_at.into(),
         ];
-        connection.execute(DELIVER, &delivery)?;
         let job = [
             org_id.into(),
             mirror.into(),
             self.repo.as_str().into(),
             self.delivered_at.into(),
         ];
-        connection.execute(DUE, &job).map(drop)
+        // The job first, as where a job is ended: in another order the two would wait for each other.
+        connection.execute(DUE, &job)?;
+        connection.execute(DELIVER, &delivery).map(drop)
     }
 }
 

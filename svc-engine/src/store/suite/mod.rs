@@ -37,6 +37,7 @@ mod every_kind;
 mod inference_calls;
 mod log_facts;
 mod mirror_jobs;
+mod plans;
 mod repository_claims;
 mod repository_facts;
 mod schema;

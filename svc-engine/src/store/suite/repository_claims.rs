@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use svc_model::ingest::CiResult;
 use svc_model::repository::{RepositoryIdentity, RepositoryName};
 
 use super::*;
@@ -133,6 +134,28 @@ fn every_kind_of_fact_that_names_a_repository_proves_the_name(
         assert!(proven(), "{table}");
         set(&database, table, fact_id, QuarantineAction::Quarantine);
         assert!(!proven(), "{table}");
+    }
+}
+
+#[rstest]
+fn an_outcome_proves_its_name_whatever_its_result(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    for (number, result) in (1..).zip(CiResult::ALL) {
+        let outcome = CiOutcome {
+            repository: Some(repository(number)),
+            result: *result,
+            captured_at: at(5),
+            ..outcome(u128::from(number), &format!("run {number}"))
+        };
+        append_one(&store, Append::CiOutcome, outcome);
+        assert_eq!(
+            claims(&store, &[], &[number], 5),
+            [claim("own/repo", &number.to_string(), 5)],
+            "{result}"
+        );
     }
 }
 
@@ -354,51 +377,4 @@ fn more_claims_than_the_limit_are_cut_short(
         assert_eq!(found(names, numbers, 3), 4, "one more than may be");
         assert_eq!(found(names, numbers, 1), 2, "one more than may be");
     }
-}
-
-/// A question touches the claims of its names, and of each claim one fact: every look-up goes by an
-/// index whose order is that of time, and nothing is sorted or scanned.
-#[rstest]
-fn the_cost_of_a_question_is_in_its_names(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
-    let database = database!(backend);
-    drop(database.open("acme"));
-    let mut connection = Connection::open(database.url()).unwrap();
-    let questions = repositories::statements();
-    for question in &questions {
-        let plan = plan(&mut connection, question);
-        let looked_up = ["pushes", "ci_outcomes", "session_commit_observations"]
-            .iter()
-            .map(|table| format!("{table}_by_repository"));
-        for index in looked_up.chain(["repository_renames_by_old_name".to_owned()]) {
-            assert!(plan.contains(&index), "{index} in {plan}");
-        }
-        for costly in ["Seq Scan", "Sort", "TEMP B-TREE", "SCAN "] {
-            assert!(!plan.contains(costly), "{costly} in {plan}");
-        }
-    }
-}
-
-/// Returns how a backend runs a statement of the claims.
-fn plan(connection: &mut Connection, sql: &str) -> String {
-    let lines = match connection {
-        Connection::Sqlite(_) => {
-            let explain = format!("EXPLAIN QUERY PLAN {sql}");
-            connection.all(&explain, &[], |row| row.text(3)).unwrap()
-        }
-        Connection::Postgres(_) => {
-            let parameters = if sql.contains("$6") {
-                "'acme', 9, 100, 'github', 'github.com', '7'"
-            } else {
-                "'acme', 9, 100, 'own/repo'"
-            };
-            connection
-                .batch(&format!("DEALLOCATE ALL; PREPARE question AS {sql}"))
-                .unwrap();
-            let explain = format!("EXPLAIN EXECUTE question ({parameters})");
-            connection.all(&explain, &[], |row| row.text(0)).unwrap()
-        }
-    };
-    lines.join("\n")
 }

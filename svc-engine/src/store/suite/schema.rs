@@ -6,12 +6,9 @@ use crate::fact::{
     RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
 };
 
-#[rstest]
-fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
-    let database = database!(backend);
-    drop(database.open("acme"));
-    let mut connection = Connection::open(database.url()).unwrap();
-    let statements = [
+/// Every statement that the store runs on facts.
+pub(super) fn statements() -> Vec<String> {
+    [
         boundary::statements(),
         bulk::statements(),
         calls::statements(),
@@ -21,7 +18,6 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
         counts::statements(),
         deliveries::statements(),
         dossier::statements(),
-        jobs::statements(backend == Backend::Postgres),
         observations::statements(),
         outcomes::statements(),
         quarantine::statements(),
@@ -37,8 +33,17 @@ fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] bac
         fact::statements::<RepositoryRename>(),
         fact::statements::<RetryLinkage>(),
         fact::statements::<SessionCommitObservation>(),
-    ];
-    for statement in statements.concat() {
+    ]
+    .concat()
+}
+
+#[rstest]
+fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let database = database!(backend);
+    drop(database.open("acme"));
+    let mut connection = Connection::open(database.url()).unwrap();
+    let jobs = jobs::statements(backend == Backend::Postgres);
+    for statement in statements().into_iter().chain(jobs) {
         connection
             .prepare(&statement)
             .unwrap_or_else(|error| panic!("{statement}: {error:?}"));
