@@ -14,7 +14,7 @@ use super::folder::MirrorFolder;
 use crate::fact::Lifetime;
 use crate::store::{Snapshot, StoreError};
 
-/// The rule by which mirrors are kept: it changes when [`decide`] does.
+/// The rule by which mirrors are kept: it changes when `decide` does.
 pub const GC_POLICY_VERSION: &str = "1";
 /// How long somebody who works on a mirror is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(2);

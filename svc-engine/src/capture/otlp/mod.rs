@@ -3,7 +3,7 @@
 //!
 //! Most records of an export are of no interest, and any member of a record may be absent or of any
 //! type. So each record is read for itself: one that cannot become a fact is skipped for a closed
-//! reason ([`LogSkip`](svc_model::ingest::LogSkip)) and never costs its siblings, let alone the
+//! reason ([`LogSkip`]) and never costs its siblings, let alone the
 //! export. A record may be of several events, and a decision may need another record, the result of
 //! its tool call; that may stand anywhere in the same export.
 //!
