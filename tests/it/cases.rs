@@ -43,6 +43,7 @@ areas! {
     evidence_scan_limits = "evidence-scan-limits",
     forge_ci = "forge-ci",
     forge_http = "forge-http",
+    forge_mirror = "forge-mirror",
     forge_pull_request = "forge-pull-request",
     forge_push = "forge-push",
     forge_repository = "forge-repository",

@@ -76,7 +76,7 @@ pub enum GitUnusable {
     /// It does not run.
     #[error("git does not run: is it installed?")]
     Absent,
-    /// It is older than the oldest version that is asked.
+    /// It is older than the service needs.
     #[error("git {0}.{1} is too old: at least 2.39 is needed")]
     Old(u32, u32),
 }
