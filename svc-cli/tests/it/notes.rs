@@ -221,13 +221,14 @@ fn what_cannot_be_stamped_is_said() {
 fn an_agents_hook_remembers_its_session_and_never_fails() {
     let forge = Forge::new();
     let person = alone(&forge);
-    let hook = |input: &str| {
+    let hook_of = |agent: &str, input: &str| {
         let program = Path::new(env!("CARGO_BIN_EXE_svc"));
-        let arguments = ["note", "session", "--hook", "claude-code"];
+        let arguments = ["note", "session", "--hook", agent];
         let output = person.run(program, &arguments, &[], input);
         assert!(output.status.success());
         assert!(output.stdout.is_empty() && output.stderr.is_empty());
     };
+    let hook = |input: &str| hook_of("claude-code", input);
     hook(r#"{"session_id":"5b1f8a70","cwd":"/x","hook_event_name":"PostToolUse"}"#);
     hook(r#"{"session_id":"5b1f8a70","hook_event_name":"PostToolUse"}"#);
     for odd in [
@@ -240,11 +241,19 @@ fn an_agents_hook_remembers_its_session_and_never_fails() {
     ] {
         hook(odd);
     }
+    hook_of(
+        "cursor",
+        r#"{"conversation_id":"c-1","session_id":"other"}"#,
+    );
     let file = person.work.join(".git/svc-sessions");
     let remembered = fs::read_to_string(&file).expect("the file");
+    let lines: Vec<&str> = remembered.lines().collect();
     assert_eq!(
-        remembered,
-        "{\"tool\":\"claude-code\",\"session_id\":\"5b1f8a70\"}\n"
+        lines,
+        [
+            r#"{"tool":"claude-code","session_id":"5b1f8a70"}"#,
+            r#"{"tool":"cursor","session_id":"c-1"}"#
+        ]
     );
     let mode = fs::metadata(&file).expect("the file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);

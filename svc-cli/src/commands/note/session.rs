@@ -39,6 +39,8 @@ pub(crate) enum Agent {
     ClaudeCode,
     /// Codex.
     Codex,
+    /// Cursor.
+    Cursor,
 }
 
 impl Agent {
@@ -46,6 +48,15 @@ impl Agent {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Cursor => "cursor",
+        }
+    }
+
+    /// Returns the member in which the agent names its Session.
+    const fn member(self) -> &'static str {
+        match self {
+            Self::ClaudeCode | Self::Codex => "session_id",
+            Self::Cursor => "conversation_id",
         }
     }
 }
@@ -123,7 +134,7 @@ fn from_hook(agent: Agent) -> Result<Stamp, CommandError> {
     let session_id = described
         .as_ref()
         .and_then(Json::as_object)
-        .and_then(|call| call.get("session_id")?.as_str());
+        .and_then(|call| call.get(agent.member())?.as_str());
     stamp(agent.tool(), session_id.unwrap_or_default())
 }
 
