@@ -82,7 +82,7 @@ pub const DOSSIER_EVENTS_MAX: u64 = 500;
 /// Visible commit observations of a Session's dossier.
 pub const DOSSIER_OBSERVATIONS_MAX: u64 = 500;
 /// Commits of a Session's dossier, and separately pushes and CI outcomes of them.
-pub const DOSSIER_DELIVERIES_MAX: u64 = 500;
+pub const DOSSIER_DELIVERIES_MAX: usize = 500;
 /// Visible observations of Sessions at one commit, over all repositories.
 pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
 /// Bytes of the reply of an investigation query.

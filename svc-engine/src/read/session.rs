@@ -13,7 +13,9 @@ use svc_model::query::{
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::repository::{Declined, Touched, identity, lifetime, link, of_observation, touch};
+use super::repository::{
+    Declined, Touched, display, identity, lifetime, link, of_observation, touch,
+};
 use crate::derive::dossier::{self, Deliveries};
 use crate::derive::repository::{Repositories, Repository};
 use crate::error::Error;
@@ -21,7 +23,7 @@ use crate::fact::Push;
 use crate::store::{CiOutcomeRow, Snapshot};
 
 /// The commits of a Session by repository, each with its observations.
-type Commits = BTreeMap<(Repository, CommitSha), Vec<FactId>>;
+type Commits = BTreeMap<Repository, BTreeMap<CommitSha, Vec<FactId>>>;
 
 /// Returns the dossier of a Session as it is at a moment.
 ///
@@ -56,22 +58,25 @@ pub fn session_dossier(
     let mut commits = Commits::new();
     for link in observed {
         if let Some(repository) = declined.told(of_observation(&repositories, &link)) {
-            let commit = commits.entry((repository, link.commit_sha)).or_default();
-            commit.push(link.observation_id);
+            let commits = commits.entry(repository).or_default();
+            let observations = commits.entry(link.commit_sha).or_default();
+            observations.push(link.observation_id);
         }
     }
-    let pushes = deliveries(&commits, |repository, commit, rows_max| {
-        Ok(snapshot.pushes_of_delivery(lifetime(repository), commit, boundary, rows_max)?)
+    let pushes = deliveries(&commits, |repository, commits, rows_max| {
+        let repository = lifetime(repository);
+        Ok(snapshot.pushes_of_delivery(repository, commits.keys(), boundary, rows_max)?)
     })?;
-    let outcomes = deliveries(&commits, |repository, commit, rows_max| {
-        Ok(snapshot.ci_outcomes_of_delivery(lifetime(repository), commit, boundary, rows_max)?)
+    let outcomes = deliveries(&commits, |repository, commits, rows_max| {
+        let repository = lifetime(repository);
+        Ok(snapshot.ci_outcomes_of_delivery(repository, commits.keys(), boundary, rows_max)?)
     })?;
     let mut timeline = snapshot.session_events(&session_id)?;
     timeline.sort_unstable_by(dossier::order);
     let gaps = dossier::gaps(
         &coverage,
         Deliveries {
-            commits: commits.len(),
+            commits: commits.values().map(BTreeMap::len).sum(),
             pushes: pushes.len(),
             ci_outcomes: outcomes.len(),
         },
@@ -93,18 +98,18 @@ pub fn session_dossier(
     })))
 }
 
-/// Returns what belongs to each commit, with its repository.
+/// Returns what belongs to the commits of each repository, with the repository.
 fn deliveries<T>(
     commits: &Commits,
-    mut of: impl FnMut(&Repository, &CommitSha, u64) -> Result<Vec<T>, Error>,
+    mut of: impl FnMut(&Repository, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
 ) -> Result<Vec<(Repository, T)>, Error> {
     let mut found = Vec::new();
-    for (repository, commit) in commits.keys() {
+    for (repository, commits) in commits {
         // One more than may be tells that there are too many.
-        let rows_max = DOSSIER_DELIVERIES_MAX + 1 - found.len() as u64;
-        let rows = of(repository, commit, rows_max)?;
+        let rows_max = DOSSIER_DELIVERIES_MAX + 1 - found.len();
+        let rows = of(repository, commits, rows_max)?;
         found.extend(rows.into_iter().map(|row| (repository.clone(), row)));
-        if found.len() as u64 > DOSSIER_DELIVERIES_MAX {
+        if found.len() > DOSSIER_DELIVERIES_MAX {
             return Err(SessionBound::Delivery.into());
         }
     }
@@ -112,19 +117,25 @@ fn deliveries<T>(
 }
 
 fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCommit> {
-    commits
-        .into_iter()
-        .map(|((repository, commit_sha), mut observation_ids)| {
-            observation_ids.sort_unstable();
-            AttributedCommit {
-                repo: super::repository::display(repositories, &repository),
-                commit_sha,
-                attribution_sources: Vec::new(),
-                session_commit_observation_ids: observation_ids,
-                repository_identity: identity(&repository).map(Into::into),
-            }
-        })
-        .collect()
+    let mut attributed = Vec::new();
+    for (repository, commits) in commits {
+        let repo = display(repositories, &repository);
+        attributed.extend(
+            commits
+                .into_iter()
+                .map(|(commit_sha, mut observation_ids)| {
+                    observation_ids.sort_unstable();
+                    AttributedCommit {
+                        repo: repo.clone(),
+                        commit_sha,
+                        attribution_sources: Vec::new(),
+                        session_commit_observation_ids: observation_ids,
+                        repository_identity: identity(&repository).map(Into::into),
+                    }
+                }),
+        );
+    }
+    attributed
 }
 
 fn received(mut pushes: Vec<(Repository, Push)>) -> Vec<DossierPush> {

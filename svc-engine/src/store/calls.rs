@@ -43,13 +43,15 @@ const INSERT_ALIAS: Insert = Insert {
     unique: 1,
 };
 // The ids tell a redelivery from a conflict. Quarantined calls count.
-const BY_ID: Lookup = Lookup {
+const BY_ID: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id
         FROM inference_calls WHERE inference_call_id",
+    then: "",
 };
-const BY_MODEL_CALL: Lookup = Lookup {
+const BY_MODEL_CALL: Lookup<'_> = Lookup {
     select: "SELECT inference_call_id, org_id, gateway_provider, model_call_id
         FROM inference_calls WHERE model_call_id IS NOT NULL AND model_call_id",
+    then: "",
 };
 
 const SUMMARIES: &str = concat!(
@@ -106,8 +108,8 @@ pub(super) fn statements() -> Vec<String> {
     let mut statements = vec![
         INSERT.text(2),
         INSERT_ALIAS.text(2),
-        BY_ID.text(2),
-        BY_MODEL_CALL.text(2),
+        BY_ID.text(0, 2),
+        BY_MODEL_CALL.text(0, 2),
     ];
     statements
         .extend([SUMMARIES, SCALARS, CONTENTS, OUTPUTS, ONE, MEASURE, RAW].map(str::to_owned));
@@ -149,7 +151,7 @@ impl Retained {
             .map(|encoded| encoded.call.inference_call_id.to_string())
             .collect();
         let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
-        connection.lookup(&BY_ID, &keys, |row| {
+        connection.lookup(&BY_ID, &[], &keys, |row| {
             retained.add(Identity::read(row)?);
             Ok(())
         })?;
@@ -158,7 +160,7 @@ impl Retained {
             .filter_map(|encoded| encoded.call.model_call_id.as_deref())
             .map(Value::from)
             .collect();
-        connection.lookup(&BY_MODEL_CALL, &keys, |row| {
+        connection.lookup(&BY_MODEL_CALL, &[], &keys, |row| {
             retained.add(Identity::read(row)?);
             Ok(())
         })?;

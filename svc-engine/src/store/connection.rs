@@ -36,10 +36,12 @@ pub(super) struct Insert {
     pub(super) unique: usize,
 }
 
-/// A look-up of many keys: a selection that ends with the column that is compared.
+/// A look-up of many keys: a selection that ends with the column that is compared, and what follows.
+/// Its first placeholders are for the values that all keys share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lookup {
-    pub(super) select: &'static str,
+pub(super) struct Lookup<'a> {
+    pub(super) select: &'a str,
+    pub(super) then: &'a str,
 }
 
 macro_rules! on {
@@ -163,14 +165,16 @@ impl Connection {
         on!(self, connection => connection.insert(insert, rows))
     }
 
-    /// Looks up keys and calls `each` with every row that is found.
+    /// Looks up keys, which share the first values, and calls `each` with every row that is found.
+    /// A bound on rows holds for some of the keys at a time.
     pub(super) fn lookup(
         &mut self,
-        lookup: &Lookup,
+        lookup: &Lookup<'_>,
+        shared: &[Value<'_>],
         keys: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        on!(self, connection => connection.lookup(lookup, keys, &mut each))
+        on!(self, connection => connection.lookup(lookup, shared, keys, &mut each))
     }
 
     /// Returns the text of a statement for this backend.
@@ -229,18 +233,19 @@ impl Insert {
     }
 }
 
-impl Lookup {
-    /// Returns the text that looks up this many keys.
-    pub(super) fn text(&self, keys: usize) -> String {
+impl Lookup<'_> {
+    /// Returns the text that looks up this many keys, which share this many values.
+    pub(super) fn text(&self, shared: usize, keys: usize) -> String {
         use std::fmt::Write as _;
-        let mut text = String::with_capacity(self.select.len() + keys * 5 + 8);
+        let mut text = String::with_capacity(self.select.len() + self.then.len() + keys * 5 + 8);
         text.push_str(self.select);
         text.push_str(" IN (");
         for key in 1..=keys {
             let separator = if key == 1 { "" } else { ", " };
-            write!(text, "{separator}${key}").expect("writing to a string cannot fail");
+            write!(text, "{separator}${}", shared + key).expect("writing to a string cannot fail");
         }
         text.push(')');
+        text.push_str(self.then);
         text
     }
 }

@@ -234,11 +234,13 @@ const CONTENT_INSERT: Insert = Insert {
     returning: "content_id, digest",
     unique: 0,
 };
-const CONTENT_BY_DIGEST: Lookup = Lookup {
+const CONTENT_BY_DIGEST: Lookup<'_> = Lookup {
     select: "SELECT content_id, digest FROM content WHERE digest",
+    then: "",
 };
-const CONTENT_BY_ID: Lookup = Lookup {
+const CONTENT_BY_ID: Lookup<'_> = Lookup {
     select: "SELECT content_id, codec, byte_count, bytes FROM content WHERE content_id",
+    then: "",
 };
 
 /// The statements of this module, for the test that prepares each of them.
@@ -246,8 +248,8 @@ const CONTENT_BY_ID: Lookup = Lookup {
 pub(super) fn statements() -> Vec<String> {
     vec![
         CONTENT_INSERT.text(2),
-        CONTENT_BY_DIGEST.text(2),
-        CONTENT_BY_ID.text(2),
+        CONTENT_BY_DIGEST.text(0, 2),
+        CONTENT_BY_ID.text(0, 2),
     ]
 }
 
@@ -287,7 +289,7 @@ pub(super) fn store(
             ids[position] = Some(row.integer(0)?);
             Ok(())
         };
-        connection.lookup(&CONTENT_BY_DIGEST, &missing, &mut found)?;
+        connection.lookup(&CONTENT_BY_DIGEST, &[], &missing, &mut found)?;
     }
     ids.into_iter()
         .map(|id| id.ok_or(corrupt("content", "it is absent")))
@@ -301,7 +303,7 @@ pub(super) fn read(
     mut each: impl FnMut(i64, Vec<u8>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let keys: Vec<Value<'_>> = content_ids.iter().copied().map(Value::Integer).collect();
-    connection.lookup(&CONTENT_BY_ID, &keys, |row| {
+    connection.lookup(&CONTENT_BY_ID, &[], &keys, |row| {
         each(
             row.integer(0)?,
             unpack(row.integer(1)?, row.count(2)?, row.blob(3)?)?,

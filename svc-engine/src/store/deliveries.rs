@@ -5,6 +5,7 @@ use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
 use super::column::Columns;
+use super::connection::Lookup;
 use super::quarantine::visible;
 use super::table::Record as _;
 use super::value::{Row, Value};
@@ -92,11 +93,14 @@ macro_rules! observed {
 const OF_SESSION: &str = observed!(" AND f.session_id = $2");
 const OF_COMMIT: &str = observed!(" AND f.commit_sha = $2");
 
-const IDENTIFIED: &str = " AND f.after_sha = $2 AND f.captured_at_us <= $3
-    AND f.repository_provider = $5 AND f.repository_host = $6 AND f.repository_id = $7
-    AND f.repo <> '' ORDER BY f.captured_at_us, f.push_id LIMIT $4";
-const NAMED: &str = " AND f.after_sha = $2 AND f.captured_at_us <= $3
-    AND f.repository_id IS NULL AND f.repo = $5 ORDER BY f.captured_at_us, f.push_id LIMIT $4";
+/// What a fact of a delivery says of its repository: that it has this identity and any name, or this
+/// name and no identity. They are expressions so that facts are found by their commit: a repository
+/// has any number.
+pub(super) const IDENTIFIED: &str = " AND f.captured_at_us <= $2
+    AND COALESCE(f.repository_provider, '') = $4 AND COALESCE(f.repository_host, '') = $5
+    AND COALESCE(f.repository_id, '') = $6 AND f.repo <> ''";
+pub(super) const NAMED: &str = " AND f.captured_at_us <= $2
+    AND COALESCE(f.repository_id, '') = '' AND COALESCE(f.repo, '') = $4";
 
 /// Returns the keys of an identity, in the order of its columns.
 pub(super) fn identity_keys(identity: &RepositoryIdentity) -> [Value<'_>; 3] {
@@ -107,8 +111,43 @@ pub(super) fn identity_keys(identity: &RepositoryIdentity) -> [Value<'_>; 3] {
     ]
 }
 
-fn pushes(condition: &str) -> String {
-    format!("{}{condition}", Push::TABLE.select)
+/// Returns the text that selects pushes, up to the commits that they left a branch at.
+fn pushes(repository: &str) -> String {
+    format!("{}{repository} AND f.after_sha", Push::TABLE.select)
+}
+
+/// Returns the look-up of the facts that a selection finds, which is about one repository.
+pub(super) const fn of_commits(select: &str) -> Lookup<'_> {
+    Lookup {
+        select,
+        then: " LIMIT $3",
+    }
+}
+
+/// Returns what the look-ups of a repository's commits share, and the part of the selection that
+/// says which repository.
+pub(super) fn of_repository<'a>(
+    repository: Lifetime<'a>,
+    org_id: &'a str,
+    boundary: Instant,
+    rows_max: usize,
+) -> (Vec<Value<'a>>, &'static str) {
+    let mut shared = vec![
+        org_id.into(),
+        boundary.microseconds().into(),
+        i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+    ];
+    let condition = match repository {
+        Lifetime::Identified(identity) => {
+            shared.extend(identity_keys(identity));
+            IDENTIFIED
+        }
+        Lifetime::Named(name) => {
+            shared.push(name.as_str().into());
+            NAMED
+        }
+    };
+    (shared, condition)
 }
 
 /// The statements of this module, for the test that prepares each of them.
@@ -117,8 +156,8 @@ pub(super) fn statements() -> Vec<String> {
     vec![
         OF_SESSION.to_owned(),
         OF_COMMIT.to_owned(),
-        pushes(IDENTIFIED),
-        pushes(NAMED),
+        of_commits(&pushes(IDENTIFIED)).text(6, 2),
+        of_commits(&pushes(NAMED)).text(4, 2),
     ]
 }
 
@@ -159,33 +198,29 @@ impl Snapshot<'_> {
         self.connection()?.all(sql, &keys, ObservedCommit::read)
     }
 
-    /// Returns the visible pushes that left a branch of a repository at a commit and were received
-    /// by the boundary, by capture, then id.
-    pub fn pushes_of_delivery(
+    /// Returns the visible pushes that left a branch of a repository at one of these commits and
+    /// were received by the boundary, in no order. When there are more than `rows_max`, so many come
+    /// back.
+    pub fn pushes_of_delivery<'c>(
         &mut self,
         repository: Lifetime<'_>,
-        commit_sha: &CommitSha,
+        commits: impl Iterator<Item = &'c CommitSha>,
         boundary: Instant,
-        rows_max: u64,
+        rows_max: usize,
     ) -> Result<Vec<Push>, StoreError> {
-        let mut keys = vec![
-            self.org_id.as_str().into(),
-            commit_sha.as_str().into(),
-            boundary.microseconds().into(),
-            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
-        ];
-        let condition = match repository {
-            Lifetime::Identified(identity) => {
-                keys.extend(identity_keys(identity));
-                IDENTIFIED
-            }
-            Lifetime::Named(name) => {
-                keys.push(name.as_str().into());
-                NAMED
-            }
-        };
-        self.connection()?.all(&pushes(condition), &keys, |row| {
-            Push::read(&mut Columns::of(row, Push::TABLE.name, Push::TABLE.members))
-        })
+        let org_id = self.org_id;
+        let (shared, condition) = of_repository(repository, org_id.as_str(), boundary, rows_max);
+        let commits: Vec<Value<'_>> = commits.map(|commit| commit.as_str().into()).collect();
+        let mut found = Vec::new();
+        let select = pushes(condition);
+        self.connection()?
+            .lookup(&of_commits(&select), &shared, &commits, |row| {
+                if found.len() < rows_max {
+                    let mut columns = Columns::of(row, Push::TABLE.name, Push::TABLE.members);
+                    found.push(Push::read(&mut columns)?);
+                }
+                Ok(())
+            })?;
+        Ok(found)
     }
 }

@@ -8,9 +8,11 @@ use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryNam
 use svc_model::time::Instant;
 
 use super::column::{Columns, Form as _, OrZero};
-use super::deliveries::identity_keys;
+#[cfg(test)]
+use super::deliveries::{IDENTIFIED, NAMED};
+use super::deliveries::{identity_keys, of_commits, of_repository};
 use super::quarantine::visible;
-use super::value::Row;
+use super::value::{Row, Value};
 use super::{Lifetime, Snapshot, StoreError};
 
 /// A CI outcome without what the forge said of it.
@@ -161,15 +163,13 @@ const OF_RUN: &str = outcomes!(
     " AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
 );
 const OF_COMMIT: &str = outcomes!(" AND f.commit_sha = $2 AND f.captured_at_us <= $3");
-const OF_COMMIT_IDENTIFIED: &str = outcomes!(
-    " AND f.commit_sha = $2 AND f.captured_at_us <= $3 AND f.repository_provider = $5
-    AND f.repository_host = $6 AND f.repository_id = $7 AND f.repo <> ''
-    ORDER BY f.captured_at_us, f.outcome_id LIMIT $4"
-);
-const OF_COMMIT_NAMED: &str = outcomes!(
-    " AND f.commit_sha = $2 AND f.captured_at_us <= $3 AND f.repository_id IS NULL AND f.repo = $5
-    ORDER BY f.captured_at_us, f.outcome_id LIMIT $4"
-);
+const ALL: &str = outcomes!("");
+
+/// Returns the text that selects outcomes of a repository, up to the commits that were checked.
+fn of_repository_at(repository: &str) -> String {
+    format!("{ALL}{repository} AND f.commit_sha")
+}
+
 macro_rules! page {
     ($repository:literal) => {
         outcomes!(
@@ -192,14 +192,13 @@ const PAGE_NAMED: &str = page!(
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
     [
-        OF_RUN,
-        OF_COMMIT,
-        OF_COMMIT_IDENTIFIED,
-        OF_COMMIT_NAMED,
-        PAGE_IDENTIFIED,
-        PAGE_NAMED,
+        OF_RUN.to_owned(),
+        OF_COMMIT.to_owned(),
+        of_commits(&of_repository_at(IDENTIFIED)).text(6, 2),
+        of_commits(&of_repository_at(NAMED)).text(4, 2),
+        PAGE_IDENTIFIED.to_owned(),
+        PAGE_NAMED.to_owned(),
     ]
-    .map(str::to_owned)
     .to_vec()
 }
 
@@ -315,32 +314,28 @@ impl Snapshot<'_> {
         Ok((bytes <= bytes_max).then_some(rows))
     }
 
-    /// Returns the visible outcomes of a commit in one repository that were received by the
-    /// boundary, by capture, then id.
-    pub fn ci_outcomes_of_delivery(
+    /// Returns the visible outcomes of these commits in one repository that were received by the
+    /// boundary, in no order. When there are more than `rows_max`, so many come back.
+    pub fn ci_outcomes_of_delivery<'c>(
         &mut self,
         repository: Lifetime<'_>,
-        commit_sha: &CommitSha,
+        commits: impl Iterator<Item = &'c CommitSha>,
         boundary: Instant,
-        rows_max: u64,
+        rows_max: usize,
     ) -> Result<Vec<CiOutcomeRow>, StoreError> {
-        let mut keys = vec![
-            self.org_id.as_str().into(),
-            commit_sha.as_str().into(),
-            boundary.microseconds().into(),
-            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
-        ];
-        let sql = match repository {
-            Lifetime::Identified(identity) => {
-                keys.extend(identity_keys(identity));
-                OF_COMMIT_IDENTIFIED
-            }
-            Lifetime::Named(name) => {
-                keys.push(name.as_str().into());
-                OF_COMMIT_NAMED
-            }
-        };
-        self.connection()?.all(sql, &keys, CiOutcomeRow::read)
+        let org_id = self.org_id;
+        let (shared, condition) = of_repository(repository, org_id.as_str(), boundary, rows_max);
+        let commits: Vec<Value<'_>> = commits.map(|commit| commit.as_str().into()).collect();
+        let mut found = Vec::new();
+        let select = of_repository_at(condition);
+        self.connection()?
+            .lookup(&of_commits(&select), &shared, &commits, |row| {
+                if found.len() < rows_max {
+                    found.push(CiOutcomeRow::read(row)?);
+                }
+                Ok(())
+            })?;
+        Ok(found)
     }
 }
 

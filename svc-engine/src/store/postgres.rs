@@ -160,14 +160,16 @@ impl PostgresConnection {
 
     pub(super) fn lookup(
         &mut self,
-        lookup: &Lookup,
+        lookup: &Lookup<'_>,
+        shared: &[Value<'_>],
         keys: &[Value<'_>],
         each: EachRow<'_>,
     ) -> Result<(), StoreError> {
         let mut rest = keys;
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(power_of_two_within(rest.len()));
-            self.each(&lookup.text(chunk.len()), chunk, each)?;
+            let text = lookup.text(shared.len(), chunk.len());
+            self.each(&text, &[shared, chunk].concat(), each)?;
             rest = after;
         }
         Ok(())

@@ -12,8 +12,8 @@ use svc_model::time::Instant;
 use super::StoreError;
 use super::claims::{PROVEN, RENAMED_FROM, SOURCES};
 use super::column::Columns;
-use super::connection::Connection;
-use super::value::Value;
+use super::connection::{Connection, Lookup};
+use super::value::{Row, Value};
 use crate::fact::RepositoryClaim;
 
 /// What is selected of a claim.
@@ -26,23 +26,34 @@ const COLUMNS: [&str; 6] = [
     "captured_at_us",
 ];
 
-/// Returns the text that selects the claims of a name.
-fn of_name() -> String {
-    format!("{PROVEN} AND c.name = $4 LIMIT $3")
+/// Returns the text that selects the claims of names, up to the names.
+fn of_names() -> String {
+    format!("{PROVEN} AND c.name")
 }
 
-/// Returns the text that selects the claims of an identity.
-fn of_identity() -> String {
-    format!(
-        "{PROVEN} AND c.repository_provider = $4 AND c.repository_host = $5
-            AND c.repository_id = $6 LIMIT $3"
-    )
+/// Returns the text that selects the claims of identities, up to the forge's ids: few forges have a
+/// repository of the same one.
+fn of_identities() -> String {
+    format!("{PROVEN} AND c.repository_id")
 }
+
+/// Returns the look-up of claims that a selection finds.
+const fn lookup(select: &str) -> Lookup<'_> {
+    Lookup {
+        select,
+        then: " LIMIT $3",
+    }
+}
+
+/// Identities whose claims are read at once.
+const IDENTITIES_AT_ONCE: usize = 64;
 
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    vec![of_name(), of_identity()]
+    [of_names(), of_identities()]
+        .map(|select| lookup(&select).text(3, 2))
+        .to_vec()
 }
 
 /// Returns every proven claim of these names, of the identities that bear them, and of these
@@ -58,31 +69,28 @@ pub(super) fn claims(
 ) -> Result<Vec<RepositoryClaim>, StoreError> {
     let mut proven = Proven::default();
     let rows_max = (claims_max + 1).saturating_mul(SOURCES.len());
-    let bounds = [
+    let shared = [
         org_id.as_str().into(),
         boundary.into(),
         i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
     ];
-    let mut read = |sql: &str, keys: &[Value<'_>], proven: &mut Proven| {
-        connection.each(sql, &[&bounds, keys].concat(), |row| {
-            proven.add(&mut Columns::of(row, "repository_claims", &COLUMNS))
-        })
-    };
-    for name in names {
-        read(&of_name(), &[name.as_str().into()], &mut proven)?;
-    }
+    let keys: Vec<Value<'_>> = names.iter().map(|name| name.as_str().into()).collect();
+    let select = of_names();
+    connection.lookup(&lookup(&select), &shared, &keys, |row| {
+        proven.add(row, |_| true)
+    })?;
     let mut bearers = repositories.clone();
     bearers.extend(proven.0.keys().map(|(_, repository)| repository.clone()));
-    for repository in bearers {
+    let ids: BTreeSet<&str> = bearers.iter().map(|it| it.repository_id.as_str()).collect();
+    let ids: Vec<Value<'_>> = ids.into_iter().map(Value::from).collect();
+    let select = of_identities();
+    for ids in ids.chunks(IDENTITIES_AT_ONCE) {
         if proven.0.len() > claims_max {
             break;
         }
-        let keys = [
-            repository.repository_provider.as_str().into(),
-            repository.repository_host.as_str().into(),
-            repository.repository_id.as_str().into(),
-        ];
-        read(&of_identity(), &keys, &mut proven)?;
+        connection.lookup(&lookup(&select), &shared, ids, |row| {
+            proven.add(row, |repository| bearers.contains(repository))
+        })?;
     }
     let claims = proven.0.into_iter().take(claims_max + 1);
     Ok(claims
@@ -99,11 +107,17 @@ pub(super) fn claims(
 struct Proven(BTreeMap<(RepositoryName, RepositoryIdentity), Option<Instant>>);
 
 impl Proven {
-    fn add(&mut self, columns: &mut Columns<'_>) -> Result<(), StoreError> {
-        let claim = (columns.next()?, columns.next()?);
+    /// Adds a claim of a wanted repository.
+    fn add(
+        &mut self,
+        row: &Row<'_>,
+        is_wanted: impl Fn(&RepositoryIdentity) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut columns = Columns::of(row, "repository_claims", &COLUMNS);
+        let claim: (RepositoryName, RepositoryIdentity) = (columns.next()?, columns.next()?);
         let source: String = columns.next()?;
         let proven_at: Option<Instant> = columns.next()?;
-        if proven_at.is_some() {
+        if proven_at.is_some() && is_wanted(&claim.1) {
             // A receipt of a rename says that the old name was borne, and that it is no longer.
             let borne_at = proven_at.filter(|_| source != RENAMED_FROM);
             let latest = self.0.entry(claim).or_default();

@@ -136,13 +136,16 @@ impl SqliteConnection {
 
     pub(super) fn lookup(
         &self,
-        lookup: &Lookup,
+        lookup: &Lookup<'_>,
+        shared: &[Value<'_>],
         keys: &[Value<'_>],
         each: EachRow<'_>,
     ) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(&lookup.text(1))?;
+        let mut statement = self.0.prepare_cached(&lookup.text(shared.len(), 1))?;
+        let mut values = [shared, &[Value::Null]].concat();
         for key in keys {
-            step(&mut statement, std::slice::from_ref(key), each)?;
+            values[shared.len()] = key.clone();
+            step(&mut statement, &values, each)?;
         }
         Ok(())
     }

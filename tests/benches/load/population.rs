@@ -159,9 +159,10 @@ impl Population {
             .find(|push| wanted(&self.repository(*push)))
     }
 
-    /// Returns the commit of a push.
+    /// Returns the commit of a push. What the first push stands on is the commit before push 0.
     pub(crate) fn commit(push: u64) -> CommitSha {
-        let digits = format!("{:016x}{:016x}{:08x}", mix(push, 21), mix(push, 22), push);
+        let low = push as u32;
+        let digits = format!("{:016x}{:016x}{low:08x}", mix(push, 21), mix(push, 22));
         CommitSha::new(&digits).expect("40 digits")
     }
 
@@ -554,6 +555,12 @@ mod tests {
         ] {
             assert!(population.nearest(0, wanted).is_some());
         }
+    }
+
+    #[test]
+    fn every_push_has_a_commit_and_one_before() {
+        let commits = [u64::MAX, 0, 1, 199_999].map(Population::commit);
+        assert!(commits.iter().all(|commit| commit.as_str().len() == 40));
     }
 
     #[test]

@@ -72,6 +72,31 @@ fn the_cost_of_a_question_about_a_repository_is_in_its_names(
     }
 }
 
+/// A commit has few facts, a repository any number of them.
+#[rstest]
+fn the_cost_of_a_question_about_commits_is_in_the_commits(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    drop(database.open("acme"));
+    let mut connection = Connection::open(database.url()).unwrap();
+    let statements = [deliveries::statements(), outcomes::statements()].concat();
+    let of_commits = statements
+        .iter()
+        .filter(|statement| statement.contains("_sha IN ("));
+    let mut questions = 0;
+    for question in of_commits {
+        let plan = plan(&mut connection, question).join("\n");
+        assert!(
+            plan.contains("pushes_by_commit") || plan.contains("ci_outcomes_by_commit"),
+            "{question}\n{plan}"
+        );
+        assert!(!plan.contains("by_repository"), "{question}\n{plan}");
+        questions += 1;
+    }
+    assert_eq!(questions, 4);
+}
+
 fn is_scan(line: &str) -> bool {
     line.contains("Seq Scan") || line.starts_with("SCAN")
 }
