@@ -3,8 +3,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, commit, context, db, demo, evidence, facts, hook, install, login, me, mirror,
-    note, quarantine, serve,
+    capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
+    mirror, note, quarantine, serve, session,
 };
 use crate::output::Format;
 
@@ -59,11 +59,22 @@ pub(crate) enum Command {
     Capture(capture::Capture),
     /// Say what the token is.
     Me(me::Me),
+    /// Follow a CI run to its commit, and to the Sessions behind it.
+    ///
+    /// It is three questions to the service: how the run ended, what is known of its commit, and what
+    /// was captured of each Session that was observed there. Nothing is guessed: without a note on
+    /// the commit no Session is named.
+    Investigate(Box<investigate::Investigate>),
+    /// Show what was captured of a Session, and what became of its commits.
+    ///
+    /// No content is shown, only when what happened. What was not captured is listed as such; it says
+    /// nothing about whether it happened.
+    Session(session::Session),
     /// Show what is known of a commit: the Sessions observed at it, and its CI runs.
     ///
     /// Facts whose repository cannot be told are counted as skipped, with the reason.
     Commit(commit::Commit),
-    /// Report what a pipeline found.
+    /// Report a CI run, or ask about those that were reported.
     #[command(subcommand)]
     Ci(ci::Ci),
     /// Show how a source of evidence is told to send it here.
@@ -189,6 +200,15 @@ mod tests {
             "svc quarantine-inference-calls --all",
             "svc release-inference-calls --reason x --between 2026-01-01T00:00:00Z",
             "svc login",
+            "svc session",
+            "svc session s --tail 1 --all",
+            "svc investigate",
+            "svc investigate 7 --attempt 0",
+            "svc investigate 7 --provider jenkins",
+            "svc ci outcome",
+            "svc ci failures --limit 101",
+            "svc ci failures --cursor c --all",
+            "svc ci failures --result broken",
             "svc context retrieve",
             "svc context retrieve pager --max-bytes 1",
             "svc evidence read s",

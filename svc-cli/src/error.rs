@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use svc_client::model::problem::{Code, Decline};
+use svc_client::model::problem::{Code, Decline, QueryFault};
 use svc_client::{BuildError, Denial, ErrorKind};
 
 /// How the program ends.
@@ -164,6 +164,12 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::Declined(
             Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
         ) => "see what is visible: svc evidence inventory SESSION",
+        ErrorKind::Declined(Decline::RepositorySelectorAmbiguous) => {
+            "say which repository is meant: --repository-provider, --repository-host and --repository-id"
+        }
+        ErrorKind::Query(QueryFault::CursorMismatch) => {
+            "a fact was quarantined or released, or another question was asked: start again without --cursor"
+        }
         ErrorKind::Conflict(Code::DatabaseUnavailable)
         | ErrorKind::StoreUnavailable
         | ErrorKind::Busy

@@ -34,6 +34,7 @@ mod forge;
 mod forge_examples;
 mod gateway_webhook;
 mod integrate;
+mod investigate;
 mod login;
 mod logs;
 mod mirror;

@@ -8,7 +8,7 @@ use std::thread;
 use harness::http::{Reply, Request};
 use harness::pattern::dig;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server, Store};
-use svc_engine::fact::{CiOutcome, Push, SessionCommitObservation};
+use svc_engine::fact::{CiOutcome, InferenceCall, Push, SessionCommitObservation};
 use svc_engine::store::{Append, DatabaseUrl, StoreConfig};
 use svc_engine::testing::builders::{
     at, call, commit, decision, edit, id, observation, outcome, push, repository,
@@ -33,10 +33,10 @@ on_both_backends! {
 const RANGE: &str = "captured_after=2026-11-01T00:00:00Z&captured_before=2026-12-01T00:00:00Z";
 
 /// The facts of a store, beside the server that serves them.
-struct Facts(svc_engine::store::Store);
+pub(crate) struct Facts(svc_engine::store::Store);
 
 impl Facts {
-    fn of(server: &Server) -> Self {
+    pub(crate) fn of(server: &Server) -> Self {
         let opened = svc_engine::store::Store::open(&StoreConfig {
             url: DatabaseUrl::parse(server.store().url()).expect("a URL"),
             org_id: OrgId::new("acme").expect("an organization"),
@@ -46,12 +46,15 @@ impl Facts {
         Self(opened.expect("a store"))
     }
 
-    fn add(&self, facts: Vec<Append>) {
+    pub(crate) fn add(&self, facts: Vec<Append>) {
         self.0.append_now(facts).expect("stored");
     }
 
     fn call(&self, number: u128, session: &str) -> Append {
-        let call = call(number).session(session).build();
+        self.encoded(call(number).session(session).build())
+    }
+
+    pub(crate) fn encoded(&self, call: InferenceCall) -> Append {
         Append::InferenceCall(Box::new(self.0.encode(call, at(0))))
     }
 }

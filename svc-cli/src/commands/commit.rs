@@ -1,22 +1,26 @@
+use std::collections::BTreeSet;
+
 use clap::Args;
+use svc_engine::clock::Clock;
 use svc_model::endpoint;
 use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::repository::RepositoryOptions;
+use super::moment::moment;
+use super::repository::{self, RepositoryOptions};
 use super::service;
 use crate::cli::ServiceOptions;
 use crate::error::CommandError;
-use crate::output::{Output, escape};
+use crate::output::{Output, escape, quote, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
     /// The full id of the commit.
     sha: String,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset.
-    #[arg(long, value_name = "TIME")]
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
     #[command(flatten)]
@@ -28,27 +32,25 @@ pub(crate) struct Commit {
 
 impl Commit {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let now = Clock::system().now();
+        let as_of = self.as_of.as_deref();
         let request = CommitRequest {
             commit_sha: CommitSha::new(&self.sha).ok_or_else(|| {
                 CommandError::argument("the commit", "must be 40 or 64 hexadecimal digits")
             })?,
             repository: self.repository.selector()?,
-            as_of: self
-                .as_of
-                .as_deref()
-                .map(Instant::parse)
-                .transpose()
-                .map_err(|rule| CommandError::argument("--as-of", rule))?,
+            as_of: as_of.map(|text| moment("--as-of", text, now)).transpose()?,
         };
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
             Ok(client.call_raw::<endpoint::CommitQuery>(&request).await?)
         })?;
-        output.reply(&reply, render)
+        output.reply(&reply, |evidence| render(evidence, now))?;
+        output.next(&next(&reply.value))
     }
 }
 
-fn render(evidence: &CommitEvidence) -> String {
+fn render(evidence: &CommitEvidence, now: Instant) -> String {
     let commit = evidence.commit_sha.as_str();
     let Some(repositories) = &evidence.repos else {
         return format!("{commit}: no attributions\n");
@@ -63,26 +65,18 @@ fn render(evidence: &CommitEvidence) -> String {
         lines.push(format!("skipped: {count} {reason}\n"));
     }
     for outcome in evidence.unresolved_ci_outcomes.iter().flatten() {
-        lines.push(format!("unresolved {}", ci(outcome)));
+        lines.push(format!("unresolved {}", ci(outcome, now)));
     }
     for repository in repositories {
         lines.push("\n".to_owned());
-        lines.extend(of_repository(repository));
+        lines.extend(of_repository(repository, now));
     }
     lines.concat()
 }
 
-fn of_repository(repository: &CommitRepository) -> Vec<String> {
-    let identity = repository.repository_identity.as_ref().map_or_else(
-        || "known by its name alone".to_owned(),
-        |identity| {
-            format!(
-                "{} {} {}",
-                identity.provider, identity.host, identity.repository_id
-            )
-        },
-    );
-    let mut lines = vec![format!("{}  ({identity})\n", escape(&repository.repo))];
+fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
+    let named = repository::named(&repository.repo, repository.repository_identity.as_ref());
+    let mut lines = vec![named + "\n"];
     let others: Vec<String> = repository
         .observed_repo_slugs
         .iter()
@@ -123,23 +117,34 @@ fn of_repository(repository: &CommitRepository) -> Vec<String> {
         repository
             .ci_outcomes
             .iter()
-            .map(|outcome| format!("  {}", ci(outcome))),
+            .map(|outcome| format!("  {}", ci(outcome, now))),
     );
     lines
 }
 
-fn ci(outcome: &CommitCiOutcome) -> String {
+fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
     let attempt = outcome
         .run_attempt
         .map_or_else(String::new, |attempt| format!("/{attempt}"));
     format!(
-        "ci {:<9}  {}  {} {}{attempt}  {}\n",
+        "ci {}  {}  {} {}{attempt}  {}\n",
         outcome.result.as_str(),
         escape(&outcome.workflow_name.to_string_lossy()),
         outcome.provider,
         escape(&outcome.run_id),
-        outcome.captured_at,
+        relative(outcome.captured_at, now),
     )
+}
+
+/// Returns what a person may want to see next: the Sessions.
+fn next(evidence: &CommitEvidence) -> Vec<String> {
+    let repositories = evidence.repos.iter().flatten();
+    let sessions = repositories.flat_map(|repository| &repository.observed_sessions);
+    let sessions: BTreeSet<&str> = sessions.map(|it| it.session_id.as_str()).collect();
+    sessions
+        .into_iter()
+        .map(|session| format!("svc session {}", quote(session)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -162,21 +167,25 @@ mod tests {
             "reason":null,"source_event_type":null,"source_spec_version":null,"source_event_id":null,"pr_number":null,
             "captured_at":"2026-01-02T03:04:05Z"}]}]}"#;
         let evidence = json::from_slice(evidence.as_bytes()).unwrap();
+        let now = Instant::parse("2026-01-05T03:04:05Z").unwrap();
         assert_eq!(
-            render(&evidence),
+            render(&evidence, now),
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: observed\n\
              skipped: 1 repository_identity_unresolved\n\
-             \nown/app  (github github.com 9)\n\
+             \nown/app (github github.com 9)\n\
              \x20 also named own/old\n\
              \x20 session s\\u{1b}  (1 observed)\n\
-             \x20 ci failed     Build  ci_a r1/2  2026-01-02T03:04:05Z\n"
+             \x20 ci failed  Build  ci_a r1/2  3d ago\n"
         );
+        assert_eq!(next(&evidence), [r"svc session $'s\x1b'"]);
     }
 
     #[test]
     fn a_commit_without_evidence_is_one_line() {
         let sha = "b".repeat(40);
         let none = CommitEvidence::none(CommitSha::new(&sha).unwrap());
-        assert_eq!(render(&none), format!("{sha}: no attributions\n"));
+        let now = Instant::from_microseconds(0).unwrap();
+        assert_eq!(render(&none, now), format!("{sha}: no attributions\n"));
+        assert!(next(&none).is_empty());
     }
 }

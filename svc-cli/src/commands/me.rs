@@ -6,7 +6,7 @@ use svc_model::request::NoParameters;
 use super::service;
 use crate::cli::ServiceOptions;
 use crate::error::CommandError;
-use crate::output::{Output, escape};
+use crate::output::{Fields, Output, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Me {
@@ -25,22 +25,17 @@ impl Me {
 }
 
 fn render(url: &str, probe: &IdentityProbe) -> String {
-    let mut lines = vec![
-        line("service", url),
-        line("version", &probe.version),
-        line("organization", &probe.org_id.to_string()),
-        line("authority", probe.authority.as_str()),
-        line("client", &probe.client_id),
-    ];
+    let mut fields = Fields::default();
+    fields.add("service", escape(url));
+    fields.add("version", escape(&probe.version));
+    fields.add("organization", escape(probe.org_id.as_str()));
+    fields.add("authority", probe.authority.as_str());
+    fields.add("client", escape(&probe.client_id));
     let sessions = probe.source_session_ids.as_deref().unwrap_or_default();
     for session in probe.source_session_id.iter().chain(sessions) {
-        lines.push(line("session", session.as_str()));
+        fields.add("session", escape(session.as_str()));
     }
-    lines.concat()
-}
-
-fn line(name: &str, value: &str) -> String {
-    format!("{name:<13} {}\n", escape(value))
+    fields.render()
 }
 
 #[cfg(test)]

@@ -11,15 +11,18 @@ pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod hook;
 pub(crate) mod install;
+pub(crate) mod investigate;
 pub(crate) mod login;
 pub(crate) mod me;
 pub(crate) mod mirror;
+mod moment;
 pub(crate) mod note;
 pub(crate) mod quarantine;
 mod repository;
 mod run;
 pub(crate) mod serve;
 mod service;
+pub(crate) mod session;
 mod store;
 
 pub(crate) use self::run::run;

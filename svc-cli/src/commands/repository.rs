@@ -1,12 +1,13 @@
 //! Which repository a question is about.
 
 use clap::Args;
-use svc_model::query::RepositorySelector;
+use svc_model::query::{LifetimeIdentity, RepositorySelector};
 use svc_model::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 
 use crate::error::CommandError;
+use crate::output::{escape, quote};
 
 /// Which repository is meant.
 #[derive(Clone, Debug, Default, Args)]
@@ -72,6 +73,33 @@ impl RepositoryOptions {
             }
         };
         Ok(RepositorySelector { repo, identity })
+    }
+}
+
+/// Returns a repository as a person reads it: its name, and the identity when it has one.
+pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
+    let name = escape(repo);
+    match identity {
+        Some(identity) => format!(
+            "{name} ({} {} {})",
+            identity.provider, identity.host, identity.repository_id
+        ),
+        None => format!("{name} (known by its name alone)"),
+    }
+}
+
+/// Returns the options that select a repository, each after a blank: by its identity, so that they
+/// mean the same when its name has changed, else by its name. A fact may have neither.
+pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
+    match identity {
+        Some(identity) => format!(
+            " --repository-provider {} --repository-host {} --repository-id {}",
+            identity.provider,
+            quote(identity.host.as_str()),
+            quote(identity.repository_id.as_str())
+        ),
+        None if repo.is_empty() => String::new(),
+        None => format!(" --repo {}", quote(repo)),
     }
 }
 

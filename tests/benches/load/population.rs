@@ -373,15 +373,15 @@ impl Population {
         Ok(())
     }
 
-    /// The Session that comes near every bound of a dossier.
+    /// The Session that comes near every bound of a dossier: long work in the shared repository.
     fn large(&self, sink: &mut Sink) -> Result<(), Failure> {
         let session = Self::large_session();
         for call in 0..LARGE_CALLS {
             let at = self.after(0, call as i64);
             Self::call(&session, self.sessions * CALLS + call, at, sink)?;
         }
-        for commit in 0..LARGE_COMMITS {
-            let push = commit * PUSHES_PER_SESSION + 2;
+        let shared = (0..self.pushes).filter(|push| Self::repository_number(*push) == 0);
+        for (commit, push) in (0..LARGE_COMMITS).zip(shared) {
             self.observe(&session, self.sessions * 2 + commit, push, sink)?;
         }
         Ok(())

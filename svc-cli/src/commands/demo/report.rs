@@ -1,14 +1,12 @@
 //! What the demo tells.
 
 use serde::Serialize;
-use svc_client::RawReply;
 use svc_model::context::DiscoveryResult;
 use svc_model::evidence::EvidenceRead;
-use svc_model::json::{Json, RawJson};
 
 use super::story;
 use crate::commands::{context, evidence};
-use crate::output::{escape, quote, reference};
+use crate::output::{Exact, escape, quote, reference};
 
 /// The whole demo.
 #[derive(Debug, Serialize)]
@@ -38,29 +36,6 @@ impl Delivered {
     pub(super) fn count(&mut self, stored: bool) {
         self.total += 1;
         self.stored += u64::from(stored);
-    }
-}
-
-/// A reply that is passed on as it came.
-#[derive(Debug)]
-pub(super) struct Exact<T> {
-    value: T,
-    raw: RawJson,
-}
-
-impl<T> Serialize for Exact<T> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.raw.serialize(serializer)
-    }
-}
-
-impl<T> From<RawReply<T>> for Exact<T> {
-    fn from(reply: RawReply<T>) -> Self {
-        let value = Json::parse(&reply.bytes).unwrap_or_default();
-        Self {
-            value: reply.value,
-            raw: RawJson::from(&value),
-        }
     }
 }
 

@@ -1,3 +1,11 @@
+//! What a pipeline tells the service.
+
+mod environment;
+mod flags;
+mod outcome;
+mod repository;
+mod system;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -8,9 +16,9 @@ use svc_model::ingest::{CiProvider, CiResult, IngestResult, VendorCIRequest};
 use svc_model::json;
 use svc_model::problem::Code;
 
-use super::environment::Environment;
-use super::flags::Flags;
-use super::outcome::outcome;
+use self::environment::Environment;
+use self::flags::Flags;
+use self::outcome::outcome;
 use crate::cli::ServiceOptions;
 use crate::commands::service;
 use crate::credentials::Role;

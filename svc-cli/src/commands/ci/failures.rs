@@ -1,0 +1,331 @@
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use svc_client::Client;
+use svc_engine::clock::Clock;
+use svc_model::endpoint::CiFailuresQuery;
+use svc_model::ingest::CiResult;
+use svc_model::limit::CI_PAGE_MAX;
+use svc_model::query::{CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, PageLimit};
+use svc_model::time::Instant;
+
+use super::attempt_of;
+use crate::cli::ServiceOptions;
+use crate::commands::moment::moment;
+use crate::commands::repository::{self, RepositoryOptions};
+use crate::commands::service;
+use crate::error::CommandError;
+use crate::output::{Output, ShortIds, Table, escape, one_line, quote, relative};
+
+/// How much of a text stands in a table.
+const TEXT_CHARACTERS_MAX: usize = 48;
+/// Characters that a commit is cut to, when no other begins like it.
+const COMMIT_CHARACTERS: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct Failures {
+    #[command(flatten)]
+    repository: RepositoryOptions,
+
+    /// The first moment of capture: RFC 3339 with an offset, or like -7d.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "-7d",
+        allow_hyphen_values = true
+    )]
+    since: String,
+
+    /// The moment of capture that is no longer included; by default the present.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    until: Option<String>,
+
+    /// The moment up to which facts count, itself included; by default the end of the range.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    as_of: Option<String>,
+
+    /// Runs with another result than a failure.
+    #[arg(long, default_value = CiResult::Failed.as_str(), value_parser = result_parser())]
+    result: CiResult,
+
+    /// Runs of the workflow with exactly this name; an empty one means those without a name.
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+
+    /// Runs of this pull request.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
+    pull_request: Option<i64>,
+
+    /// The most runs of a page.
+    #[arg(long, value_name = "NUMBER", default_value = "50",
+          value_parser = clap::value_parser!(u64).range(1..=CI_PAGE_MAX))]
+    limit: u64,
+
+    /// Where the page before this one ended, with the same range and selection.
+    #[arg(long, value_name = "CURSOR", conflicts_with = "all")]
+    cursor: Option<String>,
+
+    /// Read every page.
+    #[arg(long, conflicts_with = "limit")]
+    all: bool,
+
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+fn result_parser() -> impl TypedValueParser<Value = CiResult> {
+    PossibleValuesParser::new(CiResult::ALL.iter().map(|result| result.as_str()))
+        .try_map(|word| CiResult::from_wire(&word).ok_or("no such result"))
+}
+
+impl Failures {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let now = Clock::system().now();
+        let request = self.request(now)?;
+        let client = service::client(&self.service)?;
+        if self.all {
+            let failures = service::block_on(every(&client, request))?;
+            output.value(&failures, |failures| render(failures, now))?;
+            return output.next(&next(&failures, None));
+        }
+        let reply =
+            service::block_on(async { Ok(client.call_raw::<CiFailuresQuery>(&request).await?) })?;
+        output.reply(&reply, |failures| render(failures, now))?;
+        let after = reply.value.next_cursor.as_ref();
+        output.next(&next(
+            &reply.value,
+            after.map(|cursor| Self::after(&request, cursor)),
+        ))
+    }
+
+    fn request(&self, now: Instant) -> Result<CiFailuresRequest, CommandError> {
+        let repository = self.repository.selector()?;
+        if repository.is_empty() {
+            let error = CommandError::argument("a repository", "must be selected");
+            return Err(error.hint("by its name: --repo OWNER/NAME"));
+        }
+        let since = moment("--since", &self.since, now)?;
+        let until = self.until.as_deref();
+        let until = until.map(|text| moment("--until", text, now)).transpose()?;
+        let as_of = self.as_of.as_deref();
+        let mut request = CiFailuresRequest::new(repository, since, until.unwrap_or(now));
+        if request.captured_after >= request.captured_before {
+            return Err(CommandError::argument("--since", "must be before --until"));
+        }
+        request.as_of = as_of.map(|text| moment("--as-of", text, now)).transpose()?;
+        request.result = self.result;
+        request.workflow_name.clone_from(&self.workflow);
+        request.pr_number = self.pull_request;
+        request.limit = PageLimit::new(self.limit).unwrap_or_default();
+        request.cursor = self.cursor.clone().map(CiCursor::new);
+        Ok(request)
+    }
+
+    /// Returns the command that shows the next page. Its range is absolute, because a cursor is good
+    /// for one question only.
+    fn after(request: &CiFailuresRequest, cursor: &CiCursor) -> String {
+        let selector = &request.repository;
+        let mut command = "svc ci failures".to_owned();
+        if let Some(name) = &selector.repo {
+            command += &repository::flags(name.as_str(), None);
+        }
+        if let Some(identity) = &selector.identity {
+            command += &repository::flags("", Some(&identity.clone().into()));
+        }
+        let mut option = |name: &str, value: &str| {
+            command.extend([" --", name, " ", &quote(value)]);
+        };
+        option("since", &request.captured_after.to_string());
+        option("until", &request.captured_before.to_string());
+        if let Some(as_of) = request.as_of {
+            option("as-of", &as_of.to_string());
+        }
+        if request.result != CiResult::Failed {
+            option("result", request.result.as_str());
+        }
+        if let Some(workflow) = &request.workflow_name {
+            option("workflow", workflow);
+        }
+        if let Some(number) = request.pr_number {
+            option("pull-request", &number.to_string());
+        }
+        if request.limit != PageLimit::default() {
+            option("limit", &request.limit.get().to_string());
+        }
+        option("cursor", cursor.as_str());
+        command
+    }
+}
+
+/// Reads every page.
+async fn every(client: &Client, request: CiFailuresRequest) -> Result<CiFailures, CommandError> {
+    let request = CiFailuresRequest {
+        limit: PageLimit::new(CI_PAGE_MAX).unwrap_or_default(),
+        ..request
+    };
+    let result = request.result;
+    Ok(CiFailures {
+        result,
+        outcomes: client.ci_failures(request).collect_all().await?,
+        next_cursor: None,
+    })
+}
+
+fn render(failures: &CiFailures, now: Instant) -> String {
+    let result = failures.result;
+    if failures.outcomes.is_empty() {
+        return format!("no run {result} in this range\n");
+    }
+    let commits = failures.outcomes.iter().map(|it| it.commit_sha.as_str());
+    let commits = ShortIds::of(COMMIT_CHARACTERS, commits);
+    let mut table = Table::new([
+        result.as_str(),
+        "system",
+        "run",
+        "workflow",
+        "branch",
+        "commit",
+        "reason",
+    ]);
+    for outcome in &failures.outcomes {
+        table.row(row(outcome, commits, now));
+    }
+    table.render()
+}
+
+fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7] {
+    let known = |text: String| {
+        if text.is_empty() {
+            "-".to_owned()
+        } else {
+            text
+        }
+    };
+    let said = outcome.reason.as_ref().or(outcome.error_type.as_ref());
+    [
+        relative(outcome.captured_at, now),
+        outcome.provider.to_string(),
+        format!(
+            "{}{}",
+            escape(&outcome.run_id),
+            attempt_of(outcome.run_attempt)
+        ),
+        known(one_line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)),
+        known(escape(outcome.branch.as_str())),
+        commits.short(outcome.commit_sha.as_str()),
+        known(said.map_or_else(String::new, |text| one_line(text, TEXT_CHARACTERS_MAX))),
+    ]
+}
+
+/// Returns what a person may want to see next: the latest run, and the next page.
+fn next(failures: &CiFailures, page: Option<String>) -> Vec<String> {
+    let latest = failures.outcomes.first();
+    let latest = latest.map(|outcome| format!("svc investigate {}", super::run_flags(outcome)));
+    latest.into_iter().chain(page).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use svc_model::json;
+
+    use super::*;
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        failures: Failures,
+    }
+
+    fn at(text: &str) -> Instant {
+        Instant::parse(text).unwrap()
+    }
+
+    fn request(line: &str) -> Result<CiFailuresRequest, CommandError> {
+        let words = std::iter::once("failures").chain(line.split(' '));
+        let failures = Line::try_parse_from(words).unwrap().failures;
+        failures.request(at("2026-01-08T00:00:00Z"))
+    }
+
+    #[test]
+    fn the_range_is_the_last_week_unless_said_otherwise() {
+        let asked = request("--repo own/app").unwrap();
+        assert_eq!(asked.captured_after, at("2026-01-01T00:00:00Z"));
+        assert_eq!(asked.captured_before, at("2026-01-08T00:00:00Z"));
+        assert_eq!(asked.result, CiResult::Failed);
+        let asked = request("--repo own/app --since -2d --until -1d").unwrap();
+        assert_eq!(asked.captured_after, at("2026-01-06T00:00:00Z"));
+        assert_eq!(asked.captured_before, at("2026-01-07T00:00:00Z"));
+        for wrong in ["--since -1d", "--repo own/app --since -1d --until -2d"] {
+            assert_eq!(request(wrong).unwrap_err().code(), "invalid_argument");
+        }
+    }
+
+    #[test]
+    fn the_next_page_is_of_the_same_question() {
+        let asked = request(
+            "--repo own/app --result timed_out --workflow Build --pull-request 7 --limit 2",
+        )
+        .unwrap();
+        let command = Failures::after(&asked, &CiCursor::new("c"));
+        assert_eq!(
+            command,
+            "svc ci failures --repo own/app --since 2026-01-01T00:00:00Z --until 2026-01-08T00:00:00Z \
+             --result timed_out --workflow Build --pull-request 7 --limit 2 --cursor c"
+        );
+        let again = command.trim_start_matches("svc ci failures ");
+        let again = request(again).unwrap();
+        assert_eq!(again.cursor, Some(CiCursor::new("c")));
+        assert_eq!(
+            CiFailuresRequest {
+                cursor: None,
+                ..again
+            },
+            asked
+        );
+    }
+
+    #[test]
+    fn failures_are_a_table_with_the_latest_first() {
+        let outcome = |run: &str, commit: &str, reason: &str| {
+            format!(
+                r#"{{"outcome_id":"96c8a2f0-0000-4000-8000-000000000002","provider":"ci_b",
+                "run_id":"{run}","run_attempt":null,"repo":"own/app","commit_sha":"{commit}",
+                "branch":"main","result":"failed","workflow_name":"","workflow_id":null,"run_url":null,
+                "provider_result":null,"error_type":null,"reason":{reason},"pr_number":null,
+                "captured_at":"2026-01-07T23:00:00Z","commit_query":"/query/commit/{commit}",
+                "repository_identity":null}}"#
+            )
+        };
+        let (one, other) = ("a".repeat(40), "a".repeat(39) + "b");
+        let failures = format!(
+            r#"{{"result":"failed","outcomes":[{},{}],"next_cursor":null}}"#,
+            outcome("r1", &one, r#""3 tests\u001b failed""#),
+            outcome("r2", &other, "null")
+        );
+        let failures: CiFailures = json::from_slice(failures.as_bytes()).unwrap();
+        let now = at("2026-01-08T00:00:00Z");
+        assert_eq!(
+            render(&failures, now),
+            format!(
+                "failed  system  run  workflow  branch  commit{}reason\n\
+                 1h ago  ci_b    r1   -         main    {one}  3 tests\\u{{1b}} failed\n\
+                 1h ago  ci_b    r2   -         main    {other}  -\n",
+                " ".repeat(36)
+            )
+        );
+        assert_eq!(
+            next(&failures, Some("svc ci failures --cursor c".to_owned())),
+            [
+                "svc investigate r1 --provider ci_b --repo own/app",
+                "svc ci failures --cursor c"
+            ]
+        );
+        let none = CiFailures {
+            result: CiResult::TimedOut,
+            outcomes: Vec::new(),
+            next_cursor: None,
+        };
+        assert_eq!(render(&none, now), "no run timed_out in this range\n");
+        assert!(next(&none, None).is_empty());
+    }
+}

@@ -1,0 +1,529 @@
+//! The outcome that is reported: what the flags say, else what the CI system tells.
+
+use std::fmt::Display;
+
+use svc_model::id::{ForeignId, RunId};
+use svc_model::ingest::{CiResult, VendorCIRequest};
+use svc_model::json::Text;
+use svc_model::limit::PATH_BYTES_MAX;
+use svc_model::repository::{
+    Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryName, RepositoryProvider,
+};
+
+use super::environment::Environment;
+use super::flags::Flags;
+use super::system::{Found, Scope, System, Told};
+use crate::error::CommandError;
+
+/// Returns the outcome.
+///
+/// # Errors
+///
+/// Everything that is missing or wrong at once, each with the flag and the variables that were
+/// looked at.
+pub(super) fn outcome(
+    flags: &Flags,
+    environment: &Environment,
+) -> Result<VendorCIRequest, CommandError> {
+    let system = system(flags, environment)?;
+    let scope = if flags.whole_run {
+        Scope::Run
+    } else {
+        Scope::Job
+    };
+    let told = system.read(environment, scope);
+    let mut fields = Fields::default();
+    let run_id = fields.required(
+        "run id",
+        "--run-id",
+        flags.run_id.as_deref(),
+        &told.run_id,
+        RunId::new,
+    );
+    let run_attempt = fields.optional(
+        "attempt",
+        "--run-attempt",
+        flags.run_attempt.as_deref(),
+        &told.run_attempt,
+        attempt,
+    );
+    let repo = fields.required(
+        "repository",
+        "--repo",
+        flags.repo.as_deref(),
+        &told.repo,
+        rule(RepositoryName::new, "must be owner/name"),
+    );
+    let identity = fields.identity(flags, &told);
+    let commit_sha = fields.required(
+        "commit",
+        "--commit",
+        flags.commit.as_deref(),
+        &told.commit,
+        rule(CommitSha::new, "must be 40 or 64 hexadecimal digits"),
+    );
+    let branch = fields.required(
+        "branch",
+        "--branch",
+        flags.branch.as_deref(),
+        &told.branch,
+        rule(Branch::new, "must be a branch name"),
+    );
+    let workflow_id = fields.optional(
+        "workflow id",
+        "--workflow-id",
+        flags.workflow_id.as_deref(),
+        &told.workflow_id,
+        ForeignId::new,
+    );
+    let workflow_path = fields.optional(
+        "workflow path",
+        "--workflow-path",
+        flags.workflow_path.as_deref(),
+        &told.workflow_path,
+        path,
+    );
+    let is_run_of_github = run_id.as_ref().is_some_and(|id| is_number(id.as_str()));
+    if system == System::GithubActions && is_run_of_github && workflow_id.is_none() {
+        // The service would refuse whatever GitHub's own webhook says of the run afterwards.
+        fields.missing("workflow id", "--workflow-id", &told.workflow_id);
+    }
+    let (result, word) = fields.result(system, flags, &told.status);
+    let (repository_id, repository_host) = identity.unzip();
+    let text = |flag: &Option<String>, told: Option<&String>| {
+        let given = flag.as_ref().or(told).map(|text| text.trim());
+        given.filter(|text| !text.is_empty()).map(Text::from)
+    };
+    let is_nested = flags.repo.is_none() && told.repo.value.as_deref().is_some_and(is_nested);
+    let outcome = fields.finish(|| {
+        Some(VendorCIRequest {
+            provider: system.provider(),
+            run_id: run_id?,
+            run_attempt,
+            repo: repo?,
+            repository_provider: repository_id
+                .is_some()
+                .then_some(RepositoryProvider::Github),
+            repository_host,
+            repository_id,
+            commit_sha: commit_sha?,
+            branch: branch?,
+            workflow_name: text(&flags.workflow_name, told.workflow_name.value.as_ref())
+                .unwrap_or_default(),
+            workflow_id,
+            workflow_path,
+            result: result?,
+            run_url: text(&flags.run_url, told.run_url.value.as_ref()),
+            provider_result: text(&flags.provider_result, word.as_ref()),
+            error_type: text(&flags.error_type, None),
+            reason: flags.reason.as_deref().map(Text::from),
+            source_event_type: None,
+            source_spec_version: None,
+            source_event_id: None,
+        })
+    });
+    if !is_nested {
+        return outcome;
+    }
+    outcome.map_err(|error| {
+        error.hint(
+            "of a group within a group, choose two parts that name no other repository, such as \
+             --repo \"$CI_PROJECT_ROOT_NAMESPACE/$CI_PROJECT_NAME\"",
+        )
+    })
+}
+
+/// Returns the system that is meant: the one that was named, else the one that makes itself known.
+fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandError> {
+    if let Some(system) = flags.system {
+        return Ok(system);
+    }
+    match System::detect(environment)[..] {
+        [system] => Ok(system),
+        [] => Err(CommandError::refused(
+            "unknown_system",
+            format!(
+                "no CI system makes itself known (looked at {})",
+                System::variables()
+            ),
+        )
+        .hint("name it: --system SYSTEM, and for another than those: --system other")),
+        ref several => {
+            let names: Vec<_> = several.iter().map(|system| system.name()).collect();
+            let message = format!(
+                "several CI systems make themselves known: {}",
+                names.join(", ")
+            );
+            Err(CommandError::refused("unknown_system", message).hint("name one: --system SYSTEM"))
+        }
+    }
+}
+
+/// Reads fields and gathers mistakes.
+#[derive(Default)]
+struct Fields(Vec<String>);
+
+impl Fields {
+    fn missing(&mut self, what: &str, flag: &str, told: &Found) {
+        let looked_at = if told.looked_at.is_empty() {
+            String::new()
+        } else {
+            format!(" (looked at {})", told.looked_at)
+        };
+        self.0.push(format!("no {what}: give {flag}{looked_at}"));
+    }
+
+    fn required<T, E: Display>(
+        &mut self,
+        what: &str,
+        flag: &str,
+        given: Option<&str>,
+        told: &Found,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        if given.is_none() && told.value.is_none() {
+            self.missing(what, flag, told);
+            return None;
+        }
+        self.optional(what, flag, given, told, read)
+    }
+
+    fn optional<T, E: Display>(
+        &mut self,
+        what: &str,
+        flag: &str,
+        given: Option<&str>,
+        told: &Found,
+        read: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let mistake = match (given, &told.value) {
+            (Some(text), _) => match read(text) {
+                Ok(value) => return Some(value),
+                Err(rule) => format!("{flag} {rule}"),
+            },
+            (None, Some(text)) => match read(text) {
+                Ok(value) => return Some(value),
+                Err(rule) => format!(
+                    "the {what} {text:?} of {} {rule}: give {flag}",
+                    told.looked_at
+                ),
+            },
+            (None, None) => return None,
+        };
+        self.0.push(mistake);
+        None
+    }
+
+    /// Returns the number and the host of the repository, when both are known: the host alone names
+    /// nothing.
+    fn identity(&mut self, flags: &Flags, told: &Told) -> Option<(RepositoryId, RepositoryHost)> {
+        let host = self.optional(
+            "host of the forge",
+            "--repository-host",
+            flags.repository_host.as_deref(),
+            &told.repository_host,
+            rule(RepositoryHost::new, "must be a DNS host name"),
+        );
+        let id = self.optional(
+            "number of the repository",
+            "--repository-id",
+            flags.repository_id.as_deref(),
+            &told.repository_id,
+            rule(RepositoryId::new, "must be a decimal number"),
+        );
+        if id.is_some() && host.is_none() {
+            self.missing(
+                "host of the forge",
+                "--repository-host",
+                &told.repository_host,
+            );
+        }
+        id.zip(host)
+    }
+
+    /// Returns the result, and the system's word for it.
+    fn result(
+        &mut self,
+        system: System,
+        flags: &Flags,
+        told: &Found,
+    ) -> (Option<CiResult>, Option<String>) {
+        let word = flags.status.clone().or_else(|| told.value.clone());
+        if let Some(result) = flags.result {
+            return (Some(result), word);
+        }
+        let Some(word) = word else {
+            self.missing("result", "--result or --status", told);
+            return (None, None);
+        };
+        let result = system.result(word.trim());
+        if result.is_none() {
+            let words: Vec<_> = system.words().iter().map(|(word, _)| *word).collect();
+            self.0.push(if words.is_empty() {
+                "no words of this system are known: give --result".to_owned()
+            } else {
+                let (name, words) = (system.name(), words.join(", "));
+                format!(
+                    "the status {word:?} is no word of {name} for a result ({words}): give --result"
+                )
+            });
+        }
+        (result, Some(word))
+    }
+
+    fn finish<T>(self, build: impl FnOnce() -> Option<T>) -> Result<T, CommandError> {
+        let incomplete = |mistakes: &[String]| {
+            let message = format!("the report is not complete\n{}", mistakes.join("\n"));
+            CommandError::refused("incomplete_report", message)
+        };
+        match build() {
+            Some(built) if self.0.is_empty() => Ok(built),
+            _ => Err(incomplete(&self.0)),
+        }
+    }
+}
+
+fn rule<T>(
+    read: impl Fn(&str) -> Option<T>,
+    rule: &'static str,
+) -> impl Fn(&str) -> Result<T, &'static str> {
+    move |text| read(text).ok_or(rule)
+}
+
+fn attempt(text: &str) -> Result<i64, &'static str> {
+    let attempt = text.trim().parse().ok().filter(|attempt| *attempt > 0);
+    attempt.ok_or("must be a whole number from 1")
+}
+
+fn path(text: &str) -> Result<String, &'static str> {
+    let path = text.trim();
+    if path.is_empty() || path.len() > PATH_BYTES_MAX {
+        return Err("must have 1 to 4096 bytes");
+    }
+    Ok(path.to_owned())
+}
+
+/// Returns whether a path has more parts than an owner and a name.
+fn is_nested(path: &str) -> bool {
+    path.split('/').count() > 2
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    const SHA: &str = "ffac537e6cbbf934b08745a378932722df287a53";
+
+    const GITHUB: &[(&str, &str)] = &[
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_JOB", "test"),
+        ("GITHUB_REF_NAME", "main"),
+        ("GITHUB_REPOSITORY", "Acme/Shop"),
+        ("GITHUB_REPOSITORY_ID", "514200317"),
+        ("GITHUB_RUN_ATTEMPT", "2"),
+        ("GITHUB_RUN_ID", "99"),
+        ("GITHUB_SERVER_URL", "https://GitHub.com"),
+        ("GITHUB_SHA", SHA),
+        ("GITHUB_WORKFLOW", "CI"),
+    ];
+
+    fn flags(set: impl FnOnce(&mut Flags)) -> Flags {
+        let mut flags = Flags::default();
+        set(&mut flags);
+        flags
+    }
+
+    fn status(word: &str) -> Flags {
+        flags(|it| it.status = Some(word.to_owned()))
+    }
+
+    fn written(flags: &Flags, variables: &[(&str, &str)]) -> String {
+        let outcome = outcome(flags, &Environment::of(variables)).unwrap();
+        String::from_utf8(json::to_vec(&outcome, usize::MAX).unwrap()).unwrap()
+    }
+
+    fn mistakes(flags: &Flags, variables: &[(&str, &str)]) -> Vec<String> {
+        let error = outcome(flags, &Environment::of(variables)).unwrap_err();
+        assert_eq!(error.code(), "incomplete_report");
+        error.message().lines().skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_envelope_is_what_the_system_tells() {
+        assert_eq!(
+            written(&status("failure"), GITHUB),
+            format!(
+                r#"{{"provider":"forge_actions","run_id":"99/test","run_attempt":2,"repo":"acme/shop","repository_provider":"github","repository_host":"github.com","repository_id":"514200317","commit_sha":"{SHA}","branch":"main","workflow_name":"CI","result":"failed","run_url":"https://GitHub.com/Acme/Shop/actions/runs/99","provider_result":"failure"}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn every_flag_wins() {
+        let text = |text: &str| Some(text.to_owned());
+        let flags = Flags {
+            result: Some(CiResult::TimedOut),
+            reason: text("slow"),
+            run_id: text("r"),
+            run_attempt: text("3"),
+            repo: text("Own/Name"),
+            repository_id: text("7"),
+            repository_host: text("git.example"),
+            commit: text(&"B".repeat(40)),
+            branch: text(""),
+            workflow_name: text("W"),
+            workflow_id: text("w"),
+            workflow_path: text("w.yml"),
+            run_url: text("https://u"),
+            provider_result: text("killed"),
+            error_type: text("oom"),
+            ..Flags::default()
+        };
+        assert_eq!(
+            written(&flags, GITHUB),
+            format!(
+                r#"{{"provider":"forge_actions","run_id":"r","run_attempt":3,"repo":"own/name","repository_provider":"github","repository_host":"git.example","repository_id":"7","commit_sha":"{}","branch":"","workflow_name":"W","workflow_id":"w","workflow_path":"w.yml","result":"timed_out","run_url":"https://u","provider_result":"killed","error_type":"oom","reason":"slow"}}"#,
+                "b".repeat(40)
+            )
+        );
+    }
+
+    #[test]
+    fn another_system_is_told_by_flags_alone() {
+        let text = |text: &str| Some(text.to_owned());
+        let flags = Flags {
+            result: Some(CiResult::Passed),
+            system: Some(System::Other),
+            run_id: text("r"),
+            repo: text("own/name"),
+            commit: text(SHA),
+            branch: text("main"),
+            ..Flags::default()
+        };
+        assert_eq!(
+            written(&flags, GITHUB),
+            format!(
+                r#"{{"provider":"other","run_id":"r","repo":"own/name","commit_sha":"{SHA}","branch":"main","workflow_name":"","result":"passed"}}"#
+            )
+        );
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_named_with_its_flag_and_its_variables() {
+        assert_eq!(
+            mistakes(&Flags::default(), &[("GITLAB_CI", "true")]),
+            [
+                "no run id: give --run-id (looked at CI_PIPELINE_ID, CI_JOB_NAME)",
+                "no repository: give --repo (looked at CI_PROJECT_PATH)",
+                "no commit: give --commit (looked at CI_MERGE_REQUEST_SOURCE_BRANCH_SHA, CI_COMMIT_SHA)",
+                "no branch: give --branch (looked at CI_MERGE_REQUEST_SOURCE_BRANCH_NAME, CI_COMMIT_BRANCH, CI_COMMIT_TAG)",
+                "no result: give --result or --status (looked at CI_JOB_STATUS, set in after_script)",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_system_tells_and_nobody_can_store_is_refused_and_not_bent() {
+        let gitlab = [
+            ("GITLAB_CI", "true"),
+            ("CI_COMMIT_BRANCH", "main"),
+            ("CI_COMMIT_SHA", SHA),
+            ("CI_JOB_ID", "1"),
+            ("CI_JOB_NAME", "test"),
+            ("CI_JOB_STATUS", "running"),
+            ("CI_PIPELINE_ID", "2"),
+            ("CI_PROJECT_PATH", "group/sub/shop"),
+        ];
+        assert_eq!(
+            mistakes(&Flags::default(), &gitlab),
+            [
+                r#"the repository "group/sub/shop" of CI_PROJECT_PATH must be owner/name: give --repo"#,
+                r#"the status "running" is no word of gitlab-ci for a result (success, failed, canceled, skipped, manual): give --result"#,
+            ]
+        );
+        let refused = outcome(&Flags::default(), &Environment::of(&gitlab)).unwrap_err();
+        assert!(refused.hints()[0].contains("--repo"));
+        let symbolic = [("BUILDKITE", "true"), ("BUILDKITE_COMMIT", "HEAD")];
+        assert!(mistakes(&status("passed"), &symbolic).iter().any(|mistake| mistake
+            == r#"the commit "HEAD" of BUILDKITE_COMMIT must be 40 or 64 hexadecimal digits: give --commit"#));
+        let wrong = flags(|it| {
+            it.result = Some(CiResult::Passed);
+            it.commit = Some("abc".to_owned());
+            it.run_attempt = Some("0".to_owned());
+        });
+        assert_eq!(
+            mistakes(&wrong, GITHUB),
+            [
+                "--run-attempt must be a whole number from 1",
+                "--commit must be 40 or 64 hexadecimal digits",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_of_github_needs_its_workflow_since_its_webhook_tells_it() {
+        let whole_run = flags(|it| {
+            it.status = Some("success".to_owned());
+            it.whole_run = true;
+        });
+        assert_eq!(
+            mistakes(&whole_run, GITHUB),
+            [
+                "no workflow id: give --workflow-id (looked at the event workflow_run; a step is not told)"
+            ]
+        );
+        let told = Flags {
+            workflow_id: Some("159038".to_owned()),
+            ..whole_run
+        };
+        assert!(written(&told, GITHUB).contains(r#""run_id":"99","#));
+    }
+
+    #[test]
+    fn a_host_without_a_number_names_no_repository_and_a_number_needs_a_host() {
+        let jenkins = [
+            ("JENKINS_URL", "https://j/"),
+            ("BUILD_NUMBER", "1"),
+            ("BRANCH_NAME", "main"),
+            ("GIT_COMMIT", SHA),
+            ("GIT_URL", "https://x:secret@github.com/acme/shop.git"),
+            ("JOB_NAME", "shop/main"),
+        ];
+        let without = written(&status("UNSTABLE"), &jenkins);
+        assert!(without.contains(r#""result":"failed","provider_result":"UNSTABLE""#));
+        assert!(!without.contains("repository_") && !without.contains("secret"));
+        let numbered = |word| {
+            flags(|it| {
+                it.status = Some(word);
+                it.repository_id = Some("7".to_owned());
+            })
+        };
+        let with = written(&numbered("SUCCESS".to_owned()), &jenkins);
+        assert!(with.contains(r#""repository_host":"github.com","repository_id":"7""#));
+        let nowhere = [&jenkins[..4], &jenkins[5..]].concat();
+        assert!(
+            mistakes(&numbered("SUCCESS".to_owned()), &nowhere)
+                .iter()
+                .any(|mistake| mistake
+                    == "no host of the forge: give --repository-host (looked at GIT_URL, GIT_URL_1)")
+        );
+    }
+
+    #[test]
+    fn a_system_is_named_when_none_or_several_make_themselves_known() {
+        let refused = |variables: &[(&str, &str)]| {
+            outcome(&Flags::default(), &Environment::of(variables)).unwrap_err()
+        };
+        let none = refused(&[]);
+        assert!(none.message().contains("GITHUB_ACTIONS, GITLAB_CI"));
+        let several = refused(&[("GITLAB_CI", "true"), ("BUILDKITE", "true")]);
+        assert!(several.message().ends_with("gitlab-ci, buildkite"));
+        assert!(several.hints()[0].contains("--system"));
+    }
+}

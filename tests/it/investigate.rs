@@ -1,0 +1,280 @@
+//! An operator's way from a failed run to the Sessions behind it, on one machine: a real push of a
+//! real repository, a note on the commit, a run that a pipeline reported, and the shell.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::delivery::{Receipt, Webhook};
+use harness::git::Repository;
+use harness::git_server::Daemon;
+use harness::pattern::dig;
+use harness::server::{Backend, Configuration, INGEST_TOKEN, Server};
+use serde_json::json;
+use svc_engine::clock::Clock;
+use svc_engine::fact::{DeveloperDecision, InferenceCall};
+use svc_engine::store::Append;
+use svc_engine::testing::builders::{call, decision};
+use svc_model::json::Json;
+
+use crate::cli::{at, done, json, refused, svc, svc_with};
+use crate::query::Facts;
+
+on_both_backends! {
+    a_failed_run_leads_to_the_session_behind_it,
+    a_list_of_failures_goes_on_page_by_page,
+    what_is_not_there_is_said_and_what_is_doubtful_is_refused,
+}
+
+/// How long the service may take to read the notes.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The identity of the repository, as options.
+const IDENTITY: &str =
+    "--repository-provider github --repository-host github.com --repository-id 7";
+
+fn start(backend: Backend) -> Option<Server> {
+    Server::start(backend, &Configuration::default())
+}
+
+/// Reports a run as a pipeline does.
+fn report(server: &Server, system: &str, run: &str, commit: &str, more: &[&str]) {
+    let arguments = [
+        "ci",
+        "report",
+        "--repo",
+        "own/repo",
+        "--run-id",
+        run,
+        "--commit",
+        commit,
+        "--branch",
+        "main",
+        "--system",
+        system,
+        "--repository-id",
+        "7",
+        "--repository-host",
+        "github.com",
+    ];
+    let token = [("SVC_TOKEN", INGEST_TOKEN)];
+    done(&svc_with(server, &token, &[&arguments, more].concat()));
+}
+
+/// Stores what Session `s` did just now, and returns the id of its call.
+fn work(server: &Server) {
+    let now = Clock::system().now();
+    let facts = Facts::of(server);
+    let call = InferenceCall {
+        input_tokens: Some(1_200),
+        output_tokens: Some(340),
+        observed_at: now,
+        ..call(1).build()
+    };
+    let decision = DeveloperDecision {
+        occurred_at: now,
+        captured_at: now,
+        ..decision(2)
+    };
+    facts.add(vec![
+        facts.encoded(call),
+        Append::DeveloperDecision(Box::new(decision)),
+    ]);
+}
+
+/// Pushes a commit that a note names Session `s` on, and returns it once the note was read.
+fn delivered(server: &Server) -> String {
+    let repository = Repository::create();
+    let base = repository.commit("base");
+    let head = repository.commit("head");
+    repository.stamp(&head, &["s"]);
+    repository.push();
+    let daemon = Daemon::start(repository.folder());
+    let push = json!({
+        "ref": "refs/heads/main", "before": base, "after": head, "deleted": false, "forced": false,
+        "repository": {"id": 7, "full_name": "own/repo", "clone_url": daemon.url("forge.git")},
+    });
+    let reply = server.send(&Webhook::new("push", &push).to("/ingest/forge/push"));
+    assert!(Receipt::of(&reply).stored);
+    let begin = Instant::now();
+    loop {
+        let facts = server.read_json("/v1/facts");
+        let read = dig(&facts, "tables.session_commit_observations.visible");
+        if read == Some(&Json::from(1_i64)) {
+            return head;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{facts:?}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    work(&server);
+    let head = delivered(&server);
+    let reason = [
+        "--result",
+        "failed",
+        "--workflow-name",
+        "Build",
+        "--reason",
+        "3 tests failed",
+    ];
+    report(&server, "jenkins", "41", &head, &reason);
+    report(&server, "jenkins", "42", &head, &["--result", "passed"]);
+    let short = &head[..10];
+
+    assert_eq!(
+        done(&svc(&server, &["ci", "failures", "--repo", "own/repo"])),
+        format!(
+            "failed    system  run  workflow  branch  commit       reason\n\
+             just now  ci_a    41   Build     main    {short}…  3 tests failed\n\
+             \nnext:\n  svc investigate 41 --provider ci_a {IDENTITY}\n"
+        )
+    );
+    let outcome = format!(
+        "result      failed, just now\n\
+         run         ci_a 41\n\
+         repository  own/repo (github github.com 7)\n\
+         commit      {head}\n\
+         branch      main\n\
+         workflow    Build\n\
+         reason      3 tests failed\n"
+    );
+    assert_eq!(
+        done(&svc(&server, &["ci", "outcome", "41"])),
+        format!(
+            "{outcome}\nnext:\n  svc investigate 41 --provider ci_a {IDENTITY}\n  \
+             svc commit {head} {IDENTITY}\n"
+        )
+    );
+    let summary = "seen            just now\n\
+         calls           1 (m 1; 1200 tokens in, 340 out)\n\
+         decisions       1 (1 accepted, 0 rejected)\n\
+         edits observed  0\n\
+         edits rejected  0\n\
+         retries         0\n\
+         commits         1\n\
+         not captured    no_edit_observations_observed, no_rejected_edits_observed, no_retry_linkages_observed\n";
+    assert_eq!(
+        done(&svc(&server, &["investigate", "41"])),
+        format!(
+            "{outcome}\n\
+             commit {head}\n\
+             Sessions  1 observed\n\
+             ci        1 passed, 1 failed\n\
+             \nSession s\n{summary}\
+             \nnext:\n  svc session s\n  svc commit {head} {IDENTITY}\n"
+        )
+    );
+    let session = done(&svc(&server, &["session", "s"]));
+    assert!(
+        session.starts_with(&format!("Session s\n{summary}\n")),
+        "{session}"
+    );
+    assert!(
+        session.contains("inference call      gateway_a    -/m, 1200 tokens in, 340 out"),
+        "{session}"
+    );
+    assert!(
+        session.ends_with(&format!(
+            "commit       repository  observed  pushed         ci\n\
+             {short}…  own/repo           1  main just now  1 passed, 1 failed\n\
+             \nnext:\n  svc commit {head} {IDENTITY}\n  svc evidence inventory s\n"
+        )),
+        "{session}"
+    );
+    let commit = done(&svc(&server, &["commit", &head]));
+    assert!(
+        commit.starts_with(&format!(
+            "{head}: observed\n\nown/repo (github github.com 7)\n  session s  (1 observed)\n"
+        )),
+        "{commit}"
+    );
+    assert!(commit.ends_with("\nnext:\n  svc session s\n"), "{commit}");
+
+    let investigated = json(&svc(&server, &["investigate", "41", "--json"]));
+    // Links reach to the moment of their reply, so the parts without one are compared.
+    let answer = server.read_json("/query/session/s");
+    let sessions = at(&investigated, &["sessions"]);
+    for part in ["timeline", "attributed_commits", "pushes", "coverage"] {
+        let told = dig(sessions, &format!("0.dossier.{part}"));
+        assert!(told.is_some() && told == dig(&answer, part), "{part}");
+    }
+    assert_eq!(
+        at(&investigated, &["commit", "attributed"]),
+        &Json::from(true)
+    );
+    assert_eq!(at(&investigated, &["run", "found"]), &Json::from(true));
+}
+
+fn a_list_of_failures_goes_on_page_by_page(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let commit = "c".repeat(40);
+    for run in ["1", "2", "3"] {
+        report(&server, "jenkins", run, &commit, &["--result", "error"]);
+    }
+    let asked = ["ci", "failures", "--repo", "own/repo", "--result", "error"];
+    let mut page = done(&svc(&server, &[&asked[..], &["--limit", "2"]].concat()));
+    let mut runs = Vec::new();
+    loop {
+        let rows = page.lines().skip(1).take_while(|line| !line.is_empty());
+        runs.extend(rows.map(|row| row.split_whitespace().nth(3).expect("a run").to_owned()));
+        let Some(next) = page
+            .lines()
+            .find(|line| line.starts_with("  svc ci failures"))
+        else {
+            break;
+        };
+        let words: Vec<&str> = next.split_whitespace().skip(1).collect();
+        page = done(&svc(&server, &words));
+    }
+    assert_eq!(runs, ["3", "2", "1"]);
+    let all = json(&svc(&server, &[&asked[..], &["--all", "--json"]].concat()));
+    assert_eq!(at(&all, &["outcomes"]).as_array().map(<[_]>::len), Some(3));
+    assert_eq!(at(&all, &["next_cursor"]), &Json::Null);
+}
+
+fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    for (arguments, said) in [
+        (&["investigate", "41"][..], "no visible run 41 is stored\n"),
+        (&["ci", "outcome", "41"], "no visible run 41 is stored\n"),
+        (&["session", "nobody"], "Session nobody is not known\n"),
+        (
+            &["ci", "failures", "--repo", "own/repo"],
+            "no run failed in this range\n",
+        ),
+    ] {
+        assert_eq!(done(&svc(&server, arguments)), said);
+    }
+    // Two systems count their runs alike.
+    let commit = "c".repeat(40);
+    report(
+        &server,
+        "jenkins",
+        "41",
+        &commit,
+        &["--result", "failed", "--run-attempt", "1"],
+    );
+    report(
+        &server,
+        "jenkins",
+        "41",
+        &commit,
+        &["--result", "passed", "--run-attempt", "2"],
+    );
+    let found = json(&svc(&server, &["ci", "outcome", "41", "--json"]));
+    assert_eq!(at(&found, &["outcome", "run_attempt"]), &Json::from(2_i64));
+    let first = json(&svc(
+        &server,
+        &["ci", "outcome", "41", "--attempt", "1", "--json"],
+    ));
+    assert_eq!(at(&first, &["outcome", "result"]), &Json::from("failed"));
+    report(&server, "buildkite", "41", &commit, &["--result", "failed"]);
+    let said = refused(&svc(&server, &["investigate", "41"]), 1);
+    assert!(said.contains("--provider"), "{said}");
+    let none = done(&svc(&server, &["investigate", "41", "--provider", "ci_d"]));
+    assert!(none.contains("Sessions  none observed"), "{none}");
+    assert!(none.contains("\n  svc mirror status\n"), "{none}");
+    let said = refused(&svc(&server, &["ci", "failures"]), 1);
+    assert!(said.contains("--repo OWNER/NAME"), "{said}");
+}
