@@ -186,19 +186,19 @@ impl RepositoryIdentity {
 }
 
 closed_set! {
-    /// Why a fact is counted to no repository.
+    /// Why a fact is counted to no repository. The order is that of the texts.
     pub enum RepositoryDecline {
         /// The fact names no repository.
         IdentityAbsent = "repository_identity_absent",
+        /// The observation and the push that led to it are of different repositories.
+        IdentityConflict = "repository_identity_conflict",
         /// The fact has no identity, and its name is that of a repository with one. A push has an
         /// observation with an identity, and has none itself.
         IdentityUnresolved = "repository_identity_unresolved",
-        /// The push that led to the observation is absent, quarantined or later than the boundary.
-        SourceAbsent = "repository_source_absent",
-        /// The observation and the push that led to it are of different repositories.
-        IdentityConflict = "repository_identity_conflict",
         /// The name of the push does not lead to one mirror.
         MirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
+        /// The push that led to the observation is absent, quarantined or later than the boundary.
+        SourceAbsent = "repository_source_absent",
     }
 }
 

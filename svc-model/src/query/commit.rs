@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::selector::SelectorParameters;
+use super::selector::{SelectorParameters, counts_by_decline};
 use super::{LifetimeIdentity, RepositorySelector};
 use crate::closed_set;
 use crate::field::Violations;
@@ -211,6 +211,7 @@ pub struct CommitEvidence {
     /// How many facts of the commit name a repository that cannot be told, by reason. A selector does
     /// not narrow it; it is absent when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "counts_by_decline")]
     pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
     /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
     /// none, and when a repository was selected.

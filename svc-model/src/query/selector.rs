@@ -1,10 +1,11 @@
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Fields, Violations};
 use crate::problem::QueryFault;
 use crate::repository::{
-    RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
+    RepositoryDecline, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
+    RepositoryProvider,
 };
 use crate::request::Outgoing;
 
@@ -124,4 +125,13 @@ impl From<LifetimeIdentity> for RepositoryIdentity {
             repository_id: identity.repository_id,
         }
     }
+}
+
+/// Counts whose names are reasons to count a fact to no repository.
+pub(super) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "propertyNames": generator.subschema_for::<RepositoryDecline>(),
+        "additionalProperties": generator.subschema_for::<u64>(),
+    })
 }

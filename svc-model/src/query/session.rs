@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::selector::counts_by_decline;
 use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
 use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
@@ -354,6 +355,7 @@ pub struct SessionDossier {
     /// 1 when no commit was observed, else 0.
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.
+    #[schemars(schema_with = "counts_by_decline")]
     pub repository_skipped: BTreeMap<RepositoryDecline, u64>,
 }
 
