@@ -140,7 +140,8 @@ impl Client {
         self.exchange(&request.pieces.concat())
     }
 
-    fn exchange(&mut self, request: &[u8]) -> Result<Reply, Failure> {
+    /// Sends the bytes of a request.
+    pub(crate) fn exchange(&mut self, request: &[u8]) -> Result<Reply, Failure> {
         let begin = Instant::now();
         self.stream.write_all(request)?;
         let mut filled = 0;

@@ -76,6 +76,8 @@ enum Scenario {
     Retrieval,
     /// Runs, failures, Sessions and commits of an organization with a million CI outcomes.
     Investigate,
+    /// From a push to the Sessions that 5,000 commit notes name.
+    Notes,
     /// Bytes on disk for the bytes sent in a session of 200 turns.
     Disk,
     /// Resident memory at rest and after load.
@@ -214,6 +216,9 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Investigate) {
             scenario::investigate::measure(&bench, backend, &mut report)?;
+        }
+        if wanted(Scenario::Notes) {
+            scenario::notes::measure(&bench, backend, &mut report)?;
         }
         if wanted(Scenario::Disk) {
             scenario::disk::measure(&bench, backend, &mut report)?;

@@ -660,24 +660,6 @@ fn a_note_that_says_nothing_new_is_no_work() {
 }
 
 #[test]
-#[ignore = "it is a measurement"]
-fn five_thousand_noted_commits() {
-    let service = Service::start_with(Backend::Sqlite, |config| {
-        config.budget.notes = 10_000;
-    })
-    .unwrap();
-    let commits = service.forge.add_stamped(5_000, "s");
-    service.push(ZEROS, &commits[4_999]);
-    let start = std::time::Instant::now();
-    assert_eq!(service.refresh(), refreshed(5_000, 0));
-    println!("{:?}", start.elapsed());
-    service.push(&commits[4_998], &commits[4_999]);
-    let start = std::time::Instant::now();
-    assert_eq!(service.refresh(), refreshed(0, 1));
-    println!("{:?}", start.elapsed());
-}
-
-#[test]
 fn a_name_that_two_repositories_bore_leads_nowhere() {
     let service = Service::start();
     let head = service.forge.commit("head");

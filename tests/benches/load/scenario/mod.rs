@@ -4,6 +4,7 @@ pub(crate) mod disk;
 pub(crate) mod investigate;
 pub(crate) mod load;
 pub(crate) mod memory;
+pub(crate) mod notes;
 pub(crate) mod retrieval;
 pub(crate) mod start;
 
