@@ -300,9 +300,11 @@ impl Player<'_> {
             "MIRROR",
             self.server.variable("SVC_MIRROR_PATH").unwrap_or_default(),
         );
+        // Two cases that make the same change in the same second must not make the same commit.
+        let email = self.variables.fill_str("{{run}}@example.com")?;
         for who in ["AUTHOR", "COMMITTER"] {
             command.env(format!("GIT_{who}_NAME"), "t");
-            command.env(format!("GIT_{who}_EMAIL"), "t@example.com");
+            command.env(format!("GIT_{who}_EMAIL"), &email);
         }
         let output = process::run(&mut command, b"", PROCESS_MAX).map_err(Mismatch)?;
         if !output.status.success() {
