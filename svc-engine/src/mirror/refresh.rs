@@ -25,7 +25,7 @@ use crate::capture::notes::NotesRef;
 use crate::clock::{Clock, Ids};
 use crate::fact::{Lifetime, SessionCommitObservation};
 use crate::store::{
-    Append, ClaimedJob, JobEnd, MirrorJobs, Outcome, Store, StoreError, WaitingPush,
+    Append, ClaimedJob, JobChoice, JobEnd, MirrorJobs, Outcome, Store, StoreError, WaitingPush,
 };
 
 /// Pushes that one refresh looks at. The rest is for the next, which follows at once.
@@ -143,14 +143,15 @@ impl Refresher {
         &self.config
     }
 
-    /// Claims the job that has waited longest, when one is due.
+    /// Claims the job that has waited longest of those that are chosen, when one is due.
     ///
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub fn claim(&self) -> Result<Option<ClaimedJob>, StoreError> {
+    pub fn claim(&self, choice: JobChoice) -> Result<Option<ClaimedJob>, StoreError> {
         let now = self.clock.now();
-        self.jobs.claim(now, later(now, LEASE), self.ids.fresh())
+        self.jobs
+            .claim(choice, now, later(now, LEASE), self.ids.fresh())
     }
 
     /// Claims the job of one repository now, see [`MirrorJobs::claim_now`].

@@ -1,5 +1,8 @@
 //! The workers of one server: each claims a due job, refreshes its mirror, and looks for the next.
 //!
+//! One worker takes only repositories whose last refresh did not fail, so that those of a forge that
+//! hangs never have all workers.
+//!
 //! Jobs wait in the store and nowhere else, so a server that is stopped loses none and any server
 //! takes any. A job never runs twice at once: its row is claimed. Nobody waits for a worker; it is
 //! woken when a push is stored, and looks now and then for what other processes have made due.
@@ -15,7 +18,7 @@ use super::failure::MirrorFailure;
 use super::git::Git;
 use super::refresh::{MirrorConfig, RefreshOutcome, Refresher, SPACE_PAUSE};
 use crate::clock::{Clock, Ids};
-use crate::store::{MirrorJobs, Store};
+use crate::store::{JobChoice, MirrorJobs, Store};
 
 /// How long looking for git may take.
 const PROBE_MAX: Duration = Duration::from_secs(10);
@@ -86,6 +89,11 @@ impl Mirrors {
                 clock: clock.clone(),
                 ids: ids.clone(),
                 bell: Arc::clone(&bell),
+                choice: if number == 1 && config.workers > 1 {
+                    JobChoice::Sound
+                } else {
+                    JobChoice::Any
+                },
             };
             let thread = thread::Builder::new()
                 .name(format!("svc-mirror-{number}"))
@@ -131,6 +139,7 @@ struct Worker {
     clock: Clock,
     ids: Ids,
     bell: Arc<Bell>,
+    choice: JobChoice,
 }
 
 impl Worker {
@@ -175,7 +184,7 @@ impl Worker {
     }
 
     fn work(&self, refresher: &Refresher) -> Next {
-        let outcome = match refresher.claim() {
+        let outcome = match refresher.claim(self.choice) {
             Ok(Some(job)) => refresher.run(&job, &self.bell.call_off),
             Ok(None) => return Next::Wait(self.config.look),
             Err(error) => Err(error),
@@ -240,14 +249,23 @@ mod tests {
         config
     }
 
+    fn deliver_again(store: &Store, number: u32, url: &str, after: &str) {
+        deliver_as(store, number, number + 100, url, after);
+    }
+
     fn deliver(store: &Store, number: u32, url: &str, after: &str) {
+        deliver_as(store, number, number, url, after);
+    }
+
+    fn deliver_as(store: &Store, number: u32, push_number: u32, url: &str, after: &str) {
         let push = Push {
             repository: Some(repository(number)),
             repo: format!("own/{number}"),
             clone_url: url.to_owned(),
             after_sha: CommitSha::new(after).unwrap(),
             captured_at: Clock::system().now(),
-            ..push(number.into())
+            r#ref: format!("refs/heads/{push_number}"),
+            ..push(push_number.into())
         };
         let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
         let facts = vec![Append::Push(Box::new(push)), request];
@@ -301,6 +319,52 @@ mod tests {
         assert_eq!((hanging.state, hanging.attempts), (JobState::Waiting, 0));
         let observed = store.snapshot_now().fact_counts().unwrap();
         assert_eq!(observed.session_commit_observations.total, 6);
+    }
+
+    #[test]
+    fn repositories_that_failed_before_never_have_all_workers() {
+        let database = TestStore::create(Backend::Sqlite).unwrap();
+        let store = Arc::new(database.open("acme"));
+        let forge = Repository::create();
+        let head = forge.commit("head");
+        forge.stamp(&head, &["s"]);
+        forge.push();
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent_url = format!("git://{}/r.git", silent.local_addr().unwrap());
+        let start = |deadline| {
+            let config = MirrorConfig {
+                deadline,
+                ..config(&database)
+            };
+            Mirrors::start(&store, &config, &Clock::system(), &Ids::random()).unwrap()
+        };
+        let states = || store.snapshot_now().mirrors(Clock::system().now()).unwrap();
+        for number in 1..=3 {
+            deliver(&store, number, &silent_url, &head);
+        }
+        let mirrors = start(Duration::from_millis(500));
+        eventually("each has failed once", || {
+            states().iter().all(|it| it.last_failure.is_some())
+        });
+        mirrors.stop();
+        // They are pushed to again, and hang for longer than anybody would wait.
+        for number in 1..=3 {
+            deliver_again(&store, number, &silent_url, &head);
+        }
+        let mirrors = start(Duration::from_mins(10));
+        eventually("one hangs again", || {
+            states()
+                .iter()
+                .any(|it| matches!(it.state, JobState::Running(_)))
+        });
+        deliver(&store, 9, &forge.url(), &head);
+        mirrors.wake();
+        eventually("the sound one is refreshed", || {
+            states().iter().any(|it| it.last_success_at.is_some())
+        });
+        let running = |it: &&crate::store::MirrorStatus| matches!(it.state, JobState::Running(_));
+        assert_eq!(states().iter().filter(running).count(), 1);
+        mirrors.stop();
     }
 
     #[test]

@@ -59,11 +59,11 @@ pub use append::{Append, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use content::{Encoded, Encoder};
-pub use deliveries::{Lifetime, ObservedCommit};
+pub use deliveries::ObservedCommit;
 pub use error::StoreError;
 pub use jobs::{
-    ClaimedJob, DeferredNote, JobEnd, JobState, MirrorJobs, MirrorStatus, RefreshRequest,
-    WaitingPush,
+    ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,
+    RefreshRequest, WaitingPush,
 };
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};

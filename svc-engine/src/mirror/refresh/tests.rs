@@ -75,7 +75,7 @@ impl Service {
     }
 
     pub(super) fn refresh(&self) -> Option<RefreshOutcome> {
-        let job = self.refresher.claim().unwrap()?;
+        let job = self.refresher.claim(JobChoice::Any).unwrap()?;
         Some(self.refresher.run(&job, &CallOff::default()).unwrap())
     }
 
@@ -581,7 +581,7 @@ fn a_job_that_is_called_off_or_finds_its_mirror_taken_is_put_back() {
     service.push(ZEROS, &head);
     let call_off = CallOff::default();
     call_off.now();
-    let job = service.refresher.claim().unwrap().unwrap();
+    let job = service.refresher.claim(JobChoice::Any).unwrap().unwrap();
     assert_eq!(
         service.refresher.run(&job, &call_off).unwrap(),
         RefreshOutcome::PutBack(None)

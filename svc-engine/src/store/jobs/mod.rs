@@ -13,7 +13,7 @@ mod work;
 
 pub use list::{JobState, MirrorStatus};
 pub use schedule::RefreshRequest;
-pub use work::{ClaimedJob, DeferredNote, JobEnd, MirrorJobs, WaitingPush};
+pub use work::{ClaimedJob, DeferredNote, JobChoice, JobEnd, MirrorJobs, WaitingPush};
 
 pub(super) use list::{last_push_at, list};
 

@@ -28,6 +28,8 @@ macro_rules! due {
             "SELECT mirror, attempts, notes FROM mirror_jobs
             WHERE org_id = $1 AND due_at_us <= $2
                 AND (lease_until_us IS NULL OR lease_until_us <= $2)
+                AND (CAST($3 AS BIGINT) = 1 OR last_failure_at_us IS NULL
+                    OR last_failure_at_us <= last_success_at_us)
             ORDER BY due_at_us, mirror LIMIT 1",
             $lock
         )
@@ -141,6 +143,15 @@ pub struct MirrorJobs {
     connection: Mutex<Option<Connection>>,
 }
 
+/// Which jobs a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobChoice {
+    /// Any.
+    Any,
+    /// Those whose last attempt did not fail, or that never had one.
+    Sound,
+}
+
 /// A job that nobody else works on until the lease ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedJob {
@@ -226,13 +237,14 @@ impl MirrorJobs {
         }
     }
 
-    /// Claims the job that has waited longest, when one is due.
+    /// Claims the job that has waited longest of those that are chosen, when one is due.
     ///
     /// # Errors
     ///
     /// When the store gives no answer; so for every method here.
     pub fn claim(
         &self,
+        choice: JobChoice,
         now: Instant,
         lease_until: Instant,
         holder: Uuid,
@@ -244,6 +256,8 @@ impl MirrorJobs {
             }
             in_transaction(connection, |connection| {
                 let next = connection.text(NEXT);
+                let [org, now_us] = keys;
+                let keys = [org, now_us, (choice == JobChoice::Any).into()];
                 let found = connection.first(next, &keys, read_job)?;
                 take(connection, org_id, found, now, lease_until, holder)
             })

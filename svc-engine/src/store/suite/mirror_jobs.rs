@@ -36,7 +36,8 @@ fn holder(number: u128) -> Uuid {
 
 /// Claims at a second, for ten seconds.
 fn claim(jobs: &MirrorJobs, second: i64) -> Option<ClaimedJob> {
-    jobs.claim(at(second), at(second + 10), holder(1)).unwrap()
+    jobs.claim(JobChoice::Any, at(second), at(second + 10), holder(1))
+        .unwrap()
 }
 
 fn waiting(jobs: &MirrorJobs, repository: &str) -> Vec<WaitingPush> {
@@ -219,10 +220,20 @@ fn the_job_of_a_dead_server_is_taken_again_and_its_end_is_ignored(
     let database = database!(backend);
     let (store, jobs) = (database.open("acme"), jobs(&database));
     deliver(&store, push(1));
-    let dead = jobs.claim(at(0), at(10), holder(1)).unwrap().unwrap();
-    assert_eq!(jobs.claim(at(9), at(19), holder(2)).unwrap(), None);
+    let dead = jobs
+        .claim(JobChoice::Any, at(0), at(10), holder(1))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        jobs.claim(JobChoice::Any, at(9), at(19), holder(2))
+            .unwrap(),
+        None
+    );
     assert_eq!(status(&store, 9)[0].state, JobState::Running(at(0)));
-    let taken = jobs.claim(at(10), at(20), holder(2)).unwrap().unwrap();
+    let taken = jobs
+        .claim(JobChoice::Any, at(10), at(20), holder(2))
+        .unwrap()
+        .unwrap();
     assert_eq!(taken.lifetime, dead.lifetime);
     let pushes = waiting(&jobs, "own/repo");
     assert!(
@@ -236,6 +247,37 @@ fn the_job_of_a_dead_server_is_taken_again_and_its_end_is_ignored(
 }
 
 #[rstest]
+fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, jobs) = (database.open("acme"), jobs(&database));
+    let sound = |second| {
+        jobs.claim(JobChoice::Sound, at(second), at(second + 10), holder(1))
+            .unwrap()
+    };
+    deliver(&store, push(1));
+    let job = sound(0).expect("it was never tried");
+    let failed = JobEnd::Failed {
+        tried: &waiting(&jobs, "own/repo"),
+        reason: "fetch_timeout",
+        retry_at: Some(at(5)),
+    };
+    assert!(jobs.end(&job, &failed, at(2)).unwrap());
+    assert_eq!(sound(6), None);
+    let job = claim(&jobs, 6).expect("others take it");
+    assert!(succeed(&jobs, &job, &waiting(&jobs, "own/repo"), 7));
+    deliver(
+        &store,
+        Push {
+            after_sha: commit('d'),
+            ..push(2)
+        },
+    );
+    assert!(sound(8).is_some(), "it is sound again");
+}
+
+#[rstest]
 fn a_lease_that_is_renewed_does_not_end(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
@@ -245,9 +287,16 @@ fn a_lease_that_is_renewed_does_not_end(
     let job = claim(&jobs, 0).unwrap();
     assert!(jobs.renew(&job, at(20)).unwrap());
     assert_eq!(claim(&jobs, 19), None);
-    let taken = jobs.claim(at(20), at(30), holder(2)).unwrap().unwrap();
+    let taken = jobs
+        .claim(JobChoice::Any, at(20), at(30), holder(2))
+        .unwrap()
+        .unwrap();
     assert!(!jobs.renew(&job, at(90)).unwrap(), "it is not its any more");
-    assert_eq!(jobs.claim(at(29), at(39), holder(3)).unwrap(), None);
+    assert_eq!(
+        jobs.claim(JobChoice::Any, at(29), at(39), holder(3))
+            .unwrap(),
+        None
+    );
     assert!(succeed(&jobs, &taken, &waiting(&jobs, "own/repo"), 29));
     assert!(!jobs.renew(&taken, at(90)).unwrap(), "it is over");
 }
