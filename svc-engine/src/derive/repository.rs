@@ -11,16 +11,7 @@ use svc_model::problem::Decline;
 use svc_model::repository::{RepositoryDecline, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
-use crate::fact::RepositoryClaim;
-
-/// One repository of an organization. The order is that of answers: identities as texts, then names.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Repository {
-    /// Told apart by its identity.
-    Identified(RepositoryIdentity),
-    /// Known by its name alone.
-    Named(RepositoryName),
-}
+use crate::fact::{Lifetime, RepositoryClaim};
 
 /// What a fact says of its repository.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +78,7 @@ pub enum Selection {
     /// Every repository: nothing was selected.
     All,
     /// One.
-    One(Repository),
+    One(Lifetime),
     /// None: no fact names the identity.
     None,
 }
@@ -145,10 +136,10 @@ impl Repositories {
     }
 
     /// Returns the names of a repository; nothing when no fact names it.
-    pub fn names(&self, repository: &Repository) -> Option<Names> {
+    pub fn names(&self, repository: &Lifetime) -> Option<Names> {
         match repository {
-            Repository::Identified(identity) => self.names.get(identity).cloned(),
-            Repository::Named(name) => Some(Names::one(name.clone(), None)),
+            Lifetime::Identified(identity) => self.names.get(identity).cloned(),
+            Lifetime::Named(name) => Some(Names::one(name.clone(), None)),
         }
     }
 
@@ -172,7 +163,7 @@ impl Repositories {
                 };
                 match name {
                     Some(name) if !names.all.contains(name) => Err(SelectorError::Conflict),
-                    _ => Ok(Selection::One(Repository::Identified(identity.clone()))),
+                    _ => Ok(Selection::One(Lifetime::Identified(identity.clone()))),
                 }
             }
             Selector {
@@ -181,8 +172,8 @@ impl Repositories {
             } => {
                 let mut bearers = self.bearers(name);
                 match (bearers.next(), bearers.next()) {
-                    (None, _) => Ok(Selection::One(Repository::Named(name.clone()))),
-                    (Some(one), None) => Ok(Selection::One(Repository::Identified(one.clone()))),
+                    (None, _) => Ok(Selection::One(Lifetime::Named(name.clone()))),
+                    (Some(one), None) => Ok(Selection::One(Lifetime::Identified(one.clone()))),
                     (Some(_), Some(_)) => Err(SelectorError::Ambiguous),
                 }
             }
@@ -194,14 +185,14 @@ impl Repositories {
     /// # Errors
     ///
     /// When it cannot be told: [`RepositoryDecline`] says why.
-    pub fn of(&self, fact: Mention<'_>) -> Result<Repository, RepositoryDecline> {
+    pub fn of(&self, fact: Mention<'_>) -> Result<Lifetime, RepositoryDecline> {
         let name = RepositoryName::new(fact.name).ok_or(RepositoryDecline::IdentityAbsent)?;
         match fact.identity {
-            Some(identity) => Ok(Repository::Identified(identity.clone())),
+            Some(identity) => Ok(Lifetime::Identified(identity.clone())),
             None if self.bearers(&name).next().is_some() => {
                 Err(RepositoryDecline::IdentityUnresolved)
             }
-            None => Ok(Repository::Named(name)),
+            None => Ok(Lifetime::Named(name)),
         }
     }
 
@@ -215,7 +206,7 @@ impl Repositories {
         &self,
         observation: Mention<'_>,
         push: Option<Mention<'_>>,
-    ) -> Result<Repository, RepositoryDecline> {
+    ) -> Result<Lifetime, RepositoryDecline> {
         let identity = match (observation.identity, push) {
             (Some(_), None) => return Err(RepositoryDecline::SourceAbsent),
             (None, None) => None,
@@ -245,10 +236,10 @@ impl Repositories {
     /// # Errors
     ///
     /// When it does not, or when the push is not visible.
-    pub fn mirror(&self, push: Option<Mention<'_>>) -> Result<Repository, RepositoryDecline> {
+    pub fn mirror(&self, push: Option<Mention<'_>>) -> Result<Lifetime, RepositoryDecline> {
         let push = push.ok_or(RepositoryDecline::SourceAbsent)?;
         let repository = self.of(push)?;
-        if let (Repository::Identified(identity), Some(name)) =
+        if let (Lifetime::Identified(identity), Some(name)) =
             (&repository, RepositoryName::new(push.name))
             && !self.bearers(&name).eq([identity])
         {
@@ -279,15 +270,15 @@ mod tests {
         Repositories::new(claims).unwrap()
     }
 
-    fn identified(number: u32) -> Repository {
-        Repository::Identified(repository(number))
+    fn identified(number: u32) -> Lifetime {
+        Lifetime::Identified(repository(number))
     }
 
-    fn named(text: &str) -> Repository {
-        Repository::Named(name(text))
+    fn named(text: &str) -> Lifetime {
+        Lifetime::Named(name(text))
     }
 
-    /// Repository 1 was renamed from `own/old` to `own/app`; 2 and 3 both bore `own/taken`, and 3
+    /// Lifetime 1 was renamed from `own/old` to `own/app`; 2 and 3 both bore `own/taken`, and 3
     /// bears `own/lib` now.
     fn example() -> Repositories {
         repositories(vec![

@@ -4,8 +4,9 @@ use svc_model::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 
-/// What facts of one repository have in common: an identity, or, where the forge sent none, the bare
-/// name. A name that is deleted and made again is another lifetime.
+/// One repository of an organization: what its facts have in common. That is an identity, or, where
+/// the forge sent none, the bare name. A name that is deleted and made again is another lifetime. The
+/// order is that of answers: identities as texts, then names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lifetime {
     /// One identity, under whatever names.

@@ -9,8 +9,9 @@ use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
 use super::repository::{Touched, link, of_outcome, select};
-use crate::derive::repository::{Names, Repository, Selection};
+use crate::derive::repository::{Names, Selection};
 use crate::error::Error;
+use crate::fact::Lifetime;
 use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 
 /// Returns the outcome of one run.
@@ -100,7 +101,7 @@ pub fn ci_failures(
     // One more than the page tells whether another follows.
     let limit = request.limit.get();
     let mut rows = snapshot.ci_outcome_page(&CiOutcomePage {
-        identity: super::repository::identity(&repository).as_ref(),
+        identity: repository.identity(),
         names: &names,
         result: request.result,
         captured_from: request.captured_after,
@@ -145,11 +146,7 @@ fn end(request: &CiFailuresRequest, boundary: Instant) -> Instant {
     })
 }
 
-fn record(
-    row: CiOutcomeRow,
-    repository: Option<&Repository>,
-    boundary: Instant,
-) -> CiOutcomeRecord {
+fn record(row: CiOutcomeRow, repository: Option<&Lifetime>, boundary: Instant) -> CiOutcomeRecord {
     let commit_query = link(&row.commit_sha, repository, boundary);
     CiOutcomeRecord {
         outcome_id: row.outcome_id,

@@ -11,11 +11,10 @@ use svc_model::query::{
 };
 use svc_model::time::Instant;
 
-use super::repository::{
-    Declined, Touched, display, identity, of_observation, of_outcome, select, touch,
-};
-use crate::derive::repository::{Names, Repositories, Repository, Selection};
+use super::repository::{Declined, Touched, display, of_observation, of_outcome, select, touch};
+use crate::derive::repository::{Names, Repositories, Selection};
 use crate::error::Error;
+use crate::fact::Lifetime;
 use crate::store::{CiOutcomeRow, Snapshot};
 
 /// What one repository has of a commit.
@@ -61,7 +60,7 @@ pub fn commit_evidence(
 
     let mut declined = Declined::default();
     let mut unresolved = Vec::new();
-    let mut found: BTreeMap<Repository, Evidence> = BTreeMap::new();
+    let mut found: BTreeMap<Lifetime, Evidence> = BTreeMap::new();
     for link in observed {
         if let Some(repository) = declined.told(of_observation(&repositories, &link)) {
             let evidence = found.entry(repository).or_default();
@@ -103,13 +102,13 @@ pub fn commit_evidence(
 
 fn entry(
     repositories: &Repositories,
-    repository: &Repository,
+    repository: &Lifetime,
     evidence: Evidence,
     org_id: &OrgId,
 ) -> CommitRepository {
     let names = repositories.names(repository);
     let current = names.as_ref().map(|names| names.current().to_string());
-    let identity = identity(repository);
+    let identity = repository.identity().cloned();
     CommitRepository {
         repo: display(repositories, repository),
         // A repository that is known by its name alone has no other.

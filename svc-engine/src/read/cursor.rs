@@ -16,7 +16,7 @@ use svc_model::query::{CiCursor, CiFailuresRequest};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-use crate::derive::repository::Repository;
+use crate::fact::Lifetime;
 
 /// The version of the layout: it is the first byte of every cursor.
 const VERSION: u8 = 1;
@@ -57,7 +57,7 @@ pub(super) struct Position {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) org_id: &'a OrgId,
-    pub(super) repository: &'a Repository,
+    pub(super) repository: &'a Lifetime,
     pub(super) boundary: Instant,
     pub(super) quarantine_revision: u64,
     pub(super) request: &'a CiFailuresRequest,
@@ -74,12 +74,12 @@ impl Scope<'_> {
         let request = self.request;
         add(self.org_id.as_str().as_bytes());
         match self.repository {
-            Repository::Identified(identity) => {
+            Lifetime::Identified(identity) => {
                 add(identity.repository_provider.as_str().as_bytes());
                 add(identity.repository_host.as_str().as_bytes());
                 add(identity.repository_id.as_str().as_bytes());
             }
-            Repository::Named(name) => add(name.as_str().as_bytes()),
+            Lifetime::Named(name) => add(name.as_str().as_bytes()),
         }
         for moment in [
             self.boundary,
@@ -171,7 +171,7 @@ mod tests {
 
     struct Question {
         org_id: OrgId,
-        repository: Repository,
+        repository: Lifetime,
         boundary: Instant,
         quarantine_revision: u64,
         request: CiFailuresRequest,
@@ -189,8 +189,8 @@ mod tests {
         }
     }
 
-    fn named(name: &str) -> Repository {
-        Repository::Named(RepositoryName::new(name).unwrap())
+    fn named(name: &str) -> Lifetime {
+        Lifetime::Named(RepositoryName::new(name).unwrap())
     }
 
     fn question() -> Question {
@@ -251,7 +251,7 @@ mod tests {
                 ..question()
             },
             Question {
-                repository: Repository::Identified(repository(7)),
+                repository: Lifetime::Identified(repository(7)),
                 ..question()
             },
             Question {

@@ -7,11 +7,10 @@ use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
-use crate::derive::repository::{
-    Mention, Repositories, Repository, Selection, Selector, SelectorError,
-};
+use crate::derive::repository::{Mention, Repositories, Selection, Selector, SelectorError};
 use crate::error::Error;
-use crate::store::{CiOutcomeRow, Lifetime, ObservedCommit, Snapshot};
+use crate::fact::Lifetime;
+use crate::store::{CiOutcomeRow, ObservedCommit, Snapshot};
 
 /// The names and identities that a question touches.
 #[derive(Debug, Default)]
@@ -69,7 +68,7 @@ pub(super) fn select(
 pub(super) fn of_observation(
     repositories: &Repositories,
     observed: &ObservedCommit,
-) -> Result<Repository, RepositoryDecline> {
+) -> Result<Lifetime, RepositoryDecline> {
     let push = observed.push.as_ref().map(|(name, identity)| Mention {
         name,
         identity: identity.as_ref(),
@@ -104,24 +103,8 @@ pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
     }
 }
 
-/// Returns a repository as the store looks it up.
-pub(super) const fn lifetime(repository: &Repository) -> Lifetime<'_> {
-    match repository {
-        Repository::Identified(identity) => Lifetime::Identified(identity),
-        Repository::Named(name) => Lifetime::Named(name),
-    }
-}
-
-/// Returns the identity of a repository, when it has one.
-pub(super) fn identity(repository: &Repository) -> Option<RepositoryIdentity> {
-    match repository {
-        Repository::Identified(identity) => Some(identity.clone()),
-        Repository::Named(_) => None,
-    }
-}
-
 /// Returns the name that stands for a repository in a reply.
-pub(super) fn display(repositories: &Repositories, repository: &Repository) -> String {
+pub(super) fn display(repositories: &Repositories, repository: &Lifetime) -> String {
     let names = repositories.names(repository);
     names.map_or_else(String::new, |names| names.display().to_string())
 }
@@ -130,12 +113,12 @@ pub(super) fn display(repositories: &Repositories, repository: &Repository) -> S
 /// the commit.
 pub(super) fn link(
     commit_sha: &CommitSha,
-    repository: Option<&Repository>,
+    repository: Option<&Lifetime>,
     boundary: Instant,
 ) -> CommitLink {
     let repository = match repository {
-        Some(Repository::Identified(identity)) => RepositorySelector::identified(identity.clone()),
-        Some(Repository::Named(name)) => RepositorySelector::named(name.clone()),
+        Some(Lifetime::Identified(identity)) => RepositorySelector::identified(identity.clone()),
+        Some(Lifetime::Named(name)) => RepositorySelector::named(name.clone()),
         None => RepositorySelector::default(),
     };
     CommitLink::new(&CommitRequest {
@@ -153,8 +136,8 @@ impl Declined {
     /// Returns the repository, or counts why there is none.
     pub(super) fn told(
         &mut self,
-        repository: Result<Repository, RepositoryDecline>,
-    ) -> Option<Repository> {
+        repository: Result<Lifetime, RepositoryDecline>,
+    ) -> Option<Lifetime> {
         repository
             .map_err(|reason| *self.0.entry(reason).or_default() += 1)
             .ok()

@@ -13,17 +13,15 @@ use svc_model::query::{
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::repository::{
-    Declined, Touched, display, identity, lifetime, link, of_observation, touch,
-};
+use super::repository::{Declined, Touched, display, link, of_observation, touch};
 use crate::derive::dossier::{self, Deliveries};
-use crate::derive::repository::{Repositories, Repository};
+use crate::derive::repository::Repositories;
 use crate::error::Error;
-use crate::fact::Push;
+use crate::fact::{Lifetime, Push};
 use crate::store::{CiOutcomeRow, Snapshot};
 
 /// The commits of a Session by repository, each with its observations.
-type Commits = BTreeMap<Repository, BTreeMap<CommitSha, Vec<FactId>>>;
+type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 
 /// Returns the dossier of a Session as it is at a moment.
 ///
@@ -64,11 +62,9 @@ pub fn session_dossier(
         }
     }
     let pushes = deliveries(&commits, |repository, commits, rows_max| {
-        let repository = lifetime(repository);
         Ok(snapshot.pushes_of_delivery(repository, commits.keys(), boundary, rows_max)?)
     })?;
     let outcomes = deliveries(&commits, |repository, commits, rows_max| {
-        let repository = lifetime(repository);
         Ok(snapshot.ci_outcomes_of_delivery(repository, commits.keys(), boundary, rows_max)?)
     })?;
     let mut timeline = snapshot.session_events(&session_id)?;
@@ -101,8 +97,8 @@ pub fn session_dossier(
 /// Returns what belongs to the commits of each repository, with the repository.
 fn deliveries<T>(
     commits: &Commits,
-    mut of: impl FnMut(&Repository, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
-) -> Result<Vec<(Repository, T)>, Error> {
+    mut of: impl FnMut(&Lifetime, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
+) -> Result<Vec<(Lifetime, T)>, Error> {
     let mut found = Vec::new();
     for (repository, commits) in commits {
         // One more than may be tells that there are too many.
@@ -130,7 +126,7 @@ fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCo
                         commit_sha,
                         attribution_sources: Vec::new(),
                         session_commit_observation_ids: observation_ids,
-                        repository_identity: identity(&repository).map(Into::into),
+                        repository_identity: repository.identity().cloned().map(Into::into),
                     }
                 }),
         );
@@ -138,7 +134,7 @@ fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCo
     attributed
 }
 
-fn received(mut pushes: Vec<(Repository, Push)>) -> Vec<DossierPush> {
+fn received(mut pushes: Vec<(Lifetime, Push)>) -> Vec<DossierPush> {
     pushes.sort_unstable_by_key(|(_, push)| (push.captured_at, push.push_id));
     pushes
         .into_iter()
@@ -158,7 +154,7 @@ fn received(mut pushes: Vec<(Repository, Push)>) -> Vec<DossierPush> {
 }
 
 fn checked(
-    mut outcomes: Vec<(Repository, CiOutcomeRow)>,
+    mut outcomes: Vec<(Lifetime, CiOutcomeRow)>,
     boundary: Instant,
 ) -> Vec<DossierCiOutcome> {
     outcomes.sort_unstable_by_key(|(_, row)| (row.captured_at, row.outcome_id));

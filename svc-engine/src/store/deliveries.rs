@@ -10,16 +10,7 @@ use super::quarantine::visible;
 use super::table::Record as _;
 use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
-use crate::fact::Push;
-
-/// One repository: told apart by its identity, or known by its name alone.
-#[derive(Clone, Copy, Debug)]
-pub enum Lifetime<'a> {
-    /// By its identity, whatever its name.
-    Identified(&'a RepositoryIdentity),
-    /// By its name, without an identity.
-    Named(&'a RepositoryName),
-}
+use crate::fact::{Lifetime, Push};
 
 /// A link between a Session and a commit, with what its push says of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,7 +118,7 @@ pub(super) const fn of_commits(select: &str) -> Lookup<'_> {
 /// Returns what the look-ups of a repository's commits share, and the part of the selection that
 /// says which repository.
 pub(super) fn of_repository<'a>(
-    repository: Lifetime<'a>,
+    repository: &'a Lifetime,
     org_id: &'a str,
     boundary: Instant,
     rows_max: usize,
@@ -203,7 +194,7 @@ impl Snapshot<'_> {
     /// back.
     pub fn pushes_of_delivery<'c>(
         &mut self,
-        repository: Lifetime<'_>,
+        repository: &Lifetime,
         commits: impl Iterator<Item = &'c CommitSha>,
         boundary: Instant,
         rows_max: usize,

@@ -13,7 +13,8 @@ use super::deliveries::{IDENTIFIED, NAMED};
 use super::deliveries::{identity_keys, of_commits, of_repository};
 use super::quarantine::visible;
 use super::value::{Row, Value};
-use super::{Lifetime, Snapshot, StoreError};
+use super::{Snapshot, StoreError};
+use crate::fact::Lifetime;
 
 /// A CI outcome without what the forge said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -318,7 +319,7 @@ impl Snapshot<'_> {
     /// boundary, in no order. When there are more than `rows_max`, so many come back.
     pub fn ci_outcomes_of_delivery<'c>(
         &mut self,
-        repository: Lifetime<'_>,
+        repository: &Lifetime,
         commits: impl Iterator<Item = &'c CommitSha>,
         boundary: Instant,
         rows_max: usize,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use svc_engine::clock::{Clock, Ids};
-use svc_engine::derive::repository::{Repositories, Repository, Selection, Selector};
+use svc_engine::derive::repository::{Repositories, Selection, Selector};
 use svc_engine::fact::Lifetime;
 use svc_engine::mirror::{Allowance, CallOff, Git, RefreshOutcome, Refresher};
 use svc_engine::store::{JobState, Ledger, MirrorJobs, Store, StoreConfig};
@@ -133,10 +133,8 @@ fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
         identity: None,
     };
     match repositories.select(&selector) {
-        Ok(Selection::One(Repository::Identified(identity))) => Ok(Lifetime::Identified(identity)),
-        Ok(Selection::One(Repository::Named(_)) | Selection::All | Selection::None) => {
-            Ok(Lifetime::Named(name))
-        }
+        Ok(Selection::One(lifetime)) => Ok(lifetime),
+        Ok(Selection::All | Selection::None) => Ok(Lifetime::Named(name)),
         Err(_) => Err(ambiguous()),
     }
 }
