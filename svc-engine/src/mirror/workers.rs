@@ -229,6 +229,7 @@ enum Next {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
     use std::time::Instant;
 
     use svc_model::repository::CommitSha;
@@ -236,8 +237,8 @@ mod tests {
     use super::*;
     use crate::fact::Push;
     use crate::mirror::remote::{AllowedHosts, Remotes};
-    use crate::store::{Append, JobState, RefreshRequest};
-    use crate::testing::builders::{at, push, repository};
+    use crate::store::{Append, JobState, MirrorStatus, RefreshRequest};
+    use crate::testing::builders::{push, repository};
     use crate::testing::git::Repository;
     use crate::testing::{Backend, TestStore, processes};
 
@@ -249,32 +250,77 @@ mod tests {
         config
     }
 
-    fn deliver_again(store: &Store, number: u32, url: &str, after: &str) {
-        deliver_as(store, number, number + 100, url, after);
+    /// A store, a forge with one stamped commit, and another that accepts and says nothing.
+    struct Stage {
+        // Before the database that it is of: fields are dropped in order.
+        store: Arc<Store>,
+        database: TestStore,
+        forge: Repository,
+        head: String,
+        silent: TcpListener,
     }
 
-    fn deliver(store: &Store, number: u32, url: &str, after: &str) {
-        deliver_as(store, number, number, url, after);
-    }
+    impl Stage {
+        fn new() -> Self {
+            let database = TestStore::create(Backend::Sqlite).unwrap();
+            let forge = Repository::create();
+            let head = forge.commit("head");
+            forge.stamp(&head, &["s"]);
+            forge.push();
+            Self {
+                store: Arc::new(database.open("acme")),
+                database,
+                forge,
+                head,
+                silent: TcpListener::bind("127.0.0.1:0").unwrap(),
+            }
+        }
 
-    fn deliver_as(store: &Store, number: u32, push_number: u32, url: &str, after: &str) {
-        let push = Push {
-            repository: Some(repository(number)),
-            repo: format!("own/{number}"),
-            clone_url: url.to_owned(),
-            after_sha: CommitSha::new(after).unwrap(),
-            captured_at: Clock::system().now(),
-            r#ref: format!("refs/heads/{push_number}"),
-            ..push(push_number.into())
-        };
-        let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
-        let facts = vec![Append::Push(Box::new(push)), request];
-        store.append_blocking(facts).unwrap();
-    }
+        fn start(&self, change: impl FnOnce(&mut MirrorConfig)) -> Mirrors {
+            let mut config = config(&self.database);
+            change(&mut config);
+            Mirrors::start(&self.store, &config, &Clock::system(), &Ids::random()).unwrap()
+        }
 
-    /// Counts the programs that run in the mirrors.
-    fn of_mirrors(database: &TestStore) -> usize {
-        processes::in_folder(database.folder()).len()
+        /// Stores a push of a repository and asks for its refresh.
+        fn deliver(&self, repository_number: u32, branch: &str, url: &str) {
+            let push_number = self
+                .store
+                .snapshot_now()
+                .fact_counts()
+                .unwrap()
+                .pushes
+                .total
+                + 1;
+            let push = Push {
+                repository: Some(repository(repository_number)),
+                repo: format!("own/{repository_number}"),
+                clone_url: url.to_owned(),
+                r#ref: format!("refs/heads/{branch}"),
+                after_sha: CommitSha::new(&self.head).unwrap(),
+                captured_at: Clock::system().now(),
+                ..push(push_number.into())
+            };
+            let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
+            let facts = vec![Append::Push(Box::new(push)), request];
+            self.store.append_blocking(facts).unwrap();
+        }
+
+        fn deliver_to_silence(&self, repository_number: u32, branch: &str) {
+            let url = format!("git://{}/r.git", self.silent.local_addr().unwrap());
+            self.deliver(repository_number, branch, &url);
+        }
+
+        /// Returns how the mirrors are, by repository.
+        fn states(&self) -> Vec<MirrorStatus> {
+            let now = Clock::system().now();
+            self.store.snapshot_now().mirrors(now).unwrap()
+        }
+
+        /// Counts the programs that run in the mirrors.
+        fn programs(&self) -> usize {
+            processes::in_folder(self.database.folder()).len()
+        }
     }
 
     fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
@@ -287,104 +333,68 @@ mod tests {
 
     #[test]
     fn every_repository_is_refreshed_beside_one_that_hangs() {
-        let database = TestStore::create(Backend::Sqlite).unwrap();
-        let store = Arc::new(database.open("acme"));
-        let forge = Repository::create();
-        let head = forge.commit("head");
-        forge.stamp(&head, &["s"]);
-        forge.push();
-        // It accepts and says nothing.
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let silent_url = format!("git://{}/r.git", silent.local_addr().unwrap());
-        let mirrors =
-            Mirrors::start(&store, &config(&database), &Clock::system(), &Ids::random()).unwrap();
-        deliver(&store, 1, &silent_url, &head);
+        let stage = Stage::new();
+        let mirrors = stage.start(|_| {});
+        stage.deliver_to_silence(1, "main");
         mirrors.wake();
         for number in 2..8 {
-            deliver(&store, number, &forge.url(), &head);
+            stage.deliver(number, "main", &stage.forge.url());
         }
         mirrors.wake();
-        let states = || store.snapshot_now().mirrors(Clock::system().now()).unwrap();
         eventually("all are refreshed", || {
-            let done = |it: &&crate::store::MirrorStatus| it.last_success_at.is_some();
-            states().iter().filter(done).count() == 6
+            let done = |it: &&MirrorStatus| it.last_success_at.is_some();
+            stage.states().iter().filter(done).count() == 6
         });
-        assert!(matches!(states()[0].state, JobState::Running(_)));
-        assert!(of_mirrors(&database) > 0);
+        assert!(matches!(stage.states()[0].state, JobState::Running(_)));
+        assert!(stage.programs() > 0);
         let start = Instant::now();
         mirrors.stop();
         assert!(start.elapsed() < Duration::from_secs(20));
-        eventually("nothing is left", || of_mirrors(&database) == 0);
-        let hanging = states().remove(0);
+        eventually("nothing is left", || stage.programs() == 0);
+        let hanging = stage.states().remove(0);
         assert_eq!((hanging.state, hanging.attempts), (JobState::Waiting, 0));
-        let observed = store.snapshot_now().fact_counts().unwrap();
+        let observed = stage.store.snapshot_now().fact_counts().unwrap();
         assert_eq!(observed.session_commit_observations.total, 6);
     }
 
     #[test]
     fn repositories_that_failed_before_never_have_all_workers() {
-        let database = TestStore::create(Backend::Sqlite).unwrap();
-        let store = Arc::new(database.open("acme"));
-        let forge = Repository::create();
-        let head = forge.commit("head");
-        forge.stamp(&head, &["s"]);
-        forge.push();
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let silent_url = format!("git://{}/r.git", silent.local_addr().unwrap());
-        let start = |deadline| {
-            let config = MirrorConfig {
-                deadline,
-                ..config(&database)
-            };
-            Mirrors::start(&store, &config, &Clock::system(), &Ids::random()).unwrap()
-        };
-        let states = || store.snapshot_now().mirrors(Clock::system().now()).unwrap();
+        let stage = Stage::new();
         for number in 1..=3 {
-            deliver(&store, number, &silent_url, &head);
+            stage.deliver_to_silence(number, "main");
         }
-        let mirrors = start(Duration::from_millis(500));
+        let mirrors = stage.start(|config| config.deadline = Duration::from_millis(500));
         eventually("each has failed once", || {
-            states().iter().all(|it| it.last_failure.is_some())
+            stage.states().iter().all(|it| it.last_failure.is_some())
         });
         mirrors.stop();
         // They are pushed to again, and hang for longer than anybody would wait.
         for number in 1..=3 {
-            deliver_again(&store, number, &silent_url, &head);
+            stage.deliver_to_silence(number, "again");
         }
-        let mirrors = start(Duration::from_mins(10));
-        eventually("one hangs again", || {
-            states()
-                .iter()
-                .any(|it| matches!(it.state, JobState::Running(_)))
-        });
-        deliver(&store, 9, &forge.url(), &head);
+        let mirrors = stage.start(|config| config.deadline = Duration::from_mins(10));
+        let running = |it: &MirrorStatus| matches!(it.state, JobState::Running(_));
+        eventually("one hangs again", || stage.states().iter().any(running));
+        stage.deliver(9, "main", &stage.forge.url());
         mirrors.wake();
         eventually("the sound one is refreshed", || {
-            states().iter().any(|it| it.last_success_at.is_some())
+            stage.states().iter().any(|it| it.last_success_at.is_some())
         });
-        let running = |it: &&crate::store::MirrorStatus| matches!(it.state, JobState::Running(_));
-        assert_eq!(states().iter().filter(running).count(), 1);
+        let still_running = stage.states().into_iter().filter(running);
+        assert_eq!(still_running.count(), 1);
         mirrors.stop();
     }
 
     #[test]
     fn a_job_that_hangs_ends_at_its_deadline_and_leaves_no_process() {
-        let database = TestStore::create(Backend::Sqlite).unwrap();
-        let store = Arc::new(database.open("acme"));
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("git://{}/r.git", silent.local_addr().unwrap());
-        let config = MirrorConfig {
-            deadline: Duration::from_millis(700),
-            ..config(&database)
-        };
-        deliver(&store, 1, &url, &"a".repeat(40));
-        let mirrors = Mirrors::start(&store, &config, &Clock::system(), &Ids::random()).unwrap();
-        eventually("git runs", || of_mirrors(&database) > 0);
+        let stage = Stage::new();
+        stage.deliver_to_silence(1, "main");
+        let mirrors = stage.start(|config| config.deadline = Duration::from_millis(700));
+        eventually("git runs", || stage.programs() > 0);
         eventually("it is given up", || {
-            let status = store.snapshot_now().mirrors(at(0)).unwrap().remove(0);
-            status.last_failure.as_deref() == Some("fetch_timeout")
+            stage.states()[0].last_failure.as_deref() == Some("fetch_timeout")
         });
-        eventually("nothing is left", || of_mirrors(&database) == 0);
+        eventually("nothing is left", || stage.programs() == 0);
         mirrors.stop();
     }
 }
