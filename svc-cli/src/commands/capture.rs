@@ -1,12 +1,14 @@
 use clap::Args;
+use svc_engine::clock::Clock;
 use svc_model::capture::{CaptureCounts, SourceCounts};
 use svc_model::endpoint;
 use svc_model::request::NoParameters;
+use svc_model::time::Instant;
 
 use super::service;
 use crate::cli::ServiceOptions;
 use crate::error::CommandError;
-use crate::output::{Output, Table, escape};
+use crate::output::{Output, Table, escape, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
@@ -20,12 +22,16 @@ impl Capture {
         let reply = service::block_on(async {
             Ok(client.call_raw::<endpoint::Capture>(&NoParameters).await?)
         })?;
-        output.reply(&reply, render)
+        let now = Clock::system().now();
+        output.reply(&reply, |counts| render(counts, now))
     }
 }
 
-fn render(counts: &CaptureCounts) -> String {
-    let mut blocks = vec![format!("since {}\n", counts.since), sources(counts)];
+fn render(counts: &CaptureCounts, now: Instant) -> String {
+    let mut blocks = vec![
+        format!("since {}, {}\n", counts.since, relative(counts.since, now)),
+        sources(counts, now),
+    ];
     let records = counts.log_records;
     if records.received > 0 {
         blocks.push(format!(
@@ -38,7 +44,7 @@ fn render(counts: &CaptureCounts) -> String {
     blocks.join("\n")
 }
 
-fn sources(counts: &CaptureCounts) -> String {
+fn sources(counts: &CaptureCounts, now: Instant) -> String {
     let mut table = Table::new([
         "source",
         "deliveries",
@@ -62,7 +68,7 @@ fn sources(counts: &CaptureCounts) -> String {
             of.rejected.values().sum::<u64>().to_string(),
             of.conflicts.to_string(),
             of.last_delivery_at
-                .map_or_else(|| "never".to_owned(), |at| at.to_string()),
+                .map_or_else(|| "never".to_owned(), |at| relative(at, now)),
         ]);
     }
     table.render()
@@ -131,11 +137,12 @@ mod tests {
             "answers":{"/v1/logs":{"200":1,"401":5}}
         }"#;
         let counts = json::from_slice(counts.as_bytes()).unwrap();
+        let now = Instant::parse("2026-01-02T05:00:00Z").unwrap();
         assert_eq!(
-            render(&counts),
-            "since 2026-01-02T03:04:05Z\n\n\
+            render(&counts, now),
+            "since 2026-01-02T03:04:05Z, 1h ago\n\n\
              source   deliveries  stored  duplicates  skipped  rejected  conflicts  last delivery\n\
-             gateway           3       2           1        4         0          0  2026-01-02T04:00:00Z\n\
+             gateway           3       2           1        4         0          0  1h ago\n\
              ci                0       0           0        0         0          0  never\n\
              \nsource   declined  reason      count\n\
              gateway  skipped   no_session      4\n\

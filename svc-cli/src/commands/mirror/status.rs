@@ -7,7 +7,7 @@ use svc_model::time::Instant;
 
 use super::{Identity, MirrorOptions};
 use crate::error::CommandError;
-use crate::output::{Output, Table, escape};
+use crate::output::{Output, Table, escape, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
@@ -43,14 +43,15 @@ impl Status {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let settings = self.options.settings()?;
         let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
-        let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
+        let now = Clock::system().now();
+        let mirrors = ledger.snapshot()?.mirrors(now)?;
         let mirror = settings.mirror.as_ref();
         let shown = Shown {
             free_bytes: mirror.and_then(|mirror| free_space(&mirror.path)),
             reserve_bytes: mirror.map(|mirror| mirror.reserve_bytes),
             mirrors: mirrors.into_iter().map(Row::from).collect(),
         };
-        output.value(&shown, render)?;
+        output.value(&shown, |shown| render(shown, now))?;
         if shown
             .free_bytes
             .zip(shown.reserve_bytes)
@@ -85,7 +86,7 @@ impl From<MirrorStatus> for Row {
     }
 }
 
-fn render(shown: &Shown) -> String {
+fn render(shown: &Shown, now: Instant) -> String {
     if shown.mirrors.is_empty() {
         return "no push has asked for a mirror yet\n".to_owned();
     }
@@ -104,12 +105,12 @@ fn render(shown: &Shown) -> String {
         let identity =
             identity.map(|it| format!("{}/{}/{}", it.provider, it.host, it.repository_id));
         let state = match row.state_at {
-            Some(at) if row.state == "running" => format!("running since {at}"),
-            Some(at) => format!("{} at {at}", row.state),
+            Some(at) if row.state == "running" => format!("started {}", relative(at, now)),
+            Some(at) => format!("{} {}", row.state, relative(at, now)),
             None => row.state.to_owned(),
         };
         let failure = match (&row.last_failure, row.last_failure_at) {
-            (Some(reason), Some(at)) => format!("{reason} at {at}"),
+            (Some(reason), Some(at)) => format!("{reason}, {}", relative(at, now)),
             _ => "-".to_owned(),
         };
         table.row([
@@ -119,7 +120,7 @@ fn render(shown: &Shown) -> String {
             row.waiting_pushes.to_string(),
             row.attempts.to_string(),
             row.last_success_at
-                .map_or_else(|| "-".to_owned(), |at| at.to_string()),
+                .map_or_else(|| "-".to_owned(), |at| relative(at, now)),
             failure,
         ]);
     }
@@ -156,16 +157,15 @@ mod tests {
         let shown = Shown {
             free_bytes: None,
             reserve_bytes: None,
-            mirrors: vec![row("retrying", Some(at(90))), row("running", Some(at(80)))],
+            mirrors: vec![row("retrying", Some(at(200))), row("running", Some(at(80)))],
         };
-        let text = render(&shown);
+        let text = render(&shown, at(80));
         let lines: Vec<&str> = text.lines().collect();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(
             words(lines[1]),
-            "own/na\\u{1b}me github/github.com/7 retrying at 1970-01-01T00:01:30Z 2 3 - \
-             fetch_failed at 1970-01-01T00:01:00Z"
+            "own/na\\u{1b}me github/github.com/7 retrying in 2m 2 3 - fetch_failed, just now"
         );
-        assert!(lines[2].contains("running since 1970-01-01T00:01:20Z"));
+        assert!(lines[2].contains("started just now"));
     }
 }
