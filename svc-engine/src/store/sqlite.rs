@@ -37,12 +37,14 @@ impl SqliteConnection {
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
         )?;
         // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back by a
-        // thread of its own; the writer does it only when that thread is far behind.
+        // thread of its own; the writer does it only when that thread is far behind. At each commit
+        // SQLite looks through its whole cache, so a larger one costs more than it saves: the
+        // operating system has the pages too.
         connection.batch(
             "PRAGMA journal_mode = WAL;
              PRAGMA synchronous = FULL;
              PRAGMA wal_autocheckpoint = 131072;
-             PRAGMA cache_size = -65536;
+             PRAGMA cache_size = -16384;
              PRAGMA temp_store = MEMORY;",
         )?;
         Ok(connection)
