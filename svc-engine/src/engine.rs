@@ -23,10 +23,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
 use crate::error::Error;
-use crate::fact::Push;
 use crate::mirror::{MirrorConfig, Mirrors};
 use crate::read::{self, ContentCache, CursorKey, ScanLimits};
-use crate::store::{Append, Outcome, RefreshRequest, Snapshot, Store, StoreConfig, StoreError};
+use crate::store::{Append, Outcome, Snapshot, Store, StoreConfig, StoreError};
 
 /// Snapshots beside those of the read slots: counts and metadata, which take no slot.
 const READERS_BESIDE_SLOTS: usize = 2;
@@ -167,7 +166,7 @@ impl Engine {
         let requests: Vec<Append> = facts
             .iter()
             .filter_map(|fact| match fact {
-                Append::Push(push) => Some(RefreshRequest(Push::clone(push))),
+                Append::Push(push) => Some(mirrors.request(push)),
                 _ => None,
             })
             .map(|request| Append::RefreshRequest(Box::new(request)))

@@ -102,5 +102,7 @@ pub const READ_SLOTS_DEFAULT: usize = 2;
 pub const MIRROR_WORKERS: usize = 2;
 /// Seconds that the refresh of a mirror may take from its start.
 pub const MIRROR_DEADLINE_SECONDS: u64 = 120;
+/// Seconds after a push until its repository is fetched.
+pub const MIRROR_SETTLE_SECONDS: u64 = 1;
 /// Bytes that are kept free where the mirrors are.
 pub const MIRROR_RESERVE_BYTES: u64 = 1024 * 1024 * 1024;

@@ -53,6 +53,9 @@ variables! {
     FORGE_HOST = "SVC_FORGE_HOST", "`github.com`", false;
     /// The folder of the mirrors, from which commit notes are read. Without it nothing is fetched.
     MIRROR_PATH = "SVC_MIRROR_PATH", "off", false;
+    /// Seconds after a push until its repository is fetched, so that notes that are pushed right
+    /// after their branch are there: 0 to 3600.
+    MIRROR_SETTLE_SECONDS = "SVC_MIRROR_SETTLE_SECONDS", "`1`", false;
     /// The hosts that mirrors are fetched from: a JSON array of names or addresses, whatever network
     /// they are in. `[]` allows every host whose addresses are all public.
     ALLOWED_CLONE_HOSTS = "SVC_ALLOWED_CLONE_HOSTS", "the host of `SVC_FORGE_HOST`", false;

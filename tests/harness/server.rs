@@ -98,6 +98,8 @@ impl Configuration {
             ("SVC_OPERATOR_TOKEN", OPERATOR_TOKEN),
             ("SVC_INGEST_TOKENS", &ingest),
             ("SVC_FORGE_WEBHOOK_SECRET", FORGE_SECRET),
+            // What a test waits for need not settle.
+            ("SVC_MIRROR_SETTLE_SECONDS", "0"),
             // No test may go out into the world.
             ("SVC_ALLOWED_CLONE_HOSTS", r#"["127.0.0.1"]"#),
         ]

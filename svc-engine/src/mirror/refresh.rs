@@ -60,6 +60,9 @@ pub struct MirrorConfig {
     pub budget: NotesBudget,
     /// Jobs that run at once.
     pub workers: usize,
+    /// How long after its push a repository is fetched. Notes are often pushed right after their
+    /// branch, and no forge tells of that; those that are there by then need no further push.
+    pub settle: Duration,
     /// How often is looked for jobs that other processes have made due.
     pub look: Duration,
 }
@@ -75,6 +78,7 @@ impl MirrorConfig {
             reserve_bytes: svc_model::limit::MIRROR_RESERVE_BYTES,
             budget: NotesBudget::default(),
             workers: svc_model::limit::MIRROR_WORKERS,
+            settle: Duration::from_secs(svc_model::limit::MIRROR_SETTLE_SECONDS),
             look: Duration::from_secs(5),
         }
     }
@@ -154,6 +158,19 @@ impl Refresher {
             .claim(choice, now, later(now, LEASE), self.ids.fresh())
     }
 
+    /// Returns how long it is until the next job becomes due that is not due yet.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub fn until_due(&self) -> Result<Option<Duration>, StoreError> {
+        let now = self.clock.now();
+        let due_at = self.jobs.next_due(now)?;
+        Ok(due_at.map(|due_at| {
+            Duration::from_micros(due_at.microseconds().abs_diff(now.microseconds()))
+        }))
+    }
+
     /// Claims the job of one repository now, see [`MirrorJobs::claim_now`].
     ///
     /// # Errors
@@ -211,7 +228,7 @@ impl Refresher {
     }
 }
 
-fn later(now: Instant, wait: Duration) -> Instant {
+pub(super) fn later(now: Instant, wait: Duration) -> Instant {
     let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
     Instant::from_microseconds(now.microseconds().saturating_add(wait)).unwrap_or(now)
 }

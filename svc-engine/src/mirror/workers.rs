@@ -16,9 +16,10 @@ use std::time::Duration;
 use super::allowance::{Allowance, CallOff};
 use super::failure::MirrorFailure;
 use super::git::Git;
-use super::refresh::{MirrorConfig, RefreshOutcome, Refresher, SPACE_PAUSE};
+use super::refresh::{MirrorConfig, RefreshOutcome, Refresher, SPACE_PAUSE, later};
 use crate::clock::{Clock, Ids};
-use crate::store::{JobChoice, MirrorJobs, Store};
+use crate::fact::Push;
+use crate::store::{JobChoice, MirrorJobs, RefreshRequest, Store};
 
 /// How long looking for git may take.
 const PROBE_MAX: Duration = Duration::from_secs(10);
@@ -29,6 +30,7 @@ const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
 pub struct Mirrors {
     bell: Arc<Bell>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    settle: Duration,
 }
 
 impl fmt::Debug for Mirrors {
@@ -81,6 +83,7 @@ impl Mirrors {
         let mirrors = Self {
             bell: Arc::clone(&bell),
             threads: Mutex::default(),
+            settle: config.settle,
         };
         for number in 1..=config.workers {
             let worker = Worker {
@@ -105,6 +108,14 @@ impl Mirrors {
             threads.push(thread);
         }
         Ok(mirrors)
+    }
+
+    /// Asks for a refresh of what was pushed, once that is stored.
+    pub fn request(&self, push: &Push) -> RefreshRequest {
+        RefreshRequest {
+            push: push.clone(),
+            due_at: later(push.captured_at, self.settle),
+        }
     }
 
     /// Tells the workers that something may be due.
@@ -186,7 +197,11 @@ impl Worker {
     fn work(&self, refresher: &Refresher) -> Next {
         let outcome = match refresher.claim(self.choice) {
             Ok(Some(job)) => refresher.run(&job, &self.bell.call_off),
-            Ok(None) => return Next::Wait(self.config.look),
+            Ok(None) => {
+                let until_due = refresher.until_due().ok().flatten();
+                let look = self.config.look;
+                return Next::Wait(until_due.map_or(look, |until_due| look.min(until_due)));
+            }
             Err(error) => Err(error),
         };
         match outcome {
@@ -235,9 +250,8 @@ mod tests {
     use svc_model::repository::CommitSha;
 
     use super::*;
-    use crate::fact::Push;
     use crate::mirror::remote::{AllowedHosts, Remotes};
-    use crate::store::{Append, JobState, MirrorStatus, RefreshRequest};
+    use crate::store::{Append, JobState, MirrorStatus};
     use crate::testing::builders::{push, repository};
     use crate::testing::git::Repository;
     use crate::testing::{Backend, TestStore, processes};
@@ -301,7 +315,11 @@ mod tests {
                 captured_at: Clock::system().now(),
                 ..push(push_number.into())
             };
-            let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
+            let request = RefreshRequest {
+                due_at: push.captured_at,
+                push: push.clone(),
+            };
+            let request = Append::RefreshRequest(Box::new(request));
             let facts = vec![Append::Push(Box::new(push)), request];
             self.store.append_blocking(facts).unwrap();
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig, NotesRef, Remotes};
@@ -32,6 +33,11 @@ pub(super) fn read(
         "must be a JSON array of refs/notes/svc, refs/notes/ai or both",
         notes_refs,
     );
+    let settle = reader.parsed(
+        env::MIRROR_SETTLE_SECONDS,
+        "must be a whole number from 0 to 3600",
+        |text| text.parse().ok().filter(|seconds| *seconds <= 3_600),
+    );
     let path = reader.text(env::MIRROR_PATH)?;
     let path = std::path::absolute(path)
         .inspect_err(|_| reader.mistake(env::MIRROR_PATH, "must be a path"))
@@ -45,6 +51,7 @@ pub(super) fn read(
     let remotes = Remotes::new(allowed, tokens.unwrap_or_default());
     let mut config = MirrorConfig::new(path, remotes);
     config.notes = notes.unwrap_or(config.notes);
+    config.settle = settle.map_or(config.settle, Duration::from_secs);
     Some(config)
 }
 
@@ -155,6 +162,9 @@ mod tests {
             (env::NOTES_REFS, "[]"),
             (env::NOTES_REFS, r#"["refs/notes/commits"]"#),
             (env::NOTES_REFS, "refs/notes/svc"),
+            (env::MIRROR_SETTLE_SECONDS, "-1"),
+            (env::MIRROR_SETTLE_SECONDS, "3601"),
+            (env::MIRROR_SETTLE_SECONDS, "1s"),
         ] {
             let mistakes = read_all(&[(name, wrong)]).unwrap_err();
             assert_eq!(mistakes.len(), 1, "{wrong}");
@@ -172,6 +182,9 @@ mod tests {
         .unwrap()
         .unwrap();
         assert_eq!(config.notes, [NotesRef::GitAi]);
+        assert_eq!(config.settle, Duration::from_secs(1));
+        let at_once = [(env::MIRROR_PATH, "/m"), (env::MIRROR_SETTLE_SECONDS, "0")];
+        assert!(read_all(&at_once).unwrap().unwrap().settle.is_zero());
         let shown = format!("{config:?}");
         assert!(shown.contains("github.com") && !shown.contains("sesame"));
     }

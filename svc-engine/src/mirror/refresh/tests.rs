@@ -68,7 +68,10 @@ impl Service {
             ..push(number)
         };
         change(&mut push);
-        let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
+        let request = Append::RefreshRequest(Box::new(RefreshRequest {
+            due_at: push.captured_at,
+            push: push.clone(),
+        }));
         let facts = vec![Append::Push(Box::new(push)), request];
         self.store.append_blocking(facts).unwrap();
         id(number)

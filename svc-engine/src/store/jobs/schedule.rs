@@ -14,10 +14,16 @@ use super::super::value::Value;
 use crate::fact::{Lifetime, Push};
 
 /// That the mirror of a pushed repository is to be refreshed. It is no fact: it is done and
-/// forgotten. The push is stored by the same delivery or by an earlier one; what was delivered now
-/// says where to fetch from.
+/// forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefreshRequest(pub Push);
+pub struct RefreshRequest {
+    /// The push. It is stored by the same delivery or by an earlier one; what was delivered now says
+    /// where to fetch from.
+    pub push: Push,
+    /// When the mirror is due, unless it is due before that anyway: the pushes that follow it until
+    /// then share its refresh.
+    pub due_at: Instant,
+}
 
 /// The push that is stored under the key of the delivered one.
 const IDENTIFIED: &str = concat!(
@@ -51,11 +57,13 @@ const DELIVER: &str = "INSERT INTO mirror_deliveries
     (org_id, mirror, push_id, repo, clone_url, delivered_at_us) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (org_id, mirror, push_id) DO UPDATE SET repo = excluded.repo,
         clone_url = excluded.clone_url, delivered_at_us = excluded.delivered_at_us";
-/// News end the waiting that earlier failures have brought.
+/// News end the waiting that earlier failures have brought, and never make a mirror wait longer.
 const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, attempts, notes)
     VALUES ($1, $2, $3, $4, 0, '')
     ON CONFLICT (org_id, mirror) DO UPDATE SET repo = excluded.repo,
-        due_at_us = excluded.due_at_us, attempts = 0";
+        due_at_us = CASE WHEN mirror_jobs.due_at_us < excluded.due_at_us
+            THEN mirror_jobs.due_at_us ELSE excluded.due_at_us END,
+        attempts = 0";
 const WAITING: &str = "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
 
 #[cfg(test)]
@@ -89,8 +97,8 @@ impl Kind for RefreshRequest {
         requests: &[&Self],
     ) -> Result<Vec<Outcome>, StoreError> {
         let mut found = Vec::new();
-        for Self(push) in requests {
-            found.extend(find(transaction.connection, transaction.org_id, push)?);
+        for request in requests {
+            found.extend(find(transaction.connection, transaction.org_id, request)?);
         }
         // Servers that make the same mirrors due at once wait for each other in one order.
         found.sort_by(|a, b| (&a.mirror, &a.push_id).cmp(&(&b.mirror, &b.push_id)));
@@ -110,6 +118,7 @@ struct Delivery {
     repo: String,
     clone_url: String,
     delivered_at: Instant,
+    due_at: Instant,
 }
 
 impl Delivery {
@@ -127,7 +136,7 @@ impl Delivery {
             org_id.into(),
             mirror.into(),
             self.repo.as_str().into(),
-            self.delivered_at.into(),
+            self.due_at.into(),
         ];
         // The job first, as where a job is ended: in another order the two would wait for each other.
         connection.execute(DUE, &job)?;
@@ -139,7 +148,7 @@ impl Delivery {
 fn find(
     connection: &mut Connection,
     org_id: &OrgId,
-    push: &Push,
+    RefreshRequest { push, due_at }: &RefreshRequest,
 ) -> Result<Option<Delivery>, StoreError> {
     let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
     let select = if let Some(repository) = &push.repository {
@@ -169,6 +178,7 @@ fn find(
         repo: delivered.into(),
         clone_url: push.clone_url.clone(),
         delivered_at: push.captured_at,
+        due_at: *due_at,
     }))
 }
 
@@ -227,6 +237,7 @@ pub(super) fn make_due(
         repo,
         clone_url,
         delivered_at: now,
+        due_at: now,
     };
     delivery.write(connection, org_id)?;
     Ok(true)

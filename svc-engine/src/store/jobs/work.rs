@@ -9,6 +9,7 @@ use svc_model::repository::{
 use svc_model::time::Instant;
 use uuid::Uuid;
 
+use super::super::column::Columns;
 use super::super::connection::{Connection, Sql};
 use super::super::error::corrupt;
 use super::super::quarantine::visible;
@@ -57,6 +58,9 @@ const NAMED: Sql = Sql {
 };
 const CLAIM: &str = "UPDATE mirror_jobs
     SET holder = $3, lease_until_us = $4, started_at_us = $5 WHERE org_id = $1 AND mirror = $2";
+/// The next job that is not due yet.
+const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
+    WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
 const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
     WHERE org_id = $1 AND mirror = $2 AND holder = $3";
 const PUSHES: &str = concat!(
@@ -117,6 +121,7 @@ pub(super) fn statements(postgres: bool) -> Vec<String> {
         of_backend(NEXT),
         of_backend(NAMED),
         CLAIM,
+        NEXT_DUE,
         RENEW,
         PUSHES,
         DEFERRED,
@@ -260,6 +265,20 @@ impl MirrorJobs {
                 let keys = [org, now_us, (choice == JobChoice::Any).into()];
                 let found = connection.first(next, &keys, read_job)?;
                 take(connection, org_id, found, now, lease_until, holder)
+            })
+        })
+    }
+
+    /// Returns when the next job becomes due that is not due yet.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn next_due(&self, now: Instant) -> Result<Option<Instant>, StoreError> {
+        self.with(|connection, org_id| {
+            let keys = [org_id.as_str().into(), now.into()];
+            connection.first(NEXT_DUE, &keys, |row| {
+                Columns::of(row, "mirror_jobs", &["due_at_us"]).next()
             })
         })
     }

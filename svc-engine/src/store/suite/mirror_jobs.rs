@@ -20,7 +20,10 @@ fn identified(number: u128, repository: RepositoryIdentity) -> Push {
 
 /// Stores a push and asks for a refresh, as a delivery does.
 fn deliver(store: &Store, push: Push) {
-    let request = Append::RefreshRequest(Box::new(RefreshRequest(push.clone())));
+    let request = Append::RefreshRequest(Box::new(RefreshRequest {
+        due_at: push.captured_at,
+        push: push.clone(),
+    }));
     store
         .append_now(vec![Append::Push(Box::new(push)), request])
         .unwrap();
@@ -275,6 +278,45 @@ fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
         },
     );
     assert!(sound(8).is_some(), "it is sound again");
+}
+
+#[rstest]
+fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, jobs) = (database.open("acme"), jobs(&database));
+    let settled = |number: u128, after: char, delivered: i64, due: i64| {
+        let push = Push {
+            after_sha: commit(after),
+            captured_at: at(delivered),
+            ..push(number)
+        };
+        let request = RefreshRequest {
+            push: push.clone(),
+            due_at: at(due),
+        };
+        let request = Append::RefreshRequest(Box::new(request));
+        store
+            .append_now(vec![Append::Push(Box::new(push)), request])
+            .unwrap();
+    };
+    settled(1, 'c', 0, 10);
+    settled(2, 'd', 5, 15);
+    assert_eq!(jobs.next_due(at(5)).unwrap(), Some(at(10)));
+    assert_eq!(claim(&jobs, 9), None);
+    let job = claim(&jobs, 10).unwrap();
+    let both = waiting(&jobs, "own/repo");
+    assert_eq!(both.len(), 2);
+    let failed = JobEnd::Failed {
+        tried: &both,
+        reason: "fetch_failed",
+        retry_at: Some(at(1_000)),
+    };
+    assert!(jobs.end(&job, &failed, at(11)).unwrap());
+    settled(3, 'e', 20, 30);
+    assert_eq!(jobs.next_due(at(20)).unwrap(), Some(at(30)), "news");
+    assert!(claim(&jobs, 30).is_some());
 }
 
 #[rstest]

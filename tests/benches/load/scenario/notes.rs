@@ -36,10 +36,11 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
         let daemon = Daemon::start(repository.folder());
         let mut stage = bench.stage("notes", backend, None)?;
         let hosts = "[\"127.0.0.1\"]".to_owned();
-        stage
-            .launch
-            .settings
-            .push(("SVC_ALLOWED_CLONE_HOSTS", hosts));
+        stage.launch.settings.extend([
+            ("SVC_ALLOWED_CLONE_HOSTS", hosts),
+            // What is measured is the reading.
+            ("SVC_MIRROR_SETTLE_SECONDS", "0".to_owned()),
+        ]);
         let server = stage.start()?;
         let mut client = Client::connect(server.address)?;
         let url = daemon.url("forge.git");
