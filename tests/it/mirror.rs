@@ -25,6 +25,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 on_both_backends! {
     a_push_is_answered_at_once_and_leads_to_observations,
+    notes_that_follow_their_branch_need_no_further_push,
     a_forge_that_hangs_holds_up_no_push_and_no_other_repository,
     a_refresh_that_failed_is_done_after_a_restart,
     servers_share_the_mirrors,
@@ -144,6 +145,25 @@ fn a_push_is_answered_at_once_and_leads_to_observations(backend: Backend) {
         said.filter(|line| line.contains("own/repo")).count() == 3
     });
     assert!(processes::folder_is_left(mirrors_of(&server)));
+}
+
+fn notes_that_follow_their_branch_need_no_further_push(backend: Backend) {
+    let settled = configuration(&[("SVC_MIRROR_SETTLE_SECONDS", "5")]);
+    let Some(server) = Server::start(backend, &settled) else {
+        return;
+    };
+    let repository = Repository::create();
+    let base = repository.commit("base");
+    let head = repository.commit("head");
+    repository.push();
+    let daemon = Daemon::start(repository.folder());
+    deliver(
+        &server,
+        &push(7, "own/repo", &daemon.url("forge.git"), &base, &head),
+    );
+    repository.stamp(&head, &["s"]);
+    repository.push();
+    eventually("the note is seen", || observations(&server) == 1);
 }
 
 fn a_forge_that_hangs_holds_up_no_push_and_no_other_repository(backend: Backend) {
