@@ -26,8 +26,6 @@ pub(super) mod scalar;
 mod session;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod timing;
 mod tool;
 mod user;
 

@@ -36,8 +36,6 @@ mod result;
 #[cfg(test)]
 mod testing;
 mod time;
-#[cfg(test)]
-mod timing;
 
 pub use protobuf::MalformedProtobuf;
 pub use report::{FactCounts, LogsReport, RecordCounts};
