@@ -87,10 +87,10 @@ const OF_COMMIT: &str = observed!(" AND f.commit_sha = $2");
 /// What a fact of a delivery says of its repository: that it has this identity and any name, or this
 /// name and no identity. They are expressions so that facts are found by their commit: a repository
 /// has any number.
-pub(super) const IDENTIFIED: &str = " AND f.captured_at_us <= $2
+const IDENTIFIED: &str = " AND f.captured_at_us <= $2
     AND COALESCE(f.repository_provider, '') = $4 AND COALESCE(f.repository_host, '') = $5
     AND COALESCE(f.repository_id, '') = $6 AND f.repo <> ''";
-pub(super) const NAMED: &str = " AND f.captured_at_us <= $2
+const NAMED: &str = " AND f.captured_at_us <= $2
     AND COALESCE(f.repository_id, '') = '' AND COALESCE(f.repo, '') = $4";
 
 /// Returns the keys of an identity, in the order of its columns.
@@ -102,54 +102,47 @@ pub(super) fn identity_keys(identity: &RepositoryIdentity) -> [Value<'_>; 3] {
     ]
 }
 
-/// Returns the text that selects pushes, up to the commits that they left a branch at.
-fn pushes(repository: &str) -> String {
-    format!("{}{repository} AND f.after_sha", Push::TABLE.select)
+/// Facts that are looked up by the commits of one repository.
+#[derive(Clone, Copy)]
+pub(super) struct OfCommits {
+    /// The selection of the visible facts of an organization.
+    pub(super) select: &'static str,
+    /// The column of the commit.
+    pub(super) commit: &'static str,
 }
 
-/// Returns the look-up of the facts that a selection finds, which is about one repository.
-pub(super) const fn of_commits(select: &str) -> Lookup<'_> {
-    Lookup {
-        select,
-        then: " LIMIT $3",
+impl OfCommits {
+    /// Returns the selection, up to the commits.
+    fn select(self, repository: &str) -> String {
+        format!("{}{repository} AND f.{}", self.select, self.commit)
+    }
+
+    /// Returns the look-up of what such a selection finds.
+    const fn lookup(select: &str) -> Lookup<'_> {
+        Lookup {
+            select,
+            then: " LIMIT $3",
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn statements(self) -> [String; 2] {
+        [(IDENTIFIED, 6), (NAMED, 4)]
+            .map(|(repository, shared)| Self::lookup(&self.select(repository)).text(shared, 2))
     }
 }
 
-/// Returns what the look-ups of a repository's commits share, and the part of the selection that
-/// says which repository.
-pub(super) fn of_repository<'a>(
-    repository: &'a Lifetime,
-    org_id: &'a str,
-    boundary: Instant,
-    rows_max: usize,
-) -> (Vec<Value<'a>>, &'static str) {
-    let mut shared = vec![
-        org_id.into(),
-        boundary.microseconds().into(),
-        i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
-    ];
-    let condition = match repository {
-        Lifetime::Identified(identity) => {
-            shared.extend(identity_keys(identity));
-            IDENTIFIED
-        }
-        Lifetime::Named(name) => {
-            shared.push(name.as_str().into());
-            NAMED
-        }
-    };
-    (shared, condition)
-}
+/// Pushes that left a branch at a commit.
+const PUSHES: OfCommits = OfCommits {
+    select: Push::TABLE.select,
+    commit: "after_sha",
+};
 
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    vec![
-        OF_SESSION.to_owned(),
-        OF_COMMIT.to_owned(),
-        of_commits(&pushes(IDENTIFIED)).text(6, 2),
-        of_commits(&pushes(NAMED)).text(4, 2),
-    ]
+    let observed = [OF_SESSION, OF_COMMIT].map(str::to_owned);
+    [observed, PUSHES.statements()].concat()
 }
 
 impl Snapshot<'_> {
@@ -199,16 +192,44 @@ impl Snapshot<'_> {
         boundary: Instant,
         rows_max: usize,
     ) -> Result<Vec<Push>, StoreError> {
-        let org_id = self.org_id;
-        let (shared, condition) = of_repository(repository, org_id.as_str(), boundary, rows_max);
+        self.of_commits(PUSHES, repository, commits, boundary, rows_max, |row| {
+            Push::read(&mut Columns::of(row, Push::TABLE.name, Push::TABLE.members))
+        })
+    }
+
+    /// Returns the visible facts at these commits of one repository that were received by the
+    /// boundary, in no order. When there are more than `rows_max`, so many come back.
+    pub(super) fn of_commits<'c, T>(
+        &mut self,
+        facts: OfCommits,
+        repository: &Lifetime,
+        commits: impl Iterator<Item = &'c CommitSha>,
+        boundary: Instant,
+        rows_max: usize,
+        read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut shared = vec![
+            self.org_id.as_str().into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
+        let condition = match repository {
+            Lifetime::Identified(identity) => {
+                shared.extend(identity_keys(identity));
+                IDENTIFIED
+            }
+            Lifetime::Named(name) => {
+                shared.push(name.as_str().into());
+                NAMED
+            }
+        };
         let commits: Vec<Value<'_>> = commits.map(|commit| commit.as_str().into()).collect();
+        let select = facts.select(condition);
         let mut found = Vec::new();
-        let select = pushes(condition);
         self.connection()?
-            .lookup(&of_commits(&select), &shared, &commits, |row| {
+            .lookup(&OfCommits::lookup(&select), &shared, &commits, |row| {
                 if found.len() < rows_max {
-                    let mut columns = Columns::of(row, Push::TABLE.name, Push::TABLE.members);
-                    found.push(Push::read(&mut columns)?);
+                    found.push(read(row)?);
                 }
                 Ok(())
             })?;

@@ -8,11 +8,9 @@ use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryNam
 use svc_model::time::Instant;
 
 use super::column::{Columns, Form as _, OrZero};
-#[cfg(test)]
-use super::deliveries::{IDENTIFIED, NAMED};
-use super::deliveries::{identity_keys, of_commits, of_repository};
+use super::deliveries::{OfCommits, identity_keys};
 use super::quarantine::visible;
-use super::value::{Row, Value};
+use super::value::Row;
 use super::{Snapshot, StoreError};
 use crate::fact::Lifetime;
 
@@ -164,12 +162,11 @@ const OF_RUN: &str = outcomes!(
     " AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
 );
 const OF_COMMIT: &str = outcomes!(" AND f.commit_sha = $2 AND f.captured_at_us <= $3");
-const ALL: &str = outcomes!("");
-
-/// Returns the text that selects outcomes of a repository, up to the commits that were checked.
-fn of_repository_at(repository: &str) -> String {
-    format!("{ALL}{repository} AND f.commit_sha")
-}
+/// Outcomes at the commit that was checked.
+const OF_COMMITS: OfCommits = OfCommits {
+    select: outcomes!(""),
+    commit: "commit_sha",
+};
 
 macro_rules! page {
     ($repository:literal) => {
@@ -192,15 +189,8 @@ const PAGE_NAMED: &str = page!(
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    [
-        OF_RUN.to_owned(),
-        OF_COMMIT.to_owned(),
-        of_commits(&of_repository_at(IDENTIFIED)).text(6, 2),
-        of_commits(&of_repository_at(NAMED)).text(4, 2),
-        PAGE_IDENTIFIED.to_owned(),
-        PAGE_NAMED.to_owned(),
-    ]
-    .to_vec()
+    let one = [OF_RUN, OF_COMMIT, PAGE_IDENTIFIED, PAGE_NAMED].map(str::to_owned);
+    [&one[..], &OF_COMMITS.statements()].concat()
 }
 
 /// Which outcomes of a repository are wanted. The latest come first.
@@ -324,19 +314,8 @@ impl Snapshot<'_> {
         boundary: Instant,
         rows_max: usize,
     ) -> Result<Vec<CiOutcomeRow>, StoreError> {
-        let org_id = self.org_id;
-        let (shared, condition) = of_repository(repository, org_id.as_str(), boundary, rows_max);
-        let commits: Vec<Value<'_>> = commits.map(|commit| commit.as_str().into()).collect();
-        let mut found = Vec::new();
-        let select = of_repository_at(condition);
-        self.connection()?
-            .lookup(&of_commits(&select), &shared, &commits, |row| {
-                if found.len() < rows_max {
-                    found.push(CiOutcomeRow::read(row)?);
-                }
-                Ok(())
-            })?;
-        Ok(found)
+        let read = CiOutcomeRow::read;
+        self.of_commits(OF_COMMITS, repository, commits, boundary, rows_max, read)
     }
 }
 

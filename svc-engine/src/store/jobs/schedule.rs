@@ -7,6 +7,7 @@ use svc_model::time::Instant;
 use super::super::StoreError;
 use super::super::append::{Kind, Outcome, Transaction};
 use super::super::connection::Connection;
+use super::super::deliveries::identity_keys;
 use super::super::error::corrupt;
 use super::super::quarantine::visible;
 use super::super::traces::Traces;
@@ -152,7 +153,7 @@ fn find(
 ) -> Result<Option<Delivery>, StoreError> {
     let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
     let select = if let Some(repository) = &push.repository {
-        keys.extend(identity(repository));
+        keys.extend(identity_keys(repository));
         IDENTIFIED
     } else {
         keys.push(push.repo.as_str().into());
@@ -182,14 +183,6 @@ fn find(
     }))
 }
 
-fn identity(repository: &svc_model::repository::RepositoryIdentity) -> [Value<'_>; 3] {
-    [
-        repository.repository_provider.as_str().into(),
-        repository.repository_host.as_str().into(),
-        repository.repository_id.as_str().into(),
-    ]
-}
-
 /// Makes a mirror due. When no delivery waits, the newest push is delivered again. Returns whether
 /// there is anything to refresh from.
 pub(super) fn make_due(
@@ -202,7 +195,7 @@ pub(super) fn make_due(
     let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
     let select = match lifetime {
         Lifetime::Identified(repository) => {
-            keys.extend(identity(repository));
+            keys.extend(identity_keys(repository));
             NEWEST_IDENTIFIED
         }
         Lifetime::Named(name) => {
