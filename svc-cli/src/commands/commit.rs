@@ -3,16 +3,19 @@ use std::collections::BTreeSet;
 use clap::Args;
 use svc_engine::clock::Clock;
 use svc_model::endpoint;
-use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest};
+use svc_model::id::SessionId;
+use svc_model::query::{
+    CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, LifetimeIdentity,
+};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::moment::moment;
+use super::moment::optional_moment;
 use super::repository::{self, RepositoryOptions};
-use super::service;
+use super::{service, session};
 use crate::cli::ServiceOptions;
 use crate::error::CommandError;
-use crate::output::{Output, escape, quote, relative};
+use crate::output::{Output, escape, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
@@ -33,13 +36,12 @@ pub(crate) struct Commit {
 impl Commit {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let now = Clock::system().now();
-        let as_of = self.as_of.as_deref();
         let request = CommitRequest {
             commit_sha: CommitSha::new(&self.sha).ok_or_else(|| {
                 CommandError::argument("the commit", "must be 40 or 64 hexadecimal digits")
             })?,
             repository: self.repository.selector()?,
-            as_of: as_of.map(|text| moment("--as-of", text, now)).transpose()?,
+            as_of: optional_moment("--as-of", self.as_of.as_deref(), now)?,
         };
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
@@ -138,13 +140,29 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
 
 /// Returns what a person may want to see next: the Sessions.
 fn next(evidence: &CommitEvidence) -> Vec<String> {
+    sessions(evidence)
+        .into_iter()
+        .map(session::command)
+        .collect()
+}
+
+/// Returns the Sessions that were observed at a commit, each once.
+pub(super) fn sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
     let repositories = evidence.repos.iter().flatten();
     let sessions = repositories.flat_map(|repository| &repository.observed_sessions);
-    let sessions: BTreeSet<&str> = sessions.map(|it| it.session_id.as_str()).collect();
-    sessions
-        .into_iter()
-        .map(|session| format!("svc session {}", quote(session)))
-        .collect()
+    sessions.map(|it| &it.session_id).collect()
+}
+
+/// Returns the command that shows a commit of a repository.
+pub(super) fn command(
+    commit_sha: &CommitSha,
+    repo: &str,
+    identity: Option<&LifetimeIdentity>,
+) -> String {
+    format!(
+        "svc commit {commit_sha}{}",
+        repository::flags(repo, identity)
+    )
 }
 
 #[cfg(test)]

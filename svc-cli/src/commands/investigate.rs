@@ -1,7 +1,5 @@
 //! The way from a run to the Sessions behind it.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
 use serde::Serialize;
 use svc_client::{Client, ErrorKind};
@@ -15,12 +13,12 @@ use svc_model::query::{
 };
 use svc_model::time::Instant;
 
-use super::ci::{RunOptions, fields};
-use super::session::{results, summary};
-use super::{repository, service};
+use super::ci::{RunOptions, fields, not_stored};
+use super::session::{self, results, summary};
+use super::{commit, service};
 use crate::cli::ServiceOptions;
 use crate::error::CommandError;
-use crate::output::{Exact, Fields, Output, escape, quote};
+use crate::output::{Exact, Fields, Output, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Investigate {
@@ -97,21 +95,14 @@ async fn follow(
     };
     let commit = Exact::from(client.call_raw::<CommitQuery>(&request).await?);
     let mut sessions = Vec::new();
-    for session_id in observed(&commit.value) {
-        sessions.push(examine(client, session_id).await?);
+    for session_id in commit::sessions(&commit.value) {
+        sessions.push(examine(client, session_id.clone()).await?);
     }
     Ok(Investigation {
         run,
         commit: Some(commit),
         sessions,
     })
-}
-
-/// Returns the Sessions at a commit, each once.
-fn observed(commit: &CommitEvidence) -> BTreeSet<SessionId> {
-    let repositories = commit.repos.iter().flatten();
-    let sessions = repositories.flat_map(|repository| &repository.observed_sessions);
-    sessions.map(|it| it.session_id.clone()).collect()
 }
 
 /// Asks for a Session. One that is too large to be told does not hide the others.
@@ -147,7 +138,7 @@ async fn examine(client: &Client, session_id: SessionId) -> Result<Examined, Com
 fn render(run: &str, investigation: &Investigation, now: Instant) -> String {
     let (Some(outcome), Some(commit)) = (&investigation.run.value.outcome, &investigation.commit)
     else {
-        return format!("no visible run {} is stored\n", escape(run));
+        return not_stored(run);
     };
     let mut blocks = vec![
         fields(outcome, now).render(),
@@ -169,7 +160,7 @@ fn render(run: &str, investigation: &Investigation, now: Instant) -> String {
 fn of_commit(commit: &CommitEvidence) -> Fields {
     let mut fields = Fields::default();
     let repositories: Vec<&CommitRepository> = commit.repos.iter().flatten().collect();
-    let sessions = observed(commit).len();
+    let sessions = commit::sessions(commit).len();
     fields.add(
         "Sessions",
         match sessions {
@@ -221,16 +212,16 @@ fn next(investigation: &Investigation) -> Vec<String> {
     let mut next: Vec<String> = investigation
         .sessions
         .iter()
-        .map(|examined| format!("svc session {}", quote(examined.session_id.as_str())))
+        .map(|examined| session::command(&examined.session_id))
         .collect();
     if next.is_empty() {
         // Why nothing is observed is a question to the mirror.
         next.push("svc mirror status".to_owned());
     }
-    next.push(format!(
-        "svc commit {}{}",
-        outcome.commit_sha,
-        repository::flags(&outcome.repo, outcome.repository_identity.as_ref())
+    next.push(commit::command(
+        &outcome.commit_sha,
+        &outcome.repo,
+        outcome.repository_identity.as_ref(),
     ));
     next
 }

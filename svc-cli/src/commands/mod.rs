@@ -17,6 +17,7 @@ pub(crate) mod me;
 pub(crate) mod mirror;
 mod moment;
 pub(crate) mod note;
+mod one_of;
 pub(crate) mod quarantine;
 mod repository;
 mod run;

@@ -19,6 +19,15 @@ pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, 
     })
 }
 
+/// Reads the moment of an option that may be absent.
+pub(crate) fn optional_moment(
+    option: &str,
+    text: Option<&str>,
+    now: Instant,
+) -> Result<Option<Instant>, CommandError> {
+    text.map(|text| moment(option, text, now)).transpose()
+}
+
 fn before(length: &str, now: Instant) -> Option<Instant> {
     let (unit_at, unit) = length.char_indices().last()?;
     let seconds = match unit {

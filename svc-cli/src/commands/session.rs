@@ -4,6 +4,7 @@ use clap::Args;
 use svc_engine::clock::Clock;
 use svc_model::endpoint::SessionQuery;
 use svc_model::facts::SessionRequest;
+use svc_model::id::SessionId;
 use svc_model::ingest::CiResult;
 use svc_model::query::{
     AttributedCommit, EventCount, SessionAnswer, SessionDossier, TimelineEvent,
@@ -11,7 +12,7 @@ use svc_model::query::{
 use svc_model::time::Instant;
 
 use super::context::session_id;
-use super::{repository, service};
+use super::service;
 use crate::cli::ServiceOptions;
 use crate::error::CommandError;
 use crate::output::{Fields, Output, ShortIds, Table, escape, quote, relative};
@@ -374,6 +375,11 @@ pub(super) fn results(results: impl Iterator<Item = CiResult>) -> String {
     }
 }
 
+/// Returns the command that shows a Session.
+pub(super) fn command(session_id: &SessionId) -> String {
+    format!("svc session {}", quote(session_id.as_str()))
+}
+
 fn next(dossier: &SessionDossier) -> Vec<String> {
     // The commit that was pushed last, else the last one.
     let pushed = dossier.pushes.last();
@@ -381,12 +387,8 @@ fn next(dossier: &SessionDossier) -> Vec<String> {
         .attributed_commits
         .iter()
         .rfind(|commit| pushed.is_none_or(|push| push.after_sha == commit.commit_sha));
-    let commit = commit.map(|commit| {
-        format!(
-            "svc commit {}{}",
-            commit.commit_sha,
-            repository::flags(&commit.repo, commit.repository_identity.as_ref())
-        )
+    let commit = commit.map(|it| {
+        super::commit::command(&it.commit_sha, &it.repo, it.repository_identity.as_ref())
     });
     let calls = dossier.coverage.inference_calls.visible > 0;
     let calls = calls.then(|| {

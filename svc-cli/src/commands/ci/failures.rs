@@ -1,5 +1,4 @@
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use svc_client::Client;
 use svc_engine::clock::Clock;
 use svc_model::endpoint::CiFailuresQuery;
@@ -10,7 +9,8 @@ use svc_model::time::Instant;
 
 use super::attempt_of;
 use crate::cli::ServiceOptions;
-use crate::commands::moment::moment;
+use crate::commands::moment::{moment, optional_moment};
+use crate::commands::one_of::one_of;
 use crate::commands::repository::{self, RepositoryOptions};
 use crate::commands::service;
 use crate::error::CommandError;
@@ -44,7 +44,7 @@ pub(crate) struct Failures {
     as_of: Option<String>,
 
     /// Runs with another result than a failure.
-    #[arg(long, default_value = CiResult::Failed.as_str(), value_parser = result_parser())]
+    #[arg(long, default_value = CiResult::Failed.as_str(), value_parser = one_of(CiResult::ALL, CiResult::as_str))]
     result: CiResult,
 
     /// Runs of the workflow with exactly this name; an empty one means those without a name.
@@ -70,11 +70,6 @@ pub(crate) struct Failures {
 
     #[command(flatten)]
     service: ServiceOptions,
-}
-
-fn result_parser() -> impl TypedValueParser<Value = CiResult> {
-    PossibleValuesParser::new(CiResult::ALL.iter().map(|result| result.as_str()))
-        .try_map(|word| CiResult::from_wire(&word).ok_or("no such result"))
 }
 
 impl Failures {
@@ -104,14 +99,12 @@ impl Failures {
             return Err(error.hint("by its name: --repo OWNER/NAME"));
         }
         let since = moment("--since", &self.since, now)?;
-        let until = self.until.as_deref();
-        let until = until.map(|text| moment("--until", text, now)).transpose()?;
-        let as_of = self.as_of.as_deref();
+        let until = optional_moment("--until", self.until.as_deref(), now)?;
         let mut request = CiFailuresRequest::new(repository, since, until.unwrap_or(now));
         if request.captured_after >= request.captured_before {
             return Err(CommandError::argument("--since", "must be before --until"));
         }
-        request.as_of = as_of.map(|text| moment("--as-of", text, now)).transpose()?;
+        request.as_of = optional_moment("--as-of", self.as_of.as_deref(), now)?;
         request.result = self.result;
         request.workflow_name.clone_from(&self.workflow);
         request.pr_number = self.pull_request;

@@ -8,7 +8,7 @@ mod selection;
 use clap::Subcommand;
 
 pub(crate) use self::failures::Failures;
-pub(crate) use self::outcome::{Outcome, attempt_of, fields, run_flags};
+pub(crate) use self::outcome::{Outcome, attempt_of, fields, not_stored, run_flags};
 pub(crate) use self::report::Report;
 pub(crate) use self::selection::RunOptions;
 use crate::error::CommandError;

@@ -5,8 +5,7 @@ use svc_model::time::Instant;
 
 use super::RunOptions;
 use crate::cli::ServiceOptions;
-use crate::commands::repository;
-use crate::commands::service;
+use crate::commands::{commit, repository, service};
 use crate::error::CommandError;
 use crate::output::{Fields, Output, escape, one_line, quote, relative};
 
@@ -33,10 +32,10 @@ impl Outcome {
         };
         output.next(&[
             format!("svc investigate {}", run_flags(outcome)),
-            format!(
-                "svc commit {}{}",
-                outcome.commit_sha,
-                repository::flags(&outcome.repo, outcome.repository_identity.as_ref())
+            commit::command(
+                &outcome.commit_sha,
+                &outcome.repo,
+                outcome.repository_identity.as_ref(),
             ),
         ])
     }
@@ -45,8 +44,13 @@ impl Outcome {
 fn render(run: &str, answer: &CiOutcomeAnswer, now: Instant) -> String {
     match &answer.outcome {
         Some(outcome) => fields(outcome, now).render(),
-        None => format!("no visible run {} is stored\n", escape(run)),
+        None => not_stored(run),
     }
+}
+
+/// Says that there is no such run.
+pub(crate) fn not_stored(run: &str) -> String {
+    format!("no visible run {} is stored\n", escape(run))
 }
 
 /// Returns an outcome as named values, the result first.

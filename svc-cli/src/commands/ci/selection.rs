@@ -1,7 +1,6 @@
 //! Which run is meant.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use svc_client::{Client, RawReply};
 use svc_model::endpoint::CiOutcomeQuery;
 use svc_model::id::RunId;
@@ -9,7 +8,8 @@ use svc_model::ingest::CiProvider;
 use svc_model::query::{CiOutcomeAnswer, CiOutcomeRequest};
 use svc_model::time::Instant;
 
-use crate::commands::moment::moment;
+use crate::commands::moment::optional_moment;
+use crate::commands::one_of::one_of;
 use crate::commands::repository::RepositoryOptions;
 use crate::error::CommandError;
 
@@ -20,7 +20,7 @@ pub(crate) struct RunOptions {
     run: String,
 
     /// The CI system. Without it, all are asked.
-    #[arg(long, value_name = "SYSTEM", value_parser = provider_parser())]
+    #[arg(long, value_name = "SYSTEM", value_parser = one_of(CiProvider::ALL, CiProvider::as_str))]
     provider: Option<CiProvider>,
 
     /// The attempt, from 1. Without it the run that was reported without an attempt, else the last of
@@ -34,11 +34,6 @@ pub(crate) struct RunOptions {
     /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
-}
-
-fn provider_parser() -> impl TypedValueParser<Value = CiProvider> {
-    PossibleValuesParser::new(CiProvider::ALL.iter().map(|provider| provider.as_str()))
-        .try_map(|word| CiProvider::from_wire(&word).ok_or("no such system"))
 }
 
 /// What a person calls a run.
@@ -77,8 +72,7 @@ impl RunOptions {
 
     /// Returns the moment up to which facts count, when one was given.
     pub(crate) fn as_of(&self, now: Instant) -> Result<Option<Instant>, CommandError> {
-        let as_of = self.as_of.as_deref();
-        as_of.map(|text| moment("--as-of", text, now)).transpose()
+        optional_moment("--as-of", self.as_of.as_deref(), now)
     }
 
     /// Asks for the run: the answer about it, or the last answer that there is no such run.

@@ -1,5 +1,4 @@
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use serde::Serialize;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::store::{NewQuarantineEntry, QuarantineAction};
@@ -8,6 +7,7 @@ use svc_model::id::ForeignId;
 
 use super::check_reason;
 use crate::cli::StoreOptions;
+use crate::commands::one_of::one_of;
 use crate::commands::store;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
@@ -15,7 +15,7 @@ use crate::output::{Output, escape};
 #[derive(Debug, Args)]
 pub(crate) struct Change {
     /// The kind of fact.
-    #[arg(value_parser = table_parser())]
+    #[arg(value_parser = one_of(FactTable::ALL, FactTable::as_str))]
     table: FactTable,
 
     /// The id of the fact.
@@ -27,11 +27,6 @@ pub(crate) struct Change {
 
     #[command(flatten)]
     store: StoreOptions,
-}
-
-fn table_parser() -> impl clap::builder::TypedValueParser<Value = FactTable> {
-    PossibleValuesParser::new(FactTable::ALL.iter().map(|table| table.as_str()))
-        .try_map(|name| FactTable::from_wire(&name).ok_or("no such table"))
 }
 
 /// What became of a change, as a program reads it.

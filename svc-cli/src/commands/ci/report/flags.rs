@@ -1,16 +1,16 @@
 //! What the command line says of a run.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use svc_model::ingest::CiResult;
 
 use super::system::System;
+use crate::commands::one_of::one_of;
 
 /// The fields of a report. Each wins over what the CI system tells.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct Flags {
     /// How it ended.
-    #[arg(long, value_parser = result_parser(), conflicts_with = "status")]
+    #[arg(long, value_parser = one_of(CiResult::ALL, CiResult::as_str), conflicts_with = "status")]
     pub(super) result: Option<CiResult>,
 
     /// How it ended, in the CI system's own word.
@@ -81,9 +81,4 @@ pub(super) struct Flags {
     /// The kind of failure.
     #[arg(long, value_name = "KIND")]
     pub(super) error_type: Option<String>,
-}
-
-fn result_parser() -> impl clap::builder::TypedValueParser<Value = CiResult> {
-    PossibleValuesParser::new(CiResult::ALL.iter().map(|result| result.as_str()))
-        .try_map(|word| CiResult::from_wire(&word).ok_or("no such result"))
 }
