@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod clock;
+pub mod deadline;
 pub mod derive;
 pub mod engine;
 pub mod error;

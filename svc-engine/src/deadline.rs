@@ -1,0 +1,238 @@
+//! Until when a piece of work may go on, and what ends it earlier.
+//!
+//! Everything that waits takes a [`Deadline`]: a statement, a place in the pool, a program, a name
+//! that resolves. It is made once, where the work is accepted, and handed down as it is or as a
+//! smaller one, so that no step can take more time than the whole. Cancelling it ends the work at its
+//! next look; nothing has to be sent to whoever waits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Stands for never, where a sum of times is greater than the clock can hold.
+const NEVER: Duration = Duration::from_hours(24 * 365);
+
+/// Why work must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Passed {
+    /// Its time is used up.
+    #[error("the deadline has passed")]
+    Time,
+    /// Somebody cancelled it.
+    #[error("it was cancelled")]
+    Cancelled,
+}
+
+/// A switch that ends work for good. Clones are handles of the same switch.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation(Arc<Switch>);
+
+#[derive(Debug, Default)]
+struct Switch {
+    cancelled: AtomicBool,
+    parent: Option<Cancellation>,
+}
+
+impl Cancellation {
+    /// Cancels everything that this switch and its children stand for.
+    pub fn cancel(&self) {
+        self.0.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Returns whether this switch or one of its parents is cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        let mut next = Some(self);
+        while let Some(Self(switch)) = next {
+            if switch.cancelled.load(Ordering::Acquire) {
+                return true;
+            }
+            next = switch.parent.as_ref();
+        }
+        false
+    }
+
+    /// Returns a switch of its own that is cancelled with this one, but not the other way round.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(Arc::new(Switch {
+            cancelled: AtomicBool::new(false),
+            parent: Some(self.clone()),
+        }))
+    }
+}
+
+/// A moment by which work must end, and a switch that ends it earlier. Clones share the switch.
+#[derive(Clone, Debug)]
+pub struct Deadline {
+    at: Instant,
+    cancellation: Cancellation,
+}
+
+impl Deadline {
+    /// Returns a deadline so long from now, with a switch of its own.
+    pub fn after(time: Duration) -> Self {
+        let now = Instant::now();
+        Self::at(now.checked_add(time).unwrap_or(now + NEVER))
+    }
+
+    /// Returns a deadline at a moment, with a switch of its own.
+    pub fn at(instant: Instant) -> Self {
+        Self {
+            at: instant,
+            cancellation: Cancellation::default(),
+        }
+    }
+
+    /// Returns the same moment, ended earlier by this switch instead.
+    #[must_use]
+    pub fn cancelled_by(self, cancellation: &Cancellation) -> Self {
+        Self {
+            cancellation: cancellation.clone(),
+            ..self
+        }
+    }
+
+    /// Returns the moment. It says nothing of a cancellation.
+    pub fn instant(&self) -> Instant {
+        self.at
+    }
+
+    /// Returns how much time is left: never zero, and nothing once it has passed or was cancelled.
+    pub fn remaining(&self) -> Option<Duration> {
+        if self.is_cancelled() {
+            return None;
+        }
+        let remaining = self.at.saturating_duration_since(Instant::now());
+        (!remaining.is_zero()).then_some(remaining)
+    }
+
+    /// Returns whether the work may go on.
+    ///
+    /// # Errors
+    ///
+    /// When it has passed or was cancelled.
+    pub fn check(&self) -> Result<(), Passed> {
+        match self.remaining() {
+            Some(_) => Ok(()),
+            None if self.is_cancelled() => Err(Passed::Cancelled),
+            None => Err(Passed::Time),
+        }
+    }
+
+    /// Returns a deadline that is earlier by a reserve of time for what must follow the work. The
+    /// switch is the same.
+    #[must_use]
+    pub fn earlier_by(&self, reserve: Duration) -> Self {
+        let at = self.at.checked_sub(reserve);
+        Self {
+            // What cannot be reserved is time that has passed.
+            at: at.unwrap_or_else(Instant::now).min(self.at),
+            cancellation: self.cancellation.clone(),
+        }
+    }
+
+    /// Returns a deadline that is at most so long from now, and no later than this one. The switch is
+    /// the same.
+    #[must_use]
+    pub fn within(&self, time: Duration) -> Self {
+        Self {
+            at: self.at.min(Self::after(time).at),
+            cancellation: self.cancellation.clone(),
+        }
+    }
+
+    /// Returns the same moment with a switch of its own: it is cancelled with this one, but cancelling
+    /// it leaves this one alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self {
+            at: self.at,
+            cancellation: self.cancellation.child(),
+        }
+    }
+
+    /// Returns the switch, for whoever may end the work.
+    pub fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
+    }
+
+    /// Ends the work of this deadline, of its clones and of its children.
+    pub fn cancel(&self) {
+        self.cancellation.cancel();
+    }
+
+    /// Returns whether the work was cancelled, here or by a parent.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation.is_cancelled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(10);
+
+    #[test]
+    fn time_passes_once_and_for_all() {
+        let long = Deadline::after(LONG);
+        assert_eq!(long.check(), Ok(()));
+        assert!(long.remaining().is_some_and(|left| left <= LONG));
+        let passed = Deadline::after(Duration::ZERO);
+        assert_eq!(passed.check(), Err(Passed::Time));
+        assert_eq!(passed.remaining(), None);
+        assert_eq!(Deadline::at(passed.instant()).check(), Err(Passed::Time));
+        assert_eq!(Deadline::after(Duration::MAX).check(), Ok(()));
+    }
+
+    #[test]
+    fn a_clone_is_cancelled_with_its_original() {
+        let deadline = Deadline::after(LONG);
+        let clones = [
+            deadline.clone(),
+            deadline.earlier_by(Duration::from_secs(1)),
+            deadline.within(Duration::from_secs(30)),
+        ];
+        assert!(clones.iter().all(|it| it.check().is_ok()));
+        clones[0].cancel();
+        for it in clones.iter().chain([&deadline]) {
+            assert_eq!(it.check(), Err(Passed::Cancelled));
+            assert_eq!(it.remaining(), None);
+        }
+    }
+
+    #[test]
+    fn a_child_is_cancelled_with_its_parent_and_not_the_other_way_round() {
+        let parent = Deadline::after(LONG);
+        let (child, sibling) = (parent.child(), parent.child());
+        let grandchild = child.child();
+        child.cancel();
+        assert!(child.is_cancelled() && grandchild.is_cancelled());
+        assert!(!parent.is_cancelled() && !sibling.is_cancelled());
+        parent.cancel();
+        assert_eq!(sibling.check(), Err(Passed::Cancelled));
+    }
+
+    #[test]
+    fn a_switch_may_end_the_work_of_many_deadlines() {
+        let stop = Cancellation::default();
+        let first = Deadline::after(LONG).cancelled_by(&stop);
+        let second = Deadline::after(LONG).cancelled_by(&stop.child());
+        stop.cancel();
+        assert!(first.is_cancelled() && second.is_cancelled());
+    }
+
+    #[test]
+    fn a_reserve_and_a_step_only_shorten() {
+        let deadline = Deadline::after(LONG);
+        let reserve = Duration::from_secs(5);
+        let earlier = deadline.earlier_by(reserve);
+        assert_eq!(deadline.instant() - earlier.instant(), reserve);
+        assert_eq!(
+            deadline.earlier_by(Duration::MAX).check(),
+            Err(Passed::Time)
+        );
+        assert!(deadline.within(reserve).instant() < deadline.instant());
+        assert_eq!(deadline.within(LONG * 2).instant(), deadline.instant());
+    }
+}
