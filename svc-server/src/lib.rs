@@ -13,6 +13,7 @@ mod dispatch;
 mod embedded;
 pub mod env;
 mod gzip;
+pub mod memory;
 mod metrics;
 mod observe;
 mod problem;

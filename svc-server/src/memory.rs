@@ -1,0 +1,130 @@
+//! Memory that requests share: who needs some takes it from a budget first, so that many at once
+//! cost no more than the budget.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// A number of bytes that many may hold parts of. Cloning gives another handle to it.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget {
+    free: Arc<Semaphore>,
+    bytes_max: usize,
+}
+
+impl MemoryBudget {
+    /// Makes a budget of this many bytes: at most 4 GiB, which is the most that is acquired at once.
+    pub fn new(bytes_max: usize) -> Self {
+        let bytes_max = bytes_max.min(u32::MAX as usize);
+        Self {
+            free: Arc::new(Semaphore::new(bytes_max)),
+            bytes_max,
+        }
+    }
+
+    /// Returns how many bytes there are in all.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Returns how many bytes nobody holds.
+    pub fn bytes_free(&self) -> usize {
+        self.free.available_permits()
+    }
+
+    /// Takes bytes, after everybody who came before has got theirs; nothing when there are not as
+    /// many in all.
+    ///
+    /// A caller that gives up waiting leaves the queue.
+    pub async fn acquire(&self, bytes: usize) -> Option<Held> {
+        let bytes = self.acquirable(bytes)?;
+        let permit = Arc::clone(&self.free).acquire_many_owned(bytes).await;
+        permit.ok().map(Held)
+    }
+
+    /// Takes bytes if they are free and nobody waits for them.
+    pub fn try_acquire(&self, bytes: usize) -> Option<Held> {
+        let bytes = self.acquirable(bytes)?;
+        let permit = Arc::clone(&self.free).try_acquire_many_owned(bytes);
+        permit.ok().map(Held)
+    }
+
+    fn acquirable(&self, bytes: usize) -> Option<u32> {
+        let bytes = u32::try_from(bytes).ok()?;
+        (bytes as usize <= self.bytes_max).then_some(bytes)
+    }
+}
+
+/// Bytes that are taken from a budget until this is dropped.
+#[derive(Debug)]
+#[must_use = "the bytes are given back at once"]
+pub struct Held(OwnedSemaphorePermit);
+
+impl Held {
+    /// Returns how many bytes are held.
+    pub fn bytes(&self) -> usize {
+        self.0.num_permits()
+    }
+
+    /// Takes over what another holds of the same budget.
+    ///
+    /// # Panics
+    ///
+    /// When it is of another budget.
+    pub fn absorb(&mut self, other: Self) {
+        self.0.merge(other.0);
+    }
+
+    /// Gives back what is held above this many bytes.
+    pub fn shrink_to(&mut self, bytes: usize) {
+        let excess = self.bytes().saturating_sub(bytes);
+        drop(self.0.split(excess));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_held_comes_back_when_it_is_dropped() {
+        let budget = MemoryBudget::new(100);
+        let held = budget.try_acquire(60).unwrap();
+        assert_eq!((held.bytes(), budget.bytes_free()), (60, 40));
+        assert!(budget.try_acquire(41).is_none());
+        drop(held);
+        assert_eq!(budget.bytes_free(), budget.bytes_max());
+    }
+
+    #[test]
+    fn a_part_comes_back_before_the_rest() {
+        let budget = MemoryBudget::new(100);
+        let mut held = budget.try_acquire(60).unwrap();
+        held.absorb(budget.try_acquire(30).unwrap());
+        assert_eq!((held.bytes(), budget.bytes_free()), (90, 10));
+        held.shrink_to(20);
+        assert_eq!((held.bytes(), budget.bytes_free()), (20, 80));
+        held.shrink_to(50);
+        assert_eq!(held.bytes(), 20, "nothing is acquired by shrinking");
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_served_in_order_and_may_leave() {
+        let budget = MemoryBudget::new(100);
+        let held = budget.try_acquire(100).unwrap();
+        let mut large = Box::pin(budget.acquire(80));
+        let mut small = Box::pin(budget.acquire(10));
+        assert!((&mut large).now_or_never().is_none() && (&mut small).now_or_never().is_none());
+        assert!(
+            budget.acquire(101).await.is_none(),
+            "it would wait for ever"
+        );
+        drop(held);
+        assert!(budget.try_acquire(50).is_none(), "others were there before");
+        drop(large);
+        let small = small.now_or_never().flatten().expect("there is room");
+        assert_eq!((small.bytes(), budget.bytes_free()), (10, 90));
+    }
+}
