@@ -242,7 +242,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
 
     // A later service: what is known of its schema is read, nothing is written.
     run(&["db", "upgrade"]);
-    sql("INSERT INTO schema_revisions (revision, digest) VALUES (999, 'later')");
+    sql("UPDATE _sqlx_migrations SET version = 999");
     assert_eq!(
         run(&["db", "status"]),
         "database schema: ahead (supported head 1)\n"
@@ -255,7 +255,7 @@ fn another_schema_is_read_as_far_as_it_goes(backend: Backend) {
     }
 
     // An earlier one: what it lacks is not zero.
-    sql("DELETE FROM schema_revisions; DROP TABLE repository_renames");
+    sql("UPDATE _sqlx_migrations SET version = 0; DROP TABLE repository_renames");
     assert_eq!(
         run(&["db", "status"]),
         "database schema: behind (supported head 1)\n"

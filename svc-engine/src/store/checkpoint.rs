@@ -2,12 +2,16 @@
 //!
 //! Left to itself SQLite copies the log inside the commit that makes it too long, and every sender
 //! of that group waits. Here a thread of its own copies what is there every fifth of a second, while
-//! commits go on. Only the last bit, when the log is long enough to be begun anew, holds the writer
-//! up, for the few milliseconds that the newest pages take.
+//! commits go on. SQLite begins the log anew once all of it is copied, which under load never
+//! happens by itself: there is always a commit that came last. So the copying goes on until little is
+//! left, and then takes the writer's turn for the few milliseconds of the rest. It never waits for a
+//! reader: the log of a long read goes on growing, and is cut short when the read has ended.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -15,8 +19,61 @@ use super::StoreError;
 use super::sqlite::SqliteConnection;
 
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Pages after which the log is begun anew: 64 MiB.
-const PAGES_MAX: i64 = 16_384;
+/// Pages of the log from which it is worth the writer's turn to begin it anew: 16 MiB.
+const PAGES_MAX: i64 = 4_096;
+/// Pages that are copied while the writer waits: 1 MiB.
+const PAGES_IN_TURN: i64 = 256;
+/// How often the log is copied in a row to come near its end.
+const PASSES_MAX: usize = 8;
+
+/// Whose turn it is: the writer's, or that of the copying of the log.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    taken: Mutex<bool>,
+    given_back: Condvar,
+    /// The copying waits for its turn: a writer that begins lets it go first.
+    copying_waits: AtomicBool,
+}
+
+/// The turn of one write transaction, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Writing(Turn);
+
+impl Turn {
+    /// Waits for the writer's turn.
+    pub(super) fn write(&self) -> Writing {
+        self.take(|shared| shared.copying_waits.load(Ordering::Relaxed));
+        Writing(self.clone())
+    }
+
+    fn copy(&self) -> Writing {
+        self.0.copying_waits.store(true, Ordering::Relaxed);
+        self.take(|_| false);
+        self.0.copying_waits.store(false, Ordering::Relaxed);
+        Writing(self.clone())
+    }
+
+    fn take(&self, lets_go_first: impl Fn(&Shared) -> bool) {
+        let shared = &*self.0;
+        let mut taken = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken || lets_go_first(shared) {
+            let waited = shared.given_back.wait(taken);
+            taken = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken = true;
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        let shared = &*self.0.0;
+        *shared.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        shared.given_back.notify_all();
+    }
+}
 
 /// The thread that copies; it ends when this is dropped.
 pub(super) struct Checkpoint {
@@ -25,13 +82,13 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub(super) fn start(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn start(path: &Path, turn: Turn) -> Result<Self, StoreError> {
         let (stop, stopped) = mpsc::channel();
         let path: PathBuf = path.to_owned();
-        let connection = SqliteConnection::checkpointing(&path)?;
+        let mut connection = SqliteConnection::checkpointing(&path)?;
         let thread = std::thread::Builder::new()
             .name("svc-checkpoint".to_owned())
-            .spawn(move || run(&connection, &stopped))?;
+            .spawn(move || run(&mut connection, &turn, &stopped))?;
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
@@ -39,21 +96,35 @@ impl Checkpoint {
     }
 }
 
-fn run(connection: &SqliteConnection, stopped: &mpsc::Receiver<()>) {
+fn run(connection: &mut SqliteConnection, turn: &Turn, stopped: &mpsc::Receiver<()>) {
     while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        let copied = connection.checkpoint("PASSIVE").and_then(|pages| {
-            if pages < PAGES_MAX {
-                return Ok(pages);
-            }
-            connection.checkpoint("RESTART")
-        });
-        if let Err(error) = copied {
+        if let Err(error) = copy(connection, turn) {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
                 "store.checkpoint_failed"
             );
         }
     }
+}
+
+fn copy(connection: &mut SqliteConnection, turn: &Turn) -> Result<(), StoreError> {
+    let mut left = i64::MAX;
+    for _ in 0..PASSES_MAX {
+        let (pages, copied) = connection.checkpoint()?;
+        if pages < PAGES_MAX || copied == pages {
+            return Ok(());
+        }
+        if pages - copied >= left {
+            // A reader holds the rest, or commits come as fast as they are copied.
+            return Ok(());
+        }
+        left = pages - copied;
+        if left <= PAGES_IN_TURN {
+            let _writing = turn.copy();
+            return connection.checkpoint().map(drop);
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Checkpoint {

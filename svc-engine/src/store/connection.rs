@@ -1,6 +1,9 @@
 //! One connection to either backend. This is the only place that tells them apart.
 
-use std::time::Instant;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::StoreError;
 use super::postgres::PostgresConnection;
@@ -8,9 +11,27 @@ use super::sqlite::SqliteConnection;
 use super::url::DatabaseUrl;
 use super::value::{Row, Value};
 
+/// How long one write transaction may take, the wait for its turn included: a sender that waits has
+/// its answer before it gives up, and a server that stops has its writer back.
+const WRITE_SECONDS: u64 = 20;
+/// Rows of one insertion, keys of one look-up. Fewer are sent as powers of two, so that a handful of
+/// statements stays prepared.
+const ROWS_MAX: usize = 32;
+/// Bytes of values that one insertion binds, unless one row has more: every value is copied once.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Statements that stay prepared on a connection.
+pub(super) const STATEMENTS_MAX: usize = 512;
+
 /// A connection that runs the store's statements.
 #[derive(Debug)]
-pub(super) enum Connection {
+pub(super) struct Connection {
+    backend: Backend,
+    /// The texts of the insertions, by what is inserted and how many rows.
+    insertions: HashMap<(&'static str, &'static str, usize), SqlStr>,
+}
+
+#[derive(Debug)]
+enum Backend {
     Sqlite(Box<SqliteConnection>),
     Postgres(Box<PostgresConnection>),
 }
@@ -29,8 +50,7 @@ pub(super) struct Insert {
     pub(super) into: &'static str,
     pub(super) columns: usize,
     pub(super) then: &'static str,
-    /// The integer key of the table, or 0, and a unique column. PostgreSQL returns them of what it
-    /// inserted; SQLite counts changes instead, which costs it less.
+    /// An integer, and a unique column.
     pub(super) returning: &'static str,
     /// The place of the unique column among the columns.
     pub(super) unique: usize,
@@ -44,11 +64,14 @@ pub(super) struct Lookup<'a> {
     pub(super) then: &'a str,
 }
 
+/// What is called with each row.
+pub(super) type EachRow<'f> = &'f mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>;
+
 macro_rules! on {
     ($connection:expr, $inner:ident => $call:expr) => {
         match $connection {
-            Connection::Sqlite($inner) => $call,
-            Connection::Postgres($inner) => $call,
+            Backend::Sqlite($inner) => $call,
+            Backend::Postgres($inner) => $call,
         }
     };
 }
@@ -56,21 +79,30 @@ macro_rules! on {
 impl Connection {
     /// Connects. A SQLite file is made when it is absent.
     pub(super) fn open(url: &DatabaseUrl) -> Result<Self, StoreError> {
-        Ok(match url {
-            DatabaseUrl::Sqlite(path) => Self::Sqlite(Box::new(SqliteConnection::writing(path)?)),
-            DatabaseUrl::Postgres(config) => {
-                Self::Postgres(Box::new(PostgresConnection::open(config)?))
+        Ok(Self::of(match url {
+            DatabaseUrl::Sqlite(path) => {
+                Backend::Sqlite(Box::new(SqliteConnection::writing(path)?))
             }
-        })
+            DatabaseUrl::Postgres(options) => {
+                Backend::Postgres(Box::new(PostgresConnection::open(options)?))
+            }
+        }))
     }
 
     /// Connects for reading only.
     pub(super) fn open_reading(url: &DatabaseUrl) -> Result<Self, StoreError> {
         match url {
-            DatabaseUrl::Sqlite(path) => {
-                Ok(Self::Sqlite(Box::new(SqliteConnection::reading(path)?)))
-            }
+            DatabaseUrl::Sqlite(path) => Ok(Self::of(Backend::Sqlite(Box::new(
+                SqliteConnection::reading(path)?,
+            )))),
             DatabaseUrl::Postgres(_) => Self::open(url),
+        }
+    }
+
+    fn of(backend: Backend) -> Self {
+        Self {
+            backend,
+            insertions: HashMap::new(),
         }
     }
 
@@ -82,42 +114,43 @@ impl Connection {
         }
     }
 
-    /// Begins the one writing transaction.
+    /// Returns whether this is SQLite.
+    pub(super) const fn is_sqlite(&self) -> bool {
+        matches!(self.backend, Backend::Sqlite(_))
+    }
+
+    /// Begins a write transaction, whose statements are given up after [`WRITE_SECONDS`].
     pub(super) fn begin_write(&mut self) -> Result<(), StoreError> {
-        match self {
-            // A deferred transaction that turns into a writing one fails at once when another
-            // process wrote in between, whatever the busy timeout.
-            Self::Sqlite(connection) => connection.batch("BEGIN IMMEDIATE"),
-            Self::Postgres(connection) => connection.batch("BEGIN"),
-        }
+        let deadline = Instant::now() + Duration::from_secs(WRITE_SECONDS);
+        on!(&mut self.backend, connection => connection.begin_write(deadline))
     }
 
     /// Begins a read snapshot whose statements are stopped at the deadline.
     pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
-        on!(self, connection => connection.begin_read(deadline))
+        on!(&mut self.backend, connection => connection.begin_read(deadline))
     }
 
     /// Ends a read snapshot. Afterwards the connection serves another.
     pub(super) fn end_read(&mut self) -> Result<(), StoreError> {
-        on!(self, connection => connection.end_read())
+        on!(&mut self.backend, connection => connection.end("COMMIT"))
     }
 
     pub(super) fn commit(&mut self) -> Result<(), StoreError> {
-        on!(self, connection => connection.batch("COMMIT"))
+        on!(&mut self.backend, connection => connection.end("COMMIT"))
     }
 
     pub(super) fn rollback(&mut self) -> Result<(), StoreError> {
-        on!(self, connection => connection.batch("ROLLBACK"))
+        on!(&mut self.backend, connection => connection.end("ROLLBACK"))
     }
 
     /// Runs statements without parameters.
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
-        on!(self, connection => connection.batch(sql))
+        on!(&mut self.backend, connection => connection.batch(sql))
     }
 
     /// Runs one statement and returns how many rows it changed.
     pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        on!(self, connection => connection.execute(sql, values))
+        self.run(text(sql), values.iter(), &mut |_| Ok(()))
     }
 
     /// Calls `each` with every row of a selection.
@@ -127,7 +160,7 @@ impl Connection {
         values: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        on!(self, connection => connection.each(sql, values, &mut each))
+        self.run(text(sql), values.iter(), &mut each).map(drop)
     }
 
     /// Returns every row of a selection.
@@ -155,14 +188,47 @@ impl Connection {
         Ok(self.all(sql, values, read)?.into_iter().next())
     }
 
-    /// Inserts rows. Says of each its integer key when it was inserted, and nothing when it was
-    /// there before.
+    /// Inserts rows. Says of each its integer when it was inserted, and nothing when it was there
+    /// before.
     pub(super) fn insert<'v>(
         &mut self,
         insert: &Insert,
         rows: impl Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<Vec<Option<i64>>, StoreError> {
-        on!(self, connection => connection.insert(insert, rows))
+        let rows: Vec<&[Value<'_>]> = rows.collect();
+        let mut inserted: HashMap<Vec<u8>, i64> = HashMap::with_capacity(rows.len());
+        for chunk in Chunks(&rows) {
+            let text = self.insertion(insert, insert.returning, chunk.len());
+            let is_text = chunk
+                .first()
+                .is_some_and(|row| row[insert.unique].is_text());
+            self.run(text, chunk.iter().copied().flatten(), &mut |row| {
+                let unique = if is_text {
+                    row.text(1)?.into_bytes()
+                } else {
+                    row.blob(1)?
+                };
+                inserted.insert(unique, row.integer(0)?);
+                Ok(())
+            })?;
+        }
+        // Of two equal rows the first was inserted.
+        let unique = |row: &&[Value<'_>]| inserted.remove(row[insert.unique].as_bytes());
+        Ok(rows.iter().map(unique).collect())
+    }
+
+    /// Inserts rows of which nobody asks which were there before.
+    pub(super) fn put<'v>(
+        &mut self,
+        insert: &Insert,
+        rows: impl Iterator<Item = &'v [Value<'v>]>,
+    ) -> Result<(), StoreError> {
+        let rows: Vec<&[Value<'_>]> = rows.collect();
+        for chunk in Chunks(&rows) {
+            let text = self.insertion(insert, "", chunk.len());
+            self.run(text, chunk.iter().copied().flatten(), &mut |_| Ok(()))?;
+        }
+        Ok(())
     }
 
     /// Looks up keys, which share the first values, and calls `each` with every row that is found.
@@ -174,42 +240,113 @@ impl Connection {
         keys: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        on!(self, connection => connection.lookup(lookup, shared, keys, &mut each))
+        let mut rest = keys;
+        while !rest.is_empty() {
+            let (chunk, after) = rest.split_at(power_of_two_within(rest.len()));
+            let text = lookup.text(shared.len(), chunk.len());
+            let values = shared.iter().chain(chunk);
+            self.run(AssertSqlSafe(text).into_sql_str(), values, &mut each)?;
+            rest = after;
+        }
+        Ok(())
     }
 
     /// Returns the text of a statement for this backend.
-    pub(super) fn text(&self, sql: Sql) -> &'static str {
-        match self {
-            Self::Sqlite(_) => sql.sqlite,
-            Self::Postgres(_) => sql.postgres,
+    pub(super) const fn text(&self, sql: Sql) -> &'static str {
+        match self.backend {
+            Backend::Sqlite(_) => sql.sqlite,
+            Backend::Postgres(_) => sql.postgres,
         }
     }
 
     /// Prepares a statement without running it.
     #[cfg(test)]
     pub(super) fn prepare(&mut self, sql: &str) -> Result<(), StoreError> {
-        on!(self, connection => connection.prepare(sql))
+        on!(&mut self.backend, connection => connection.prepare(text(sql)))
+    }
+
+    /// Brings the schema to head with a migrator.
+    pub(super) fn migrate(&mut self, migrator: &sqlx::migrate::Migrator) -> Result<(), StoreError> {
+        on!(&mut self.backend, connection => connection.migrate(migrator))
     }
 
     /// Connects again when the connection cannot serve any more.
     pub(super) fn reconnect(&mut self) -> Result<(), StoreError> {
-        match self {
-            Self::Postgres(connection) if !connection.is_usable() => connection.reopen(),
-            Self::Postgres(_) | Self::Sqlite(_) => Ok(()),
+        if self.is_usable() {
+            return Ok(());
         }
+        on!(&mut self.backend, connection => connection.reopen())
     }
 
     /// Returns whether the connection can serve again after an error.
-    pub(super) fn is_usable(&self) -> bool {
-        match self {
-            Self::Sqlite(_) => true,
-            Self::Postgres(connection) => connection.is_usable(),
+    pub(super) const fn is_usable(&self) -> bool {
+        on!(&self.backend, connection => connection.is_usable())
+    }
+
+    /// Returns what the copying of SQLite's log shares with this connection, which writes.
+    pub(super) fn turn(&self) -> Option<super::checkpoint::Turn> {
+        match &self.backend {
+            Backend::Sqlite(connection) => connection.turn(),
+            Backend::Postgres(_) => None,
         }
+    }
+
+    fn run<'v>(
+        &mut self,
+        sql: SqlStr,
+        values: impl Iterator<Item = &'v Value<'v>>,
+        each: EachRow<'_>,
+    ) -> Result<u64, StoreError> {
+        on!(&mut self.backend, connection => connection.run(sql, values, each))
+    }
+
+    fn insertion(&mut self, insert: &Insert, returning: &'static str, rows: usize) -> SqlStr {
+        let text = || {
+            let mut text = insert.text(rows);
+            if !returning.is_empty() {
+                text.push_str(" RETURNING ");
+                text.push_str(returning);
+            }
+            AssertSqlSafe(text).into_sql_str()
+        };
+        let key = (insert.into, returning, rows);
+        self.insertions.entry(key).or_insert_with(text).clone()
     }
 }
 
-/// What is called with each row.
-pub(super) type EachRow<'f> = &'f mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>;
+/// Takes rows as many at a time as one statement inserts.
+struct Chunks<'r, 'v>(&'r [&'r [Value<'v>]]);
+
+impl<'r, 'v> Iterator for Chunks<'r, 'v> {
+    type Item = &'r [&'r [Value<'v>]];
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut bytes = 0;
+        let fitting = self.0.iter().take(ROWS_MAX).take_while(|row| {
+            bytes += row.iter().map(|value| value.as_bytes().len()).sum::<usize>();
+            bytes <= BYTES_MAX
+        });
+        let (chunk, rest) = self.0.split_at(power_of_two_within(fitting.count()));
+        self.0 = rest;
+        Some(chunk)
+    }
+}
+
+fn power_of_two_within(count: usize) -> usize {
+    match count.min(ROWS_MAX) {
+        0 => 1,
+        count => 1 << count.ilog2(),
+    }
+}
+
+/// The one place where a text becomes a statement: the texts are constants of the store, and what is
+/// put together from them; values are only ever bound.
+pub(super) fn text(sql: &str) -> SqlStr {
+    AssertSqlSafe(sql).into_sql_str()
+}
 
 impl Insert {
     /// Returns the text that inserts this many rows.

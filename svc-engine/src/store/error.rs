@@ -3,18 +3,18 @@ use super::SchemaState;
 /// Why the store gives no answer. Texts of drivers are kept as sources, for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite refused a statement.
-    #[error("SQLite")]
-    Sqlite(#[source] rusqlite::Error),
-    /// PostgreSQL refused a statement, or is out of reach.
-    #[error("PostgreSQL")]
-    Postgres(#[source] postgres::Error),
+    /// The database refused a statement, or cannot be reached.
+    #[error("the database")]
+    Database(#[source] sqlx::Error),
+    /// PostgreSQL gave no answer while it was connected to.
+    #[error("the database server gives no answer")]
+    Unreachable,
     /// The folder or file of the database cannot be used.
     #[error("the database file")]
     File(#[source] std::io::Error),
-    /// TLS cannot be set up.
-    #[error("TLS")]
-    Tls(#[source] rustls::Error),
+    /// The file of the database was deleted, or replaced by another one, while it was open.
+    #[error("the database file was deleted or replaced under the service; restart the service")]
+    Replaced,
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
@@ -40,35 +40,96 @@ pub enum StoreError {
     NotStored,
 }
 
+/// SQLite's primary result codes: the low byte of a code.
+mod sqlite {
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const INTERRUPT: i32 = 9;
+}
+
 impl StoreError {
     /// Returns whether the database gave one of several transactions up that waited for each other.
     /// The same again may succeed.
     pub(super) fn is_given_up(&self) -> bool {
-        use postgres::error::SqlState;
-        matches!(
-            self,
-            Self::Postgres(error) if matches!(
-                error.code(),
-                Some(&SqlState::T_R_DEADLOCK_DETECTED | &SqlState::T_R_SERIALIZATION_FAILURE)
-            )
-        )
+        // A serialization failure, and a deadlock.
+        self.postgres_code()
+            .is_some_and(|code| matches!(code, "40001" | "40P01"))
     }
-}
 
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::OperationInterrupted) => Self::Deadline,
-            _ => Self::Sqlite(error),
+    /// Returns whether another process holds what a statement needs, for longer than it waits.
+    pub(super) fn is_busy(&self) -> bool {
+        self.sqlite_code()
+            .is_some_and(|code| matches!(code, sqlite::BUSY | sqlite::LOCKED))
+            || self.postgres_code() == Some("55P03")
+    }
+
+    /// Returns whether the connection is of no use any more.
+    pub(super) fn is_connection_lost(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        match error {
+            // Shutdown, crash, and the like; connection exceptions; the server's own time limits that
+            // end a connection.
+            sqlx::Error::Database(_) => self.postgres_code().is_some_and(|code| {
+                code.starts_with("57P") || code.starts_with("08") || code.starts_with("25P03")
+            }),
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::WorkerCrashed => true,
+            _ => false,
         }
     }
+
+    fn sqlite_code(&self) -> Option<i32> {
+        let Self::Database(error) = self else {
+            return None;
+        };
+        sqlite_code(error)
+    }
+
+    fn postgres_code(&self) -> Option<&str> {
+        let Self::Database(error) = self else {
+            return None;
+        };
+        postgres_code(error)
+    }
 }
 
-impl From<postgres::Error> for StoreError {
-    fn from(error: postgres::Error) -> Self {
-        match error.code() {
-            Some(&postgres::error::SqlState::QUERY_CANCELED) => Self::Deadline,
-            _ => Self::Postgres(error),
+fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
+    let error = error.as_database_error()?;
+    let error = error.try_downcast_ref::<sqlx::sqlite::SqliteError>()?;
+    let code = sqlx::error::DatabaseError::code(error)?;
+    Some(code.parse::<i32>().ok()? & 0xff)
+}
+
+fn postgres_code(error: &sqlx::Error) -> Option<&str> {
+    let error = error.as_database_error()?;
+    let error = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()?;
+    Some(error.code())
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        // A statement that was stopped at its deadline.
+        let is_stopped = sqlite_code(&error) == Some(sqlite::INTERRUPT)
+            || postgres_code(&error) == Some("57014");
+        if is_stopped {
+            return Self::Deadline;
+        }
+        Self::Database(error)
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for StoreError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        use sqlx::migrate::MigrateError;
+        match error {
+            MigrateError::VersionMismatch(revision) => Self::MigrationChanged(revision),
+            MigrateError::VersionMissing(revision) => Self::Schema(SchemaState::Ahead(revision)),
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            other => Self::Database(sqlx::Error::Migrate(Box::new(other))),
         }
     }
 }

@@ -1,33 +1,41 @@
 //! The schema and its revisions. A migration is never edited after it was released.
 
 use std::fmt;
+use std::time::{Duration, Instant};
 
-use sha2::{Digest as _, Sha256};
+use sqlx::SqlStr;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 
 use super::StoreError;
 use super::connection::{Connection, Sql};
 use super::value::Value;
 
-/// The migrations in order; the revision is the position, from 1.
-const MIGRATIONS: &[Sql] = &[Sql {
-    sqlite: include_str!("../../migrations/sqlite/0001_facts.sql"),
-    postgres: include_str!("../../migrations/postgres/0001_facts.sql"),
-}];
+/// The migrations in order, with their names; the revision is the position, from 1.
+const MIGRATIONS: &[(&str, Sql)] = &[(
+    "facts",
+    Sql {
+        sqlite: include_str!("../../migrations/sqlite/0001_facts.sql"),
+        postgres: include_str!("../../migrations/postgres/0001_facts.sql"),
+    },
+)];
 
 /// The revision that this service needs.
 #[expect(clippy::cast_possible_wrap, reason = "there are few migrations")]
 pub(super) const HEAD: i64 = MIGRATIONS.len() as i64;
 
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_revisions (
-    revision BIGINT PRIMARY KEY,
-    digest TEXT NOT NULL
-)";
-
+/// The table of the driver's migrator.
+const TABLE: &str = "_sqlx_migrations";
+const REVISION: &str = "SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations";
+const APPLIED: &str = "SELECT version, checksum FROM _sqlx_migrations ORDER BY version";
 const HAS_TABLE: Sql = Sql {
     sqlite: "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
     postgres: "SELECT COUNT(*) FROM pg_catalog.pg_class
                WHERE relname = CAST($1 AS TEXT) AND pg_table_is_visible(oid)",
 };
+
+/// How long bringing a schema to head may take: building an index of a large table takes hours, and
+/// several servers wait for the one that does it.
+const MIGRATING_HOURS: u64 = 24;
 
 /// How the stored schema relates to the one this service needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,18 +75,14 @@ impl fmt::Display for SchemaState {
 
 /// Returns the state of the schema.
 pub(super) fn state(connection: &mut Connection) -> Result<SchemaState, StoreError> {
-    if !has_table(connection, "schema_revisions")? {
+    if !has_table(connection, TABLE)? {
         return Ok(SchemaState::Absent);
     }
     let revision = connection
-        .first(
-            "SELECT COALESCE(MAX(revision), 0) FROM schema_revisions",
-            &[],
-            |row| row.integer(0),
-        )?
+        .first(REVISION, &[], |row| row.integer(0))?
         .unwrap_or(0);
     Ok(match revision {
-        revision if revision == HEAD => SchemaState::AtHead(revision),
+        HEAD => SchemaState::AtHead(revision),
         revision if revision < HEAD => SchemaState::Behind(revision),
         revision => SchemaState::Ahead(revision),
     })
@@ -86,79 +90,41 @@ pub(super) fn state(connection: &mut Connection) -> Result<SchemaState, StoreErr
 
 /// Returns whether the schema has a table.
 pub(super) fn has_table(connection: &mut Connection, name: &str) -> Result<bool, StoreError> {
-    let text = connection.text(HAS_TABLE);
-    let tables = connection.first(text, &[Value::Text(name)], |row| row.count(0))?;
-    Ok(tables.unwrap_or_default() > 0)
+    let sql = connection.text(HAS_TABLE);
+    let tables = connection.first(sql, &[Value::Text(name)], |row| row.integer(0))?;
+    Ok(tables.unwrap_or(0) > 0)
 }
 
-/// Brings the schema to head. Several processes may try at once: one does it, the others wait.
+/// Brings an absent or older schema to head. One that is of a later service stays as it is, and
+/// [`state`] tells.
+///
+/// # Errors
+///
+/// [`StoreError::MigrationChanged`] when an applied migration is not the one of this service.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
-    if matches!(
-        state(connection)?,
-        SchemaState::AtHead(_) | SchemaState::Ahead(_)
-    ) {
-        return verify(connection);
-    }
-    connection.begin_write()?;
-    let result = apply(connection);
-    match result {
-        Ok(()) => connection.commit(),
-        Err(error) => {
-            connection.rollback()?;
-            Err(error)
-        }
+    let migrations = (1_i64..).zip(MIGRATIONS).map(|(revision, (name, sql))| {
+        let sql = SqlStr::from_static(connection.text(*sql));
+        Migration::new(revision, (*name).into(), MigrationType::Simple, sql, false)
+    });
+    let migrator = Migrator::with_migrations(migrations.collect());
+    match state(connection)? {
+        SchemaState::AtHead(_) | SchemaState::Ahead(_) => verify(connection, &migrator),
+        SchemaState::Absent | SchemaState::Behind(_) => connection.migrate(&migrator),
     }
 }
 
-fn apply(connection: &mut Connection) -> Result<(), StoreError> {
-    if matches!(connection, Connection::Postgres(_)) {
-        // Creating the same table twice at once is an error even with IF NOT EXISTS.
-        connection
-            .batch("SET LOCAL lock_timeout = '120s'; SELECT pg_advisory_xact_lock(7238510923)")?;
-    }
-    connection.batch(TABLE)?;
-    verify(connection)?;
-    let done = connection
-        .first(
-            "SELECT COALESCE(MAX(revision), 0) FROM schema_revisions",
-            &[],
-            |row| row.integer(0),
-        )?
-        .unwrap_or(0);
-    for (revision, migration) in (1_i64..).zip(MIGRATIONS) {
-        if revision <= done {
-            continue;
-        }
-        let text = connection.text(*migration);
-        connection.batch(text)?;
-        connection.execute(
-            "INSERT INTO schema_revisions (revision, digest) VALUES ($1, $2)",
-            &[Value::Integer(revision), Value::Text(&digest(text))],
-        )?;
-    }
-    Ok(())
-}
-
-fn verify(connection: &mut Connection) -> Result<(), StoreError> {
-    let applied = connection.all(
-        "SELECT revision, digest FROM schema_revisions ORDER BY revision",
-        &[],
-        |row| Ok((row.integer(0)?, row.text(1)?)),
-    )?;
-    for ((revision, applied), migration) in applied.into_iter().zip(MIGRATIONS) {
-        if applied != digest(connection.text(*migration)) {
+fn verify(connection: &mut Connection, migrator: &Migrator) -> Result<(), StoreError> {
+    let applied = connection.all(APPLIED, &[], |row| Ok((row.integer(0)?, row.blob(1)?)))?;
+    for (revision, checksum) in applied {
+        let migration = migrator.iter().find(|it| it.version == revision);
+        if migration.is_some_and(|migration| *migration.checksum != checksum) {
             return Err(StoreError::MigrationChanged(revision));
         }
     }
     Ok(())
 }
 
-fn digest(text: &str) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .fold(String::new(), |mut digits, byte| {
-            write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
-            digits
-        })
+/// Until when a migration may run.
+pub(super) fn until() -> Instant {
+    Instant::now() + Duration::from_secs(MIGRATING_HOURS * 60 * 60)
 }

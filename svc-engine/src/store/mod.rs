@@ -43,6 +43,7 @@ mod renames;
 mod repositories;
 mod retries;
 mod row;
+mod runtime;
 mod sessions;
 mod skeleton;
 mod snapshot;
@@ -126,16 +127,17 @@ impl Store {
             state => return Err(StoreError::Schema(state)),
         }
         let encoder = Encoder::default();
+        let checkpoint = match (&config.url, connection.turn()) {
+            (DatabaseUrl::Sqlite(path), Some(turn)) => Some(Checkpoint::start(path, turn)?),
+            _ => None,
+        };
         Ok(Self {
             url: config.url.clone(),
             org_id: config.org_id.clone(),
             readers: Pool::new(config.url.clone(), config.readers),
             writer: Writer::start(connection, config.org_id.clone(), encoder.clone())?,
             encoder,
-            _checkpoint: match &config.url {
-                DatabaseUrl::Sqlite(path) => Some(Checkpoint::start(path)?),
-                DatabaseUrl::Postgres(_) => None,
-            },
+            _checkpoint: checkpoint,
         })
     }
 

@@ -1,6 +1,10 @@
 //! Connections for reading: opened when needed, kept for the next snapshot, bounded.
+//!
+//! A taken connection is a guard: dropped, it goes back when it can serve again and is counted as
+//! gone when it cannot, whatever happened in between. So no failure shrinks the pool.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::StoreError;
@@ -17,8 +21,15 @@ pub(super) struct Pool {
 #[derive(Debug)]
 struct State {
     idle: Vec<Connection>,
-    /// How many more may be opened.
+    /// How many more may be taken.
     left: usize,
+}
+
+/// A connection that was taken from the pool, or a place for one.
+#[derive(Debug)]
+pub(super) struct Lease<'p> {
+    pool: &'p Pool,
+    connection: Option<Connection>,
 }
 
 impl Pool {
@@ -33,50 +44,94 @@ impl Pool {
         }
     }
 
-    /// Takes a connection, waiting until the deadline for one.
-    pub(super) fn take(&self, deadline: Instant) -> Result<Connection, StoreError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(connection) = state.idle.pop() {
-                return Ok(connection);
+    /// Takes a connection, waiting until the deadline for one, and begins a read snapshot on it.
+    pub(super) fn begin_read(&self, deadline: Instant) -> Result<Lease<'_>, StoreError> {
+        let mut lease = self.place(deadline)?;
+        // A server that was restarted leaves connections behind that only look alive, perhaps as many
+        // as there are.
+        while let Some(mut connection) = self.idle() {
+            match connection.begin_read(deadline) {
+                Ok(()) => {
+                    lease.connection = Some(connection);
+                    return Ok(lease);
+                }
+                Err(_) if !connection.is_usable() && Instant::now() < deadline => {}
+                Err(error) => return Err(error),
             }
-            if state.left > 0 {
-                state.left -= 1;
-                drop(state);
-                return Connection::open_reading(&self.url).inspect_err(|_| self.lost());
-            }
+        }
+        let mut connection = Connection::open_reading(&self.url)?;
+        connection.begin_read(deadline)?;
+        lease.connection = Some(connection);
+        Ok(lease)
+    }
+
+    /// Waits for a place.
+    fn place(&self, deadline: Instant) -> Result<Lease<'_>, StoreError> {
+        let mut state = self.state();
+        while state.left == 0 {
             let wait = deadline.saturating_duration_since(Instant::now());
             if wait.is_zero() {
                 return Err(StoreError::Deadline);
             }
-            state = self
-                .returned
-                .wait_timeout(state, wait)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            let waited = self.returned.wait_timeout(state, wait);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        state.left -= 1;
+        Ok(Lease {
+            pool: self,
+            connection: None,
+        })
     }
 
-    /// Gives a connection back; one that cannot serve again is closed.
-    pub(super) fn give(&self, connection: Connection) {
-        if !connection.is_usable() {
-            self.lost();
-            return;
-        }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.idle.push(connection);
-        self.returned.notify_one();
+    fn idle(&self) -> Option<Connection> {
+        self.state().idle.pop()
     }
 
-    /// A taken connection is gone.
-    pub(super) fn lost(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.left += 1;
-        self.returned.notify_one();
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a connection that may write, outside the pool.
     pub(super) fn writing(&self) -> Result<Connection, StoreError> {
         Connection::open(&self.url)
+    }
+
+    /// Returns how many connections may still be taken.
+    #[cfg(test)]
+    pub(super) fn left(&self) -> usize {
+        self.state().left
+    }
+}
+
+impl Deref for Lease<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+            .as_ref()
+            .expect("a lease is given out with its connection")
+    }
+}
+
+impl DerefMut for Lease<'_> {
+    fn deref_mut(&mut self) -> &mut Connection {
+        self.connection
+            .as_mut()
+            .expect("a lease is given out with its connection")
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        // Closing a connection ends its transaction too.
+        let kept = self.connection.take().and_then(|mut connection| {
+            let ended = connection.is_usable() && connection.end_read().is_ok();
+            ended.then_some(connection)
+        });
+        let mut state = self.pool.state();
+        state.idle.extend(kept);
+        state.left += 1;
+        drop(state);
+        self.pool.returned.notify_one();
     }
 }

@@ -1,223 +1,218 @@
 //! PostgreSQL: any number of server processes over one database.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use postgres::fallible_iterator::FallibleIterator as _;
-use postgres::types::ToSql;
-use postgres::{Client, Statement};
-use rustls_platform_verifier::BuilderVerifierExt;
-use tokio_postgres_rustls::MakeRustlsConnect;
+use futures_util::TryStreamExt as _;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection as Driver};
+use sqlx::{ConnectOptions as _, Either, Executor as _, SqlStr};
 
 use super::StoreError;
-use super::connection::{EachRow, Insert, Lookup};
+use super::connection::{EachRow, STATEMENTS_MAX, text};
+use super::migrate;
+use super::runtime::wait;
 use super::value::{Row, Value};
 
-/// Rows of one insertion, keys of one look-up. Fewer are sent as powers of two, so that a handful
-/// of statements stays prepared.
-const ROWS_MAX: usize = 64;
+/// How long connecting may take.
+const CONNECTING_SECONDS: u64 = 5;
+/// How long a statement outside a transaction may take.
+const ALONE_SECONDS: u64 = 30;
+
+/// Every statement looks up by index. A plan that was made while a table was empty would scan it,
+/// making a plan for each list of keys costs more than the look-up, and compiling one more than
+/// running it.
+const SESSION: &str = "SET synchronous_commit = on;
+    SET lock_timeout = '5s';
+    SET statement_timeout = '30s';
+    SET idle_in_transaction_session_timeout = '60s';
+    SET client_min_messages = warning;
+    SET plan_cache_mode = force_generic_plan;
+    SET enable_seqscan = off;
+    SET jit = off";
 
 pub(super) struct PostgresConnection {
-    config: postgres::Config,
-    client: Client,
-    statements: HashMap<String, Statement>,
+    options: Box<PgConnectOptions>,
+    driver: Driver,
     usable: bool,
+    transaction: Option<Transaction>,
+}
+
+/// The transaction that is open.
+#[derive(Clone, Copy)]
+struct Transaction {
+    /// When its statements are given up.
+    deadline: Instant,
+    /// How long the server lets one statement run, as the server was told.
+    told: Duration,
 }
 
 impl PostgresConnection {
-    pub(super) fn open(config: &postgres::Config) -> Result<Self, StoreError> {
-        let mut config = config.clone();
-        config.application_name("svc");
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(Duration::from_secs(5));
-        }
-        // A server that went away without a word must not hold the writer up for long.
-        config.tcp_user_timeout(Duration::from_secs(30));
-        let client = if config.get_ssl_mode() == postgres::config::SslMode::Disable {
-            config.connect(postgres::NoTls)?
-        } else {
-            config.connect(tls()?)?
-        };
-        let mut connection = Self {
-            config,
-            client,
-            statements: HashMap::new(),
+    pub(super) fn open(options: &PgConnectOptions) -> Result<Self, StoreError> {
+        let options = options
+            .clone()
+            .application_name("svc")
+            .statement_cache_capacity(STATEMENTS_MAX)
+            .disable_statement_logging();
+        let until = Instant::now() + Duration::from_secs(CONNECTING_SECONDS);
+        // A server that hangs is out of reach; no question's deadline has passed.
+        let connected = wait(until, async {
+            let mut driver = options.connect().await?;
+            driver.execute(sqlx::raw_sql(SESSION)).await?;
+            Ok::<_, StoreError>(driver)
+        });
+        let driver = match connected {
+            Err(StoreError::Deadline) => Err(StoreError::Unreachable),
+            other => other,
+        }??;
+        Ok(Self {
+            options: Box::new(options),
+            driver,
             usable: true,
-        };
-        // Every statement looks up by index. A plan that was made while a table was empty would scan
-        // it, making a plan for each list of keys costs more than the look-up, and compiling one more
-        // than running it.
-        connection.batch(
-            "SET synchronous_commit = on;
-             SET lock_timeout = '5s';
-             SET statement_timeout = '30s';
-             SET idle_in_transaction_session_timeout = '60s';
-             SET client_min_messages = warning;
-             SET TIME ZONE 'UTC';
-             SET plan_cache_mode = force_generic_plan;
-             SET enable_seqscan = off;
-             SET jit = off;",
-        )?;
-        Ok(connection)
+            transaction: None,
+        })
     }
 
+    /// Begins a write transaction.
+    pub(super) fn begin_write(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        self.begin("BEGIN", deadline)
+    }
+
+    /// Begins a read snapshot whose statements are stopped at the deadline.
     pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
-        let left = deadline
-            .saturating_duration_since(Instant::now())
-            .as_millis();
-        if left == 0 {
-            return Err(StoreError::Deadline);
-        }
-        self.batch(&format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {left}"
-        ))
+        self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", deadline)
     }
 
-    pub(super) fn end_read(&mut self) -> Result<(), StoreError> {
-        self.batch("COMMIT")
+    fn begin(&mut self, how: &str, deadline: Instant) -> Result<(), StoreError> {
+        let told = left(deadline)?;
+        self.transaction = Some(Transaction { deadline, told });
+        self.batch(&format!("{how}; {}", timeout(told)))
+    }
+
+    /// Ends a transaction.
+    pub(super) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
+        let ended = self.batch(how);
+        self.transaction = None;
+        ended
     }
 
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
-        let result = self.client.batch_execute(sql);
-        self.checked(result)
+        let until = self.until();
+        let done = wait(until, self.driver.execute(sqlx::raw_sql(text(sql))));
+        self.checked(done).map(drop)
     }
 
     #[cfg(test)]
-    pub(super) fn prepare(&mut self, sql: &str) -> Result<(), StoreError> {
-        self.prepared(sql).map(drop)
+    pub(super) fn prepare(&mut self, sql: SqlStr) -> Result<(), StoreError> {
+        let until = self.until();
+        let prepared = wait(until, self.driver.prepare(sql));
+        self.checked(prepared).map(drop)
     }
 
-    pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        let statement = self.prepared(sql)?;
-        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
-        let result = self.client.execute(&statement, &values);
-        self.checked(result)
-    }
-
-    pub(super) fn each(
+    pub(super) fn run<'v>(
         &mut self,
-        sql: &str,
-        values: &[Value<'_>],
+        sql: SqlStr,
+        values: impl Iterator<Item = &'v Value<'v>>,
         each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        self.each_row(sql, values.iter(), each)
-    }
-
-    fn each_row<'v>(
-        &mut self,
-        sql: &str,
-        values: impl ExactSizeIterator<Item = &'v Value<'v>>,
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        let statement = self.prepared(sql)?;
-        let parameters = values.map(|value| value as &dyn ToSql);
-        let failed = match self.client.query_raw(&statement, parameters) {
-            Ok(mut rows) => loop {
-                match rows.next() {
-                    Ok(Some(row)) => each(&Row::Postgres(&row))?,
-                    Ok(None) => return Ok(()),
-                    Err(error) => break error,
+    ) -> Result<u64, StoreError> {
+        self.arm()?;
+        let mut arguments = PgArguments::default();
+        for value in values {
+            sqlx::Arguments::add(&mut arguments, value).map_err(sqlx::Error::Encode)?;
+        }
+        let until = self.until();
+        let mut changed = 0;
+        let mut failed = Ok(());
+        let mut steps = self.driver.fetch_many(sqlx::query_with(sql, arguments));
+        let done = wait(until, async {
+            while let Some(step) = steps.try_next().await? {
+                match step {
+                    Either::Left(result) => changed += result.rows_affected(),
+                    Either::Right(row) => {
+                        failed = each(&Row::Postgres(&row));
+                        if failed.is_err() {
+                            break;
+                        }
+                    }
                 }
-            },
-            Err(error) => error,
-        };
-        self.checked(Err(failed))
+            }
+            Ok::<(), sqlx::Error>(())
+        });
+        drop(steps);
+        self.checked(done)?;
+        failed.map(|()| changed)
     }
 
-    pub(super) fn insert<'v>(
-        &mut self,
-        insert: &Insert,
-        rows: impl Iterator<Item = &'v [Value<'v>]>,
-    ) -> Result<Vec<Option<i64>>, StoreError> {
-        let rows: Vec<&[Value<'_>]> = rows.collect();
-        let mut inserted: HashMap<Vec<u8>, i64> = HashMap::new();
-        let mut rest = rows.as_slice();
-        while let Some(first) = rest.first() {
-            let (chunk, after) = rest.split_at(power_of_two_within(rest.len()));
-            let is_text = first[insert.unique].is_text();
-            let text = format!(
-                "{} RETURNING {}",
-                insert.text(chunk.len()),
-                insert.returning
-            );
-            let values: Vec<&Value<'_>> = chunk.iter().copied().flatten().collect();
-            self.each_row(&text, values.into_iter(), &mut |row| {
-                let unique = if is_text {
-                    row.text(1)?.into_bytes()
-                } else {
-                    row.blob(1)?
-                };
-                inserted.insert(unique, row.integer(0)?);
-                Ok(())
-            })?;
-            rest = after;
-        }
-        // Of two equal rows the first was inserted.
-        let unique = |row: &&[Value<'_>]| inserted.remove(row[insert.unique].as_bytes());
-        Ok(rows.iter().map(unique).collect())
-    }
-
-    pub(super) fn lookup(
-        &mut self,
-        lookup: &Lookup<'_>,
-        shared: &[Value<'_>],
-        keys: &[Value<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        let mut rest = keys;
-        while !rest.is_empty() {
-            let (chunk, after) = rest.split_at(power_of_two_within(rest.len()));
-            let text = lookup.text(shared.len(), chunk.len());
-            self.each(&text, &[shared, chunk].concat(), each)?;
-            rest = after;
-        }
-        Ok(())
+    /// Brings the schema to head. Several servers may begin at once: the migrator lets one of them
+    /// do it, and the others wait for as long as it takes, as does the building of a large index.
+    pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
+        self.batch("SET statement_timeout = 0; SET lock_timeout = 0")?;
+        let migrated = wait(migrate::until(), migrator.run_direct(None, &mut self.driver, false));
+        self.checked(migrated)?;
+        self.batch(SESSION)
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
-        *self = Self::open(&self.config)?;
+        *self = Self::open(&self.options)?;
         Ok(())
     }
 
-    pub(super) fn is_usable(&self) -> bool {
-        self.usable && !self.client.is_closed()
+    pub(super) const fn is_usable(&self) -> bool {
+        self.usable
     }
 
-    fn prepared(&mut self, sql: &str) -> Result<Statement, StoreError> {
-        if let Some(statement) = self.statements.get(sql) {
-            return Ok(statement.clone());
+    /// Tells the server how long the next statement may run, when that has become much shorter than
+    /// the server was told: the deadline is one of all statements together.
+    fn arm(&mut self) -> Result<(), StoreError> {
+        let Some(transaction) = self.transaction else {
+            return Ok(());
+        };
+        let left = left(transaction.deadline)?;
+        if left > transaction.told / 2 {
+            return Ok(());
         }
-        let result = self.client.prepare(sql);
-        let statement = self.checked(result)?;
-        self.statements.insert(sql.to_owned(), statement.clone());
-        Ok(statement)
+        self.transaction = Some(Transaction {
+            told: left,
+            ..transaction
+        });
+        self.batch(&timeout(left))
     }
 
-    fn checked<T>(&mut self, result: Result<T, postgres::Error>) -> Result<T, StoreError> {
-        result.map_err(|error| {
-            // Without a code of the server the connection itself failed.
-            self.usable &= error.code().is_some();
-            StoreError::from(error)
-        })
+    /// Until when an answer is waited for.
+    fn until(&self) -> Instant {
+        match self.transaction {
+            Some(transaction) => transaction.deadline,
+            None => Instant::now() + Duration::from_secs(ALONE_SECONDS),
+        }
+    }
+
+    /// Without an answer nobody knows what the connection does, and after some errors the server has
+    /// closed it.
+    fn checked<T, E>(&mut self, done: Result<Result<T, E>, StoreError>) -> Result<T, StoreError>
+    where
+        StoreError: From<E>,
+    {
+        let done = match done {
+            Ok(result) => result.map_err(StoreError::from),
+            Err(error) => {
+                self.usable = false;
+                Err(error)
+            }
+        };
+        done.inspect_err(|error| self.usable &= !error.is_connection_lost())
     }
 }
 
-fn power_of_two_within(count: usize) -> usize {
-    match count.min(ROWS_MAX) {
-        0 => 1,
-        count => 1 << count.ilog2(),
+fn left(deadline: Instant) -> Result<Duration, StoreError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.as_millis() == 0 {
+        return Err(StoreError::Deadline);
     }
+    Ok(left)
 }
 
-fn tls() -> Result<MakeRustlsConnect, StoreError> {
-    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)
-        .map_err(StoreError::Tls)?
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
+fn timeout(left: Duration) -> String {
+    format!("SET LOCAL statement_timeout = {}", left.as_millis())
 }
 
 impl fmt::Debug for PostgresConnection {

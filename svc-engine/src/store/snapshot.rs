@@ -17,7 +17,7 @@ use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
 use super::jobs::MirrorStatus;
-use super::pool::Pool;
+use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
 use super::{
     StoreError, compatibility, content, counts, fact, jobs, migrate, observations, quarantine,
@@ -31,9 +31,8 @@ use crate::fact::{
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
 pub struct Snapshot<'s> {
-    pool: &'s Pool,
     pub(super) org_id: &'s OrgId,
-    connection: Option<Connection>,
+    lease: Lease<'s>,
     deadline: Instant,
 }
 
@@ -43,24 +42,9 @@ impl<'s> Snapshot<'s> {
         org_id: &'s OrgId,
         deadline: Instant,
     ) -> Result<Self, StoreError> {
-        let mut connection = pool.take(deadline)?;
-        match connection.begin_read(deadline) {
-            Ok(()) => {}
-            // A server that was restarted leaves a connection behind that only looks alive.
-            Err(_) if !connection.is_usable() => {
-                pool.lost();
-                connection = pool.take(deadline)?;
-                connection.begin_read(deadline)?;
-            }
-            Err(error) => {
-                pool.lost();
-                return Err(error);
-            }
-        }
         Ok(Self {
-            pool,
             org_id,
-            connection: Some(connection),
+            lease: pool.begin_read(deadline)?,
             deadline,
         })
     }
@@ -84,7 +68,7 @@ impl<'s> Snapshot<'s> {
     }
 
     pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
-        self.connection.as_mut().ok_or(StoreError::Closed)
+        Ok(&mut self.lease)
     }
 
     /// Returns the high-water mark of the quarantine log; 0 when it is empty.
@@ -317,17 +301,4 @@ one! {
     ci_outcome: CiOutcome;
     /// Returns a visible link between a Session and a commit.
     session_commit_observation: SessionCommitObservation;
-}
-
-impl Drop for Snapshot<'_> {
-    fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else {
-            return;
-        };
-        match connection.end_read() {
-            Ok(()) => self.pool.give(connection),
-            // Closing the connection ends its transaction too.
-            Err(_) => self.pool.lost(),
-        }
-    }
 }

@@ -1,186 +1,374 @@
 //! SQLite: one file, one writing connection, read-only readers, write-ahead log.
 
 use std::fmt;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rusqlite::config::DbConfig;
-use rusqlite::{CachedStatement, OpenFlags};
+use futures_util::TryStreamExt as _;
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{
+    SqliteArguments, SqliteConnectOptions, SqliteConnection as Driver, SqliteJournalMode,
+    SqliteSynchronous,
+};
+use sqlx::{Connection as _, ConnectOptions as _, Either, Executor as _, SqlStr};
 
 use super::StoreError;
-use super::connection::{EachRow, Insert, Lookup};
+use super::checkpoint::{Turn, Writing};
+use super::connection::{EachRow, STATEMENTS_MAX};
+use super::migrate;
+use super::runtime::wait;
 use super::value::{Row, Value};
 
 /// Virtual machine steps between two looks at the deadline: some tens of microseconds.
 const STEPS_PER_LOOK: i32 = 10_000;
-/// Statements that stay prepared on a connection.
-const STATEMENTS_MAX: usize = 128;
+/// How long a statement waits for another process that writes.
+const BUSY_SECONDS: u64 = 5;
+/// How long opening waits for other processes that open the same new file.
+const OPENING_SECONDS: u64 = 20;
+/// How long a statement outside a transaction may take.
+const ALONE_SECONDS: u64 = 30;
+/// Rows that wait between the driver's thread and the reader's.
+const ROWS_WAITING: usize = 128;
 
-pub(super) struct SqliteConnection(rusqlite::Connection);
+pub(super) struct SqliteConnection {
+    driver: Driver,
+    file: File,
+    /// When running statements are stopped.
+    deadline: Arc<Stop>,
+    /// What is taken in turns with the copying of the log, when this connection writes.
+    turn: Option<Turn>,
+    writing: Option<Writing>,
+    usable: bool,
+}
 
 impl SqliteConnection {
     /// Opens the file for writing, and makes it with its folder when it is absent.
     pub(super) fn writing(path: &Path) -> Result<Self, StoreError> {
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            // What is stored here is as private as what the agents saw.
-            std::fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)?;
-        }
-        let connection = Self::open(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
-        )?;
+        make(path)?;
         // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back by a
-        // thread of its own; the writer does it only when that thread is far behind. At each commit
-        // SQLite looks through its whole cache, so a larger one costs more than it saves: the
-        // operating system has the pages too.
-        connection.batch(
-            "PRAGMA journal_mode = WAL;
-             PRAGMA synchronous = FULL;
-             PRAGMA wal_autocheckpoint = 131072;
-             PRAGMA cache_size = -16384;
-             PRAGMA temp_store = MEMORY;",
-        )?;
-        Ok(connection)
+        // thread of its own; the writer does it only when that thread is far behind, and it is cut
+        // to 64 MiB when it is begun anew. At each commit SQLite looks through its whole cache, so a
+        // larger one costs more than it saves: the operating system has the pages too.
+        let options = options(path)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("wal_autocheckpoint", "131072")
+            .pragma("journal_size_limit", "67108864")
+            .pragma("cache_size", "-16384")
+            .pragma("temp_store", "MEMORY");
+        Self::open(path, &options, Some(Turn::default()))
     }
 
     /// Opens the file for copying its log back.
     pub(super) fn checkpointing(path: &Path) -> Result<Self, StoreError> {
-        let connection = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // A reader that holds the log up must not hold the writer up with it.
-        connection.0.busy_timeout(Duration::from_millis(50))?;
-        connection.batch("PRAGMA synchronous = FULL; PRAGMA cache_size = -1024;")?;
-        Ok(connection)
+        let options = options(path)
+            .busy_timeout(Duration::from_millis(50))
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("cache_size", "-1024");
+        Self::open(path, &options, None)
     }
 
-    /// Copies the log back, and returns how many pages it has.
-    pub(super) fn checkpoint(&self, mode: &str) -> Result<i64, StoreError> {
-        let sql = format!("PRAGMA wal_checkpoint({mode})");
-        Ok(self.0.query_row(&sql, [], |row| row.get(1))?)
-    }
-
-    /// Opens the file for reading only.
+    /// Opens the file for reading only. It is not mapped into memory: a file that is cut short under
+    /// the service is then an error and not the end of the process.
     pub(super) fn reading(path: &Path) -> Result<Self, StoreError> {
-        let connection = Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        connection.batch("PRAGMA cache_size = -8192; PRAGMA mmap_size = 268435456;")?;
-        Ok(connection)
+        let options = options(path)
+            .read_only(true)
+            .pragma("cache_size", "-8192");
+        Self::open(path, &options, None)
     }
 
-    fn open(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
-        let connection =
-            rusqlite::Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-        // Otherwise a statement is planned anew whenever a value is bound to its LIMIT.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        Ok(Self(connection))
+    fn open(
+        path: &Path,
+        options: &SqliteConnectOptions,
+        turn: Option<Turn>,
+    ) -> Result<Self, StoreError> {
+        let until = Instant::now() + Duration::from_secs(OPENING_SECONDS);
+        let mut driver = loop {
+            // Of several processes that turn the log of a new file on at once, SQLite refuses all
+            // but one without waiting.
+            match wait(until, options.connect())?.map_err(StoreError::from) {
+                Err(error) if error.is_busy() && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                opened => break opened?,
+            }
+        };
+        let deadline = Arc::new(Stop::default());
+        let looked_at = Arc::clone(&deadline);
+        wait(until, async {
+            let mut handle = driver.lock_handle().await?;
+            handle.set_progress_handler(STEPS_PER_LOOK, move || !looked_at.has_passed());
+            Ok::<(), StoreError>(())
+        })??;
+        Ok(Self {
+            driver,
+            file: File::at(path)?,
+            deadline,
+            turn,
+            writing: None,
+            usable: true,
+        })
     }
 
+    /// Copies the log back as far as nobody is in the way. Returns how many pages the log has and
+    /// how many of them are copied.
+    pub(super) fn checkpoint(&mut self) -> Result<(i64, i64), StoreError> {
+        let mut pages = (0, 0);
+        let sql = SqlStr::from_static("PRAGMA wal_checkpoint(PASSIVE)");
+        self.run(sql, [].iter(), &mut |row| {
+            pages = (row.integer(1)?, row.integer(2)?);
+            Ok(())
+        })?;
+        Ok(pages)
+    }
+
+    /// Begins a write transaction. It is the writer's turn until the transaction ends.
+    pub(super) fn begin_write(&mut self, deadline: Instant) -> Result<(), StoreError> {
+        self.file.check()?;
+        self.writing = self.turn.as_ref().map(Turn::write);
+        self.deadline.set(Some(deadline));
+        // A deferred transaction that turns into a writing one fails at once when another process
+        // wrote in between, whatever the busy timeout.
+        let begun = self.statement("BEGIN IMMEDIATE");
+        if begun.is_err() {
+            self.ended();
+        }
+        begun
+    }
+
+    /// Begins a read snapshot whose statements are stopped at the deadline.
     pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
-        self.0
-            .progress_handler(STEPS_PER_LOOK, Some(move || Instant::now() >= deadline))?;
-        self.batch("BEGIN")
+        self.file.check()?;
+        self.deadline.set(Some(deadline));
+        self.statement("BEGIN")
     }
 
-    pub(super) fn end_read(&mut self) -> Result<(), StoreError> {
-        self.0.progress_handler(0, None::<fn() -> bool>)?;
-        self.batch("COMMIT")
+    /// Ends a transaction.
+    pub(super) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
+        // What ends a transaction is never stopped half-way by what its statements had left.
+        self.deadline.set(None);
+        let ended = self.statement(how);
+        self.ended();
+        ended
     }
 
-    pub(super) fn batch(&self, sql: &str) -> Result<(), StoreError> {
-        Ok(self.0.execute_batch(sql)?)
+    fn ended(&mut self) {
+        self.deadline.set(None);
+        self.writing = None;
+    }
+
+    fn statement(&mut self, sql: &'static str) -> Result<(), StoreError> {
+        self.run(SqlStr::from_static(sql), [].iter(), &mut |_| Ok(()))
+            .map(drop)
+    }
+
+    pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
+        let done = wait(
+            self.until(),
+            self.driver.execute(sqlx::raw_sql(super::connection::text(sql))),
+        );
+        self.checked(done).map(drop)
     }
 
     #[cfg(test)]
-    pub(super) fn prepare(&self, sql: &str) -> Result<(), StoreError> {
-        self.0.prepare(sql).map(drop).map_err(StoreError::from)
+    pub(super) fn prepare(&mut self, sql: SqlStr) -> Result<(), StoreError> {
+        let prepared = wait(self.until(), self.driver.prepare(sql));
+        self.checked(prepared).map(drop)
     }
 
-    pub(super) fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        let mut statement = self.0.prepare_cached(sql)?;
-        bind(&mut statement, values)?;
-        Ok(statement.raw_execute()? as u64)
-    }
-
-    pub(super) fn each(
-        &self,
-        sql: &str,
-        values: &[Value<'_>],
+    pub(super) fn run<'v>(
+        &mut self,
+        sql: SqlStr,
+        values: impl Iterator<Item = &'v Value<'v>>,
         each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(sql)?;
-        step(&mut statement, values, each)
-    }
-
-    /// Inserts row by row: a prepared statement costs SQLite less than a long text.
-    pub(super) fn insert<'v>(
-        &self,
-        insert: &Insert,
-        rows: impl Iterator<Item = &'v [Value<'v>]>,
-    ) -> Result<Vec<Option<i64>>, StoreError> {
-        let mut statement = self.0.prepare_cached(&insert.text(1))?;
-        rows.map(|row| {
-            // The placeholders of an insertion stand in their order.
-            for (index, value) in (1..).zip(row) {
-                statement.raw_bind_parameter(index, value)?;
-            }
-            let inserted = statement.raw_execute()? > 0;
-            Ok(inserted.then(|| self.0.last_insert_rowid()))
-        })
-        .collect()
-    }
-
-    pub(super) fn lookup(
-        &self,
-        lookup: &Lookup<'_>,
-        shared: &[Value<'_>],
-        keys: &[Value<'_>],
-        each: EachRow<'_>,
-    ) -> Result<(), StoreError> {
-        let mut statement = self.0.prepare_cached(&lookup.text(shared.len(), 1))?;
-        let mut values = [shared, &[Value::Null]].concat();
-        for key in keys {
-            values[shared.len()] = key.clone();
-            step(&mut statement, &values, each)?;
+    ) -> Result<u64, StoreError> {
+        if self.deadline.has_passed() {
+            return Err(StoreError::Deadline);
         }
+        let mut arguments = SqliteArguments::default();
+        for value in values {
+            sqlx::Arguments::add(&mut arguments, value).map_err(sqlx::Error::Encode)?;
+        }
+        let until = self.until();
+        let mut changed = 0;
+        let mut failed = Ok(());
+        let mut steps = self.driver.fetch_many(sqlx::query_with(sql, arguments));
+        let done = wait(until, async {
+            while let Some(step) = steps.try_next().await? {
+                match step {
+                    Either::Left(result) => changed += result.rows_affected(),
+                    Either::Right(row) => {
+                        failed = each(&Row::Sqlite(&row));
+                        if failed.is_err() {
+                            break;
+                        }
+                    }
+                }
+            }
+            Ok::<(), sqlx::Error>(())
+        });
+        drop(steps);
+        self.checked(done)?;
+        failed.map(|()| changed)
+    }
+
+    pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
+        // The driver's migrator does not keep two processes apart here, so all of it is one write
+        // transaction. It may take long, and then nobody else may write anyway.
+        let migrated = wait(migrate::until(), async {
+            let mut transaction = self.driver.begin_with("BEGIN IMMEDIATE").await?;
+            migrator.run_direct(None, &mut *transaction, false).await?;
+            transaction.commit().await?;
+            Ok::<(), StoreError>(())
+        });
+        self.checked(migrated)
+    }
+
+    pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
+        let path = self.file.path.clone();
+        let turn = self.turn.take();
+        let mut opened = Self::writing(&path)?;
+        opened.turn = turn;
+        *self = opened;
         Ok(())
     }
-}
 
-fn step(
-    statement: &mut CachedStatement<'_>,
-    values: &[Value<'_>],
-    each: EachRow<'_>,
-) -> Result<(), StoreError> {
-    bind(statement, values)?;
-    let mut rows = statement.raw_query();
-    while let Some(row) = rows.next()? {
-        each(&Row::Sqlite(row))?;
+    pub(super) const fn is_usable(&self) -> bool {
+        self.usable
     }
-    Ok(())
-}
 
-/// Binds each placeholder to the value of its number. SQLite itself numbers them by first use.
-fn bind(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<(), StoreError> {
-    for index in 1..=statement.parameter_count() {
-        let number = statement
-            .parameter_name(index)
-            .and_then(|name| name.get(1..)?.parse::<usize>().ok())
-            .unwrap_or(index);
-        let value = values.get(number.wrapping_sub(1)).unwrap_or(&Value::Null);
-        statement.raw_bind_parameter(index, value)?;
+    pub(super) fn turn(&self) -> Option<Turn> {
+        self.turn.clone()
     }
-    Ok(())
+
+    /// Until when the driver's answer is waited for: a little longer than its statements may run, so
+    /// that they are stopped by SQLite itself and the connection stays usable.
+    fn until(&self) -> Instant {
+        let deadline = self.deadline.get();
+        let deadline =
+            deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(ALONE_SECONDS));
+        deadline + Duration::from_secs(2)
+    }
+
+    /// A driver that gave no answer in time is left alone with its statement.
+    fn checked<T, E>(&mut self, done: Result<Result<T, E>, StoreError>) -> Result<T, StoreError>
+    where
+        StoreError: From<E>,
+    {
+        let done = match done {
+            Ok(result) => result.map_err(StoreError::from),
+            Err(error) => {
+                self.usable = false;
+                Err(error)
+            }
+        };
+        done.inspect_err(|error| self.usable &= !error.is_connection_lost())
+    }
 }
 
 impl fmt::Debug for SqliteConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SqliteConnection")
+    }
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .busy_timeout(Duration::from_secs(BUSY_SECONDS))
+        .statement_cache_capacity(STATEMENTS_MAX)
+        .row_buffer_size(ROWS_WAITING)
+        .thread_name(|number| format!("svc-sqlite-{number}"))
+        .disable_statement_logging()
+}
+
+/// Makes the file and its folder when they are absent. What is stored here is as private as what the
+/// agents saw; SQLite gives the files of its log the mode of the database.
+fn make(path: &Path) -> Result<(), StoreError> {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)?;
+    }
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The file that a connection has opened.
+struct File {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl File {
+    fn at(path: &Path) -> Result<Self, StoreError> {
+        let metadata = std::fs::metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
+    }
+
+    /// Refuses to go on when the path names another file than the one that is open, or none: what is
+    /// written would be acknowledged and lost.
+    fn check(&self) -> Result<(), StoreError> {
+        match std::fs::metadata(&self.path) {
+            Ok(now) if (now.dev(), now.ino()) == (self.device, self.inode) => Ok(()),
+            Ok(_) => Err(StoreError::Replaced),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(StoreError::Replaced),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// When running statements are stopped. SQLite's thread looks at it while they run.
+struct Stop {
+    origin: Instant,
+    /// Nanoseconds since the origin; 0 for never.
+    at: AtomicU64,
+}
+
+impl Default for Stop {
+    fn default() -> Self {
+        Self {
+            origin: Instant::now(),
+            at: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Stop {
+    fn set(&self, deadline: Option<Instant>) {
+        let at = deadline.map_or(0, |deadline| {
+            let after = deadline.saturating_duration_since(self.origin).as_nanos();
+            u64::try_from(after).unwrap_or(u64::MAX).max(1)
+        });
+        self.at.store(at, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<Instant> {
+        match self.at.load(Ordering::Relaxed) {
+            0 => None,
+            after => Some(self.origin + Duration::from_nanos(after)),
+        }
+    }
+
+    fn has_passed(&self) -> bool {
+        self.get().is_some_and(|deadline| Instant::now() >= deadline)
     }
 }

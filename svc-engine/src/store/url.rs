@@ -1,13 +1,15 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+
 /// Where the facts are: `sqlite://path` or `postgres://…`. A password in it is never shown.
 #[derive(Clone)]
 pub enum DatabaseUrl {
     /// A SQLite file.
     Sqlite(PathBuf),
     /// A PostgreSQL server and database.
-    Postgres(Box<postgres::Config>),
+    Postgres(Box<PgConnectOptions>),
 }
 
 /// A text that is no database URL.
@@ -34,8 +36,15 @@ impl DatabaseUrl {
             return Ok(Self::Sqlite(PathBuf::from(path)));
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            let config = text.parse().map_err(|_| DatabaseUrlError)?;
-            return Ok(Self::Postgres(Box::new(config)));
+            let options: PgConnectOptions = text.parse().map_err(|_| DatabaseUrlError)?;
+            let options = match options.get_ssl_mode() {
+                // Where nothing is said, the network is not trusted.
+                PgSslMode::Prefer if !says_ssl_mode(text) && !is_local(&options) => {
+                    options.ssl_mode(PgSslMode::Require)
+                }
+                _ => options,
+            };
+            return Ok(Self::Postgres(Box::new(options)));
         }
         Err(DatabaseUrlError)
     }
@@ -52,6 +61,25 @@ impl DatabaseUrl {
             Self::Postgres(_) => "postgres",
         }
     }
+}
+
+fn says_ssl_mode(text: &str) -> bool {
+    let (_, query) = text.split_once('?').unwrap_or_default();
+    query
+        .split('&')
+        .any(|pair| pair.starts_with("sslmode=") || pair.starts_with("ssl-mode="))
+}
+
+/// Returns whether what is sent to the server stays on this machine.
+fn is_local(options: &PgConnectOptions) -> bool {
+    let host = options.get_host();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    options.get_socket().is_some()
+        || host.starts_with('/')
+        || host == "localhost"
+        || address
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 impl fmt::Debug for DatabaseUrl {

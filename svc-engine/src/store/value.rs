@@ -1,9 +1,9 @@
-use std::error::Error;
-
-use postgres::types::private::BytesMut;
-use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-
-use rusqlite::types::{ToSqlOutput, ValueRef};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo, Postgres};
+use sqlx::sqlite::{Sqlite, SqliteArgumentsBuffer, SqliteRow, SqliteTypeInfo};
+use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
 use svc_model::time::Instant;
 
 use super::StoreError;
@@ -32,18 +32,6 @@ impl Value<'_> {
             Self::Blob(bytes) => bytes,
             Self::OwnBlob(bytes) => bytes,
             Self::Null | Self::Integer(_) | Self::Real(_) => &[],
-        }
-    }
-
-    fn as_sqlite(&self) -> ValueRef<'_> {
-        match self {
-            Self::Null => ValueRef::Null,
-            Self::Integer(integer) => ValueRef::Integer(*integer),
-            Self::Real(real) => ValueRef::Real(*real),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::OwnText(text) => ValueRef::Text(text.as_bytes()),
-            Self::Blob(bytes) => ValueRef::Blob(bytes),
-            Self::OwnBlob(bytes) => ValueRef::Blob(bytes),
         }
     }
 
@@ -104,73 +92,95 @@ where
     }
 }
 
-impl rusqlite::ToSql for Value<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(self.as_sqlite()))
+impl<'q> Encode<'q, Sqlite> for &Value<'_> {
+    fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+        match self {
+            Value::Null => Ok(IsNull::Yes),
+            Value::Integer(integer) => Encode::<Sqlite>::encode_by_ref(integer, buffer),
+            Value::Real(real) => Encode::<Sqlite>::encode_by_ref(real, buffer),
+            Value::Text(text) => Encode::<Sqlite>::encode_by_ref(text, buffer),
+            Value::OwnText(text) => Encode::<Sqlite>::encode_by_ref(&text.as_str(), buffer),
+            Value::Blob(bytes) => Encode::<Sqlite>::encode_by_ref(bytes, buffer),
+            Value::OwnBlob(bytes) => Encode::<Sqlite>::encode_by_ref(&bytes.as_slice(), buffer),
+        }
     }
 }
 
-impl ToSql for Value<'_> {
-    fn to_sql(
-        &self,
-        column: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+impl Type<Sqlite> for &Value<'_> {
+    fn type_info() -> SqliteTypeInfo {
+        <i64 as Type<Sqlite>>::type_info()
+    }
+}
+
+/// The server infers what each placeholder is: a NULL is of no type, and no value is bound where
+/// another type stands.
+impl Type<Postgres> for &Value<'_> {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_oid(Oid(0))
+    }
+}
+
+impl<'q> Encode<'q, Postgres> for &Value<'_> {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         match self {
-            Self::Null => Ok(IsNull::Yes),
-            Self::Integer(integer) => integer.to_sql(column, out),
-            Self::Real(real) => real.to_sql(column, out),
-            Self::Text(text) => text.to_sql(column, out),
-            Self::OwnText(text) => text.to_sql(column, out),
-            Self::Blob(bytes) => bytes.to_sql(column, out),
-            Self::OwnBlob(bytes) => bytes.to_sql(column, out),
+            Value::Null => Ok(IsNull::Yes),
+            Value::Integer(integer) => Encode::<Postgres>::encode_by_ref(integer, buffer),
+            Value::Real(real) => Encode::<Postgres>::encode_by_ref(real, buffer),
+            Value::Text(_) | Value::OwnText(_) | Value::Blob(_) | Value::OwnBlob(_) => {
+                buffer.extend_from_slice(self.as_bytes());
+                Ok(IsNull::No)
+            }
         }
     }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
 }
 
 /// One row that is being read, whichever backend it comes from.
 pub(super) enum Row<'r> {
-    Sqlite(&'r rusqlite::Row<'r>),
-    Postgres(&'r postgres::Row),
+    Sqlite(&'r SqliteRow),
+    Postgres(&'r PgRow),
 }
 
-impl Row<'_> {
+impl<'r> Row<'r> {
+    /// Reads a column. What a statement selects is known, so its type is not looked at again.
+    fn get<T>(&self, index: usize) -> Result<T, StoreError>
+    where
+        T: Decode<'r, Sqlite> + Decode<'r, Postgres>,
+    {
+        Ok(match self {
+            Self::Sqlite(row) => row.try_get_unchecked(index)?,
+            Self::Postgres(row) => row.try_get_unchecked(index)?,
+        })
+    }
+
+    fn is_null(&self, index: usize) -> Result<bool, StoreError> {
+        Ok(match self {
+            Self::Sqlite(row) => row.try_get_raw(index)?.is_null(),
+            Self::Postgres(row) => row.try_get_raw(index)?.is_null(),
+        })
+    }
+
     /// Returns whether a column holds this value.
     pub(super) fn holds(&self, index: usize, value: &Value<'_>) -> Result<bool, StoreError> {
-        match self {
-            Self::Sqlite(row) => Ok(row.get_ref(index)? == value.as_sqlite()),
-            Self::Postgres(row) => {
-                let AsSent(sent) = row.try_get(index)?;
-                Ok(match value {
-                    Value::Null => sent.is_none(),
-                    Value::Integer(integer) => sent == Some(&integer.to_be_bytes()),
-                    Value::Real(real) => sent == Some(&real.to_be_bytes()),
-                    Value::Text(_) | Value::OwnText(_) | Value::Blob(_) | Value::OwnBlob(_) => {
-                        sent == Some(value.as_bytes())
-                    }
-                })
-            }
+        if self.is_null(index)? {
+            return Ok(matches!(value, Value::Null));
         }
+        Ok(match value {
+            Value::Null => false,
+            Value::Integer(integer) => self.integer(index)? == *integer,
+            Value::Real(real) => self.real(index)?.to_bits() == real.to_bits(),
+            Value::Text(_) | Value::OwnText(_) => {
+                self.get::<&str>(index)?.as_bytes() == value.as_bytes()
+            }
+            Value::Blob(_) | Value::OwnBlob(_) => self.get::<&[u8]>(index)? == value.as_bytes(),
+        })
     }
 
     pub(super) fn integer(&self, index: usize) -> Result<i64, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.get(index)?,
-            Self::Postgres(row) => row.try_get(index)?,
-        })
+        self.get(index)
     }
 
     pub(super) fn optional_integer(&self, index: usize) -> Result<Option<i64>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.get(index)?,
-            Self::Postgres(row) => row.try_get(index)?,
-        })
+        self.get(index)
     }
 
     pub(super) fn count(&self, index: usize) -> Result<u64, StoreError> {
@@ -178,47 +188,18 @@ impl Row<'_> {
     }
 
     pub(super) fn text(&self, index: usize) -> Result<String, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.get(index)?,
-            Self::Postgres(row) => row.try_get(index)?,
-        })
+        self.get(index)
     }
 
     pub(super) fn optional_text(&self, index: usize) -> Result<Option<String>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.get(index)?,
-            Self::Postgres(row) => row.try_get(index)?,
-        })
+        self.get(index)
     }
 
     pub(super) fn real(&self, index: usize) -> Result<f64, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.get(index)?,
-            Self::Postgres(row) => row.try_get(index)?,
-        })
+        self.get(index)
     }
 
     pub(super) fn blob(&self, index: usize) -> Result<Vec<u8>, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.get(index)?,
-            Self::Postgres(row) => row.try_get(index)?,
-        })
-    }
-}
-
-/// A column as PostgreSQL sends it: integers and reals big-endian, texts and bytes as they are.
-struct AsSent<'r>(Option<&'r [u8]>);
-
-impl<'r> FromSql<'r> for AsSent<'r> {
-    fn from_sql(_: &Type, bytes: &'r [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(Some(bytes)))
-    }
-
-    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(None))
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
+        self.get(index)
     }
 }

@@ -130,12 +130,12 @@ fn is_selective(condition: &str) -> bool {
 
 /// Returns how a backend runs a selection, whatever values are bound to it.
 fn plan(connection: &mut Connection, sql: &str) -> Vec<String> {
-    match connection {
-        Connection::Sqlite(_) => {
+    match connection.is_sqlite() {
+        true => {
             let explain = format!("EXPLAIN QUERY PLAN {sql}");
             connection.all(&explain, &[], |row| row.text(3)).unwrap()
         }
-        Connection::Postgres(_) => {
+        false => {
             static NEXT: AtomicU64 = AtomicU64::new(0);
             let name = format!("question_{}", NEXT.fetch_add(1, Ordering::Relaxed));
             let parameters = (1..).take_while(|number| sql.contains(&format!("${number}")));

@@ -103,7 +103,10 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
 
     let mut connection = Connection::open(database.url()).unwrap();
     connection
-        .batch("INSERT INTO schema_revisions (revision, digest) VALUES (999, 'later')")
+        .batch(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+                SELECT 999, 'later', success, checksum, 0 FROM _sqlx_migrations",
+        )
         .unwrap();
     assert_eq!(
         schema_state(database.url()).unwrap(),
@@ -113,13 +116,17 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
         database.try_open("acme"),
         Err(StoreError::Schema(SchemaState::Ahead(999)))
     ));
-    connection.batch("DELETE FROM schema_revisions").unwrap();
+    connection.batch("DELETE FROM _sqlx_migrations WHERE version > 1").unwrap();
+    connection.batch("UPDATE _sqlx_migrations SET version = 0").unwrap();
     assert_eq!(
         schema_state(database.url()).unwrap(),
         SchemaState::Behind(0)
     );
     connection
-        .batch("INSERT INTO schema_revisions (revision, digest) VALUES (1, 'changed')")
+        .batch(match backend {
+            Backend::Sqlite => "UPDATE _sqlx_migrations SET version = 1, checksum = x'00'",
+            Backend::Postgres => r"UPDATE _sqlx_migrations SET version = 1, checksum = '\x00'",
+        })
         .unwrap();
     assert!(matches!(
         database.try_open("acme"),
