@@ -208,7 +208,7 @@ fn change_in_transaction(
                 Value::Integer(change.recorded_at.microseconds()),
             ]);
         }
-        connection.insert(&APPEND, values.chunks_exact(APPEND.columns))?;
+        connection.put(&APPEND, values.chunks_exact(APPEND.columns))?;
     }
     Ok(BulkReceipt {
         before,

@@ -396,7 +396,7 @@ fn insert(
             ]);
         }
     }
-    connection.insert(&INSERT_ALIAS, values.chunks_exact(INSERT_ALIAS.columns))?;
+    connection.put(&INSERT_ALIAS, values.chunks_exact(INSERT_ALIAS.columns))?;
     Ok(inserted)
 }
 

@@ -204,7 +204,7 @@ impl<'a> Claims<'a> {
             values.extend(claim.repository.map(Value::from));
             values.push(claim.source.into());
         }
-        connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;
+        connection.put(&INSERT, values.chunks_exact(INSERT.columns))?;
         let known = new.into_iter().map(|claim| KnownClaim {
             name: claim.name.into(),
             repository: claim.repository.map(Box::from),

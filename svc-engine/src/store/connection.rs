@@ -115,6 +115,7 @@ impl Connection {
     }
 
     /// Returns whether this is SQLite.
+    #[cfg(test)]
     pub(super) const fn is_sqlite(&self) -> bool {
         matches!(self.backend, Backend::Sqlite(_))
     }
@@ -144,6 +145,7 @@ impl Connection {
     }
 
     /// Runs statements without parameters.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.batch(sql))
     }
@@ -326,7 +328,10 @@ impl<'r, 'v> Iterator for Chunks<'r, 'v> {
         }
         let mut bytes = 0;
         let fitting = self.0.iter().take(ROWS_MAX).take_while(|row| {
-            bytes += row.iter().map(|value| value.as_bytes().len()).sum::<usize>();
+            bytes += row
+                .iter()
+                .map(|value| value.as_bytes().len())
+                .sum::<usize>();
             bytes <= BYTES_MAX
         });
         let (chunk, rest) = self.0.split_at(power_of_two_within(fitting.count()));

@@ -9,11 +9,14 @@ use std::time::Instant;
 
 use super::StoreError;
 use super::connection::Connection;
+use super::sqlite::File;
 use super::url::DatabaseUrl;
 
 #[derive(Debug)]
 pub(super) struct Pool {
     url: DatabaseUrl,
+    /// The file of SQLite, which stays the same one.
+    file: Option<File>,
     state: Mutex<State>,
     returned: Condvar,
 }
@@ -34,8 +37,14 @@ pub(super) struct Lease<'p> {
 
 impl Pool {
     pub(super) fn new(url: DatabaseUrl, connections_max: usize) -> Self {
+        let file = match &url {
+            // One that is absent is said to be so when it is opened.
+            DatabaseUrl::Sqlite(path) => File::at(path).ok(),
+            DatabaseUrl::Postgres(_) => None,
+        };
         Self {
             url,
+            file,
             state: Mutex::new(State {
                 idle: Vec::new(),
                 left: connections_max.max(1),
@@ -47,6 +56,9 @@ impl Pool {
     /// Takes a connection, waiting until the deadline for one, and begins a read snapshot on it.
     pub(super) fn begin_read(&self, deadline: Instant) -> Result<Lease<'_>, StoreError> {
         let mut lease = self.place(deadline)?;
+        if let Some(file) = &self.file {
+            file.check()?;
+        }
         // A server that was restarted leaves connections behind that only look alive, perhaps as many
         // as there are.
         while let Some(mut connection) = self.idle() {

@@ -147,7 +147,10 @@ impl PostgresConnection {
     /// do it, and the others wait for as long as it takes, as does the building of a large index.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
         self.batch("SET statement_timeout = 0; SET lock_timeout = 0")?;
-        let migrated = wait(migrate::until(), migrator.run_direct(None, &mut self.driver, false));
+        let migrated = wait(
+            migrate::until(),
+            migrator.run_direct(None, &mut self.driver, false),
+        );
         self.checked(migrated)?;
         self.batch(SESSION)
     }

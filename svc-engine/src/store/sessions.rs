@@ -103,7 +103,7 @@ impl<'a> Touched<'a> {
             ]);
         }
         let rows = values.chunks_exact(TOUCH.columns);
-        connection.insert(&TOUCH, rows).map(drop)
+        connection.put(&TOUCH, rows)
     }
 }
 

@@ -67,7 +67,10 @@ impl<'s> Snapshot<'s> {
         }
     }
 
+    /// Returns the connection, as long as the deadline has not passed: a read of many statements
+    /// begins none after it.
     pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {
+        self.check_deadline()?;
         Ok(&mut self.lease)
     }
 

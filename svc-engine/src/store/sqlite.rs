@@ -13,7 +13,7 @@ use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteConnection as Driver, SqliteJournalMode,
     SqliteSynchronous,
 };
-use sqlx::{Connection as _, ConnectOptions as _, Either, Executor as _, SqlStr};
+use sqlx::{ConnectOptions as _, Connection as _, Either, Executor as _, SqlStr};
 
 use super::StoreError;
 use super::checkpoint::{Turn, Writing};
@@ -75,9 +75,7 @@ impl SqliteConnection {
     /// Opens the file for reading only. It is not mapped into memory: a file that is cut short under
     /// the service is then an error and not the end of the process.
     pub(super) fn reading(path: &Path) -> Result<Self, StoreError> {
-        let options = options(path)
-            .read_only(true)
-            .pragma("cache_size", "-8192");
+        let options = options(path).read_only(true).pragma("cache_size", "-8192");
         Self::open(path, &options, None)
     }
 
@@ -142,7 +140,6 @@ impl SqliteConnection {
 
     /// Begins a read snapshot whose statements are stopped at the deadline.
     pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
-        self.file.check()?;
         self.deadline.set(Some(deadline));
         self.statement("BEGIN")
     }
@@ -166,10 +163,12 @@ impl SqliteConnection {
             .map(drop)
     }
 
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
         let done = wait(
             self.until(),
-            self.driver.execute(sqlx::raw_sql(super::connection::text(sql))),
+            self.driver
+                .execute(sqlx::raw_sql(super::connection::text(sql))),
         );
         self.checked(done).map(drop)
     }
@@ -307,15 +306,17 @@ fn make(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The file that a connection has opened.
-struct File {
+/// The file that a service has opened.
+#[derive(Debug)]
+pub(super) struct File {
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
 impl File {
-    fn at(path: &Path) -> Result<Self, StoreError> {
+    /// Returns the file that the path names now.
+    pub(super) fn at(path: &Path) -> Result<Self, StoreError> {
         let metadata = std::fs::metadata(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -326,7 +327,7 @@ impl File {
 
     /// Refuses to go on when the path names another file than the one that is open, or none: what is
     /// written would be acknowledged and lost.
-    fn check(&self) -> Result<(), StoreError> {
+    pub(super) fn check(&self) -> Result<(), StoreError> {
         match std::fs::metadata(&self.path) {
             Ok(now) if (now.dev(), now.ino()) == (self.device, self.inode) => Ok(()),
             Ok(_) => Err(StoreError::Replaced),
@@ -369,6 +370,7 @@ impl Stop {
     }
 
     fn has_passed(&self) -> bool {
-        self.get().is_some_and(|deadline| Instant::now() >= deadline)
+        self.get()
+            .is_some_and(|deadline| Instant::now() >= deadline)
     }
 }

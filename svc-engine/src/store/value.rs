@@ -92,7 +92,7 @@ where
     }
 }
 
-impl<'q> Encode<'q, Sqlite> for &Value<'_> {
+impl Encode<'_, Sqlite> for &Value<'_> {
     fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
         match self {
             Value::Null => Ok(IsNull::Yes),
@@ -120,7 +120,7 @@ impl Type<Postgres> for &Value<'_> {
     }
 }
 
-impl<'q> Encode<'q, Postgres> for &Value<'_> {
+impl Encode<'_, Postgres> for &Value<'_> {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         match self {
             Value::Null => Ok(IsNull::Yes),

@@ -38,6 +38,7 @@ mod inference_calls;
 mod log_facts;
 mod mirror_jobs;
 mod plans;
+mod reading;
 mod repository_claims;
 mod repository_facts;
 mod schema;

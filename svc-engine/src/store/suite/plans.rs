@@ -130,24 +130,21 @@ fn is_selective(condition: &str) -> bool {
 
 /// Returns how a backend runs a selection, whatever values are bound to it.
 fn plan(connection: &mut Connection, sql: &str) -> Vec<String> {
-    match connection.is_sqlite() {
-        true => {
-            let explain = format!("EXPLAIN QUERY PLAN {sql}");
-            connection.all(&explain, &[], |row| row.text(3)).unwrap()
-        }
-        false => {
-            static NEXT: AtomicU64 = AtomicU64::new(0);
-            let name = format!("question_{}", NEXT.fetch_add(1, Ordering::Relaxed));
-            let parameters = (1..).take_while(|number| sql.contains(&format!("${number}")));
-            let nulls = vec!["NULL"; parameters.count()].join(", ");
-            connection
-                .batch(&format!("PREPARE {name} AS {sql}"))
-                .unwrap();
-            let execute = match nulls.as_str() {
-                "" => format!("EXPLAIN EXECUTE {name}"),
-                nulls => format!("EXPLAIN EXECUTE {name} ({nulls})"),
-            };
-            connection.all(&execute, &[], |row| row.text(0)).unwrap()
-        }
+    if connection.is_sqlite() {
+        let explain = format!("EXPLAIN QUERY PLAN {sql}");
+        connection.all(&explain, &[], |row| row.text(3)).unwrap()
+    } else {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("question_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let parameters = (1..).take_while(|number| sql.contains(&format!("${number}")));
+        let nulls = vec!["NULL"; parameters.count()].join(", ");
+        connection
+            .batch(&format!("PREPARE {name} AS {sql}"))
+            .unwrap();
+        let execute = match nulls.as_str() {
+            "" => format!("EXPLAIN EXECUTE {name}"),
+            nulls => format!("EXPLAIN EXECUTE {name} ({nulls})"),
+        };
+        connection.all(&execute, &[], |row| row.text(0)).unwrap()
     }
 }

@@ -116,8 +116,12 @@ fn the_schema_goes_from_absent_to_head_and_is_not_mistaken(
         database.try_open("acme"),
         Err(StoreError::Schema(SchemaState::Ahead(999)))
     ));
-    connection.batch("DELETE FROM _sqlx_migrations WHERE version > 1").unwrap();
-    connection.batch("UPDATE _sqlx_migrations SET version = 0").unwrap();
+    connection
+        .batch("DELETE FROM _sqlx_migrations WHERE version > 1")
+        .unwrap();
+    connection
+        .batch("UPDATE _sqlx_migrations SET version = 0")
+        .unwrap();
     assert_eq!(
         schema_state(database.url()).unwrap(),
         SchemaState::Behind(0)
