@@ -1,7 +1,7 @@
 //! The engine: what a server, or any other program, asks of the service.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextSelectedRequest, DiscoveryResult,
@@ -18,17 +18,15 @@ use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
     CommitRequest, SessionAnswer,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::admission::{Admission, Place};
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
+use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::mirror::{MirrorConfig, Mirrors};
 use crate::read::{self, ContentCache, CursorKey, ScanLimits};
 use crate::store::{Append, Outcome, Snapshot, Store, StoreConfig, StoreError};
-
-/// Snapshots beside those of the read slots: counts and metadata, which take no slot.
-const READERS_BESIDE_SLOTS: usize = 2;
 
 /// What an engine is opened with.
 #[derive(Clone, Debug)]
@@ -57,7 +55,7 @@ impl EngineConfig {
                 url,
                 org_id,
                 migrate: true,
-                readers: READ_SLOTS_DEFAULT + READERS_BESIDE_SLOTS,
+                readers: Admission::connections(READ_SLOTS_DEFAULT),
             },
             read_slots: READ_SLOTS_DEFAULT,
             scan: ScanLimits::default(),
@@ -72,7 +70,7 @@ impl EngineConfig {
     #[must_use]
     pub fn with_read_slots(mut self, slots: usize) -> Self {
         self.read_slots = slots;
-        self.store.readers = slots + READERS_BESIDE_SLOTS;
+        self.store.readers = Admission::connections(slots);
         self
     }
 }
@@ -87,7 +85,7 @@ struct Inner {
     mirrors: Option<Mirrors>,
     store: Arc<Store>,
     content: ContentCache,
-    slots: Arc<Semaphore>,
+    admission: Admission,
     scan: ScanLimits,
     redaction: Redaction,
     cursor_key: CursorKey,
@@ -111,7 +109,7 @@ impl Engine {
             mirrors,
             store,
             content: ContentCache::new(config.cache_bytes),
-            slots: Arc::new(Semaphore::new(config.read_slots)),
+            admission: Admission::new(config.read_slots),
             scan: config.scan,
             redaction: config.redaction,
             cursor_key: match &config.cursor_key {
@@ -188,18 +186,42 @@ impl Engine {
         self.0.store.close();
     }
 
-    /// Runs a read on a blocking thread, in one snapshot that is stopped at the deadline.
+    /// Runs a read that takes a slot, without waiting for one.
+    async fn scan<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = self.0.admission.slot()?;
+        self.read(place, read_deadline(), read).await
+    }
+
+    /// Runs a short read, which takes no slot and may wait for its turn.
+    async fn short<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let deadline = read_deadline();
+        let place = self.0.admission.short(&deadline).await?;
+        self.read(place, deadline, read).await
+    }
+
+    /// Runs a read on a blocking thread, in one snapshot that is stopped at the deadline, or when the
+    /// caller has gone.
     async fn read<T: Send + 'static>(
         &self,
-        slot: Option<OwnedSemaphorePermit>,
+        place: Place,
+        deadline: Deadline,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let inner = Arc::clone(&self.0);
-        let deadline = Instant::now() + Duration::from_secs(READ_DEADLINE_SECONDS);
+        let _caller = CancelledWhenDropped(deadline.clone());
+        // The log ties what happens there to the request.
+        let span = tracing::Span::current();
         let work = move || {
-            // Held until the answer is computed, also when the caller has gone.
-            let _slot = slot;
-            let mut snapshot = inner.store.snapshot(deadline)?;
+            // Held until the work has ended, also when the caller has gone.
+            let _place = place;
+            let _entered = span.entered();
+            let mut snapshot = inner.store.snapshot(&deadline)?;
             read(&inner, &mut snapshot)
         };
         match tokio::task::spawn_blocking(work).await {
@@ -211,24 +233,14 @@ impl Engine {
         }
     }
 
-    /// Takes a read slot. There is no queue.
-    fn slot(&self) -> Result<Option<OwnedSemaphorePermit>, Error> {
-        Arc::clone(&self.0.slots)
-            .try_acquire_owned()
-            .map(Some)
-            .map_err(|_| Error::Busy)
-    }
-
     /// See [`read::inventory`].
     ///
     /// # Errors
     ///
     /// [`Error::Busy`] without a free slot; otherwise as the function says. So for every read here.
     pub async fn inventory(&self, request: InventoryRequest) -> Result<Inventory, Error> {
-        self.read(self.slot()?, |_, snapshot| {
-            read::inventory(snapshot, request)
-        })
-        .await
+        self.scan(|_, snapshot| read::inventory(snapshot, request))
+            .await
     }
 
     /// See [`read::manifest`].
@@ -236,7 +248,7 @@ impl Engine {
         let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::manifest(snapshot, &inner.content, request)
         };
-        self.read(self.slot()?, read).await
+        self.scan(read).await
     }
 
     /// See [`read::read`].
@@ -244,7 +256,7 @@ impl Engine {
         let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::read(snapshot, &inner.content, request)
         };
-        self.read(self.slot()?, read).await
+        self.scan(read).await
     }
 
     /// See [`read::selected`].
@@ -252,7 +264,7 @@ impl Engine {
         let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::selected(snapshot, &inner.content, &inner.scan, request)
         };
-        self.read(self.slot()?, read).await
+        self.scan(read).await
     }
 
     /// See [`read::discover`].
@@ -264,7 +276,7 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
         };
-        self.read(self.slot()?, read).await
+        self.scan(read).await
     }
 
     /// See [`read::session_dossier`], up to the present moment.
@@ -273,7 +285,7 @@ impl Engine {
         let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
             read::session_dossier(snapshot, request, now)
         };
-        self.read(self.slot()?, read).await
+        self.scan(read).await
     }
 
     /// See [`read::commit_evidence`].
@@ -282,14 +294,14 @@ impl Engine {
         let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
             read::commit_evidence(snapshot, request, now)
         };
-        self.read(self.slot()?, read).await
+        self.scan(read).await
     }
 
     /// See [`read::ci_outcome`]. It takes no slot.
     pub async fn ci_outcome(&self, request: CiOutcomeRequest) -> Result<CiOutcomeAnswer, Error> {
         let read =
             move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_outcome(snapshot, &request);
-        self.read(None, read).await
+        self.short(read).await
     }
 
     /// See [`read::ci_failures`]. It takes no slot.
@@ -297,12 +309,12 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::ci_failures(snapshot, &inner.cursor_key, &request)
         };
-        self.read(None, read).await
+        self.short(read).await
     }
 
     /// See [`read::facts`]. It takes no slot.
     pub async fn facts(&self) -> Result<FactsCounts, Error> {
-        self.read(None, |_, snapshot| read::facts(snapshot)).await
+        self.short(|_, snapshot| read::facts(snapshot)).await
     }
 
     /// See [`read::session_facts`]. It takes no slot.
@@ -310,7 +322,7 @@ impl Engine {
         &self,
         request: SessionRequest,
     ) -> Result<SessionFactsCounts, Error> {
-        self.read(None, |_, snapshot| read::session_facts(snapshot, request))
+        self.short(|_, snapshot| read::session_facts(snapshot, request))
             .await
     }
 
@@ -319,10 +331,8 @@ impl Engine {
         &self,
         request: SessionRequest,
     ) -> Result<SessionInferenceCalls, Error> {
-        self.read(None, |_, snapshot| {
-            read::session_inference_calls(snapshot, request)
-        })
-        .await
+        self.short(|_, snapshot| read::session_inference_calls(snapshot, request))
+            .await
     }
 
     /// See [`read::compatibility_evidence`]. It takes no slot.
@@ -333,6 +343,19 @@ impl Engine {
         let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::compatibility_evidence(snapshot, &inner.content, request)
         };
-        self.read(None, read).await
+        self.short(read).await
+    }
+}
+
+fn read_deadline() -> Deadline {
+    Deadline::after(Duration::from_secs(READ_DEADLINE_SECONDS))
+}
+
+/// Ends the work of a deadline when nobody waits for it any more.
+struct CancelledWhenDropped(Deadline);
+
+impl Drop for CancelledWhenDropped {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }

@@ -4,6 +4,7 @@
 //! appended ([`store`], one writer, group commit). Out: a question opens one snapshot ([`read`]),
 //! derives ([`mod@derive`], pure) and becomes a reply. A function belongs to one arrow.
 
+mod admission;
 pub mod capture;
 pub mod clock;
 pub mod deadline;

@@ -5,11 +5,12 @@
 //! commits and notes would come.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use svc_model::repository::RepositoryDecline;
 use svc_model::time::Instant as Received;
 
+use crate::deadline::Deadline;
 use crate::derive::repository::{Mention, Repositories};
 use crate::store::{Store, StoreError, WaitingPush};
 
@@ -27,7 +28,7 @@ pub(super) fn declines(
     let identities = waiting.iter().filter_map(|it| it.push.repository.clone());
     let identities: BTreeSet<_> = identities.collect();
     let claims = store
-        .snapshot(Instant::now() + READING_MAX)?
+        .snapshot(&Deadline::after(READING_MAX))?
         .repository_claims(&names, &identities, now)?;
     let repositories = Repositories::new(claims).ok();
     let decline = |waiting: &WaitingPush| {

@@ -1,7 +1,7 @@
 //! One connection to either backend. This is the only place that tells them apart.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
@@ -10,6 +10,7 @@ use super::postgres::PostgresConnection;
 use super::sqlite::SqliteConnection;
 use super::url::DatabaseUrl;
 use super::value::{Row, Value};
+use crate::deadline::Deadline;
 
 /// How long one write transaction may take, the wait for its turn included: a sender that waits has
 /// its answer before it gives up, and a server that stops has its writer back.
@@ -122,12 +123,12 @@ impl Connection {
 
     /// Begins a write transaction, whose statements are given up after [`WRITE_SECONDS`].
     pub(super) fn begin_write(&mut self) -> Result<(), StoreError> {
-        let deadline = Instant::now() + Duration::from_secs(WRITE_SECONDS);
-        on!(&mut self.backend, connection => connection.begin_write(deadline))
+        let deadline = Deadline::after(Duration::from_secs(WRITE_SECONDS));
+        on!(&mut self.backend, connection => connection.begin_write(&deadline))
     }
 
     /// Begins a read snapshot whose statements are stopped at the deadline.
-    pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
+    pub(super) fn begin_read(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.begin_read(deadline))
     }
 

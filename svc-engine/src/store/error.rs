@@ -1,4 +1,5 @@
 use super::SchemaState;
+use crate::deadline::Passed;
 
 /// Why the store gives no answer. Texts of drivers are kept as sources, for the log.
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +132,13 @@ impl From<sqlx::migrate::MigrateError> for StoreError {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
             other => Self::Database(sqlx::Error::Migrate(Box::new(other))),
         }
+    }
+}
+
+impl From<Passed> for StoreError {
+    /// Nobody waits for the answer of work that was cancelled.
+    fn from(_: Passed) -> Self {
+        Self::Deadline
     }
 }
 

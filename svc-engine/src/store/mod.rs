@@ -72,7 +72,7 @@ pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
@@ -82,6 +82,7 @@ use self::checkpoint::Checkpoint;
 use self::connection::Connection;
 use self::pool::Pool;
 use self::writer::Writer;
+use crate::deadline::Deadline;
 use crate::fact::InferenceCall;
 
 /// What a store is opened with.
@@ -184,7 +185,7 @@ impl Store {
     /// # Errors
     ///
     /// When the store cannot be reached before the deadline.
-    pub fn snapshot(&self, deadline: Instant) -> Result<Snapshot<'_>, StoreError> {
+    pub fn snapshot(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open(&self.readers, &self.org_id, deadline)
     }
 
@@ -283,8 +284,8 @@ impl Ledger {
     /// When the store cannot be reached.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         let deadline =
-            Instant::now() + Duration::from_secs(svc_model::limit::READ_DEADLINE_SECONDS);
-        Snapshot::open(&self.readers, &self.org_id, deadline)
+            Deadline::after(Duration::from_secs(svc_model::limit::READ_DEADLINE_SECONDS));
+        Snapshot::open(&self.readers, &self.org_id, &deadline)
     }
 
     /// Appends to the quarantine log.

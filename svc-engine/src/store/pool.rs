@@ -5,12 +5,12 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use super::StoreError;
 use super::connection::Connection;
 use super::sqlite::File;
 use super::url::DatabaseUrl;
+use crate::deadline::Deadline;
 
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -54,7 +54,7 @@ impl Pool {
     }
 
     /// Takes a connection, waiting until the deadline for one, and begins a read snapshot on it.
-    pub(super) fn begin_read(&self, deadline: Instant) -> Result<Lease<'_>, StoreError> {
+    pub(super) fn begin_read(&self, deadline: &Deadline) -> Result<Lease<'_>, StoreError> {
         let mut lease = self.place(deadline)?;
         if let Some(file) = &self.file {
             file.check()?;
@@ -67,7 +67,7 @@ impl Pool {
                     lease.connection = Some(connection);
                     return Ok(lease);
                 }
-                Err(_) if !connection.is_usable() && Instant::now() < deadline => {}
+                Err(_) if !connection.is_usable() && deadline.check().is_ok() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -78,14 +78,13 @@ impl Pool {
     }
 
     /// Waits for a place.
-    fn place(&self, deadline: Instant) -> Result<Lease<'_>, StoreError> {
+    fn place(&self, deadline: &Deadline) -> Result<Lease<'_>, StoreError> {
         let mut state = self.state();
         while state.left == 0 {
-            let wait = deadline.saturating_duration_since(Instant::now());
-            if wait.is_zero() {
+            let Some(left) = deadline.remaining() else {
                 return Err(StoreError::Deadline);
-            }
-            let waited = self.returned.wait_timeout(state, wait);
+            };
+            let waited = self.returned.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state.left -= 1;

@@ -13,6 +13,7 @@ use super::connection::{EachRow, STATEMENTS_MAX, text};
 use super::migrate;
 use super::runtime::wait;
 use super::value::{Row, Value};
+use crate::deadline::Deadline;
 
 /// How long connecting may take.
 const CONNECTING_SECONDS: u64 = 5;
@@ -39,10 +40,9 @@ pub(super) struct PostgresConnection {
 }
 
 /// The transaction that is open.
-#[derive(Clone, Copy)]
 struct Transaction {
     /// When its statements are given up.
-    deadline: Instant,
+    deadline: Deadline,
     /// How long the server lets one statement run, as the server was told.
     told: Duration,
 }
@@ -74,18 +74,21 @@ impl PostgresConnection {
     }
 
     /// Begins a write transaction.
-    pub(super) fn begin_write(&mut self, deadline: Instant) -> Result<(), StoreError> {
+    pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.begin("BEGIN", deadline)
     }
 
     /// Begins a read snapshot whose statements are stopped at the deadline.
-    pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
+    pub(super) fn begin_read(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", deadline)
     }
 
-    fn begin(&mut self, how: &str, deadline: Instant) -> Result<(), StoreError> {
+    fn begin(&mut self, how: &str, deadline: &Deadline) -> Result<(), StoreError> {
         let told = left(deadline)?;
-        self.transaction = Some(Transaction { deadline, told });
+        self.transaction = Some(Transaction {
+            deadline: deadline.clone(),
+            told,
+        });
         self.batch(&format!("{how}; {}", timeout(told)))
     }
 
@@ -167,24 +170,21 @@ impl PostgresConnection {
     /// Tells the server how long the next statement may run, when that has become much shorter than
     /// the server was told: the deadline is one of all statements together.
     fn arm(&mut self) -> Result<(), StoreError> {
-        let Some(transaction) = self.transaction else {
+        let Some(transaction) = &mut self.transaction else {
             return Ok(());
         };
-        let left = left(transaction.deadline)?;
+        let left = left(&transaction.deadline)?;
         if left > transaction.told / 2 {
             return Ok(());
         }
-        self.transaction = Some(Transaction {
-            told: left,
-            ..transaction
-        });
+        transaction.told = left;
         self.batch(&timeout(left))
     }
 
     /// Until when an answer is waited for.
     fn until(&self) -> Instant {
-        match self.transaction {
-            Some(transaction) => transaction.deadline,
+        match &self.transaction {
+            Some(transaction) => transaction.deadline.instant(),
             None => Instant::now() + Duration::from_secs(ALONE_SECONDS),
         }
     }
@@ -206,12 +206,10 @@ impl PostgresConnection {
     }
 }
 
-fn left(deadline: Instant) -> Result<Duration, StoreError> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.as_millis() == 0 {
-        return Err(StoreError::Deadline);
-    }
-    Ok(left)
+fn left(deadline: &Deadline) -> Result<Duration, StoreError> {
+    deadline.check()?;
+    let left = deadline.remaining().filter(|left| left.as_millis() > 0);
+    left.ok_or(StoreError::Deadline)
 }
 
 fn timeout(left: Duration) -> String {

@@ -1,7 +1,6 @@
 //! One read transaction. Everything in a reply comes from one.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use svc_model::context::CommitMatch;
 use svc_model::evidence::CallSummary;
@@ -23,6 +22,7 @@ use super::{
     StoreError, compatibility, content, counts, fact, jobs, migrate, observations, quarantine,
     repositories, sessions,
 };
+use crate::deadline::Deadline;
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, Lifetime, PullRequestMerge, PullRequestRevision,
     Push, RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
@@ -33,19 +33,19 @@ use crate::fact::{
 pub struct Snapshot<'s> {
     pub(super) org_id: &'s OrgId,
     lease: Lease<'s>,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 impl<'s> Snapshot<'s> {
     pub(super) fn open(
         pool: &'s Pool,
         org_id: &'s OrgId,
-        deadline: Instant,
+        deadline: &Deadline,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             org_id,
             lease: pool.begin_read(deadline)?,
-            deadline,
+            deadline: deadline.clone(),
         })
     }
 
@@ -54,17 +54,13 @@ impl<'s> Snapshot<'s> {
         self.org_id
     }
 
-    /// Returns an error once the deadline has passed. Long derivations ask between their steps.
+    /// Returns an error once the deadline has passed or the read was cancelled. Long derivations ask between their steps.
     ///
     /// # Errors
     ///
     /// [`StoreError::Deadline`].
     pub fn check_deadline(&self) -> Result<(), StoreError> {
-        if Instant::now() < self.deadline {
-            Ok(())
-        } else {
-            Err(StoreError::Deadline)
-        }
+        Ok(self.deadline.check()?)
     }
 
     /// Returns the connection, as long as the deadline has not passed: a read of many statements

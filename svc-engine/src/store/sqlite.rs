@@ -3,8 +3,7 @@
 use std::fmt;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
@@ -21,6 +20,7 @@ use super::connection::{EachRow, STATEMENTS_MAX};
 use super::migrate;
 use super::runtime::wait;
 use super::value::{Row, Value};
+use crate::deadline::Deadline;
 
 /// Virtual machine steps between two looks at the deadline: some tens of microseconds.
 const STEPS_PER_LOOK: i32 = 10_000;
@@ -125,7 +125,7 @@ impl SqliteConnection {
     }
 
     /// Begins a write transaction. It is the writer's turn until the transaction ends.
-    pub(super) fn begin_write(&mut self, deadline: Instant) -> Result<(), StoreError> {
+    pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.file.check()?;
         self.writing = self.turn.as_ref().map(Turn::write);
         self.deadline.set(Some(deadline));
@@ -139,7 +139,7 @@ impl SqliteConnection {
     }
 
     /// Begins a read snapshot whose statements are stopped at the deadline.
-    pub(super) fn begin_read(&mut self, deadline: Instant) -> Result<(), StoreError> {
+    pub(super) fn begin_read(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.deadline.set(Some(deadline));
         self.statement("BEGIN")
     }
@@ -247,9 +247,10 @@ impl SqliteConnection {
     /// Until when the driver's answer is waited for: a little longer than its statements may run, so
     /// that they are stopped by SQLite itself and the connection stays usable.
     fn until(&self) -> Instant {
-        let deadline = self.deadline.get();
-        let deadline =
-            deadline.unwrap_or_else(|| Instant::now() + Duration::from_secs(ALONE_SECONDS));
+        let deadline = self.deadline.get().map_or_else(
+            || Instant::now() + Duration::from_secs(ALONE_SECONDS),
+            |deadline| deadline.instant(),
+        );
         deadline + Duration::from_secs(2)
     }
 
@@ -338,39 +339,23 @@ impl File {
 }
 
 /// When running statements are stopped. SQLite's thread looks at it while they run.
-struct Stop {
-    origin: Instant,
-    /// Nanoseconds since the origin; 0 for never.
-    at: AtomicU64,
-}
-
-impl Default for Stop {
-    fn default() -> Self {
-        Self {
-            origin: Instant::now(),
-            at: AtomicU64::new(0),
-        }
-    }
-}
+#[derive(Default)]
+struct Stop(Mutex<Option<Deadline>>);
 
 impl Stop {
-    fn set(&self, deadline: Option<Instant>) {
-        let at = deadline.map_or(0, |deadline| {
-            let after = deadline.saturating_duration_since(self.origin).as_nanos();
-            u64::try_from(after).unwrap_or(u64::MAX).max(1)
-        });
-        self.at.store(at, Ordering::Relaxed);
+    fn set(&self, deadline: Option<&Deadline>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = deadline.cloned();
     }
 
-    fn get(&self) -> Option<Instant> {
-        match self.at.load(Ordering::Relaxed) {
-            0 => None,
-            after => Some(self.origin + Duration::from_nanos(after)),
-        }
+    fn get(&self) -> Option<Deadline> {
+        let deadline = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        deadline.clone()
     }
 
     fn has_passed(&self) -> bool {
-        self.get()
-            .is_some_and(|deadline| Instant::now() >= deadline)
+        let deadline = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        deadline
+            .as_ref()
+            .is_some_and(|deadline| deadline.check().is_err())
     }
 }

@@ -1,9 +1,10 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use svc_model::id::OrgId;
 use tempfile::TempDir;
 
 use super::postgres;
+use crate::deadline::Deadline;
 use crate::store::{
     Append, DatabaseUrl, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError,
 };
@@ -97,7 +98,7 @@ impl Store {
 
     /// Opens a snapshot with time enough for any test.
     pub fn snapshot_now(&self) -> Snapshot<'_> {
-        self.snapshot(Instant::now() + Duration::from_mins(1))
+        self.snapshot(&Deadline::after(Duration::from_mins(1)))
             .expect("a snapshot")
     }
 }

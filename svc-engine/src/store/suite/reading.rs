@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_mins(1)
+fn soon() -> Deadline {
+    Deadline::after(Duration::from_mins(1))
 }
 
 #[test]
@@ -11,7 +11,7 @@ fn connections_that_died_idle_leave_the_pool_as_large_as_before() {
     let database = database!(Backend::Postgres);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 3);
-    let leases: Vec<_> = (0..3).map(|_| pool.begin_read(soon()).unwrap()).collect();
+    let leases: Vec<_> = (0..3).map(|_| pool.begin_read(&soon()).unwrap()).collect();
     assert_eq!(pool.left(), 0);
     drop(leases);
     assert_eq!(pool.left(), 3);
@@ -22,7 +22,7 @@ fn connections_that_died_idle_leave_the_pool_as_large_as_before() {
             WHERE datname = current_database() AND pid <> pg_backend_pid()",
     )
     .unwrap();
-    let mut lease = pool.begin_read(soon()).unwrap();
+    let mut lease = pool.begin_read(&soon()).unwrap();
     let one = lease.first("SELECT CAST(1 AS BIGINT)", &[], |row| row.integer(0));
     assert_eq!(one.unwrap(), Some(1));
     drop(lease);
@@ -34,7 +34,7 @@ fn a_connection_that_dies_in_a_read_leaves_its_place() {
     let database = database!(Backend::Postgres);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 1);
-    let mut lease = pool.begin_read(soon()).unwrap();
+    let mut lease = pool.begin_read(&soon()).unwrap();
     let ended = lease.first("SELECT pg_terminate_backend(pg_backend_pid())", &[], |_| {
         Ok(())
     });
@@ -42,7 +42,7 @@ fn a_connection_that_dies_in_a_read_leaves_its_place() {
     assert!(!lease.is_usable());
     drop(lease);
     assert_eq!(pool.left(), 1);
-    drop(pool.begin_read(soon()).unwrap());
+    drop(pool.begin_read(&soon()).unwrap());
 }
 
 #[rstest]
@@ -52,11 +52,11 @@ fn a_place_is_waited_for_until_the_deadline(
     let database = database!(backend);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 1);
-    let lease = pool.begin_read(soon()).unwrap();
-    let late = pool.begin_read(Instant::now() + Duration::from_millis(30));
+    let lease = pool.begin_read(&soon()).unwrap();
+    let late = pool.begin_read(&Deadline::after(Duration::from_millis(30)));
     assert!(matches!(late, Err(StoreError::Deadline)));
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| pool.begin_read(soon()).map(drop));
+        let waiting = scope.spawn(|| pool.begin_read(&soon()).map(drop));
         drop(lease);
         waiting.join().unwrap().unwrap();
     });
@@ -69,8 +69,10 @@ fn one_deadline_bounds_all_statements_of_a_read(
     let database = database!(backend);
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 1);
-    let started = Instant::now();
-    let mut lease = pool.begin_read(started + Duration::from_secs(2)).unwrap();
+    let started = std::time::Instant::now();
+    let mut lease = pool
+        .begin_read(&Deadline::after(Duration::from_secs(2)))
+        .unwrap();
     // Each is short; together they have no end.
     let counting = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
         SELECT COUNT(*) FROM n";
@@ -82,7 +84,20 @@ fn one_deadline_bounds_all_statements_of_a_read(
     assert!(matches!(stopped, StoreError::Deadline), "{stopped:?}");
     assert!(started.elapsed() < Duration::from_secs(20));
     drop(lease);
-    drop(pool.begin_read(soon()).unwrap());
+    drop(pool.begin_read(&soon()).unwrap());
+}
+
+#[rstest]
+fn a_read_that_is_cancelled_ends_within_its_statement(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let deadline = soon();
+    let mut snapshot = store.snapshot(&deadline).unwrap();
+    deadline.cancel();
+    let cancelled = snapshot.quarantine_revision();
+    assert!(matches!(cancelled, Err(StoreError::Deadline)));
 }
 
 #[test]
@@ -91,7 +106,7 @@ fn a_server_that_hangs_costs_a_read_its_deadline() {
     drop(database.open("acme"));
     let pool = Pool::new(database.url().clone(), 1);
     let mut lease = pool
-        .begin_read(Instant::now() + Duration::from_millis(500))
+        .begin_read(&Deadline::after(Duration::from_millis(500)))
         .unwrap();
     // As a server that was stopped: it neither answers nor closes, whatever it was told.
     let hung = lease.first(
@@ -102,7 +117,7 @@ fn a_server_that_hangs_costs_a_read_its_deadline() {
     assert!(matches!(hung, Err(StoreError::Deadline)), "{hung:?}");
     drop(lease);
     assert_eq!(pool.left(), 1);
-    drop(pool.begin_read(soon()).unwrap());
+    drop(pool.begin_read(&soon()).unwrap());
 }
 
 #[test]
@@ -120,10 +135,10 @@ fn a_file_that_is_deleted_or_replaced_is_not_gone_on_with() {
     ))];
     let refused = store.append_now(facts);
     assert!(matches!(refused, Err(StoreError::Replaced)), "{refused:?}");
-    let refused = store.snapshot(soon());
+    let refused = store.snapshot(&soon());
     assert!(matches!(refused, Err(StoreError::Replaced)));
     std::fs::write(path, b"").unwrap();
-    let refused = store.snapshot(soon());
+    let refused = store.snapshot(&soon());
     assert!(matches!(refused, Err(StoreError::Replaced)));
     // What was open is back: nothing was lost.
     std::fs::rename(&aside, path).unwrap();
@@ -162,7 +177,7 @@ fn a_file_that_is_cut_short_is_an_error() {
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     file.set_len(4_096).unwrap();
     let read = store
-        .snapshot(soon())
+        .snapshot(&soon())
         .and_then(|mut snapshot| snapshot.call_summaries(&session("s")));
     assert!(read.is_err());
 }

@@ -1,0 +1,135 @@
+//! Which reads may run at once.
+//!
+//! A read that scans takes one of the read slots, and there is no queue: one more is refused at once.
+//! A short read, of counts or of CI outcomes, takes no slot, but it is bounded too: some run at once,
+//! some wait without a thread until their deadline, and one more is refused. Each has its connection
+//! reserved, so neither kind waits for the other, nor for the workers of the mirrors.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::deadline::Deadline;
+use crate::error::Error;
+
+/// Short reads that run at once.
+const SHORT_READS: usize = 4;
+/// Short reads that wait for their turn.
+const SHORT_READS_WAITING: usize = 256;
+/// Snapshots that the workers of the mirrors open, and an operator's question about the schema.
+const BACKGROUND_READS: usize = svc_model::limit::MIRROR_WORKERS + 1;
+
+/// The places of reads.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    slots: Arc<Semaphore>,
+    short: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+}
+
+/// The place of one read, given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Admission {
+    /// Returns places for reads, so many of them with a slot.
+    pub(crate) fn new(slots: usize) -> Self {
+        Self {
+            slots: Arc::new(Semaphore::new(slots)),
+            short: Arc::new(Semaphore::new(SHORT_READS)),
+            waiting: Arc::new(Semaphore::new(SHORT_READS_WAITING)),
+        }
+    }
+
+    /// Returns how many connections serve so many slots and everything beside them.
+    pub(crate) const fn connections(slots: usize) -> usize {
+        slots + SHORT_READS + BACKGROUND_READS
+    }
+
+    /// Takes a read slot.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] when all are in use.
+    pub(crate) fn slot(&self) -> Result<Place, Error> {
+        let permit = Arc::clone(&self.slots).try_acquire_owned();
+        permit
+            .map(|permit| Place { _permit: permit })
+            .map_err(|_| Error::Busy)
+    }
+
+    /// Waits for the place of a short read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] when too many wait already, [`Error::Deadline`] when none is free in time.
+    pub(crate) async fn short(&self, deadline: &Deadline) -> Result<Place, Error> {
+        if let Ok(permit) = Arc::clone(&self.short).try_acquire_owned() {
+            return Ok(Place { _permit: permit });
+        }
+        let waiting = self.waiting.try_acquire().map_err(|_| Error::Busy)?;
+        let permit = Arc::clone(&self.short).acquire_owned();
+        let permit = tokio::time::timeout_at(deadline.instant().into(), permit).await;
+        drop(waiting);
+        match permit {
+            Ok(Ok(permit)) => Ok(Place { _permit: permit }),
+            Ok(Err(_)) => Err(Error::Busy),
+            Err(_) => Err(Error::Deadline),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(future)
+    }
+
+    #[test]
+    fn a_slot_is_refused_at_once_and_given_back() {
+        let admission = Admission::new(2);
+        let first = admission.slot().unwrap();
+        let _second = admission.slot().unwrap();
+        assert!(matches!(admission.slot(), Err(Error::Busy)));
+        drop(first);
+        admission.slot().unwrap();
+    }
+
+    #[test]
+    fn short_reads_take_no_slot_and_wait_in_a_bounded_queue() {
+        run(async {
+            let admission = Admission::new(1);
+            let long = Deadline::after(Duration::from_mins(1));
+            let _slot = admission.slot().unwrap();
+            let mut running = Vec::new();
+            for _ in 0..SHORT_READS {
+                running.push(admission.short(&long).await.unwrap());
+            }
+            let soon = Deadline::after(Duration::from_millis(5));
+            let late = admission.short(&soon).await;
+            assert!(matches!(late, Err(Error::Deadline)));
+
+            let mut queue: Vec<_> = (0..SHORT_READS_WAITING)
+                .map(|_| Box::pin(admission.short(&long)))
+                .collect();
+            for waiting in &mut queue {
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(waiting.as_mut().poll(&mut context).is_pending());
+            }
+            assert!(matches!(admission.short(&long).await, Err(Error::Busy)));
+            drop(running.pop());
+            queue.remove(0).await.unwrap();
+        });
+    }
+}
