@@ -90,3 +90,59 @@ impl fmt::Debug for DatabaseUrl {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ssl_mode(text: &str) -> PgSslMode {
+        match DatabaseUrl::parse(text).unwrap() {
+            DatabaseUrl::Postgres(options) => options.get_ssl_mode(),
+            DatabaseUrl::Sqlite(_) => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn a_server_off_this_machine_is_asked_for_tls() {
+        for here in [
+            "localhost",
+            "127.0.0.1",
+            "127.0.0.9:5433",
+            "[::1]",
+            "%2Frun%2Fpostgresql",
+        ] {
+            let mode = ssl_mode(&format!("postgres://svc@{here}/svc"));
+            assert!(matches!(mode, PgSslMode::Prefer), "{here}");
+        }
+        for there in [
+            "db.internal",
+            "10.0.0.1",
+            "[2001:db8::1]:5432",
+            "localhost.example",
+        ] {
+            let mode = ssl_mode(&format!("postgres://svc@{there}/svc"));
+            assert!(matches!(mode, PgSslMode::Require), "{there}");
+        }
+        let mode = ssl_mode("postgres:///svc?host=/run/postgresql");
+        assert!(matches!(mode, PgSslMode::Prefer));
+    }
+
+    #[test]
+    fn what_the_url_says_of_tls_holds() {
+        let mode = |said: &str| ssl_mode(&format!("postgres://svc@db.internal/svc?{said}"));
+        assert!(matches!(mode("sslmode=disable"), PgSslMode::Disable));
+        assert!(matches!(mode("sslmode=prefer"), PgSslMode::Prefer));
+        assert!(matches!(
+            mode("application_name=x&sslmode=verify-full&sslrootcert=/etc/ca.pem"),
+            PgSslMode::VerifyFull
+        ));
+        let unknown = DatabaseUrl::parse("postgres://svc@db.internal/svc?sslmode=maybe");
+        assert_eq!(unknown.unwrap_err(), DatabaseUrlError);
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let url = DatabaseUrl::parse("postgres://svc:hunter2@db.internal/svc").unwrap();
+        assert_eq!(format!("{url:?}"), "postgres://[REDACTED]");
+    }
+}

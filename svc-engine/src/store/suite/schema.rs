@@ -152,3 +152,37 @@ fn several_processes_may_bring_the_schema_to_head_at_once(
         }
     });
 }
+
+#[test]
+fn a_migration_runs_without_the_time_limits_of_statements() {
+    use sqlx::migrate::{Migration, MigrationType, Migrator};
+    let database = database!(Backend::Postgres);
+    let mut connection = Connection::open(database.url()).unwrap();
+    let migration = Migration::new(
+        1,
+        "limits".into(),
+        MigrationType::Simple,
+        sqlx::SqlStr::from_static(
+            "CREATE TABLE limits AS SELECT current_setting('statement_timeout') AS statement,
+                current_setting('lock_timeout') AS lock",
+        ),
+        false,
+    );
+    connection
+        .migrate(&Migrator::with_migrations(vec![migration]))
+        .unwrap();
+    let mut limits = |sql| {
+        connection
+            .first(sql, &[], |row| Ok((row.text(0)?, row.text(1)?)))
+            .unwrap()
+    };
+    assert_eq!(
+        limits("SELECT statement, lock FROM limits"),
+        Some(("0".to_owned(), "0".to_owned()))
+    );
+    assert_eq!(
+        limits("SELECT current_setting('statement_timeout'), current_setting('lock_timeout')"),
+        Some(("30s".to_owned(), "5s".to_owned())),
+        "and they hold again afterwards"
+    );
+}
