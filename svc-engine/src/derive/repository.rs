@@ -79,7 +79,7 @@ pub enum Selection {
     All,
     /// One.
     One(Lifetime),
-    /// None: no fact names the identity.
+    /// None: no fact gives the identity a name.
     None,
 }
 
@@ -193,6 +193,15 @@ impl Repositories {
                 Err(RepositoryDecline::IdentityUnresolved)
             }
             None => Ok(Lifetime::Named(name)),
+        }
+    }
+
+    /// Returns whether a fact belongs to a repository that was asked for. An identity says so without
+    /// a name too.
+    pub fn holds(&self, repository: &Lifetime, fact: Mention<'_>) -> bool {
+        match repository {
+            Lifetime::Identified(identity) => fact.identity == Some(identity),
+            Lifetime::Named(_) => self.of(fact).as_ref() == Ok(repository),
         }
     }
 
@@ -406,6 +415,32 @@ mod tests {
             (mention("", None), Err(RepositoryDecline::IdentityAbsent)),
         ] {
             assert_eq!(example.of(fact), expected, "{fact:?}");
+        }
+    }
+
+    #[test]
+    fn a_repository_holds_what_bears_its_identity_with_or_without_a_name() {
+        let example = example();
+        let one = repository(1);
+        for (repository, fact, expected) in [
+            (identified(1), mention("own/app", Some(&one)), true),
+            (identified(1), mention("", Some(&one)), true),
+            (identified(2), mention("", Some(&one)), false),
+            (identified(1), mention("own/app", None), false),
+            (named("own/legacy"), mention("own/legacy", None), true),
+            (
+                named("own/legacy"),
+                mention("own/legacy", Some(&one)),
+                false,
+            ),
+            (named("own/legacy"), mention("", None), false),
+            (named("own/app"), mention("own/app", None), false),
+        ] {
+            assert_eq!(
+                example.holds(&repository, fact),
+                expected,
+                "{repository} {fact:?}"
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
-use super::repository::{Touched, link, of_outcome, select};
+use super::repository::{Touched, link, of_outcome, select, told};
 use crate::derive::repository::{Names, Selection};
 use crate::error::Error;
 use crate::fact::Lifetime;
@@ -43,10 +43,10 @@ pub fn ci_outcome(
         touched.add(of_outcome(row));
     }
     let repositories = touched.read(snapshot, boundary)?;
-    match select(&repositories, &request.repository)? {
+    match select(snapshot, &repositories, &request.repository, boundary)? {
         Selection::All => {}
         Selection::One(selected) => {
-            rows.retain(|row| repositories.of(of_outcome(row)).as_ref() == Ok(&selected));
+            rows.retain(|row| repositories.holds(&selected, of_outcome(row)));
         }
         Selection::None => rows.clear(),
     }
@@ -54,7 +54,7 @@ pub fn ci_outcome(
         return Err(Decline::RepositorySelectorAmbiguous.into());
     }
     let outcome = rows.pop().map(|row| {
-        let repository = repositories.of(of_outcome(&row)).ok();
+        let repository = told(&repositories, &row);
         record(row, repository.as_ref(), boundary)
     });
     Ok(outcome.into())
@@ -73,7 +73,7 @@ pub fn ci_failures(
 ) -> Result<CiFailures, Error> {
     let boundary = request.as_of.unwrap_or(request.captured_before);
     let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
-    let repository = match select(&repositories, &request.repository)? {
+    let repository = match select(snapshot, &repositories, &request.repository, boundary)? {
         Selection::One(repository) => repository,
         Selection::None if request.cursor.is_some() => {
             return Err(QueryFault::CursorMismatch.into());
@@ -97,7 +97,10 @@ pub fn ci_failures(
         None => (end(request, boundary), None),
     };
     let names = repositories.names(&repository);
-    let names: Vec<&RepositoryName> = names.iter().flat_map(Names::all).collect();
+    let names = names.iter().flat_map(Names::all);
+    // Some facts bear the identity and no name.
+    let nameless = repository.identity().map(|_| "");
+    let names: Vec<&str> = names.map(RepositoryName::as_str).chain(nameless).collect();
     // One more than the page tells whether another follows.
     let limit = request.limit.get();
     let mut rows = snapshot.ci_outcome_page(&CiOutcomePage {

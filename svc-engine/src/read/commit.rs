@@ -53,7 +53,7 @@ pub fn commit_evidence(
         touched.add(of_outcome(row));
     }
     let repositories = touched.read(snapshot, boundary)?;
-    let selection = select(&repositories, &request.repository)?;
+    let selection = select(snapshot, &repositories, &request.repository, boundary)?;
     if selection == Selection::None {
         return Ok(CommitEvidence::none(commit_sha));
     }
@@ -69,7 +69,13 @@ pub fn commit_evidence(
         }
     }
     for row in outcomes {
-        match declined.told(repositories.of(of_outcome(&row))) {
+        let repository = match &selection {
+            Selection::One(selected) if repositories.holds(selected, of_outcome(&row)) => {
+                Ok(selected.clone())
+            }
+            _ => repositories.of(of_outcome(&row)),
+        };
+        match declined.told(repository) {
             Some(repository) => found.entry(repository).or_default().outcomes.push(row),
             None => unresolved.push(row),
         }

@@ -49,19 +49,36 @@ impl Touched {
     }
 }
 
-/// Returns what a selector selects.
+/// Returns what a selector selects, as visible facts received by the boundary say.
 pub(super) fn select(
+    snapshot: &mut Snapshot<'_>,
     repositories: &Repositories,
     selector: &RepositorySelector,
+    boundary: Instant,
 ) -> Result<Selection, Error> {
     let selector = Selector {
         name: selector.repo.clone(),
         identity: selector.identity.clone(),
     };
-    repositories.select(&selector).map_err(|error| match error {
-        SelectorError::Ambiguous => Decline::RepositorySelectorAmbiguous.into(),
-        SelectorError::Conflict => QueryFault::SelectorConflict.into(),
-    })
+    let selection = repositories
+        .select(&selector)
+        .map_err(|error| match error {
+            SelectorError::Ambiguous => Error::from(Decline::RepositorySelectorAmbiguous),
+            SelectorError::Conflict => QueryFault::SelectorConflict.into(),
+        })?;
+    match (selection, selector) {
+        // A forge may have told the identity of a run's repository and never a name of it.
+        (
+            Selection::None,
+            Selector {
+                name: None,
+                identity: Some(identity),
+            },
+        ) if snapshot.has_nameless_outcome(&identity, boundary)? => {
+            Ok(Selection::One(Lifetime::Identified(identity)))
+        }
+        (selection, _) => Ok(selection),
+    }
 }
 
 /// Returns what the observation says of its repository.
@@ -103,7 +120,16 @@ pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
     }
 }
 
-/// Returns the name that stands for a repository in a reply.
+/// Returns the repository to which an outcome leads: that of its identity, else of its name where
+/// nobody else bears it.
+pub(super) fn told(repositories: &Repositories, row: &CiOutcomeRow) -> Option<Lifetime> {
+    match &row.repository {
+        Some(identity) => Some(Lifetime::Identified(identity.clone())),
+        None => repositories.of(of_outcome(row)).ok(),
+    }
+}
+
+/// Returns the name that stands for a repository in a reply; empty when no fact gives it one.
 pub(super) fn display(repositories: &Repositories, repository: &Lifetime) -> String {
     let names = repositories.names(repository);
     names.map_or_else(String::new, |names| names.display().to_string())

@@ -4,13 +4,13 @@
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::Text;
-use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryName};
+use svc_model::repository::{Branch, CommitSha, RepositoryIdentity};
 use svc_model::time::Instant;
 
 use super::column::{Columns, Form as _, OrZero};
 use super::deliveries::{OfCommits, identity_keys};
 use super::quarantine::visible;
-use super::value::Row;
+use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
 use crate::fact::Lifetime;
 
@@ -186,10 +186,18 @@ const PAGE_NAMED: &str = page!(
     " AND f.repository_provider IS NULL AND f.repository_host IS NULL AND f.repository_id IS NULL"
 );
 
+const NAMELESS: &str = concat!(
+    "SELECT 1 FROM ci_outcomes f WHERE f.org_id = $1 AND f.captured_at_us <= $2
+    AND f.repository_provider = $3 AND f.repository_host = $4 AND f.repository_id = $5
+    AND f.repo = '' AND ",
+    visible!("ci_outcomes", "outcome_id"),
+    " LIMIT 1"
+);
+
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    let one = [OF_RUN, OF_COMMIT, PAGE_IDENTIFIED, PAGE_NAMED].map(str::to_owned);
+    let one = [OF_RUN, OF_COMMIT, PAGE_IDENTIFIED, PAGE_NAMED, NAMELESS].map(str::to_owned);
     [&one[..], &OF_COMMITS.statements()].concat()
 }
 
@@ -198,8 +206,8 @@ pub(super) fn statements() -> Vec<String> {
 pub struct CiOutcomePage<'a> {
     /// The identity of the repository, when it has one.
     pub identity: Option<&'a RepositoryIdentity>,
-    /// Every name under which it may have outcomes.
-    pub names: &'a [&'a RepositoryName],
+    /// Every name under which it may have outcomes; an empty one is no name.
+    pub names: &'a [&'a str],
     /// The result.
     pub result: CiResult,
     /// The first moment of capture.
@@ -235,6 +243,19 @@ impl Snapshot<'_> {
         self.connection()?.all(OF_RUN, &keys, CiOutcomeRow::read)
     }
 
+    /// Returns whether a visible outcome that was received by the boundary bears this identity and no
+    /// name.
+    pub fn has_nameless_outcome(
+        &mut self,
+        identity: &RepositoryIdentity,
+        boundary: Instant,
+    ) -> Result<bool, StoreError> {
+        let mut keys = vec![self.org_id.as_str().into(), boundary.microseconds().into()];
+        keys.extend(identity_keys(identity));
+        let found = self.connection()?.first(NAMELESS, &keys, |_| Ok(()))?;
+        Ok(found.is_some())
+    }
+
     /// Returns some of the visible outcomes of a repository, latest first, then by falling id.
     pub fn ci_outcome_page(
         &mut self,
@@ -254,7 +275,7 @@ impl Snapshot<'_> {
         for name in page.names {
             let mut keys = vec![
                 org_id.as_str().into(),
-                name.as_str().into(),
+                Value::Text(name),
                 page.result.as_str().into(),
                 page.captured_from.microseconds().into(),
                 end.microseconds().into(),

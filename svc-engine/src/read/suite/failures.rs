@@ -37,7 +37,7 @@ fn outcomes_of_every_name_of_a_repository_stand_in_one_list(
         under(5, "nameless", "", 4),
         ci(checked(6, "other", Some(8), 2)),
     ]);
-    let expected = [id(4), id(3), id(2), id(1)];
+    let expected = [id(5), id(4), id(3), id(2), id(1)];
     for selector in [by_identity(7), by_name("own/old"), by_name("own/new")] {
         assert_eq!(ids(&stage.failures(&ask(selector)).unwrap()), expected);
     }
@@ -46,7 +46,7 @@ fn outcomes_of_every_name_of_a_repository_stand_in_one_list(
         page.outcomes[0].repository_identity,
         Some(LifetimeIdentity::from(repository(7)))
     );
-    assert_eq!(page.outcomes[0].repo, "own/new");
+    assert_eq!(page.outcomes[1].repo, "own/new");
 }
 
 #[rstest]

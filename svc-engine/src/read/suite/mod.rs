@@ -42,6 +42,7 @@ mod commits;
 mod failures;
 mod outcomes;
 mod sessions;
+mod worlds;
 
 /// A store with an operator beside it.
 struct Stage {

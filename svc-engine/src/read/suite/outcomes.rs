@@ -194,8 +194,8 @@ fn a_link_leads_to_the_repository_of_the_run_where_it_can_be_told(
     };
     stage.add([ci(checked(3, "identified", Some(7), 1)), ci(nameless)]);
     assert_eq!(selector("identified"), by_identity(7));
-    // Neither is counted to a repository, so the link leads to all that have the commit.
-    assert_eq!(selector("nameless"), RepositorySelector::default());
+    assert_eq!(selector("nameless"), by_identity(8));
+    // It is counted to no repository, so the link leads to all that have the commit.
     assert_eq!(
         selector("named"),
         RepositorySelector::default(),
@@ -219,4 +219,53 @@ fn as_of_is_inclusive(#[values(Backend::Sqlite, Backend::Postgres)] backend: Bac
     let found = at_moment(at(5)).unwrap();
     assert_eq!(found.outcome_id, id(1));
     assert_eq!(found.commit_query.request().unwrap().as_of, Some(at(5)));
+}
+
+/// The forge told which repository it was and never how it is called: the number is enough.
+#[rstest]
+fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let nameless = |number, run: &str, identity| {
+        ci(CiOutcome {
+            repo: String::new(),
+            ..checked(number, run, identity, 1)
+        })
+    };
+    let seen = || {
+        let failures = stage.failures(&CiFailuresRequest::new(by_identity(7), at(0), at(9)));
+        let failures = failures.unwrap().outcomes;
+        let request = CommitRequest {
+            repository: by_identity(7),
+            ..CommitRequest::new(commit('c'))
+        };
+        let evidence = stage.commit(request).unwrap();
+        let repos = evidence.repos.unwrap_or_default();
+        let of_commit = repos.iter().flat_map(|it| &it.ci_outcomes);
+        (
+            found(&stage, by_identity(7)),
+            failures.iter().map(|it| it.outcome_id).collect::<Vec<_>>(),
+            of_commit.map(|it| it.outcome_id).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(seen(), (None, vec![], vec![]));
+    stage.add([nameless(1, "r", Some(7)), nameless(2, "other", None)]);
+    assert_eq!(seen(), (Some(id(1)), vec![id(1)], vec![id(1)]));
+    // Whose it is does not follow from a name that it does not have.
+    assert_eq!(found(&stage, by_identity(8)), None);
+    let both = RepositorySelector {
+        repo: Some(name("own/repo")),
+        ..by_identity(7)
+    };
+    assert_eq!(found(&stage, both.clone()), None);
+    stage.quarantine(FactTable::CiOutcomes, id(1));
+    assert_eq!(seen(), (None, vec![], vec![]));
+    stage.release(FactTable::CiOutcomes, id(1));
+
+    // With a name, the repository is found by that too.
+    stage.add([ci(checked(3, "named", Some(7), 2))]);
+    assert_eq!(seen().1, [id(3), id(1)]);
+    assert_eq!(found(&stage, by_name("own/repo")), Some(id(1)));
+    assert_eq!(found(&stage, both), Some(id(1)));
 }

@@ -85,6 +85,65 @@ fn the_timeline_holds_every_kind_of_event_in_order(
 }
 
 #[rstest]
+fn a_session_spans_every_fact_that_names_it_quarantined_ones_too(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let call = call(1).observed(10).build();
+    let facts = [
+        (
+            FactTable::InferenceCalls,
+            Append::InferenceCall(Box::new(stage.store.encode(call, at(50)))),
+        ),
+        (
+            FactTable::DeveloperDecisions,
+            Append::DeveloperDecision(Box::new(DeveloperDecision {
+                captured_at: at(11),
+                ..decision(2)
+            })),
+        ),
+        (
+            FactTable::EditObservations,
+            Append::EditObservation(Box::new(EditObservation {
+                captured_at: at(12),
+                ..edit(3, "t")
+            })),
+        ),
+        (
+            FactTable::RejectedEdits,
+            Append::RejectedEdit(Box::new(crate::fact::RejectedEdit {
+                captured_at: at(13),
+                ..rejection(4, "t")
+            })),
+        ),
+        (
+            FactTable::RetryLinkages,
+            Append::RetryLinkage(Box::new(crate::fact::RetryLinkage {
+                captured_at: at(14),
+                ..linkage(5, "t", "u")
+            })),
+        ),
+        (
+            FactTable::SessionCommitObservations,
+            observed(SessionCommitObservation {
+                captured_at: at(15),
+                ..observation(6, id(99))
+            }),
+        ),
+    ];
+    for (last, (number, (table, fact))) in (10..).zip((1..).zip(facts)) {
+        stage.add([fact]);
+        let span = || {
+            let dossier = stage.dossier("s");
+            (dossier.first_observed_at, dossier.last_observed_at)
+        };
+        assert_eq!(span(), (at(10), at(last)), "{table}");
+        stage.quarantine(table, id(number));
+        assert_eq!(span(), (at(10), at(last)), "{table}");
+    }
+}
+
+#[rstest]
 fn five_hundred_events_are_served_and_one_more_is_not(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {

@@ -1,0 +1,241 @@
+//! Random small worlds of facts, and questions about them that are also answered the plain way.
+//!
+//! A world has two organizations that share Sessions, runs, commits and names. What is asked of one of
+//! them is computed a second time, by going through plain lists ([`reference`](mod@reference)), and
+//! both answers are compared as text.
+
+mod reference;
+mod world;
+
+use super::*;
+use reference::Reference;
+use world::{Dice, World};
+
+/// Questions of each kind that are asked of an organization.
+const QUESTIONS: usize = 80;
+
+#[rstest]
+#[case(Backend::Sqlite, 12)]
+#[case(Backend::Postgres, 4)]
+fn every_answer_is_that_of_a_walk_through_all_facts(#[case] backend: Backend, #[case] worlds: u64) {
+    let Some(database) = TestStore::create(backend) else {
+        return;
+    };
+    let telling = Cell::new(0);
+    for seed in 0..worlds {
+        let mut dice = Dice::new(seed);
+        let world = World::make(&database, seed, &mut dice);
+        for (store, facts) in world.organizations() {
+            let asked = Asked {
+                store,
+                reference: Reference::of(facts),
+                seed,
+                telling: &telling,
+            };
+            for _ in 0..QUESTIONS {
+                asked.outcome(&world::outcome_request(&mut dice));
+                asked.failures(&world::failures_request(&mut dice), &mut dice);
+                asked.commit(&world::commit_request(&mut dice));
+            }
+            for session in world::SESSIONS {
+                asked.dossier(session);
+            }
+        }
+    }
+    // Worlds in which nothing is found would prove nothing.
+    let asked = worlds * 2 * 3 * QUESTIONS as u64;
+    assert!(telling.get() > asked / 4, "{} of {asked}", telling.get());
+}
+
+/// The moment at which everything is asked.
+fn now() -> Instant {
+    at(1_000)
+}
+
+/// One organization, as it is stored and as a list.
+struct Asked<'w> {
+    store: &'w Store,
+    reference: Reference<'w>,
+    seed: u64,
+    /// How many answers held something.
+    telling: &'w Cell<u64>,
+}
+
+impl Asked<'_> {
+    fn compare(&self, question: &dyn std::fmt::Debug, answer: &str, expected: &str) {
+        assert_eq!(answer, expected, "world {}: {question:#?}", self.seed);
+        let tells = !["", "nothing", "ambiguous", "conflict"].contains(&answer);
+        self.telling.set(self.telling.get() + u64::from(tells));
+    }
+
+    fn outcome(&self, request: &CiOutcomeRequest) {
+        let answer = ci_outcome(&mut self.store.snapshot_now(), request);
+        let answer = match answer.map(|answer| answer.outcome) {
+            Ok(Some(record)) => outcome_text(&record),
+            Ok(None) => "nothing".to_owned(),
+            Err(error) => error_word(&error),
+        };
+        let expected = self.reference.outcome(request);
+        self.compare(request, &answer, &expected);
+    }
+
+    /// Walks through all pages, of changing sizes.
+    fn failures(&self, request: &CiFailuresRequest, dice: &mut Dice) {
+        let key = CursorKey::derive(b"a secret");
+        let mut page = request.clone();
+        let mut walked = Vec::new();
+        let answer = loop {
+            page.limit = PageLimit::new(1 + dice.below(4)).unwrap();
+            match ci_failures(&mut self.store.snapshot_now(), &key, &page) {
+                Ok(answer) => {
+                    assert!(answer.outcomes.len() as u64 <= page.limit.get());
+                    walked.extend(answer.outcomes.iter().map(outcome_text));
+                    page.cursor = answer.next_cursor;
+                }
+                Err(error) => break error_word(&error),
+            }
+            if page.cursor.is_none() {
+                break walked.join("\n");
+            }
+        };
+        let expected = self.reference.failures(request);
+        self.compare(request, &answer, &expected);
+    }
+
+    fn commit(&self, request: &CommitRequest) {
+        let answer = commit_evidence(&mut self.store.snapshot_now(), request.clone(), now());
+        let answer = match answer {
+            Ok(evidence) => commit_text(&evidence),
+            Err(error) => error_word(&error),
+        };
+        let expected = self.reference.commit(request, now());
+        self.compare(request, &answer, &expected);
+    }
+
+    fn dossier(&self, session: &str) {
+        let request = SessionRequest {
+            session_id: SessionId::new(session).unwrap(),
+        };
+        let answer = session_dossier(&mut self.store.snapshot_now(), request, now());
+        let answer = match answer.map(SessionAnswer::dossier) {
+            Ok(Some(dossier)) => dossier_text(&dossier),
+            Ok(None) => "nothing".to_owned(),
+            Err(error) => error_word(&error),
+        };
+        let expected = self.reference.dossier(session, now());
+        self.compare(&session, &answer, &expected);
+    }
+}
+
+fn error_word(error: &Error) -> String {
+    match error {
+        Error::Declined(Decline::RepositorySelectorAmbiguous) => "ambiguous".to_owned(),
+        Error::Query(QueryFault::SelectorConflict) => "conflict".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn identity_text(identity: Option<&LifetimeIdentity>) -> String {
+    identity.map_or_else(
+        || "-".to_owned(),
+        |it| format!("{}/{}/{}", it.provider, it.host, it.repository_id),
+    )
+}
+
+fn outcome_text(it: &CiOutcomeRecord) -> String {
+    let identity = identity_text(it.repository_identity.as_ref());
+    format!(
+        "{} {:?} {identity} {} {}",
+        it.outcome_id, it.repo, it.captured_at, it.commit_query
+    )
+}
+
+fn counts_text(counts: &std::collections::BTreeMap<RepositoryDecline, u64>) -> String {
+    let mut counts: Vec<String> = counts.iter().map(|(it, n)| format!("{it}={n}")).collect();
+    counts.sort();
+    counts.join(" ")
+}
+
+fn commit_text(evidence: &CommitEvidence) -> String {
+    let Some(repos) = &evidence.repos else {
+        return "nothing".to_owned();
+    };
+    let mut lines = vec![format!("attributed {}", evidence.attributed)];
+    for repo in repos {
+        lines.push(format!(
+            "{:?} {:?} {} {:?}",
+            repo.repo,
+            repo.current_repo,
+            identity_text(repo.repository_identity.as_ref()),
+            repo.observed_repo_slugs
+        ));
+        for session in &repo.observed_sessions {
+            let ids = session.session_commit_observation_ids.iter();
+            let ids: Vec<String> = ids.map(ToString::to_string).collect();
+            lines.push(format!(
+                "session {} {}",
+                session.session_id.as_str(),
+                ids.join(" ")
+            ));
+        }
+        lines.extend(
+            repo.ci_outcomes
+                .iter()
+                .map(|it| format!("ci {}", it.outcome_id)),
+        );
+    }
+    if let Some(skipped) = &evidence.repository_skipped {
+        lines.push(format!("skipped {}", counts_text(skipped)));
+    }
+    let unresolved = evidence.unresolved_ci_outcomes.iter().flatten();
+    lines.extend(unresolved.map(|it| format!("unresolved {}", it.outcome_id)));
+    lines.join("\n")
+}
+
+fn dossier_text(dossier: &SessionDossier) -> String {
+    let counts = dossier.coverage.counts();
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|it| format!("{}-{}", it.total, it.quarantined))
+        .collect();
+    let mut lines = vec![
+        format!("{} {}", dossier.first_observed_at, dossier.last_observed_at),
+        format!("{} omitted {}", counts.join(" "), dossier.omitted_events),
+    ];
+    lines.extend(dossier.gaps.iter().map(|gap| format!("gap {gap}")));
+    lines.extend(
+        dossier
+            .timeline
+            .iter()
+            .map(|it| format!("{} {} {}", it.event_type(), it.fact_id(), it.occurred_at())),
+    );
+    for commit in &dossier.attributed_commits {
+        let ids = commit.session_commit_observation_ids.iter();
+        let ids: Vec<String> = ids.map(ToString::to_string).collect();
+        let identity = identity_text(commit.repository_identity.as_ref());
+        lines.push(format!(
+            "commit {} {identity} {} {}",
+            commit.repo,
+            commit.commit_sha,
+            ids.join(" ")
+        ));
+    }
+    lines.extend(
+        dossier
+            .pushes
+            .iter()
+            .map(|it| format!("push {}", it.push_id)),
+    );
+    lines.extend(
+        dossier
+            .ci_outcomes
+            .iter()
+            .map(|it| format!("ci {} {}", it.outcome_id, it.commit_query)),
+    );
+    lines.push(format!("unobserved {}", dossier.session_commit_unobserved));
+    lines.push(format!(
+        "skipped {}",
+        counts_text(&dossier.repository_skipped)
+    ));
+    lines.join("\n")
+}
