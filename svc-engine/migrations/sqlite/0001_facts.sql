@@ -355,6 +355,97 @@ CREATE INDEX quarantine_log_by_fact
     ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);
 CREATE INDEX quarantine_log_by_revision ON quarantine_log (org_id, quarantine_revision);
 
+-- Visibility: the latest row of the log about a fact is no quarantine. Reads select from these views;
+-- who names a table itself means the quarantined facts too.
+CREATE VIEW visible_inference_calls AS SELECT f.* FROM inference_calls f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'inference_calls' AND q.fact_id = f.inference_call_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_developer_decisions AS SELECT f.* FROM developer_decisions f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'developer_decisions' AND q.fact_id = f.decision_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_edit_observations AS SELECT f.* FROM edit_observations f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'edit_observations' AND q.fact_id = f.observation_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_rejected_edits AS SELECT f.* FROM rejected_edits f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'rejected_edits' AND q.fact_id = f.rejection_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_retry_linkages AS SELECT f.* FROM retry_linkages f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'retry_linkages' AND q.fact_id = f.retry_linkage_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_pushes AS SELECT f.* FROM pushes f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'pushes' AND q.fact_id = f.push_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_pull_request_revisions AS SELECT f.* FROM pull_request_revisions f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'pull_request_revisions' AND q.fact_id = f.revision_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_pull_request_merges AS SELECT f.* FROM pull_request_merges f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'pull_request_merges' AND q.fact_id = f.merge_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_repository_renames AS SELECT f.* FROM repository_renames f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'repository_renames' AND q.fact_id = f.rename_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_ci_outcomes AS SELECT f.* FROM ci_outcomes f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'ci_outcomes' AND q.fact_id = f.outcome_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+CREATE VIEW visible_session_commit_observations AS SELECT f.* FROM session_commit_observations f WHERE NOT EXISTS (
+    SELECT 1 FROM quarantine_log q
+    WHERE q.org_id = f.org_id AND q.fact_table = 'session_commit_observations' AND q.fact_id = f.observation_id
+        AND q.action = 'quarantine' AND NOT EXISTS (
+            SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision));
+
 -- Which mirrors are to be refreshed. No facts: the rows change, and none is kept for its own sake.
 CREATE TABLE mirror_jobs (
     org_id TEXT NOT NULL,

@@ -3,31 +3,28 @@
 use svc_model::time::Instant;
 
 use super::column::Columns;
-use super::quarantine::visible;
 use super::{Snapshot, StoreError};
 
 /// The latest visible fact of a kind. It is found from the end of an index that only this question
 /// uses, whence the expression; only quarantined facts are stepped over.
 macro_rules! latest {
-    ($table:literal, $id:literal) => {
+    ($table:literal) => {
         concat!(
-            "SELECT f.captured_at_us FROM ",
+            "SELECT f.captured_at_us FROM visible_",
             $table,
-            " f WHERE f.org_id || '' = $1 AND ",
-            visible!($table, $id),
-            " ORDER BY f.captured_at_us DESC LIMIT 1"
+            " f WHERE f.org_id || '' = $1 ORDER BY f.captured_at_us DESC LIMIT 1"
         )
     };
 }
 
 /// Every kind of fact that names a repository.
 const LATEST: [&str; 6] = [
-    latest!("pushes", "push_id"),
-    latest!("ci_outcomes", "outcome_id"),
-    latest!("session_commit_observations", "observation_id"),
-    latest!("pull_request_revisions", "revision_id"),
-    latest!("pull_request_merges", "merge_id"),
-    latest!("repository_renames", "rename_id"),
+    latest!("pushes"),
+    latest!("ci_outcomes"),
+    latest!("session_commit_observations"),
+    latest!("pull_request_revisions"),
+    latest!("pull_request_merges"),
+    latest!("repository_renames"),
 ];
 
 /// The statements of this module, for the test that prepares each of them.

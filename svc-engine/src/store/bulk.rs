@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::StoreError;
 use super::connection::{Connection, Insert};
-use super::quarantine::{self, QuarantineAction, visible};
+use super::quarantine::{self, QuarantineAction};
 use super::value::Value;
 
 /// Rows that are bound at once: a few MiB of values, whatever the number of calls.
@@ -67,11 +67,8 @@ impl CallTally {
     }
 }
 
-const VISIBLE: &str = concat!(
-    "CASE WHEN ",
-    visible!("inference_calls", "inference_call_id"),
-    " THEN 1 ELSE 0 END"
-);
+const VISIBLE: &str = "CASE WHEN EXISTS (SELECT 1 FROM visible_inference_calls v
+    WHERE v.inference_call_id = f.inference_call_id) THEN 1 ELSE 0 END";
 const APPEND: Insert = Insert {
     into: "INSERT INTO quarantine_log
         (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us)",

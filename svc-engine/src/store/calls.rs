@@ -15,7 +15,6 @@ use super::append::{Kind, Outcome, Transaction};
 use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
-use super::quarantine::visible;
 use super::traces::Traces;
 use super::value::{Row, Value};
 use super::{id_list, packing, skeleton};
@@ -54,40 +53,27 @@ const BY_MODEL_CALL: Lookup<'_> = Lookup {
     then: "",
 };
 
-const SUMMARIES: &str = concat!(
-    "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model
-    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("inference_calls", "inference_call_id"),
-    " ORDER BY f.observed_at_us, f.inference_call_id"
-);
-const SCALARS: &str = concat!(
-    "SELECT f.inference_call_id, f.model_call_id, f.gateway_provider, f.model_provider, f.model,
+const SUMMARIES: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const SCALARS: &str = "SELECT f.inference_call_id, f.model_call_id, f.gateway_provider,
+        f.model_provider, f.model,
         f.input_tokens, f.output_tokens, f.duration_ms
-    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("inference_calls", "inference_call_id"),
-    " ORDER BY f.observed_at_us, f.inference_call_id"
-);
-const CONTENTS: &str = concat!(
-    "SELECT f.inference_call_id, f.observed_at_us, f.input_contents, f.output_contents
-    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("inference_calls", "inference_call_id"),
-    " ORDER BY f.observed_at_us, f.inference_call_id"
-);
-const OUTPUTS: &str = concat!(
-    "SELECT f.output_contents FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("inference_calls", "inference_call_id"),
-    " ORDER BY f.observed_at_us, f.inference_call_id"
-);
-const ONE: &str = concat!(
-    "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const CONTENTS: &str = "SELECT f.inference_call_id, f.observed_at_us, f.input_contents,
+        f.output_contents
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const OUTPUTS: &str = "SELECT f.output_contents
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents
-    FROM inference_calls f
-    WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("inference_calls", "inference_call_id")
-);
+    FROM visible_inference_calls f
+    WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
 /// Sizes on the canonical form: of a row, and of the part of it that is no message.
-const MEASURE: &str = concat!(
-    "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
+const MEASURE: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
         CAST(COALESCE(SUM(metadata + messages), 0) AS BIGINT),
         CAST(COALESCE(MAX(metadata + messages), 0) AS BIGINT),
         CAST(COALESCE(SUM(parts), 0) AS BIGINT)
@@ -95,10 +81,7 @@ const MEASURE: &str = concat!(
             + COALESCE(OCTET_LENGTH(f.model), 0) AS metadata,
         f.input_byte_count + f.output_byte_count AS messages,
         f.input_part_count + f.output_part_count AS parts
-    FROM inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("inference_calls", "inference_call_id"),
-    ") AS measured"
-);
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2) AS measured";
 const RAW: &str = "SELECT raw_codec, raw_byte_count, raw_skeleton, raw_contents
     FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2";
 

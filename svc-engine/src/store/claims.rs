@@ -12,7 +12,6 @@ use svc_model::id::OrgId;
 
 use super::StoreError;
 use super::connection::{Connection, Insert};
-use super::quarantine::visible;
 use super::row::NewRow;
 use super::table::Table;
 use super::value::Value;
@@ -31,11 +30,11 @@ pub(super) struct Place {
     only: &'static [(&'static str, &'static str)],
 }
 
-/// Declares where facts name repositories: the word for it, the table and its id, the columns of the
+/// Declares where facts name repositories: the word for it, the table, the columns of the
 /// name and of the identity, and which facts of the kind.
 macro_rules! sources {
     ($($word:literal:
-        $table:literal $id:literal, $name:literal, $provider:literal, $host:literal, $repository:literal
+        $table:literal, $name:literal, $provider:literal, $host:literal, $repository:literal
         $(, only $column:literal = $value:literal)?;)+
     ) => {
         /// Where facts name repositories.
@@ -53,14 +52,13 @@ macro_rules! sources {
             "SELECT c.name, c.repository_provider, c.repository_host, c.repository_id, c.source,",
             " CASE c.source",
             $(
-                " WHEN '", $word, "' THEN (SELECT f.captured_at_us FROM ", $table,
+                " WHEN '", $word, "' THEN (SELECT f.captured_at_us FROM visible_", $table,
                 " f WHERE f.org_id = c.org_id AND f.", $name, " = c.name",
                 " AND f.", $provider, " = c.repository_provider",
                 " AND f.", $host, " = c.repository_host",
                 " AND f.", $repository, " = c.repository_id",
                 $(" AND f.", $column, " = '", $value, "'",)?
-                " AND f.captured_at_us <= $2 AND ", visible!($table, $id),
-                " ORDER BY f.captured_at_us DESC LIMIT 1)",
+                " AND f.captured_at_us <= $2 ORDER BY f.captured_at_us DESC LIMIT 1)",
             )+
             " END FROM repository_claims c WHERE c.org_id = $1"
         );
@@ -68,39 +66,39 @@ macro_rules! sources {
 }
 
 sources! {
-    "pushes": "pushes" "push_id",
+    "pushes": "pushes",
         "repo", "repository_provider", "repository_host", "repository_id";
     // By result: their index by repository has the result before the moment, for the pages that go
     // by it, and a second one would cost more than eight steps in it.
-    "ci_outcomes.passed": "ci_outcomes" "outcome_id",
+    "ci_outcomes.passed": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "passed";
-    "ci_outcomes.failed": "ci_outcomes" "outcome_id",
+    "ci_outcomes.failed": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "failed";
-    "ci_outcomes.error": "ci_outcomes" "outcome_id",
+    "ci_outcomes.error": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "error";
-    "ci_outcomes.timed_out": "ci_outcomes" "outcome_id",
+    "ci_outcomes.timed_out": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "timed_out";
-    "ci_outcomes.cancelled": "ci_outcomes" "outcome_id",
+    "ci_outcomes.cancelled": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "cancelled";
-    "ci_outcomes.skipped": "ci_outcomes" "outcome_id",
+    "ci_outcomes.skipped": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "skipped";
-    "ci_outcomes.neutral": "ci_outcomes" "outcome_id",
+    "ci_outcomes.neutral": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "neutral";
-    "ci_outcomes.unknown": "ci_outcomes" "outcome_id",
+    "ci_outcomes.unknown": "ci_outcomes",
         "repo", "repository_provider", "repository_host", "repository_id", only "result" = "unknown";
-    "observations": "session_commit_observations" "observation_id",
+    "observations": "session_commit_observations",
         "repo", "repository_provider", "repository_host", "repository_id";
-    "revisions": "pull_request_revisions" "revision_id",
+    "revisions": "pull_request_revisions",
         "repo", "repository_provider", "repository_host", "repository_id";
-    "revision_heads": "pull_request_revisions" "revision_id",
+    "revision_heads": "pull_request_revisions",
         "head_repo", "head_repository_provider", "head_repository_host", "head_repository_id";
-    "merges": "pull_request_merges" "merge_id",
+    "merges": "pull_request_merges",
         "repo", "repository_provider", "repository_host", "repository_id";
-    "merge_heads": "pull_request_merges" "merge_id",
+    "merge_heads": "pull_request_merges",
         "head_repo", "head_repository_provider", "head_repository_host", "head_repository_id";
-    "renames_from": "repository_renames" "rename_id",
+    "renames_from": "repository_renames",
         "old_repo", "repository_provider", "repository_host", "repository_id";
-    "renames_to": "repository_renames" "rename_id",
+    "renames_to": "repository_renames",
         "new_repo", "repository_provider", "repository_host", "repository_id";
 }
 

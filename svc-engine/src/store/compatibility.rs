@@ -6,20 +6,14 @@ use svc_model::id::{OrgId, SessionId};
 use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
-use super::quarantine::visible;
 
-const DECISIONS: &str = concat!(
-    "SELECT f.agent_harness, f.accepted, f.explicit, f.interaction_mode, f.call_id
-    FROM developer_decisions f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("developer_decisions", "decision_id"),
-    " ORDER BY f.occurred_at_us, f.decision_id"
-);
-const EDITS: &str = concat!(
-    "SELECT f.agent_harness, f.call_id
-    FROM edit_observations f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-    visible!("edit_observations", "observation_id"),
-    " ORDER BY f.occurred_at_us, f.observation_id"
-);
+const DECISIONS: &str = "SELECT f.agent_harness, f.accepted, f.explicit, f.interaction_mode,
+        f.call_id
+    FROM visible_developer_decisions f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.occurred_at_us, f.decision_id";
+const EDITS: &str = "SELECT f.agent_harness, f.call_id
+    FROM visible_edit_observations f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.occurred_at_us, f.observation_id";
 
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]

@@ -5,7 +5,6 @@ use svc_model::id::{OrgId, SessionId};
 
 use super::StoreError;
 use super::connection::Connection;
-use super::quarantine::visible;
 
 /// Gives the statements that count one kind of fact: all of an organization, the quarantined ones,
 /// and for kinds that name a Session all and the visible ones of a Session.
@@ -28,11 +27,11 @@ macro_rules! counts {
                 " = q.fact_id AND f.org_id = $1)"
             ),
             of_session: concat!(
-                "SELECT COUNT(*), COALESCE(SUM(CASE WHEN ",
-                visible!($table, $id),
-                " THEN 1 ELSE 0 END), 0) FROM ",
+                "SELECT (SELECT COUNT(*) FROM ",
                 $table,
-                " f WHERE f.org_id = $1 AND f.session_id = $2"
+                " f WHERE f.org_id = $1 AND f.session_id = $2), (SELECT COUNT(*) FROM visible_",
+                $table,
+                " f WHERE f.org_id = $1 AND f.session_id = $2)"
             ),
         }
     };

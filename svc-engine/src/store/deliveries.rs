@@ -6,7 +6,6 @@ use svc_model::time::Instant;
 
 use super::column::Columns;
 use super::connection::Lookup;
-use super::quarantine::visible;
 use super::table::Record as _;
 use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
@@ -68,13 +67,10 @@ macro_rules! observed {
             "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
             f.repository_host, f.repository_id, p.repo, p.repository_provider, p.repository_host,
             p.repository_id
-            FROM session_commit_observations f
-            LEFT JOIN pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
+            FROM visible_session_commit_observations f
+            LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
                 AND p.captured_at_us <= $3
-                AND EXISTS (SELECT 1 FROM pushes f WHERE f.push_id = p.push_id AND ",
-            visible!("pushes", "push_id"),
-            ") WHERE f.org_id = $1 AND f.captured_at_us <= $3 AND ",
-            visible!("session_commit_observations", "observation_id"),
+            WHERE f.org_id = $1 AND f.captured_at_us <= $3",
             $condition,
             " LIMIT $4"
         )

@@ -8,7 +8,6 @@ use svc_model::time::Instant;
 
 use super::column::Columns;
 use super::error::corrupt;
-use super::quarantine::visible;
 use super::value::Row;
 use super::{Snapshot, StoreError};
 
@@ -23,10 +22,9 @@ macro_rules! events {
             $id,
             ", ",
             $columns,
-            " FROM ",
+            " FROM visible_",
             $table,
-            " f WHERE f.org_id = $1 AND f.session_id = $2 AND ",
-            visible!($table, $id)
+            " f WHERE f.org_id = $1 AND f.session_id = $2"
         )
     };
 }

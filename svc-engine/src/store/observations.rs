@@ -9,7 +9,6 @@ use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
 use super::fact::Fact;
-use super::quarantine::visible;
 use super::table::table;
 use crate::fact::SessionCommitObservation;
 
@@ -29,19 +28,13 @@ impl Fact for SessionCommitObservation {}
 
 /// The visible observation of a Session at a commit, whose push is visible and of the same
 /// repository.
-const MATCH: &str = concat!(
-    "SELECT f.observation_id, f.source_push_id, f.captured_at_us
-    FROM session_commit_observations f
-    JOIN pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
+const MATCH: &str = "SELECT f.observation_id, f.source_push_id, f.captured_at_us
+    FROM visible_session_commit_observations f
+    JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
         AND p.repository_provider = f.repository_provider
         AND p.repository_host = f.repository_host AND p.repository_id = f.repository_id
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
-        AND f.repository_id = $4 AND f.commit_sha = $5 AND f.session_id = $6 AND ",
-    visible!("session_commit_observations", "observation_id"),
-    " AND EXISTS (SELECT 1 FROM pushes f WHERE f.push_id = p.push_id AND ",
-    visible!("pushes", "push_id"),
-    ")"
-);
+        AND f.repository_id = $4 AND f.commit_sha = $5 AND f.session_id = $6";
 
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]

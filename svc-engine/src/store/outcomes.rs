@@ -9,7 +9,6 @@ use svc_model::time::Instant;
 
 use super::column::{Columns, Form as _, OrZero};
 use super::deliveries::{OfCommits, identity_keys};
-use super::quarantine::visible;
 use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
 use crate::fact::Lifetime;
@@ -151,8 +150,7 @@ macro_rules! outcomes {
             f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.run_url,
             f.provider_result, f.error_type, f.reason, f.source_event_type,
             f.source_spec_version, f.source_event_id, f.pr_number, f.captured_at_us
-            FROM ci_outcomes f WHERE f.org_id = $1 AND ",
-            visible!("ci_outcomes", "outcome_id"),
+            FROM visible_ci_outcomes f WHERE f.org_id = $1",
             $($condition),+
         )
     };
@@ -186,13 +184,10 @@ const PAGE_NAMED: &str = page!(
     " AND f.repository_provider IS NULL AND f.repository_host IS NULL AND f.repository_id IS NULL"
 );
 
-const NAMELESS: &str = concat!(
-    "SELECT 1 FROM ci_outcomes f WHERE f.org_id = $1 AND f.captured_at_us <= $2
+const NAMELESS: &str =
+    "SELECT 1 FROM visible_ci_outcomes f WHERE f.org_id = $1 AND f.captured_at_us <= $2
     AND f.repository_provider = $3 AND f.repository_host = $4 AND f.repository_id = $5
-    AND f.repo = '' AND ",
-    visible!("ci_outcomes", "outcome_id"),
-    " LIMIT 1"
-);
+    AND f.repo = '' LIMIT 1";
 
 /// The statements of this module, for the test that prepares each of them.
 #[cfg(test)]

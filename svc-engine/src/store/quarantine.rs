@@ -1,4 +1,4 @@
-//! The append-only log of quarantine and release, and what it makes visible.
+//! The append-only log of quarantine and release. What it makes visible, the views `visible_*` say.
 
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
@@ -9,26 +9,6 @@ use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
 use super::value::Value;
-
-/// The condition that a fact is visible: the latest row of the log about it is no quarantine.
-///
-/// It stands in the WHERE clause of every read, after the table's alias `f`.
-macro_rules! visible {
-    ($table:literal, $id:literal) => {
-        concat!(
-            "NOT EXISTS (SELECT 1 FROM quarantine_log q WHERE q.org_id = f.org_id",
-            " AND q.fact_table = '",
-            $table,
-            "' AND q.fact_id = f.",
-            $id,
-            " AND q.action = 'quarantine' AND NOT EXISTS (SELECT 1 FROM quarantine_log later",
-            " WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table",
-            " AND later.fact_id = q.fact_id",
-            " AND later.quarantine_revision > q.quarantine_revision))"
-        )
-    };
-}
-pub(super) use visible;
 
 /// What a row of the log does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

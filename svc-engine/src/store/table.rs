@@ -78,8 +78,8 @@ macro_rules! table {
                     unique: 1,
                 },
                 select: concat!(
-                    "SELECT f.", $id, $($(", f.", $column),+),+, " FROM ", $table,
-                    " f WHERE f.org_id = $1 AND ", $crate::store::quarantine::visible!($table, $id)
+                    "SELECT f.", $id, $($(", f.", $column),+),+, " FROM visible_", $table,
+                    " f WHERE f.org_id = $1"
                 ),
             };
 

@@ -6,7 +6,6 @@ use svc_model::time::Instant;
 use super::super::StoreError;
 use super::super::connection::Connection;
 use super::super::error::corrupt;
-use super::super::quarantine::visible;
 use crate::fact::Lifetime;
 
 const LIST: &str = "SELECT j.mirror, j.repo, j.due_at_us, j.attempts, j.lease_until_us,
@@ -16,17 +15,11 @@ const LIST: &str = "SELECT j.mirror, j.repo, j.due_at_us, j.attempts, j.lease_un
     FROM mirror_jobs j WHERE j.org_id = $1 ORDER BY j.mirror";
 
 /// When the last visible push of exactly one repository was received.
-const LAST_IDENTIFIED: &str = concat!(
-    "SELECT MAX(f.captured_at_us) FROM pushes f
+const LAST_IDENTIFIED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
-        AND f.repository_id = $4 AND ",
-    visible!("pushes", "push_id")
-);
-const LAST_NAMED: &str = concat!(
-    "SELECT MAX(f.captured_at_us) FROM pushes f
-    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND ",
-    visible!("pushes", "push_id")
-);
+        AND f.repository_id = $4";
+const LAST_NAMED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2";
 
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {

@@ -9,7 +9,6 @@ use super::super::append::{Kind, Outcome, Transaction};
 use super::super::connection::Connection;
 use super::super::deliveries::identity_keys;
 use super::super::error::corrupt;
-use super::super::quarantine::visible;
 use super::super::traces::Traces;
 use super::super::value::Value;
 use crate::fact::{Lifetime, Push};
@@ -27,33 +26,21 @@ pub struct RefreshRequest {
 }
 
 /// The push that is stored under the key of the delivered one.
-const IDENTIFIED: &str = concat!(
-    "SELECT f.push_id, f.repo FROM pushes f
+const IDENTIFIED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_id IS NOT NULL AND f.repository_provider = $2
         AND f.repository_host = $3 AND f.repository_id = $4 AND f.ref = $5 AND f.before_sha = $6
-        AND f.after_sha = $7 AND ",
-    visible!("pushes", "push_id")
-);
-const NAMED: &str = concat!(
-    "SELECT f.push_id, f.repo FROM pushes f
+        AND f.after_sha = $7";
+const NAMED: &str = "SELECT f.push_id, f.repo FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND f.ref = $3
-        AND f.before_sha = $4 AND f.after_sha = $5 AND ",
-    visible!("pushes", "push_id")
-);
+        AND f.before_sha = $4 AND f.after_sha = $5";
 /// The newest push of a repository, for an operator who asks for a refresh.
-const NEWEST_IDENTIFIED: &str = concat!(
-    "SELECT f.push_id, f.repo, f.clone_url FROM pushes f
+const NEWEST_IDENTIFIED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
-        AND f.repository_id = $4 AND ",
-    visible!("pushes", "push_id"),
-    " ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1"
-);
-const NEWEST_NAMED: &str = concat!(
-    "SELECT f.push_id, f.repo, f.clone_url FROM pushes f
-    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2 AND ",
-    visible!("pushes", "push_id"),
-    " ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1"
-);
+        AND f.repository_id = $4
+    ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1";
+const NEWEST_NAMED: &str = "SELECT f.push_id, f.repo, f.clone_url FROM visible_pushes f
+    WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2
+    ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1";
 const DELIVER: &str = "INSERT INTO mirror_deliveries
     (org_id, mirror, push_id, repo, clone_url, delivered_at_us) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (org_id, mirror, push_id) DO UPDATE SET repo = excluded.repo,

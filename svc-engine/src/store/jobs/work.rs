@@ -12,7 +12,6 @@ use uuid::Uuid;
 use super::super::column::Columns;
 use super::super::connection::{Connection, Sql};
 use super::super::error::corrupt;
-use super::super::quarantine::visible;
 use super::super::url::DatabaseUrl;
 use super::super::value::Row;
 use super::super::{SchemaState, StoreError, migrate};
@@ -63,16 +62,14 @@ const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
 const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
     WHERE org_id = $1 AND mirror = $2 AND holder = $3";
-const PUSHES: &str = concat!(
-    "SELECT d.push_id, d.repo, d.clone_url, d.delivered_at_us, f.repo, f.repository_provider,
-        f.repository_host, f.repository_id, f.ref, f.before_sha, f.after_sha, f.forced,
-        f.captured_at_us, CAST(CASE WHEN ",
-    visible!("pushes", "push_id"),
-    " THEN 1 ELSE 0 END AS BIGINT)
+const PUSHES: &str = "SELECT d.push_id, d.repo, d.clone_url, d.delivered_at_us, f.repo,
+        f.repository_provider, f.repository_host, f.repository_id, f.ref, f.before_sha, f.after_sha, f.forced,
+        f.captured_at_us, CAST(CASE WHEN EXISTS
+            (SELECT 1 FROM visible_pushes v WHERE v.push_id = f.push_id)
+            THEN 1 ELSE 0 END AS BIGINT)
     FROM mirror_deliveries d JOIN pushes f ON f.push_id = d.push_id AND f.org_id = d.org_id
     WHERE d.org_id = $1 AND d.mirror = $2
-    ORDER BY d.delivered_at_us, d.push_id LIMIT $3"
-);
+    ORDER BY d.delivered_at_us, d.push_id LIMIT $3";
 const DEFERRED: &str = "SELECT notes_ref, commit_sha FROM mirror_deferred_notes
     WHERE org_id = $1 AND mirror = $2 ORDER BY notes_ref, commit_sha";
 /// Locks the job. What is read afterwards is then what every delivery before has left.
