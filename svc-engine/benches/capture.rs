@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
+use svc_engine::capture::redaction::Secrets;
 use svc_engine::capture::{Receipt, Redaction, gateway, otlp};
 use svc_engine::clock::Ids;
 use svc_engine::testing;
@@ -140,6 +141,10 @@ fn with_receipt<T>(redaction: Redaction, work: impl FnOnce(Receipt<'_>) -> T) ->
         received_at: Instant::from_microseconds(1).expect("in range"),
         ids: &Ids::counting(),
         redaction,
+        secrets: &Secrets::new([
+            "operator-operator-operator",
+            "webhook-webhook-webhook-webhook",
+        ]),
     })
 }
 

@@ -20,6 +20,7 @@ use svc_model::query::{
 };
 
 use crate::admission::{Admission, Place};
+use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
 use crate::deadline::Deadline;
@@ -41,6 +42,8 @@ pub struct EngineConfig {
     pub cache_bytes: u64,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
+    /// The secrets of the service itself, which are redacted wherever they stand.
+    pub secrets: Secrets,
     /// The key under which cursors are made. Without one they are good for this engine alone.
     pub cursor_key: Option<CursorKey>,
     /// How mirrors are kept, when they are.
@@ -61,6 +64,7 @@ impl EngineConfig {
             scan: ScanLimits::default(),
             cache_bytes: 64 * 1024 * 1024,
             redaction: Redaction::On,
+            secrets: Secrets::default(),
             cursor_key: None,
             mirror: None,
         }
@@ -88,6 +92,7 @@ struct Inner {
     admission: Admission,
     scan: ScanLimits,
     redaction: Redaction,
+    secrets: Secrets,
     cursor_key: CursorKey,
     clock: Clock,
     ids: Ids,
@@ -112,6 +117,7 @@ impl Engine {
             admission: Admission::new(config.read_slots),
             scan: config.scan,
             redaction: config.redaction,
+            secrets: config.secrets.clone(),
             cursor_key: match &config.cursor_key {
                 Some(key) => key.clone(),
                 None => CursorKey::derive(ids.fresh().as_bytes()),
@@ -138,6 +144,7 @@ impl Engine {
             received_at: self.0.clock.now(),
             ids: &self.0.ids,
             redaction: self.0.redaction,
+            secrets: &self.0.secrets,
         }
     }
 

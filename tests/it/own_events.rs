@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use svc_engine::capture::otlp::{self, CapturedLogs};
+use svc_engine::capture::redaction::Secrets;
 use svc_engine::capture::{Receipt, Redaction};
 use svc_engine::clock::Ids;
 use svc_engine::fact;
@@ -149,6 +150,7 @@ fn understood(events: &[Event]) -> CapturedLogs {
         received_at: received_at(),
         ids: &Ids::counting(),
         redaction: Redaction::Off,
+        secrets: &Secrets::default(),
     };
     otlp::capture(read.expect("an export"), receipt).expect("JSON")
 }

@@ -4,18 +4,25 @@ use svc_model::ingest::VendorCIRequest;
 use svc_model::json::{Json, Object, Text};
 use svc_model::limit::CI_REASON_CHARACTERS_MAX;
 
-use super::redaction::{self, Counts, MARKER};
-use super::{Receipt, Redaction};
+use super::Receipt;
+use super::redaction::{Counts, MARKER};
 use crate::fact::CiOutcome;
 
-/// Turns a report into a CI outcome. Its free text is redacted.
+/// Turns a report into a CI outcome. Its free texts and its URL are redacted.
 pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Counts) {
     let mut counts = Counts::default();
     let repository = request.repository_identity();
-    let mut reason = request.reason;
-    if let (Some(reason), Redaction::On) = (&mut reason, receipt.redaction) {
-        counts = redaction::redact_text(reason);
-        shorten(reason);
+    let (mut reason, mut run_url) = (request.reason, request.run_url);
+    let mut error_type = request.error_type;
+    if let Some(mut redactor) = receipt.redactor() {
+        for text in [&mut reason, &mut run_url, &mut error_type]
+            .into_iter()
+            .flatten()
+        {
+            redactor.text(text);
+        }
+        reason.as_mut().map(shorten);
+        counts = redactor.counts();
     }
     let outcome = CiOutcome {
         outcome_id: receipt.fresh_id(),
@@ -30,9 +37,9 @@ pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Co
         workflow_id: request.workflow_id.map(Into::into),
         workflow_path: request.workflow_path,
         result: request.result,
-        run_url: request.run_url,
+        run_url,
         provider_result: request.provider_result,
-        error_type: request.error_type,
+        error_type,
         reason,
         source_event_type: request.source_event_type,
         source_spec_version: request.source_spec_version,
@@ -79,6 +86,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::capture::Redaction;
+    use crate::capture::redaction::Secrets;
     use crate::clock::Ids;
 
     fn request() -> VendorCIRequest {
@@ -112,6 +121,7 @@ mod tests {
             received_at: Instant::from_microseconds(1).unwrap(),
             ids: &Ids::counting(),
             redaction,
+            secrets: &Secrets::default(),
         };
         capture(request, receipt)
     }
@@ -151,17 +161,22 @@ mod tests {
     }
 
     #[test]
-    fn only_the_reason_is_redacted() {
+    fn free_texts_and_the_url_are_redacted() {
         let key = "sk-abcdefghijklmnopqrst";
         let mut request = request();
         request.reason = Some(format!("failed with {key}").into());
         request.error_type = Some(key.into());
         request.run_url = Some(format!("https://h/?k={key}").into());
+        request.provider_result = Some("failure".into());
         let (outcome, counts) = captured(request, Redaction::On);
         assert_eq!(outcome.reason, Some(format!("failed with {MARKER}").into()));
-        assert_eq!(outcome.error_type, Some(key.into()));
-        assert_eq!(outcome.run_url, Some(format!("https://h/?k={key}").into()));
-        assert_eq!(counts.provider_key, 1);
+        assert_eq!(outcome.error_type, Some(MARKER.into()));
+        assert_eq!(
+            outcome.run_url,
+            Some(format!("https://h/?k={MARKER}").into())
+        );
+        assert_eq!(outcome.provider_result, Some("failure".into()));
+        assert_eq!(counts.provider_key, 3);
         assert_eq!(reason(key, Redaction::Off), Text::from(key));
         assert_eq!(reason("", Redaction::On), Text::default());
     }

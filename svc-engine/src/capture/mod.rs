@@ -1,7 +1,7 @@
 //! Requests become facts: synchronous functions over values, without clock, I/O, chance or logging.
 //!
 //! What they need of the world (the organization, the moment of receipt, fresh ids, whether
-//! credentials are redacted) comes in as a [`Receipt`].
+//! credentials and which secrets are redacted) comes in as a [`Receipt`].
 
 pub mod ci;
 pub mod forge;
@@ -13,6 +13,7 @@ pub mod redaction;
 use svc_model::id::{FactId, OrgId};
 use svc_model::time::Instant;
 
+use self::redaction::{Redactor, Secrets};
 use crate::clock::Ids;
 
 /// What capture is told about a delivery beside its content.
@@ -26,12 +27,22 @@ pub struct Receipt<'a> {
     pub ids: &'a Ids,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
+    /// The secrets of the service itself, which are redacted as well.
+    pub secrets: &'a Secrets,
 }
 
 impl Receipt<'_> {
     /// Returns a fresh id, for a fact that has no derived one.
     pub fn fresh_id(&self) -> FactId {
         FactId::new(self.ids.fresh())
+    }
+
+    /// Returns what redacts the delivery; nothing when credentials are kept.
+    fn redactor(&self) -> Option<Redactor> {
+        match self.redaction {
+            Redaction::On => Some(Redactor::new(self.secrets)),
+            Redaction::Off => None,
+        }
     }
 }
 

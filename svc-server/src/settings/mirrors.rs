@@ -69,7 +69,7 @@ fn host(text: &str) -> Option<String> {
     }
 }
 
-fn tokens(text: &str) -> Option<BTreeMap<RepositoryHost, SecretString>> {
+pub(super) fn tokens(text: &str) -> Option<BTreeMap<RepositoryHost, SecretString>> {
     let members = Json::parse(text.as_bytes()).ok()?.into_object()?;
     let token = |(host, token): (svc_model::json::Text, Json)| {
         let host = RepositoryHost::new(host.as_str()?.trim())?;

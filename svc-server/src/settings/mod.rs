@@ -1,6 +1,7 @@
 //! The settings of a server, checked as a whole: every mistake is named, no value is shown.
 
 mod mirrors;
+mod redaction;
 mod secrets;
 
 use std::collections::BTreeMap;
@@ -281,6 +282,7 @@ impl Settings {
         engine.scan = scan;
         engine.cache_bytes = cache_bytes;
         engine.redaction = redaction;
+        engine.secrets = redaction::secrets(source, &secrets);
         // Servers of one deployment share the token, so they read each other's cursors.
         let operator = secrets.operator.expose_secret().as_bytes();
         engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));

@@ -9,8 +9,6 @@ use svc_model::repository::Branch;
 use super::identity::{identity, name_or_empty};
 use super::value::{content, count, id, object, sha, text};
 use super::{Delivery, Notes};
-use crate::capture::Redaction;
-use crate::capture::redaction::Redactor;
 use crate::fact::CiOutcome;
 
 /// What the outcome of a webhook says that it was taken from.
@@ -61,9 +59,11 @@ pub(super) fn capture(
     outcome.repository = identity(repository, delivery.host)
         .map_err(|decline| notes.declined_identities.push(decline))
         .ok();
-    if delivery.receipt.redaction == Redaction::On {
-        let mut redactor = Redactor::default();
+    if let Some(mut redactor) = delivery.receipt.redactor() {
         redactor.object(&mut run);
+        if let Some(run_url) = &mut outcome.run_url {
+            redactor.text(run_url);
+        }
         notes.redactions = redactor.counts();
     }
     outcome.raw = Json::Object(run);
@@ -118,6 +118,7 @@ mod tests {
     use super::super::IdentityDecline;
     use super::super::testing::{self, changed, delivery};
     use super::*;
+    use crate::capture::Redaction;
     use crate::capture::redaction::MARKER;
 
     const HEAD: &str = "cccccccccccccccccccccccccccccccccccccccc";
@@ -392,13 +393,17 @@ mod tests {
         let key = "sk-abcdefghijklmnopqrst";
         let run = format!(
             r#"{{"id":1,"head_sha":"{HEAD}","big":98765432109876543210,"nan":NaN,
-                "cut":"\ud83d","key":"{key}","list":[1.10,"\u0000"]}}"#
+                "cut":"\ud83d","key":"{key}","list":[1.10,"\u0000"],
+                "html_url":"https://h/runs/1?k={key}"}}"#
         );
         let payload = changed(&payload(), "workflow_run", &run);
         let (outcome, notes) = captured(payload.clone());
         let expected = Json::parse(run.replace(key, MARKER).as_bytes()).unwrap();
-        assert_eq!(outcome.unwrap().raw, expected);
-        assert_eq!(notes.redactions.provider_key, 1);
+        let outcome = outcome.unwrap();
+        assert_eq!(outcome.raw, expected);
+        let run_url = format!("https://h/runs/1?k={MARKER}");
+        assert_eq!(outcome.run_url, Some(run_url.into()));
+        assert_eq!(notes.redactions.provider_key, 3);
         let mut open = delivery();
         open.receipt.redaction = Redaction::Off;
         let mut notes = Notes::default();

@@ -36,12 +36,17 @@ pub(super) fn capture(
     let identity = identity(repository, delivery.host)
         .map_err(|decline| notes.declined_identities.push(decline));
     notes.unnamed_repository = repo.is_empty();
+    let mut clone_url = clone_url(repository);
+    if let Some(mut redactor) = delivery.receipt.redactor() {
+        redactor.string(&mut clone_url);
+        notes.redactions = redactor.counts();
+    }
     Ok(Push {
         push_id: delivery.fact_id(),
         provider: RepositoryProvider::Github,
         repo,
         repository: identity.ok(),
-        clone_url: clone_url(repository),
+        clone_url,
         r#ref: branch.to_owned(),
         before_sha,
         after_sha,
@@ -61,6 +66,8 @@ mod tests {
     use super::super::IdentityDecline;
     use super::super::testing::{self, changed, delivery};
     use super::*;
+    use crate::capture::Redaction;
+    use crate::capture::redaction::MARKER;
 
     const BEFORE: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
     const AFTER: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
@@ -105,6 +112,25 @@ mod tests {
         assert!(!push.forced);
         assert_eq!(push.captured_at, delivery().receipt.received_at);
         assert_eq!(notes, Notes::default());
+    }
+
+    #[test]
+    fn a_credential_in_the_query_of_the_clone_url_is_redacted() {
+        let url = "https://github.com/a/b.git?private_token=";
+        for secret in ["Zx8-qP2mN4vB6kL0sD", "configured-secret"] {
+            let payload = changed(
+                &payload(),
+                "repository.clone_url",
+                &format!("\"{url}{secret}\""),
+            );
+            let (push, notes) = captured(&payload);
+            assert_eq!(push.unwrap().clone_url, format!("{url}{MARKER}"));
+            assert!(!notes.redactions.is_empty());
+            let mut kept = delivery();
+            kept.receipt.redaction = Redaction::Off;
+            let push = capture(&payload, &kept, &mut Notes::default()).unwrap();
+            assert_eq!(push.clone_url, format!("{url}{secret}"));
+        }
     }
 
     #[test]

@@ -8,12 +8,15 @@ use svc_model::repository::RepositoryHost;
 use svc_model::time::Instant;
 
 use super::Delivery;
+use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::Ids;
 
 static ORG: LazyLock<OrgId> = LazyLock::new(|| OrgId::new("acme").unwrap());
 static HOST: LazyLock<RepositoryHost> =
     LazyLock::new(|| RepositoryHost::new("git.example").unwrap());
+
+static SECRETS: LazyLock<Secrets> = LazyLock::new(|| Secrets::new(["configured-secret"]));
 
 /// Returns a delivery without an id, with redaction.
 pub(super) fn delivery() -> Delivery<'static> {
@@ -24,6 +27,7 @@ pub(super) fn delivery() -> Delivery<'static> {
             // Each delivery counts from one; a test that ends frees it.
             ids: Box::leak(Box::new(Ids::counting())),
             redaction: Redaction::On,
+            secrets: &SECRETS,
         },
         host: &HOST,
         id: None,

@@ -11,8 +11,8 @@ use super::identity::name;
 use super::message::Normaliser;
 use super::metadata::Metadata;
 use super::{redact, response, scalar, session, user};
+use crate::capture::Receipt;
 use crate::capture::redaction::Counts;
-use crate::capture::{Receipt, Redaction};
 use crate::fact::InferenceCall;
 
 /// The namespace of fact ids that are derived from a capture id. Changing it would store every
@@ -118,10 +118,9 @@ pub fn capture(
         output_messages,
         raw: request.payload,
     };
-    let redactions = match receipt.redaction {
-        Redaction::On => redact::redact(&mut call, &normaliser.origins),
-        Redaction::Off => Counts::default(),
-    };
+    let redactions = receipt.redactor().map_or_else(Counts::default, |redactor| {
+        redact::redact(&mut call, &normaliser.origins, redactor)
+    });
     let notes = Notes {
         degradation: normaliser.degradation,
         redactions,
@@ -161,6 +160,7 @@ mod tests {
 
     use super::super::testing::{FRESH_ID, call, deliver, json, parts_json, request};
     use super::*;
+    use crate::capture::Redaction;
 
     const ARRAY: &str =
         include_str!("../../../../tests/fixtures/litellm/generic_api_json_array.json");
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_names_and_roles_are_never_redacted() {
+    fn identities_and_roles_are_never_redacted() {
         let key = "sk-abcdefghijklmnopqrst";
         let (call, _) = call(json(
             &r#"{"litellm_call_id":"@","model":"@","messages":[{"role":"@","content":"@"}],
@@ -401,7 +401,7 @@ mod tests {
         let input = format!(r#"{key} [{{"type":"text","content":"[REDACTED_CREDENTIAL]"}}]"#);
         assert_eq!(parts(&call.input_messages), [input]);
         let output = format!(
-            r#"assistant [{{"type":"tool_call","id":"{key}","name":"{key}","arguments":{{"{key}":1}}}}]"#
+            r#"assistant [{{"type":"tool_call","id":"{key}","name":"[REDACTED_CREDENTIAL]","arguments":{{"[REDACTED_CREDENTIAL]":1}}}}]"#
         );
         assert_eq!(parts(&call.output_messages), [output]);
     }

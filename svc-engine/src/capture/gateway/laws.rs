@@ -250,7 +250,10 @@ proptest! {
             for part in &mut message.parts {
                 match part {
                     Part::Text { content } | Part::Reasoning { content } => redactor.text(content),
-                    Part::ToolCall { arguments, .. } => redactor.object(arguments),
+                    Part::ToolCall { name, arguments, .. } => {
+                        redactor.text(name);
+                        redactor.object(arguments);
+                    }
                     Part::ToolCallResponse { result, .. } => redactor.json(result),
                 }
             }

@@ -12,8 +12,11 @@ use crate::fact::InferenceCall;
 /// A credential that stands under its name in the arguments or the result of a tool is looked for in
 /// the whole call. The payload goes first: when nothing in it is replaced, nothing can be replaced in
 /// a part that repeats its strings, and only the decoded parts are left to do.
-pub(super) fn redact(call: &mut InferenceCall, origins: &[Origin]) -> Counts {
-    let mut redactor = Redactor::default();
+pub(super) fn redact(
+    call: &mut InferenceCall,
+    origins: &[Origin],
+    mut redactor: Redactor,
+) -> Counts {
     for part in call
         .input_messages
         .iter()
@@ -43,7 +46,12 @@ pub(super) fn redact(call: &mut InferenceCall, origins: &[Origin]) -> Counts {
 fn redact_part(redactor: &mut Redactor, part: &mut Part) {
     match part {
         Part::Text { content } | Part::Reasoning { content } => redactor.text(content),
-        Part::ToolCall { arguments, .. } => redactor.object(arguments),
+        Part::ToolCall {
+            name, arguments, ..
+        } => {
+            redactor.text(name);
+            redactor.object(arguments);
+        }
         Part::ToolCallResponse { result, .. } => redactor.json(result),
     }
 }

@@ -8,6 +8,7 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 use super::{Captured, GatewayError, Notes, capture};
+use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::Ids;
 use crate::fact::InferenceCall;
@@ -49,6 +50,7 @@ pub(super) fn deliver(
         received_at: Instant::from_microseconds(1).unwrap(),
         ids: &Ids::counting(),
         redaction,
+        secrets: &Secrets::default(),
     };
     capture(request, receipt)
 }

@@ -49,8 +49,8 @@ use self::decided::Decided;
 use self::export::Export;
 use self::kept::Keeper;
 use self::logged::{Kind, Logged};
+use super::Receipt;
 use super::redaction::Redactor;
-use super::{Receipt, Redaction};
 use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
 
 /// The facts of an export, each kind in the order of its records, and what became of the rest.
@@ -86,8 +86,8 @@ pub fn capture(
     captured.report.malformed_containers = export.malformed_containers;
     let decided = translate(&export, receipt, &mut captured);
     keep(decided, export.records, &mut captured.decisions);
-    if receipt.redaction == Redaction::On {
-        redact(&mut captured);
+    if let Some(redactor) = receipt.redactor() {
+        redact(&mut captured, redactor);
     }
     captured.report.facts = FactCounts {
         developer_decisions: captured.decisions.len() as u64,
@@ -232,8 +232,7 @@ fn keep(
 }
 
 /// Redacts what is kept of the records, and the texts of edits.
-fn redact(captured: &mut CapturedLogs) {
-    let mut redactor = Redactor::default();
+fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
     for decision in &mut captured.decisions {
         redactor.json(&mut decision.raw);
     }
@@ -257,7 +256,8 @@ mod tests {
         captured, captured_as, captured_records, event, export, json, object, record, written,
     };
     use super::*;
-    use crate::capture::redaction::MARKER;
+    use crate::capture::Redaction;
+    use crate::capture::redaction::{MARKER, Secrets};
 
     const OWN: &str = r#"{"agent":"pi","session.id":"s-1","tool_use_id":"t1","file_path":"a.py",
         "decision":"accept","explicit":true}"#;
@@ -525,6 +525,7 @@ mod tests {
             received_at: svc_model::time::Instant::from_microseconds(1).unwrap(),
             ids: &crate::clock::Ids::counting(),
             redaction: Redaction::On,
+            secrets: &Secrets::default(),
         };
         for message in [
             &b"\x0a"[..],

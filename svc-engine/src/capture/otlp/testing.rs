@@ -6,6 +6,7 @@ use svc_model::json::{Json, Object};
 use svc_model::time::Instant;
 
 use super::{CapturedLogs, capture};
+use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::Ids;
 use crate::fact::DeveloperDecision;
@@ -91,6 +92,7 @@ pub(super) fn captured_as(request: LogsRequest, redaction: Redaction) -> Capture
         received_at: Instant::from_microseconds(1).unwrap(),
         ids: &Ids::counting(),
         redaction,
+        secrets: &Secrets::default(),
     };
     capture(request, receipt).unwrap()
 }

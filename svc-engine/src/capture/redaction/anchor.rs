@@ -1,14 +1,19 @@
 //! Finding the few places of a text at which a credential may be.
 //!
-//! Every pattern holds one of the sequences in [`mark`]. They are chosen to be rare in prose and
-//! code, and compared for a whole block at once, without a branch: the compiler makes vector
-//! instructions of it. (A multi-pattern automaton that ignores case reads a byte at a time and is
-//! several times slower.)
+//! Every credential is given away by a word before it, which holds one of the sequences in [`mark`],
+//! or begins a run of letters and digits that is longer than nearly every word. Both are looked for in
+//! a whole block at once, without a branch: the compiler makes vector instructions of it. (A
+//! multi-pattern automaton that ignores case reads a byte at a time and is several times slower; one
+//! that compares vectors does not ignore case and slows down with every prefix, and there are more
+//! than a hundred.)
 
 /// The places that are compared at once.
 const BLOCK: usize = 64;
-/// A block and the bytes after it that its last place looks at.
-const WINDOW: usize = BLOCK + 3;
+/// A byte before the block, the block, and the bytes after it that its last place looks at.
+const WINDOW: usize = 96;
+/// The shortest run of letters, digits, `_` and `-` that is an anchor: every key with a prefix is at
+/// least as long.
+const RUN_BYTES_MIN: u32 = 17;
 
 /// What a found sequence is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,31 +24,18 @@ pub(super) enum Kind {
     ApiKey,
     /// `bearer`.
     Bearer,
-    /// The prefix of a provider's keys.
-    Provider(Provider),
-    /// `eyJ`, with which the first segment of a JSON web token begins.
-    WebToken,
-    /// `token`.
-    Token,
-    /// `password` or `passwd`.
-    Password,
-    /// `-----BEGIN`.
+    /// `secret`, `token`, `pass`, `pwd` or `key`: a part of a name that may say what its value is.
+    Name,
+    /// A long run of letters, digits, `_` and `-`; the anchor ends where it starts.
+    Run,
+    /// `://`.
+    Url,
+    /// ` -u` or `--u`, the option of a command that takes a user and a password.
+    User,
+    /// `sig=`.
+    Signature,
+    /// `-----BEGIN `.
     Pem,
-}
-
-/// A family of keys with a prefix of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Provider {
-    /// `sk-`.
-    Secret,
-    /// `ghp_` and its siblings.
-    Forge,
-    /// `github_pat_`.
-    ForgeFineGrained,
-    /// `AKIA` and `ASIA`.
-    Cloud,
-    /// `xoxb-` and its siblings.
-    Chat,
 }
 
 /// A sequence in a text.
@@ -54,74 +46,108 @@ pub(super) struct Anchor {
     pub(super) end: usize,
 }
 
-/// Calls `visit` with each anchor in order, until it returns true; returns whether it did.
-pub(super) fn any(text: &[u8], mut visit: impl FnMut(Anchor) -> bool) -> bool {
-    let mut hits = [0; BLOCK];
+/// Calls `visit` with each anchor, in the order of their marked bytes.
+pub(super) fn each(text: &[u8], mut visit: impl FnMut(Anchor)) {
     for start in (0..text.len()).step_by(BLOCK) {
-        let rest = &text[start..];
-        let hit = if let Some(window) = rest.first_chunk() {
-            mark(window, &mut hits)
+        let inside = start
+            .checked_sub(1)
+            .and_then(|from| text[from..].first_chunk());
+        let (words, runs) = if let Some(window) = inside {
+            mark(window)
         } else {
             let mut window = [0; WINDOW];
-            window[..rest.len()].copy_from_slice(rest);
-            mark(&window, &mut hits)
+            let from = start.saturating_sub(1);
+            let rest = &text[from..text.len().min(start + WINDOW - 1)];
+            window[usize::from(start == 0)..][..rest.len()].copy_from_slice(rest);
+            mark(&window)
         };
-        if hit {
-            for (offset, hit) in hits.iter().enumerate() {
-                if *hit != 0
-                    && let Some(anchor) = at(text, start + offset)
-                    && visit(anchor)
-                {
-                    return true;
-                }
+        let mut hits = words | runs;
+        while hits != 0 {
+            let offset = hits.trailing_zeros() as usize;
+            let place = start + offset;
+            if runs >> offset & 1 == 1 {
+                visit(Anchor {
+                    kind: Kind::Run,
+                    start: place,
+                    end: place,
+                });
             }
+            if words >> offset & 1 == 1
+                && let Some(anchor) = at(text, place)
+            {
+                visit(anchor);
+            }
+            hits &= hits - 1;
         }
     }
-    false
 }
 
-/// Returns every anchor in order.
-pub(super) fn all(text: &[u8]) -> Vec<Anchor> {
-    let mut anchors = Vec::new();
-    any(text, |anchor| {
-        anchors.push(anchor);
-        false
-    });
-    anchors
-}
-
-/// Marks the places of a block at which [`at`] may find an anchor; returns whether there is one.
+/// Returns the places of a block at which [`at`] may find an anchor, and those at which a long run
+/// starts, a bit for each.
 ///
 /// Comparing `byte | 0x20` ignores the case of a letter. It takes a few other bytes for each other
 /// as well, which [`at`] sorts out.
 #[inline]
-fn mark(window: &[u8; WINDOW], hits: &mut [u8; BLOCK]) -> bool {
+fn mark(window: &[u8; WINDOW]) -> (u64, u64) {
     // Bits and not truth values, which a compiler would rather branch on.
     let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
-    let mut any = 0;
-    for (place, hit) in hits.iter_mut().enumerate() {
+    let within = |byte: u8, first: u8, count: u8| u8::from(byte.wrapping_sub(first) < count);
+    let mut words = [0; BLOCK];
+    for (place, hit) in words.iter_mut().enumerate() {
         let own = [
-            window[place],
             window[place + 1],
             window[place + 2],
             window[place + 3],
+            window[place + 4],
         ];
-        let low = [own[0] | 0x20, own[1] | 0x20, own[2] | 0x20, own[3] | 0x20];
-        *hit = (is(low[0], b'r') & is(low[1], b'i') & is(low[2], b'z'))
-            | (is(low[0], b'p') & is(low[1], b'i') & (is(low[2], b'k') | is(low[3], b'k')))
-            | (is(low[0], b'b') & is(low[1], b'e') & is(low[2], b'a'))
-            | (is(low[0], b's') & is(low[1], b'k') & is(own[2], b'-'))
-            | (is(low[0], b'g') & is(low[1], b'h') & is(own[3], b'_'))
-            | (is(low[0], b'b') & is(own[1], b'_') & is(low[2], b'p'))
-            | (is(own[0], b'A') & is(own[2], b'I') & is(own[3], b'A'))
-            | (is(low[0], b'x') & is(low[1], b'o'))
-            | (is(low[1], b'y') & is(low[2], b'j'))
-            | (is(low[0], b't') & is(low[1], b'o') & is(low[2], b'k'))
-            | (is(low[0], b's') & is(low[1], b's') & is(low[2], b'w'))
+        let low = own.map(|byte| byte | 0x20);
+        let word = |word: [u8; 3]| is(low[0], word[0]) & is(low[1], word[1]) & is(low[2], word[2]);
+        *hit = word(*b"riz")
+            | word(*b"bea")
+            | word(*b"key")
+            | word(*b"tok")
+            | word(*b"ecr")
+            | word(*b"pas")
+            | word(*b"pwd")
+            | word(*b"://")
+            | (word(*b"sig") & is(own[3], b'='))
+            | ((is(own[0], b' ') | is(own[0], b'-')) & is(own[1], b'-') & is(own[2], b'u'))
             | (is(own[0], b'-') & is(own[1], b'B') & is(own[2], b'E'));
-        any |= *hit;
     }
-    any != 0
+    let mut run = [0; WINDOW];
+    for (place, in_run) in run.iter_mut().enumerate() {
+        let byte = window[place];
+        *in_run = within(byte | 0x20, b'a', 26)
+            | within(byte, b'0', 10)
+            | is(byte, b'_')
+            | is(byte, b'-');
+    }
+    let in_run = bits(&run);
+    let mut long = in_run;
+    let mut length = 1;
+    while length < RUN_BYTES_MIN {
+        let step = length.min(RUN_BYTES_MIN - length);
+        long &= long >> step;
+        length += step;
+    }
+    let starts = long & !(in_run << 1);
+    let words = bits(&words);
+    #[expect(clippy::cast_possible_truncation, reason = "the bits of the block")]
+    (words as u64, (starts >> 1) as u64)
+}
+
+/// Returns a bit for each byte, which is 0 or 1.
+#[inline]
+fn bits<const N: usize>(bytes: &[u8; N]) -> u128 {
+    // Multiplying moves the lowest bit of each of eight bytes into the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (eights, _) = bytes.as_chunks::<8>();
+    let mut bits = 0;
+    for (index, eight) in eights.iter().enumerate() {
+        let gathered = u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56;
+        bits |= u128::from(gathered) << (8 * index);
+    }
+    bits
 }
 
 /// Returns the anchor of which `place` is the marked byte.
@@ -134,89 +160,39 @@ fn at(text: &[u8], place: usize) -> Option<Anchor> {
             .eq_ignore_ascii_case(word)
             .then_some(Anchor { kind, start, end })
     };
-    let exact = |kind, back: usize, prefix: &[u8]| {
-        let start = place.checked_sub(back)?;
-        let found = text[start..].starts_with(prefix);
-        found.then_some(Anchor {
-            kind,
-            start,
-            end: start + prefix.len(),
-        })
-    };
-    match text[place] {
-        b'r' | b'R' => word(Kind::Authorization, 5, b"authorization"),
-        b'p' | b'P' => api_key(text, place),
-        b'b' => word(Kind::Bearer, 0, b"bearer").or_else(|| {
-            exact(
-                Kind::Provider(Provider::ForgeFineGrained),
-                5,
-                b"github_pat_",
-            )
-        }),
-        b'B' => word(Kind::Bearer, 0, b"bearer"),
-        b's' => {
-            exact(Kind::Provider(Provider::Secret), 0, b"sk-").or_else(|| password(text, place))
+    match text[place] | 0x20 {
+        b'r' => word(Kind::Authorization, 5, b"authorization"),
+        b'b' => word(Kind::Bearer, 0, b"bearer"),
+        b'e' => word(Kind::Name, 1, b"secret"),
+        b't' => word(Kind::Name, 0, b"token"),
+        b'p' => word(Kind::Name, 0, b"pass").or_else(|| word(Kind::Name, 0, b"pwd")),
+        b'k' => {
+            let key = word(Kind::Name, 0, b"key")?;
+            Some(api_key(text, key).unwrap_or(key))
         }
-        b'S' => password(text, place),
-        b'g' => matches!(text.get(place + 2)?, b'p' | b'o' | b'u' | b's' | b'r')
-            .then_some(Anchor {
-                kind: Kind::Provider(Provider::Forge),
-                start: place,
-                end: place + 4,
-            })
-            .filter(|_| text[place + 1] == b'h'),
-        b'A' => matches!(text.get(place + 1)?, b'K' | b'S').then_some(Anchor {
-            kind: Kind::Provider(Provider::Cloud),
-            start: place,
-            end: place + 4,
-        }),
-        b'x' => {
-            let [b'x', b'o', b'x', b'a' | b'b' | b'p' | b'r' | b's', b'-'] =
-                text[place..].first_chunk()?
-            else {
-                return None;
-            };
-            let kind = Kind::Provider(Provider::Chat);
-            Some(Anchor {
-                kind,
-                start: place,
-                end: place + 5,
-            })
-        }
-        b'e' => exact(Kind::WebToken, 0, b"eyJ"),
-        b't' | b'T' => word(Kind::Token, 0, b"token"),
-        b'-' => exact(Kind::Pem, 4, b"-----BEGIN "),
+        b's' => word(Kind::Signature, 0, b"sig="),
+        b':' => word(Kind::Url, 0, b"://"),
+        b'-' if text[place..].starts_with(b"-B") => word(Kind::Pem, 4, b"-----BEGIN "),
+        b' ' | b'-' => word(Kind::User, 0, &[text[place], b'-', b'u']),
         _ => None,
     }
 }
 
-fn api_key(text: &[u8], place: usize) -> Option<Anchor> {
-    let start = place.checked_sub(1)?;
-    let rest = text.get(place + 2..)?;
-    let rest = match rest {
-        [b'_' | b'-' | b' ', rest @ ..] => rest,
+/// Returns the whole of `api_key`, of which `key` is found.
+fn api_key(text: &[u8], key: Anchor) -> Option<Anchor> {
+    let before = &text[..key.start];
+    let before = match before {
+        [before @ .., b'_' | b'-' | b' '] => before,
         together => together,
     };
-    let whole =
-        text[start].eq_ignore_ascii_case(&b'a') && rest.get(..3)?.eq_ignore_ascii_case(b"key");
-    whole.then_some(Anchor {
-        kind: Kind::ApiKey,
-        start,
-        end: text.len() - rest.len() + 3,
-    })
-}
-
-fn password(text: &[u8], place: usize) -> Option<Anchor> {
-    let start = place.checked_sub(2)?;
-    let length = [&b"password"[..], b"passwd"].into_iter().find_map(|word| {
-        let found = text.get(start..start + word.len())?;
-        found.eq_ignore_ascii_case(word).then_some(word.len())
-    })?;
-    Some(Anchor {
-        kind: Kind::Password,
-        start,
-        end: start + length,
-    })
+    let start = before.len().checked_sub(3)?;
+    before[start..]
+        .eq_ignore_ascii_case(b"api")
+        .then_some(Anchor {
+            kind: Kind::ApiKey,
+            start,
+            end: key.end,
+        })
 }
 
 #[cfg(test)]
@@ -224,11 +200,11 @@ mod tests {
     use super::*;
 
     fn kinds(text: &str) -> Vec<(Kind, &str)> {
-        let found = all(text.as_bytes());
+        let mut found = Vec::new();
+        each(text.as_bytes(), |anchor| {
+            found.push((anchor.kind, &text[anchor.start..anchor.end]));
+        });
         found
-            .iter()
-            .map(|anchor| (anchor.kind, &text[anchor.start..anchor.end]))
-            .collect()
     }
 
     const WORDS: [(&str, Kind); 21] = [
@@ -240,18 +216,18 @@ mod tests {
         ("ApiKey", Kind::ApiKey),
         ("Bearer", Kind::Bearer),
         ("bEARER", Kind::Bearer),
-        ("sk-", Kind::Provider(Provider::Secret)),
-        ("ghp_", Kind::Provider(Provider::Forge)),
-        ("ghr_", Kind::Provider(Provider::Forge)),
-        ("github_pat_", Kind::Provider(Provider::ForgeFineGrained)),
-        ("AKIA", Kind::Provider(Provider::Cloud)),
-        ("ASIA", Kind::Provider(Provider::Cloud)),
-        ("xoxb-", Kind::Provider(Provider::Chat)),
-        ("eyJ", Kind::WebToken),
-        ("token", Kind::Token),
-        ("TOKEN", Kind::Token),
-        ("password", Kind::Password),
-        ("PassWd", Kind::Password),
+        ("Secret", Kind::Name),
+        ("SECRET", Kind::Name),
+        ("token", Kind::Name),
+        ("TOKEN", Kind::Name),
+        ("pass", Kind::Name),
+        ("PASS", Kind::Name),
+        ("Pwd", Kind::Name),
+        ("Key", Kind::Name),
+        ("://", Kind::Url),
+        (" -u", Kind::User),
+        ("--u", Kind::User),
+        ("sig=", Kind::Signature),
         ("-----BEGIN ", Kind::Pem),
     ];
 
@@ -259,7 +235,7 @@ mod tests {
     fn every_word_is_found_at_every_place_of_a_block() {
         for (word, kind) in WORDS {
             for before in 0..(2 * BLOCK + 3) {
-                for after in [0, 1, 2, 3, BLOCK] {
+                for after in [0, 1, 2, 3, WINDOW] {
                     let text = format!("{}{word}{}", ".".repeat(before), ".".repeat(after));
                     assert_eq!(
                         kinds(&text),
@@ -272,32 +248,49 @@ mod tests {
     }
 
     #[test]
+    fn a_run_is_found_where_it_starts_when_it_is_long() {
+        for length in [1, 15, 16, 17, 18, 40, 200] {
+            for before in 0..(2 * BLOCK + 3) {
+                for after in [0, 1, WINDOW] {
+                    let run = "aZ09_-".repeat(40);
+                    let text = format!(
+                        "{}{}{}",
+                        "+".repeat(before),
+                        &run[..length],
+                        "/".repeat(after)
+                    );
+                    let mut starts = Vec::new();
+                    each(text.as_bytes(), |anchor| {
+                        assert_eq!(anchor.kind, Kind::Run);
+                        starts.push(anchor.start);
+                    });
+                    let expected: &[usize] = if length >= 17 { &[before] } else { &[] };
+                    assert_eq!(starts, expected, "{before} before {length}, {after} after");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn neighbours_of_a_word_are_not_it() {
         for text in [
             "prize",
             "organization",
-            "spike",
-            "picked",
             "bearing",
-            "desk",
-            "high_water",
-            "lib_path",
-            "Asian",
-            "xylophone",
-            "eyjafjallajokull",
             "stock",
-            "glassware",
+            "paste",
+            "decrease",
+            "kept",
             "-BEST",
-            "GHP_",
-            "XOXB-",
-            "akia",
-            "EYJ",
             "----BEGIN ",
+            "-x",
+            ":/ /",
+            "sig-",
             "ri",
             "z",
             "",
-            "passwort",
             "toke",
+            "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
         ] {
             assert_eq!(kinds(text), [], "{text}");
         }
@@ -305,8 +298,8 @@ mod tests {
 
     #[test]
     fn anchors_come_in_order_and_may_touch() {
-        let found = kinds("tokenpassword api_keysk-");
+        let found = kinds("tokenpass api_key://");
         let words: Vec<_> = found.iter().map(|(_, word)| *word).collect();
-        assert_eq!(words, ["token", "password", "api_key", "sk-"]);
+        assert_eq!(words, ["token", "pass", "api_key", "://"]);
     }
 }

@@ -3,8 +3,13 @@
 use std::ops::Range;
 
 use super::anchor::Anchor;
-use super::cursor::{Cursor, is_blank, is_word, preceded_by};
-use super::name::{Secret, Written};
+use super::cursor::{Cursor, is_blank, is_word, preceded_by, starts_word};
+use super::looks::{is_several_words, is_stand_in};
+use super::member;
+use super::name::{self, Written};
+
+/// The longest part of a name before and after the word that gives it away.
+const NAME_BYTES_MAX: usize = 64;
 
 /// Returns the value that is assigned to the API key at the anchor.
 ///
@@ -12,56 +17,158 @@ use super::name::{Secret, Written};
 pub(super) fn api_key(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const QUOTED_CHARACTERS_MIN: usize = 8;
     const BARE_BYTES_MIN: usize = 16;
-    if preceded_by(text, anchor.start, |byte| byte.is_ascii_alphanumeric()) {
+    if !starts_word(text, anchor.start) && !preceded_by(text, anchor.start, |byte| byte == b'_') {
         return None;
     }
     let mut cursor = Cursor::new(text, anchor.end);
     cursor.quote();
     cursor.blanks();
-    cursor.one(is_assignment)?;
+    cursor.one(|byte| matches!(byte, b':' | b'='))?;
     cursor.blanks();
-    if let Some(value) = quoted(&mut cursor) {
+    let value = if let Some(value) = quoted(&mut cursor) {
         let content = &text[value.clone()];
         let characters = content.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
-        return (characters >= QUOTED_CHARACTERS_MIN).then_some(value);
-    }
-    let start = cursor.at;
-    cursor.token(BARE_BYTES_MIN).map(|()| start..cursor.at)
+        (characters >= QUOTED_CHARACTERS_MIN).then_some(value)?
+    } else {
+        let start = cursor.at;
+        cursor.token(BARE_BYTES_MIN)?;
+        (!goes_on(&cursor)).then_some(start..cursor.at)?
+    };
+    let content = &text[value.clone()];
+    (!is_stand_in(content) && !is_several_words(content)).then_some(value)
 }
 
-/// Returns the value that is assigned to the token or password at the anchor, when it looks like a
-/// credential.
+/// Returns the value that is assigned to the name in which the anchor stands, when the name is that
+/// of a secret, token, key or password and the value looks like one.
 ///
-/// Code assigns expressions to such names all the time, so the value has to look random, and a bare
-/// one must not go on as a call, an index or a template.
-pub(super) fn secret(text: &[u8], anchor: Anchor, secret: Secret) -> Option<Range<usize>> {
-    let mut cursor = Cursor::new(text, anchor.end);
-    if cursor.peek().is_some_and(is_word) {
+/// Code assigns expressions to such names all the time, so a bare value must not go on as a call, an
+/// index or a template.
+pub(super) fn secret(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    let name = name_around(text, anchor)?;
+    let secret = name::secret(&text[name.clone()])?;
+    let mut cursor = Cursor::new(text, name.end);
+    let quote = cursor.quote();
+    cursor.one(|byte| byte == b']');
+    let blanks = gap(&mut cursor);
+    let flag = text[name.start] == b'-' && blanks;
+    let element = preceded_by(text, name.start, |byte| byte == b'<');
+    let mut sign = b' ';
+    if !flag || cursor.peek() == Some(b'=') {
+        sign = cursor.one(|byte| {
+            matches!(byte, b':' | b'=')
+                || (byte == b'>' && element)
+                || (byte == b',' && quote.is_some())
+        })?;
+    }
+    match (sign, cursor.peek()) {
+        (b':', Some(b'=')) | (b'=', Some(b'>')) => cursor.at += 1,
+        (b'=', Some(b'=')) => return None,
+        (b',', _) => {
+            let quote = quote?;
+            let open = member::opening(text, name.end, quote)?;
+            member::attribute(text, open.checked_sub(quote.length())?, quote, &mut cursor)?;
+        }
+        _ => {}
+    }
+    let tight = !blanks && !gap(&mut cursor);
+    gap(&mut cursor);
+    let whole_name = &text[name.clone()];
+    let in_shell = sign == b'=' && tight && !whole_name.iter().any(u8::is_ascii_lowercase);
+    if let Some(value) = quoted(&mut cursor) {
+        let content = &text[value.clone()];
+        let written = if in_shell && !is_several_words(content) {
+            Written::Shell
+        } else {
+            Written::Quoted
+        };
+        return secret.looks_real(content, written).then_some(value);
+    }
+    let value = bare(&mut cursor, sign == b'>')?;
+    let ends_line = cursor
+        .peek()
+        .is_none_or(|byte| matches!(byte, b'\n' | b'\r'));
+    let in_pairs = preceded_by(text, name.start, |byte| byte == b';')
+        && whole_name.first().is_some_and(u8::is_ascii_uppercase);
+    let written = if in_shell {
+        Written::Shell
+    } else if sign == b'=' && in_pairs {
+        Written::Pair
+    } else if tight || flag || (sign == b':' && ends_line) {
+        Written::Bare
+    } else {
+        Written::Spaced
+    };
+    secret
+        .looks_real(&text[value.clone()], written)
+        .then_some(value)
+}
+
+/// Returns the whole name in which the anchor stands.
+fn name_around(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    let in_name = |byte: u8| is_word(byte) || matches!(byte, b'-' | b'.');
+    let before = &text[anchor.start.saturating_sub(NAME_BYTES_MAX)..anchor.start];
+    let head = before
+        .iter()
+        .rev()
+        .take_while(|byte| in_name(**byte))
+        .count();
+    let mut start = anchor.start - head;
+    if matches!(text[..start], [.., b'\\']) && matches!(text[start], b'n' | b't' | b'r') {
+        start += 1;
+    }
+    let after = &text[anchor.end..text.len().min(anchor.end + NAME_BYTES_MAX)];
+    let tail = after
+        .iter()
+        .take_while(|byte| is_word(**byte) || **byte == b'-')
+        .count();
+    (tail < NAME_BYTES_MAX && start < anchor.end).then_some(start..anchor.end + tail)
+}
+
+/// Passes blanks and tabs; returns whether there are any.
+fn gap(cursor: &mut Cursor<'_>) -> bool {
+    cursor.run(|byte| matches!(byte, b' ' | b'\t')) > 0
+}
+
+/// Passes a value that is not quoted.
+fn bare(cursor: &mut Cursor<'_>, in_element: bool) -> Option<Range<usize>> {
+    let start = cursor.at;
+    cursor.run(|byte| {
+        (byte.is_ascii_graphic() || byte >= 0x80)
+            && !matches!(
+                byte,
+                b'"' | b'\''
+                    | b'`'
+                    | b';'
+                    | b','
+                    | b'&'
+                    | b'<'
+                    | b'>'
+                    | b'('
+                    | b')'
+                    | b'['
+                    | b']'
+                    | b'{'
+                    | b'}'
+                    | b'|'
+                    | b'\\'
+                    | b'$'
+            )
+    });
+    if (goes_on(cursor) && !in_element) || cursor.at == start {
         return None;
     }
-    cursor.quote();
-    cursor.run(|byte| matches!(byte, b' ' | b'\t'));
-    let sign = cursor.one(is_assignment)?;
-    if cursor.peek() == Some(b'=') {
-        cursor.at += usize::from(sign == b':');
-    }
-    cursor.run(|byte| matches!(byte, b' ' | b'\t'));
-    if let Some(value) = quoted(&mut cursor) {
-        return secret
-            .looks_real(&text[value.clone()], Written::Quoted)
-            .then_some(value);
-    }
-    let start = cursor.at;
-    cursor.token(1)?;
-    let goes_on = cursor
-        .peek()
-        .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'<' | b'$'));
-    let value = start..cursor.at;
-    (!goes_on && secret.looks_real(&text[value.clone()], Written::Bare)).then_some(value)
+    let stops = cursor.text[start..cursor.at]
+        .iter()
+        .rev()
+        .take_while(|byte| matches!(byte, b'.' | b':'));
+    Some(start..cursor.at - stops.count())
 }
 
-const fn is_assignment(byte: u8) -> bool {
-    matches!(byte, b':' | b'=')
+/// Returns whether what was passed is only the beginning of an expression.
+fn goes_on(cursor: &Cursor<'_>) -> bool {
+    cursor
+        .peek()
+        .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'<' | b'$'))
 }
 
 /// Passes a quoted value without quotes and blanks in it; returns its content.

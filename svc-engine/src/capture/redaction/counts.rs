@@ -15,10 +15,14 @@ pub struct Counts {
     pub provider_key: u64,
     /// JSON web tokens.
     pub web_token: u64,
-    /// Random-looking values assigned to a token or password.
+    /// Values assigned to a secret, token, key or password that look like one.
     pub secret_assignment: u64,
     /// Private keys in PEM form.
     pub private_key: u64,
+    /// Passwords beside the name of a user, in URLs and commands, and URLs that are secret.
+    pub login: u64,
+    /// Secrets of the service itself.
+    pub configured_secret: u64,
 }
 
 /// What gave a credential away.
@@ -32,6 +36,8 @@ pub(super) enum Reason {
     WebToken,
     SecretAssignment,
     PrivateKey,
+    Login,
+    ConfiguredSecret,
 }
 
 impl Counts {
@@ -50,6 +56,8 @@ impl Counts {
             Reason::WebToken => &mut self.web_token,
             Reason::SecretAssignment => &mut self.secret_assignment,
             Reason::PrivateKey => &mut self.private_key,
+            Reason::Login => &mut self.login,
+            Reason::ConfiguredSecret => &mut self.configured_secret,
         } += replaced as u64;
     }
 }
@@ -64,5 +72,7 @@ impl AddAssign for Counts {
         self.web_token += other.web_token;
         self.secret_assignment += other.secret_assignment;
         self.private_key += other.private_key;
+        self.login += other.login;
+        self.configured_secret += other.configured_secret;
     }
 }

@@ -35,6 +35,15 @@ pub(super) fn preceded_by(text: &[u8], start: usize, test: impl Fn(u8) -> bool) 
     start > 0 && test(text[start - 1])
 }
 
+/// Returns whether a word starts at `start`. The letter of an escape before it belongs to no word:
+/// inside of JSON a line break is `\\n`.
+pub(super) fn starts_word(text: &[u8], start: usize) -> bool {
+    match &text[..start] {
+        [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => true,
+        before => !before.last().is_some_and(|byte| is_word(*byte)),
+    }
+}
+
 impl<'t> Cursor<'t> {
     pub(super) const fn new(text: &'t [u8], at: usize) -> Self {
         Self { text, at }

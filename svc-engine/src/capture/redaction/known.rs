@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::cursor::is_blank;
+use super::header::without_bearer;
+use super::looks::is_reference;
 use super::rewrite::is_marked;
-use super::token::{is_all_blank, without_bearer};
 
 /// The shortest known value that is looked for between quotes: a shorter one might be punctuation.
 const QUOTED_BYTES_MIN: usize = 4;
@@ -16,7 +18,8 @@ pub(super) struct Known(HashSet<Box<[u8]>>);
 impl Known {
     pub(super) fn add(&mut self, value: &[u8]) {
         let value = without_bearer(value);
-        if !is_all_blank(value) && !is_marked(value) {
+        let blank = value.iter().all(|byte| is_blank(*byte));
+        if !blank && !is_marked(value) && !is_reference(value) {
             self.0.insert(value.into());
         }
     }

@@ -38,6 +38,25 @@ fn text() -> impl Strategy<Value = Text> {
             "-----END ",
             "token",
             "password",
+            "Pwd",
+            "secret",
+            "AccountKey",
+            "Basic",
+            "://",
+            "@",
+            "curl",
+            " -u ",
+            "--user ",
+            "sig=",
+            ";",
+            "<",
+            ">",
+            "$",
+            "%",
+            "hvs.",
+            "-us12",
+            "hunter2",
+            "\\n",
             "abcdefghijklmnop",
             "ABCDEFGHIJKLMNOP",
             "12345678",
@@ -77,6 +96,10 @@ fn value() -> impl Strategy<Value = Json> {
             "api_key",
             "Authorization",
             "token",
+            "password",
+            "sk-abcdefghijklmnopqrst",
+            "sk-bcdefghijklmnopqrstu",
+            "[REDACTED_CREDENTIAL] 2",
             "key",
             "value",
             "name",
@@ -94,7 +117,7 @@ fn value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Returns a value with every string empty.
+/// Returns a value with every string empty, and every name a number.
 fn shape(value: &Json) -> Json {
     match value {
         Json::String(_) => Json::String(Text::default()),
@@ -102,7 +125,8 @@ fn shape(value: &Json) -> Json {
         Json::Object(object) => Json::Object(
             object
                 .iter()
-                .map(|(name, value)| (name.clone(), shape(value)))
+                .enumerate()
+                .map(|(place, (_, value))| (place.to_string(), shape(value)))
                 .collect(),
         ),
         other => other.clone(),

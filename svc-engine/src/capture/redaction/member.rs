@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, Quote, is_blank};
-use super::name;
+use super::looks::is_reference;
+use super::{header, name};
 
 /// The longest name of a member that is looked at.
 const NAME_BYTES_MAX: usize = 128;
 
 /// Returns the value of the member whose quoted name ends with the anchor, when the name is that of
-/// a credential.
+/// a credential. A reference to a variable is none.
 ///
 /// Quotes may be escaped, as in JSON inside of JSON. The member of an attribute list counts too:
 /// there the name is itself a value, `"key": "api_key", "value": "..."`.
@@ -29,11 +30,13 @@ pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     cursor.blanks();
     let quote = cursor.quote()?;
     let start = cursor.at;
-    cursor.string(quote).map(|end| start..end)
+    let end = cursor.string(quote)?;
+    let value = &text[start..end];
+    (!is_reference(header::without_bearer(value))).then_some(start..end)
 }
 
 /// Returns where the name begins of which the anchor is the end.
-fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize> {
+pub(super) fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize> {
     let line = &text[anchor.saturating_sub(NAME_BYTES_MAX)..anchor];
     let back = line
         .iter()
@@ -45,7 +48,12 @@ fn opening(text: &[u8], anchor: usize, quote: Quote) -> Option<usize> {
 
 /// Passes the name and colon of an attribute's value, when the attribute's name, whose quote opens
 /// at `before`, is the value of a member `key` or `name`.
-fn attribute(text: &[u8], before: usize, quote: Quote, cursor: &mut Cursor<'_>) -> Option<()> {
+pub(super) fn attribute(
+    text: &[u8],
+    before: usize,
+    quote: Quote,
+    cursor: &mut Cursor<'_>,
+) -> Option<()> {
     let name = without_blanks(&text[..before]).strip_suffix(b":")?;
     let name = without_blanks(name);
     if !quote.ends(name) {

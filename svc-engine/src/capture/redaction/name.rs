@@ -1,5 +1,7 @@
 //! Names that say what stands under them.
 
+use super::looks::{contains, is_several_words, is_stand_in, is_worded};
+
 /// Returns whether a string under this name is a credential whatever it is.
 ///
 /// Case and the difference between `-` and `_` do not matter.
@@ -17,51 +19,123 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
             .is_some_and(|at| is(&name[at..], b"_api_key"))
 }
 
-/// Returns whether a string under this name is a credential if it looks like one.
-pub(super) fn is_secret(name: &[u8]) -> Option<Secret> {
-    let Some(b'n' | b'N' | b'd' | b'D') = name.last() else {
-        return None;
-    };
-    let ends_with = |word: &[u8]| {
-        let at = name.len().checked_sub(word.len())?;
-        name[at..].eq_ignore_ascii_case(word).then_some(())
-    };
-    ends_with(b"token").map(|()| Secret::Token).or_else(|| {
-        ends_with(b"password")
-            .or(ends_with(b"passwd"))
-            .map(|()| Secret::Password)
-    })
-}
-
 /// What a name that is no certain sign of a credential speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Secret {
+pub(super) enum Subject {
     Token,
+    Key,
+    Secret,
     Password,
 }
 
-impl Secret {
-    /// Returns whether a value looks like a credential and not like a word, an identifier, an
-    /// expression or a placeholder.
-    pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
-        let plain = |byte: &u8| {
-            byte.is_ascii_graphic()
-                && !matches!(
-                    byte,
-                    b'$' | b'{' | b'}' | b'<' | b'>' | b'(' | b')' | b'[' | b']'
-                )
-        };
-        let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
-        let (length, digits_needed) = match (self, written) {
-            (Self::Token, _) => (16, 3),
-            (Self::Password, Written::Quoted) => (8, 1),
-            (Self::Password, Written::Bare) => (8, 2),
-        };
-        value.len() >= length
-            && digits >= digits_needed
-            && value.iter().any(u8::is_ascii_alphabetic)
-            && value.iter().all(plain)
+/// What may follow in a name without changing what it speaks of.
+const TAILS: [&[u8]; 12] = [
+    b"value",
+    b"text",
+    b"string",
+    b"base64",
+    b"b64",
+    b"old",
+    b"new",
+    b"previous",
+    b"current",
+    b"prod",
+    b"staging",
+    b"dev",
+];
+
+/// The last words of names, without signs between them, and what they speak of. What ends with
+/// another stands after it.
+const WORDS: [(&[u8], Subject); 27] = [
+    (b"password", Subject::Password),
+    (b"passwd", Subject::Password),
+    (b"passphrase", Subject::Password),
+    (b"pwd", Subject::Password),
+    (b"token", Subject::Token),
+    (b"apikey", Subject::Key),
+    (b"accesskey", Subject::Key),
+    (b"accountkey", Subject::Key),
+    (b"authkey", Subject::Key),
+    (b"privatekey", Subject::Key),
+    (b"signingkey", Subject::Key),
+    (b"encryptionkey", Subject::Key),
+    (b"masterkey", Subject::Key),
+    (b"subscriptionkey", Subject::Key),
+    (b"storagekey", Subject::Key),
+    (b"sessionkey", Subject::Key),
+    (b"deploykey", Subject::Key),
+    (b"licensekey", Subject::Key),
+    (b"hmackey", Subject::Key),
+    (b"jwtkey", Subject::Key),
+    (b"appkey", Subject::Key),
+    (b"functionkey", Subject::Key),
+    (b"webhookkey", Subject::Key),
+    (b"secret", Subject::Secret),
+    (b"secretkey", Subject::Secret),
+    (b"secretaccesskey", Subject::Secret),
+    (b"secretkeybase", Subject::Secret),
+];
+
+/// What stands before `token` in names of tokens that are no secret.
+const HARMLESS_TOKENS: [&[u8]; 16] = [
+    b"page",
+    b"next",
+    b"previous",
+    b"continuation",
+    b"continue",
+    b"pagination",
+    b"sync",
+    b"cursor",
+    b"cancel",
+    b"cancellation",
+    b"csrf",
+    b"eos",
+    b"bos",
+    b"pad",
+    b"unk",
+    b"public",
+];
+
+/// Returns what a name speaks of, when what stands under it may be a credential.
+pub(super) fn secret(name: &[u8]) -> Option<Subject> {
+    const NAME_BYTES_MAX: usize = 48;
+    let name = name.rsplit(|byte| *byte == b'.').next()?;
+    // Nearly every name of a payload is none: the last byte decides most of them.
+    let last = name.last()? | 0x20;
+    if !matches!(
+        last,
+        b'd' | b't' | b'n' | b'y' | b'e' | b's' | b'g' | b'v' | b'w'
+    ) && !last.is_ascii_digit()
+    {
+        return None;
     }
+    let mut plain = [0; NAME_BYTES_MAX];
+    let mut length = 0;
+    for byte in &name[name.len().saturating_sub(NAME_BYTES_MAX)..] {
+        if !matches!(byte, b'_' | b'-') {
+            plain[length] = byte.to_ascii_lowercase();
+            length += 1;
+        }
+    }
+    let plain = &plain[..length];
+    let bare = if let Some(bare) = TAILS.iter().find_map(|tail| plain.strip_suffix(*tail)) {
+        bare
+    } else {
+        let digits = plain.iter().rev().take_while(|byte| byte.is_ascii_digit());
+        &plain[..length - digits.count()]
+    };
+    if let Some((word, subject)) = WORDS.iter().rev().find(|(word, _)| bare.ends_with(word)) {
+        let before = &bare[..bare.len() - word.len()];
+        let harmless =
+            *subject == Subject::Token && HARMLESS_TOKENS.iter().any(|word| before.ends_with(word));
+        return (!harmless).then_some(*subject);
+    }
+    // `db_pass` and `dbPass`, but not `bypass`.
+    let before = name.len().checked_sub(5)?;
+    let pass = name[before + 1..].eq_ignore_ascii_case(b"pass");
+    let apart = matches!(name[before], b'_' | b'-')
+        || (name[before].is_ascii_lowercase() && name[before + 1] == b'P');
+    (pass && apart).then_some(Subject::Password)
 }
 
 /// How a value is written.
@@ -69,8 +143,89 @@ impl Secret {
 pub(super) enum Written {
     /// Between quotes, or as a value of its own.
     Quoted,
-    /// As it is, where an expression might stand as well.
+    /// As it is, right after its sign or alone on its line.
     Bare,
+    /// As it is, after a blank, where an expression might stand as well.
+    Spaced,
+    /// In the environment of a program: `NAME=value`.
+    Shell,
+    /// In a list of pairs: `Server=db;Pwd=value`.
+    Pair,
+}
+
+impl Subject {
+    /// Returns whether a value looks like a credential and not like a word, an identifier, an
+    /// expression or a placeholder.
+    pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
+        let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte >= 0x80;
+        if is_stand_in(value) || !value.iter().all(is_plain) || is_place(value) {
+            return false;
+        }
+        let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let letters = value.iter().any(u8::is_ascii_alphabetic);
+        let random = !is_worded(value) && !is_call(value);
+        match self {
+            Self::Token | Self::Key => value.len() >= 16 && digits >= 2 && letters && random,
+            Self::Secret => match written {
+                Written::Shell => value.len() >= 6 && !is_variable(value),
+                Written::Quoted | Written::Bare | Written::Pair => {
+                    value.len() >= 6 && digits >= 1 && letters && random
+                }
+                Written::Spaced => value.len() >= 8 && digits >= 2 && letters && random,
+            },
+            Self::Password if is_variable(value) || is_call(value) => false,
+            Self::Password => {
+                let mixed = digits >= 1 && letters;
+                let number = digits == value.len();
+                let signed = letters && value.iter().any(|byte| is_sign(*byte));
+                match written {
+                    Written::Shell => value.len() >= 5,
+                    Written::Pair => value.len() >= 4,
+                    Written::Quoted | Written::Bare => {
+                        value.len() >= 6 && (mixed || number || signed) && !is_several_words(value)
+                    }
+                    Written::Spaced => {
+                        value.len() >= 8 && digits >= 2 && letters && !is_several_words(value)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether a value is a path or an address.
+fn is_place(value: &[u8]) -> bool {
+    let is_path = matches!(
+        value,
+        [b'/' | b'~', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..]
+    ) || matches!(value, [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic());
+    (is_path && is_worded(value)) || contains(value, b"://")
+}
+
+/// Returns whether a value is the name of a variable that itself speaks of a credential.
+fn is_variable(value: &[u8]) -> bool {
+    let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    digits <= 1
+        && value.iter().all(in_name)
+        && [&b"pass"[..], b"pwd", b"secret", b"token", b"key"]
+            .iter()
+            .any(|word| contains(value, word))
+}
+
+/// Returns whether a value holds what only an expression holds.
+fn is_call(value: &[u8]) -> bool {
+    value
+        .iter()
+        .any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'<' | b'>'))
+}
+
+/// Returns whether a byte is a sign that no name holds.
+const fn is_sign(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'+' | b'?' | b'~'
+    )
 }
 
 fn is(name: &[u8], known: &[u8]) -> bool {
@@ -125,45 +280,73 @@ mod tests {
     #[test]
     fn secret_names_end_with_their_word() {
         for (name, expected) in [
-            ("token", Some(Secret::Token)),
-            ("accessToken", Some(Secret::Token)),
-            ("GITHUB_TOKEN", Some(Secret::Token)),
-            ("db-password", Some(Secret::Password)),
-            ("passwd", Some(Secret::Password)),
+            ("token", Some(Subject::Token)),
+            ("accessToken", Some(Subject::Token)),
+            ("GITHUB_TOKEN", Some(Subject::Token)),
+            ("db-password", Some(Subject::Password)),
+            ("spring.datasource.password", Some(Subject::Password)),
+            ("passwd", Some(Subject::Password)),
+            ("password2", Some(Subject::Password)),
+            ("Pwd", Some(Subject::Password)),
+            ("SMTP_PASS", Some(Subject::Password)),
+            ("dbPass", Some(Subject::Password)),
+            ("AWS_SECRET_ACCESS_KEY", Some(Subject::Secret)),
+            ("clientSecret", Some(Subject::Secret)),
+            ("SECRET_KEY_BASE", Some(Subject::Secret)),
+            ("my_secret_value", Some(Subject::Secret)),
+            ("AccountKey", Some(Subject::Key)),
+            ("openaiApiKey", Some(Subject::Key)),
             ("tokens", None),
             ("max_tokens", None),
+            ("next_page_token", None),
+            ("nextPageToken", None),
+            ("csrf_token", None),
             ("password_hash", None),
+            ("secret_name", None),
+            ("private_key_path", None),
+            ("bypass", None),
+            ("compass", None),
+            ("pass", None),
+            ("key", None),
+            ("primary_key", None),
+            ("content", None),
             ("", None),
         ] {
-            assert_eq!(is_secret(name.as_bytes()), expected, "{name}");
+            assert_eq!(secret(name.as_bytes()), expected, "{name}");
         }
     }
 
     #[test]
     fn a_real_secret_looks_random() {
         let real =
-            |secret: Secret, value: &str, written| secret.looks_real(value.as_bytes(), written);
-        assert!(real(Secret::Token, "a1b2c3d4e5f6a7b8", Written::Bare));
-        assert!(real(Secret::Password, "hunter22", Written::Bare));
-        assert!(real(Secret::Password, "P@ssword1", Written::Quoted));
+            |subject: Subject, value: &str, written| subject.looks_real(value.as_bytes(), written);
+        assert!(real(Subject::Token, "a1b2c3d4e5f6a7b8", Written::Spaced));
+        assert!(real(Subject::Password, "hunter22", Written::Spaced));
+        assert!(real(Subject::Password, "hunter2", Written::Bare));
+        assert!(real(Subject::Password, "P@ssword1", Written::Quoted));
+        assert!(real(Subject::Password, "correcthorse", Written::Shell));
+        assert!(real(Subject::Secret, "s3cr3t!", Written::Quoted));
         for value in [
             "get_access_token",
             "self.settings.token",
             "1234567890123456",
             "a1b2c3",
+            "https://a1b2c3d4e5f6a7b8",
             "",
         ] {
-            assert!(!real(Secret::Token, value, Written::Bare), "{value}");
+            assert!(!real(Subject::Token, value, Written::Bare), "{value}");
         }
         for value in [
             "password",
-            "hunter2",
+            "hunter",
             "correct-horse",
             "${DB_PASS1}",
             "<password1>",
+            "newPassword2",
             "a b c d 1 2",
+            "/run/secrets/db1",
         ] {
-            assert!(!real(Secret::Password, value, Written::Quoted), "{value}");
+            assert!(!real(Subject::Password, value, Written::Quoted), "{value}");
         }
     }
 }

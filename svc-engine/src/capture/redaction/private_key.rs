@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use super::anchor::Anchor;
 use super::cursor::{Cursor, is_blank};
+use super::looks::is_worded;
 
 const DASHES: &[u8] = b"-----";
 
 /// Returns the private key whose first line begins at the anchor, its first and last line included.
 ///
-/// The body may be anything that holds a run of Base64, so that a key whose line breaks are escaped
-/// or which is pieced together in code is found, and the mere mention of the two lines is not. A key
-/// that is cut off goes as far as it looks like one.
+/// Line breaks may be escaped, and the key may be pieced together in code, but a good part of the
+/// body has to be Base64: the mere mention of the two lines is no key, and neither is prose between
+/// them. A key that is cut off goes as far as it looks like one.
 pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const LABEL_BYTES_MAX: usize = 64;
     const BODY_BYTES_MAX: usize = 64 * 1024;
-    const RUN_BYTES_MIN: usize = 16;
     const CUT_OFF_BYTES_MIN: usize = 40;
     let label = &text[anchor.end..text.len().min(anchor.end + LABEL_BYTES_MAX)];
     let label = &label[..find(label, DASHES)?];
@@ -33,17 +33,28 @@ pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
         cursor.word(DASHES)
     });
     if last_line.is_some() {
-        let runs = body.split(|byte| !is_base64(*byte));
-        return runs
-            .map(<[u8]>::len)
-            .any(|run| run >= RUN_BYTES_MIN)
-            .then_some(anchor.start..cursor.at);
+        return holds_key(body).then_some(anchor.start..cursor.at);
     }
     let mut cursor = Cursor::new(text, body_start);
     cursor.run(|byte| is_base64(byte) || is_blank(byte) || byte == b'\\');
     let key = &text[body_start..cursor.at];
     let length = key.iter().filter(|byte| is_base64(**byte)).count();
-    (length >= CUT_OFF_BYTES_MIN).then_some(anchor.start..cursor.at)
+    (length >= CUT_OFF_BYTES_MIN && holds_key(key)).then_some(anchor.start..cursor.at)
+}
+
+/// Returns whether a body holds enough lines of Base64.
+fn holds_key(body: &[u8]) -> bool {
+    const RUN_BYTES_MIN: usize = 16;
+    const KEY_BYTES_MIN: usize = 32;
+    /// Headers, quotes and signs of concatenation may stand beside the lines.
+    const PART_MIN: usize = 3;
+    let key: usize = body
+        .split(|byte| !is_base64(*byte))
+        .filter(|run| run.len() >= RUN_BYTES_MIN && !is_worded(run))
+        .map(<[u8]>::len)
+        .sum();
+    let written = body.iter().filter(|byte| !is_blank(**byte)).count();
+    key >= KEY_BYTES_MIN && key * PART_MIN >= written
 }
 
 const fn is_base64(byte: u8) -> bool {

@@ -1,12 +1,15 @@
+use std::collections::HashSet;
 use std::ops::Range;
 
 use svc_model::json::{Json, Object, Text};
 
+use super::configured::Secrets;
 use super::counts::{Counts, Reason};
 use super::known::Known;
-use super::name::{self, Written};
+use super::looks::is_reference;
+use super::name::{self, Subject, Written};
 use super::rewrite::{is_marked, replaced, rewritten};
-use super::{MARKER, token};
+use super::{MARKER, header};
 
 /// Redacts the texts and values of one fact, and counts.
 ///
@@ -14,11 +17,20 @@ use super::{MARKER, token};
 /// credential is then replaced wherever it stands alone, too.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
+    secrets: Secrets,
     known: Known,
     counts: Counts,
 }
 
 impl Redactor {
+    /// Redacts these secrets too, wherever they stand.
+    pub fn new(secrets: &Secrets) -> Self {
+        Self {
+            secrets: secrets.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Returns how much was replaced so far.
     pub fn counts(&self) -> Counts {
         self.counts
@@ -35,13 +47,15 @@ impl Redactor {
 
     /// Remembers what stands under the name of a credential.
     pub fn learn_object(&mut self, object: &Object) {
-        let attribute = is_attribute(object);
+        let attribute = attribute(object);
         for (name, value) in object {
             match value {
                 Json::String(text) if names_credential(name, attribute) => {
                     self.known.add(text.as_bytes());
                 }
-                Json::Object(inner) if attribute && *name == "value" => {
+                Json::Object(inner)
+                    if attribute == Some(Attribute::Credential) && *name == "value" =>
+                {
                     if let Some(text) = inner.get("stringValue").and_then(Json::as_text) {
                         self.known.add(text.as_bytes());
                     }
@@ -55,11 +69,30 @@ impl Redactor {
     pub fn text(&mut self, text: &mut Text) {
         if !self.known.is_empty() {
             let places = self.known.lines(text.as_bytes());
-            self.replace(text, &places);
+            self.replace(text, &places, Reason::StructuredCredential);
         }
-        if let Some(redacted) = rewritten(text.as_bytes(), &mut self.counts) {
+        if let Some(redacted) = self.rewritten(text.as_bytes()) {
             *text = text_of(redacted);
         }
+    }
+
+    /// Redacts a string, such as a URL.
+    pub fn string(&mut self, string: &mut String) {
+        if let Some(redacted) = self.rewritten(string.as_bytes()) {
+            *string = String::from_utf8(redacted).unwrap_or_else(|_| MARKER.to_owned());
+        }
+    }
+
+    /// Returns the text without the secrets of the service and what looks like a credential; nothing
+    /// when it holds none.
+    fn rewritten(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        let places = self.secrets.places(text);
+        if places.is_empty() {
+            return rewritten(text, &mut self.counts);
+        }
+        self.counts.add(Reason::ConfiguredSecret, places.len());
+        let text = replaced(text, &places);
+        Some(rewritten(&text, &mut self.counts).unwrap_or(text))
     }
 
     /// Redacts a structured value.
@@ -72,79 +105,124 @@ impl Redactor {
         }
     }
 
-    /// Redacts a structured value.
+    /// Redacts a structured value, the names of its members included.
     pub fn object(&mut self, object: &mut Object) {
-        let attribute = is_attribute(object);
-        for (name, value) in object.iter_mut() {
+        let attribute = attribute(object);
+        let mut names = Vec::new();
+        for (place, (name, value)) in object.iter_mut().enumerate() {
             match value {
                 Json::String(text) => {
                     if names_credential(name, attribute) {
                         self.credential(text);
                     } else {
-                        self.secret(name, text);
+                        self.secret(name, text, attribute);
                         self.leaf(text);
                     }
                 }
-                Json::Object(inner) if attribute && *name == "value" => {
+                Json::Object(inner) if attribute.is_some() && *name == "value" => {
                     if let Some(Json::String(text)) = inner.get_mut("stringValue") {
-                        self.credential(text);
+                        if attribute == Some(Attribute::Credential) {
+                            self.credential(text);
+                        } else {
+                            self.secret(name, text, attribute);
+                        }
                     }
                     self.object(inner);
                 }
                 value => self.json(value),
             }
+            if let Some(redacted) = self.rewritten(name.as_bytes()) {
+                names.push((place, text_of(redacted)));
+            }
+        }
+        if !names.is_empty() {
+            rename(object, names);
         }
     }
 
     fn leaf(&mut self, text: &mut Text) {
         if !self.known.is_empty() {
             let places = self.known.quoted(text.as_bytes());
-            self.replace(text, &places);
+            self.replace(text, &places, Reason::StructuredCredential);
         }
         self.text(text);
     }
 
-    /// Replaces what stands under the name of a credential.
+    /// Replaces what stands under the name of a credential. A reference to a variable is none.
     fn credential(&mut self, text: &mut Text) {
         let value = text.as_bytes();
-        if !is_marked(value) {
-            let place = token::whole_bearer(value).unwrap_or(0..value.len());
-            self.replace(text, &[place]);
+        if is_reference(header::without_bearer(value)) {
+            self.leaf(text);
+        } else if !is_marked(value) {
+            let place = header::whole_bearer(value).unwrap_or(0..value.len());
+            self.replace(text, &[place], Reason::StructuredCredential);
         }
     }
 
     /// Replaces what stands under a name like `token`, when it looks like a credential.
-    fn secret(&mut self, name: &Text, text: &mut Text) {
-        let value = text.as_bytes();
-        if name::is_secret(name.as_bytes())
-            .is_some_and(|secret| secret.looks_real(value, Written::Quoted))
-        {
+    fn secret(&mut self, name: &Text, text: &mut Text, attribute: Option<Attribute>) {
+        let secret = match attribute {
+            Some(Attribute::Secret(secret)) if *name == "value" => Some(secret),
+            _ => name::secret(name.as_bytes()),
+        };
+        if secret.is_some_and(|secret| secret.looks_real(text.as_bytes(), Written::Quoted)) {
             self.counts.add(Reason::SecretAssignment, 1);
             *text = MARKER.into();
         }
     }
 
-    fn replace(&mut self, text: &mut Text, places: &[Range<usize>]) {
+    fn replace(&mut self, text: &mut Text, places: &[Range<usize>], reason: Reason) {
         if !places.is_empty() {
-            self.counts.add(Reason::StructuredCredential, places.len());
+            self.counts.add(reason, places.len());
             *text = text_of(replaced(text.as_bytes(), places));
         }
     }
 }
 
-/// Returns whether an object is an attribute with the name of a credential:
-/// `{"key": "api_key", "value": ...}`.
-fn is_attribute(object: &Object) -> bool {
-    const MEMBERS_MAX: usize = 8;
-    (2..=MEMBERS_MAX).contains(&object.len())
-        && ["key", "name"]
-            .iter()
-            .filter_map(|member| object.get(member)?.as_text())
-            .any(|text| name::is_credential(text.as_bytes()))
+/// What the value of an attribute is: `{"key": "api_key", "value": ...}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attribute {
+    /// A credential whatever it is.
+    Credential,
+    /// A credential if it looks like one.
+    Secret(Subject),
 }
 
-fn names_credential(name: &Text, attribute: bool) -> bool {
-    name::is_credential(name.as_bytes()) || (attribute && *name == "value")
+/// Returns what the value of an attribute is, when the object is one and its name says so.
+fn attribute(object: &Object) -> Option<Attribute> {
+    const MEMBERS_MAX: usize = 8;
+    if !(2..=MEMBERS_MAX).contains(&object.len()) || !object.contains_key("value") {
+        return None;
+    }
+    ["key", "name"].iter().find_map(|member| {
+        let name = object.get(member)?.as_text()?.as_bytes();
+        if name::is_credential(name) {
+            return Some(Attribute::Credential);
+        }
+        name::secret(name).map(Attribute::Secret)
+    })
+}
+
+fn names_credential(name: &Text, attribute: Option<Attribute>) -> bool {
+    name::is_credential(name.as_bytes())
+        || (attribute == Some(Attribute::Credential) && *name == "value")
+}
+
+/// Gives the members at these places these names. A name that another member has is numbered, so
+/// that no member takes the place of another.
+fn rename(object: &mut Object, names: Vec<(usize, Text)>) {
+    let mut members: Vec<(Text, Json)> = std::mem::take(object).into_iter().collect();
+    let mut taken: HashSet<Text> = members.iter().map(|(name, _)| name.clone()).collect();
+    let mut number = 1;
+    for (place, name) in names {
+        let mut free = name.clone();
+        while !taken.insert(free.clone()) {
+            number += 1;
+            free = text_of([name.as_bytes(), format!(" {number}").as_bytes()].concat());
+        }
+        members[place].0 = free;
+    }
+    *object = members.into_iter().collect();
 }
 
 /// Places begin and end beside ASCII, so replacing them leaves whole characters.
@@ -201,19 +279,56 @@ mod tests {
     fn an_attribute_is_redacted_by_its_key() {
         let counts = check(
             r#"[{"key":"api_key","value":"x"},{"name":"Authorization","value":"Bearer abcdefghijklmnop"},
-                {"key":"x-api-key","value":{"stringValue":"y"}},{"key":"other","value":"z"},{"key":"api_key"}]"#,
+                {"key":"x-api-key","value":{"stringValue":"y"}},{"key":"other","value":"z"},{"key":"api_key"},
+                {"key":"DB_PASSWORD","value":"hunter2"}]"#,
             r##"[{"key":"api_key","value":"#"},{"name":"Authorization","value":"Bearer #"},
-                {"key":"x-api-key","value":{"stringValue":"#"}},{"key":"other","value":"z"},{"key":"api_key"}]"##,
+                {"key":"x-api-key","value":{"stringValue":"#"}},{"key":"other","value":"z"},{"key":"api_key"},
+                {"key":"DB_PASSWORD","value":"#"}]"##,
         );
         assert_eq!(counts.structured_credential, 3);
     }
 
     #[test]
-    fn other_strings_are_redacted_as_texts_and_keys_never_change() {
+    fn other_strings_and_names_are_redacted_as_texts() {
         check(
-            r#"{"sk-abcdefghijklmnopqrst":"sk-abcdefghijklmnopqrst","token":"a1b2c3d4e5f6a7b8","max_tokens":"100"}"#,
-            r##"{"sk-abcdefghijklmnopqrst":"#","token":"#","max_tokens":"100"}"##,
+            r#"{"token":"a1b2c3d4e5f6a7b8","max_tokens":"100","a sk-abcdefghijklmnopqrst":"sk-abcdefghijklmnopqrst"}"#,
+            r##"{"token":"#","max_tokens":"100","a #":"#"}"##,
         );
+    }
+
+    #[test]
+    fn no_member_is_lost_when_names_become_equal() {
+        check(
+            r##"{"sk-abcdefghijklmnopqrst":1,"x":2,"# 2":3,"sk-bcdefghijklmnopqrstu":4,"#":5}"##,
+            r##"{"# 3":1,"x":2,"# 2":3,"# 4":4,"#":5}"##,
+        );
+    }
+
+    #[test]
+    fn references_under_the_name_of_a_credential_stay() {
+        let value =
+            r#"{"api_key":"${API_KEY}","authorization":"Bearer {token}","x-api-key":"<your key>"}"#;
+        check(value, value);
+    }
+
+    #[test]
+    fn configured_secrets_are_replaced_wherever_they_stand() {
+        let secret = "operator-operator-operator";
+        let mut redactor = Redactor::new(&Secrets::new([secret]));
+        let mut value = json(
+            r#"{"@":["a@b",{"c":"x\n@"}],"d":"{\"e\":\"@\"} sk-abcdefghijklmnopqrst"}"#
+                .replace('@', secret)
+                .as_str(),
+        );
+        redactor.json(&mut value);
+        let expected = r##"{"#":["a#b",{"c":"x\n#"}],"d":"{\"e\":\"#\"} #"}"##;
+        assert_eq!(value, json(expected));
+        assert_eq!(redactor.counts().configured_secret, 4);
+        assert_eq!(redactor.counts().provider_key, 1);
+        let mut url = format!("https://h/?t={secret}&a=1");
+        redactor.string(&mut url);
+        assert_eq!(url, format!("https://h/?t={MARKER}&a=1"));
+        assert!(!format!("{redactor:?}").contains(secret));
     }
 
     #[test]

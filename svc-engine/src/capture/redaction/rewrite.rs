@@ -1,131 +1,85 @@
-//! Replacing the credentials of a text, step by step.
+//! Replacing the credentials of a text.
 
 use std::ops::Range;
 
 use super::MARKER;
 use super::anchor::{self, Anchor, Kind};
 use super::counts::{Counts, Reason};
-use super::name::Secret;
-use super::{assignment, member, private_key, token};
+use super::{assignment, family, header, login, member, private_key};
 
 /// The shortest text with a credential: `"apikey":"`, cut off in its value.
 const TEXT_BYTES_MIN: usize = 10;
 
-/// One replacement may make room for another, as when a key loses its line breaks. This often the
-/// steps are repeated; texts that need more than two rounds are contrived.
+/// One replacement may make room for another, as when a key loses its line breaks. This often a text
+/// is gone through again; those that need more than two rounds are contrived.
 const ROUNDS_MAX: usize = 8;
 
-/// What is replaced, in this order: each step sees the text that the one before it left.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    PrivateKey,
-    AuthorizationHeader,
-    Member,
-    ApiKeyAssignment,
-    Bearer,
-    ProviderKey,
-    WebToken,
-    SecretAssignment,
-}
-
-impl Step {
-    const ALL: [Self; 8] = [
-        Self::PrivateKey,
-        Self::AuthorizationHeader,
-        Self::Member,
-        Self::ApiKeyAssignment,
-        Self::Bearer,
-        Self::ProviderKey,
-        Self::WebToken,
-        Self::SecretAssignment,
-    ];
-
-    const fn reason(self) -> Reason {
-        match self {
-            Self::PrivateKey => Reason::PrivateKey,
-            Self::AuthorizationHeader => Reason::AuthorizationHeader,
-            Self::Member => Reason::StructuredCredential,
-            Self::ApiKeyAssignment => Reason::ApiKeyAssignment,
-            Self::Bearer => Reason::BearerToken,
-            Self::ProviderKey => Reason::ProviderKey,
-            Self::WebToken => Reason::WebToken,
-            Self::SecretAssignment => Reason::SecretAssignment,
-        }
-    }
-
-    /// Returns what the step replaces at an anchor.
-    fn find(self, text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
-        let found = match (self, anchor.kind) {
-            (Self::PrivateKey, Kind::Pem) => private_key::block(text, anchor),
-            (Self::AuthorizationHeader, Kind::Authorization) => {
-                token::authorization_header(text, anchor)
-            }
-            (Self::Member, Kind::Authorization | Kind::ApiKey) => member::value(text, anchor),
-            (Self::ApiKeyAssignment, Kind::ApiKey) => assignment::api_key(text, anchor),
-            (Self::Bearer, Kind::Bearer) => token::bearer(text, anchor),
-            (Self::ProviderKey, Kind::Provider(provider)) => {
-                token::provider_key(text, anchor, provider)
-            }
-            (Self::WebToken, Kind::WebToken) => token::web_token(text, anchor),
-            (Self::SecretAssignment, Kind::Token) => {
-                assignment::secret(text, anchor, Secret::Token)
-            }
-            (Self::SecretAssignment, Kind::Password) => {
-                assignment::secret(text, anchor, Secret::Password)
-            }
-            _ => None,
-        };
-        found.filter(|place| !is_marked(&text[place.clone()]))
-    }
-
-    /// Returns the places that the step replaces, in order, without those that overlap one before.
-    fn places(self, text: &[u8], anchors: &[Anchor]) -> Vec<Range<usize>> {
-        let mut places: Vec<Range<usize>> = Vec::new();
-        for anchor in anchors {
-            if places.last().is_none_or(|last| last.end <= anchor.start)
-                && let Some(place) = self.find(text, *anchor)
-            {
-                places.push(place);
-            }
-        }
-        places
+/// Returns what is replaced at an anchor, and why.
+fn find(text: &[u8], anchor: Anchor) -> Option<(Range<usize>, Reason)> {
+    let found = |place: Option<Range<usize>>, reason| {
+        place
+            .filter(|place| !is_marked(&text[place.clone()]))
+            .map(|place| (place, reason))
+    };
+    match anchor.kind {
+        Kind::Authorization => found(member::value(text, anchor), Reason::StructuredCredential)
+            .or_else(|| {
+                found(
+                    header::authorization(text, anchor),
+                    Reason::AuthorizationHeader,
+                )
+            }),
+        Kind::ApiKey => found(member::value(text, anchor), Reason::StructuredCredential)
+            .or_else(|| found(assignment::api_key(text, anchor), Reason::ApiKeyAssignment))
+            .or_else(|| found(assignment::secret(text, anchor), Reason::SecretAssignment)),
+        Kind::Bearer => found(header::bearer(text, anchor), Reason::BearerToken),
+        Kind::Name => found(assignment::secret(text, anchor), Reason::SecretAssignment),
+        Kind::Run => found(family::key(text, anchor.start), Reason::ProviderKey)
+            .or_else(|| found(family::web_token(text, anchor.start), Reason::WebToken)),
+        Kind::Url => found(login::in_url(text, anchor), Reason::Login),
+        Kind::User => found(login::of_command(text, anchor), Reason::Login),
+        Kind::Signature => found(login::signature(text, anchor), Reason::SecretAssignment),
+        Kind::Pem => found(private_key::block(text, anchor), Reason::PrivateKey),
     }
 }
 
 /// Returns whether a value was redacted before.
 pub(super) fn is_marked(value: &[u8]) -> bool {
-    token::without_bearer(value) == MARKER.as_bytes()
+    header::without_bearer(value) == MARKER.as_bytes()
 }
 
 /// Returns the text with its credentials replaced; nothing when it holds none.
 pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
-    let suspect = text.len() >= TEXT_BYTES_MIN
-        && anchor::any(text, |anchor| {
-            Step::ALL
-                .iter()
-                .any(|step| step.find(text, anchor).is_some())
-        });
-    suspect.then(|| rewrite(text.to_vec(), counts))
-}
-
-fn rewrite(mut text: Vec<u8>, counts: &mut Counts) -> Vec<u8> {
-    let mut anchors = anchor::all(&text);
+    let mut rewritten: Option<Vec<u8>> = None;
     for _ in 0..ROUNDS_MAX {
-        let mut changed = false;
-        for step in Step::ALL {
-            let places = step.places(&text, &anchors);
-            if !places.is_empty() {
-                counts.add(step.reason(), places.len());
-                text = replaced(&text, &places);
-                anchors = anchor::all(&text);
-                changed = true;
-            }
-        }
-        if !changed {
+        let text = rewritten.as_deref().unwrap_or(text);
+        let places = places(text, counts);
+        if places.is_empty() {
             break;
         }
+        rewritten = Some(replaced(text, &places));
     }
-    text
+    rewritten
+}
+
+/// Returns the places that are replaced, in order, without those that overlap one before.
+fn places(text: &[u8], counts: &mut Counts) -> Vec<Range<usize>> {
+    let mut places: Vec<Range<usize>> = Vec::new();
+    if text.len() < TEXT_BYTES_MIN {
+        return places;
+    }
+    let mut end = 0;
+    anchor::each(text, |anchor| {
+        if anchor.start >= end
+            && let Some((place, reason)) = find(text, anchor)
+            && place.start >= end
+        {
+            counts.add(reason, 1);
+            end = place.end;
+            places.push(place);
+        }
+    });
+    places
 }
 
 /// Returns a text with the marker at each of these places, which are in order and apart.
@@ -188,7 +142,7 @@ mod tests {
             check(text, expected, &reason);
         }
         unchanged("Authorization: Bearer short");
-        unchanged("Authorization: Basic abcdefghijklmnop1234");
+        unchanged("Authorization: Basic authentication");
         unchanged("Authorization Bearer");
         unchanged("the authorization: bearers of tokens");
     }
@@ -278,6 +232,7 @@ mod tests {
             "api_key=\"1234567\"",
             "api_key = \"has a blank\"",
             "myapikey=abcdefghijklmnop",
+            "api_key=process.env.OPENAI_API_KEY",
             "rapi_key=abcdefghijklmnop",
             "api_key == \"12345678\"",
             "api_key: str = Field()",
@@ -324,10 +279,10 @@ mod tests {
             "AKIAIOSFODNN7EXAMPLE",
             "ASIAIOSFODNN7EXAMPLE",
             "xoxb-123456789012-abcdefABCDEF",
-            "xoxp-1234567890",
-            "xoxa-1234567890",
-            "xoxr-1234567890",
-            "xoxs-1234567890",
+            "xoxp-123456789012",
+            "xoxa-123456789012",
+            "xoxr-123456789012",
+            "xoxs-123456789012",
         ] {
             check(&format!("key {key}."), "key #.", &reason);
             check(&format!("\"{key}\""), "\"#\"", &reason);
@@ -344,7 +299,8 @@ mod tests {
             "AKIASHORT",
             "AKIAIOSFODNN7EXAMPLEx",
             "AKIAIOSFODNN7example",
-            "xoxq-1234567890",
+            "xoxq-123456789012",
+            "sk-folding-cube-container",
             "xoxb-short",
             "--sk-abcdefghijklmnopqrst",
         ] {
@@ -454,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_sees_what_the_one_before_it_left() {
+    fn a_credential_in_another_is_replaced_with_it() {
         check(
             "Authorization: Bearer sk-abcdefghijklmnopqrst and sk-abcdefghijklmnopqrst",
             "Authorization: Bearer # and #",
@@ -464,7 +420,6 @@ mod tests {
             r#"{"authorization": "see Authorization: Bearer abcdefghijklmnop", "x": "api_key=abcdefghijklmnop"}"#,
             r##"{"authorization": "#", "x": "api_key=#"}"##,
             &[
-                (Reason::AuthorizationHeader, 1),
                 (Reason::StructuredCredential, 1),
                 (Reason::ApiKeyAssignment, 1),
             ],

@@ -1,0 +1,120 @@
+//! Tokens of an `Authorization` header, and those that follow `Bearer`.
+
+use std::ops::Range;
+
+use base64::Engine as _;
+
+use super::anchor::Anchor;
+use super::cursor::{Cursor, is_blank, is_token, starts_word};
+use super::looks::{is_stand_in, is_worded};
+
+/// The least length of a bearer token.
+const BEARER_BYTES_MIN: usize = 16;
+/// The least length of another token of a header.
+const TOKEN_BYTES_MIN: usize = 8;
+
+/// The schemes of the header beside `Bearer`.
+const SCHEMES: [&[u8]; 12] = [
+    b"basic",
+    b"token",
+    b"apikey",
+    b"api-key",
+    b"api_key",
+    b"apitoken",
+    b"api-token",
+    b"key",
+    b"bot",
+    b"ssws",
+    b"geniekey",
+    b"splunk",
+];
+
+/// Returns the token of the `Authorization` header at the anchor.
+pub(super) fn authorization(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    if !starts_word(text, anchor.start) {
+        return None;
+    }
+    let mut cursor = Cursor::new(text, anchor.end);
+    cursor.quote();
+    cursor.one(|byte| byte == b']');
+    cursor.blanks();
+    let sign = cursor.one(|byte| matches!(byte, b':' | b'=' | b','))?;
+    cursor.run(|byte| matches!(byte, b'=' | b'>'));
+    cursor.blanks();
+    let open = cursor.quote();
+    if sign == b',' && open.is_none() {
+        return None;
+    }
+    let value = cursor;
+    if cursor.word(b"bearer").is_some() && cursor.peek().is_some_and(is_blank) {
+        return bearer_token(cursor);
+    }
+    for scheme in SCHEMES {
+        let mut cursor = value;
+        if cursor.word(scheme).is_some() && cursor.gap().is_some() {
+            let token = token(&mut cursor)?;
+            let content = &text[token.clone()];
+            let long = content.len() >= TOKEN_BYTES_MIN && !is_worded(content);
+            return ((long || is_pair(content)) && !is_stand_in(content)).then_some(token);
+        }
+    }
+    let mut cursor = value;
+    let token = token(&mut cursor)?;
+    let content = &text[token.clone()];
+    (content.len() >= BEARER_BYTES_MIN && !is_worded(content) && !is_stand_in(content))
+        .then_some(token)
+}
+
+/// Returns the bearer token after the anchor.
+pub(super) fn bearer(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
+    if !starts_word(text, anchor.start) {
+        return None;
+    }
+    bearer_token(Cursor::new(text, anchor.end))
+}
+
+/// Returns the token of a value that is nothing but `Bearer` and a token.
+pub(super) fn whole_bearer(value: &[u8]) -> Option<Range<usize>> {
+    let mut cursor = Cursor::new(value, 0);
+    cursor.word(b"bearer")?;
+    cursor.gap()?;
+    let token = token(&mut cursor)?;
+    (token.len() >= BEARER_BYTES_MIN && token.end == value.len()).then_some(token)
+}
+
+/// Returns a value without the word `Bearer` and the blanks before it.
+pub(super) fn without_bearer(value: &[u8]) -> &[u8] {
+    let mut cursor = Cursor::new(value, 0);
+    match cursor.word(b"bearer").and_then(|()| cursor.gap()) {
+        Some(()) => &value[cursor.at..],
+        None => value,
+    }
+}
+
+fn bearer_token(mut cursor: Cursor<'_>) -> Option<Range<usize>> {
+    cursor.gap()?;
+    let token = token(&mut cursor)?;
+    let content = &cursor.text[token.clone()];
+    (content.len() >= BEARER_BYTES_MIN && !is_worded(content) && !is_stand_in(content))
+        .then_some(token)
+}
+
+fn token(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
+    let start = cursor.at;
+    cursor.token(1)?;
+    // A template goes on where a token ends.
+    let ends = !cursor
+        .peek()
+        .is_some_and(|byte| matches!(byte, b'(' | b'[' | b'{' | b'$'));
+    ends.then_some(start..cursor.at)
+}
+
+/// Returns whether a token is a name and a password in Base64.
+fn is_pair(token: &[u8]) -> bool {
+    const PAIR_BYTES_MAX: usize = 1024;
+    debug_assert!(token.iter().all(|byte| is_token(*byte) || *byte == b'='));
+    token.len() <= PAIR_BYTES_MAX
+        && base64::engine::general_purpose::STANDARD
+            .decode(token)
+            .is_ok_and(|pair| pair.contains(&b':'))
+}

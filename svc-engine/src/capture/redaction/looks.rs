@@ -1,0 +1,263 @@
+//! What a value looks like: a credential, or words, a placeholder or code that stands for one.
+
+/// The longest word that is taken for one: `authentication-scheme` is two.
+const WORD_BYTES_MAX: usize = 15;
+
+/// Words that stand where nothing is set, or where somebody is to set something.
+const STAND_INS: [&[u8]; 34] = [
+    b"none",
+    b"null",
+    b"nil",
+    b"true",
+    b"false",
+    b"undefined",
+    b"required",
+    b"optional",
+    b"string",
+    b"changeme",
+    b"change-me",
+    b"change_me",
+    b"changeit",
+    b"replaceme",
+    b"replace-me",
+    b"replace_me",
+    b"placeholder",
+    b"redacted",
+    b"removed",
+    b"hidden",
+    b"masked",
+    b"example",
+    b"dummy",
+    b"unset",
+    b"empty",
+    b"missing",
+    b"password",
+    b"passwd",
+    b"pass",
+    b"pwd",
+    b"secret",
+    b"token",
+    b"test",
+    b"disabled",
+];
+
+/// Returns whether a value stands for another: a variable, a template, a placeholder.
+pub(super) fn is_stand_in(value: &[u8]) -> bool {
+    is_reference(value)
+        || is_filler(value)
+        || STAND_INS
+            .iter()
+            .any(|word| value.eq_ignore_ascii_case(word))
+        || (contains(value, b"your") && value.iter().any(|byte| matches!(byte, b'-' | b'_' | b' ')))
+}
+
+/// Returns whether a value is taken from elsewhere: `$NAME`, `${...}`, `<name>`, `{{ name }}`,
+/// `process.env.NAME`.
+pub(super) fn is_reference(value: &[u8]) -> bool {
+    const SOURCES: [&[u8]; 9] = [
+        b"${",
+        b"{{",
+        b"$(",
+        b"process.env",
+        b"os.environ",
+        b"os.getenv",
+        b"import.meta.env",
+        b"env::var",
+        b"secrets.",
+    ];
+    let is_name = |name: &[u8]| {
+        let inner = |byte: &u8| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b':' | b' ')
+        };
+        name.first().is_some_and(u8::is_ascii_alphabetic) && name.iter().all(inner)
+    };
+    match value {
+        [b'{', name @ .., b'}']
+        | [b'<', name @ .., b'>']
+        | [b'[', name @ .., b']']
+        | [b'%', name @ .., b'%']
+        | [b'$' | b'%' | b'@', name @ ..]
+            if is_name(name) =>
+        {
+            true
+        }
+        _ => SOURCES.iter().any(|source| contains(value, source)),
+    }
+}
+
+/// Returns whether a value is a row of the same few characters, or holds one: `xxxxxxxx`, `sk-...`.
+fn is_filler(value: &[u8]) -> bool {
+    const ROW: usize = 6;
+    let row = value
+        .windows(ROW)
+        .any(|row| row.iter().all(|byte| byte.eq_ignore_ascii_case(&row[0])));
+    let dots = contains(value, b"...") || contains(value, b"***");
+    let short_row = value.len() >= 3 && value.iter().all(|byte| *byte == value[0]);
+    row || dots || short_row
+}
+
+/// Returns whether a value consists of words and names, as people and programs write them: joined by
+/// single signs or by capitals, with a number here and there.
+pub(super) fn is_worded(value: &[u8]) -> bool {
+    words(value).is_some()
+}
+
+/// Returns whether a value consists of at least two words.
+pub(super) fn is_several_words(value: &[u8]) -> bool {
+    words(value).is_some_and(|words| words >= 2)
+}
+
+/// Returns of how many words a value consists; nothing when it holds something else.
+fn words(value: &[u8]) -> Option<usize> {
+    let mut words = 0;
+    let mut gap = 0;
+    for piece in value.split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b' ' | b'\\'))
+    {
+        if piece.is_empty() {
+            // `a::b` and `__a__`, but no rows of signs.
+            gap += 1;
+            if gap > 2 {
+                return None;
+            }
+            continue;
+        }
+        gap = 0;
+        words += words_of(piece)?;
+    }
+    Some(words)
+}
+
+/// Returns of how many words a piece without signs consists: `apiKey` is two.
+fn words_of(piece: &[u8]) -> Option<usize> {
+    const CONSONANTS_MAX: usize = 6;
+    let digits = piece
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    let letters = &piece[..piece.len() - digits];
+    if letters.is_empty() {
+        return (digits <= 4).then_some(1);
+    }
+    if digits > 3 {
+        return None;
+    }
+    let inner = letters.iter().filter(|byte| byte.is_ascii_digit()).count();
+    if inner > 0 {
+        // `k8s`, `i18n`, `2fa`.
+        let one_case = !letters.iter().any(u8::is_ascii_uppercase)
+            || !letters.iter().any(u8::is_ascii_lowercase);
+        return (one_case && letters.len() <= 4 && digits == 0).then_some(1);
+    }
+    if !letters.iter().all(u8::is_ascii_alphabetic) {
+        return None;
+    }
+    let mut humps = 1;
+    let mut hump = 0;
+    let mut consonants = 0;
+    let mut before = b'A';
+    for byte in letters {
+        if before.is_ascii_lowercase() && byte.is_ascii_uppercase() {
+            humps += 1;
+            hump = 0;
+            consonants = 0;
+        }
+        hump += 1;
+        let vowel = matches!(byte | 0x20, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
+        consonants = if vowel { 0 } else { consonants + 1 };
+        if hump > WORD_BYTES_MAX || consonants > CONSONANTS_MAX {
+            return None;
+        }
+        before = *byte;
+    }
+    // Capitals in random places make many short words.
+    (humps == 1 || humps * 4 <= letters.len()).then_some(humps)
+}
+
+/// Returns whether a text holds a lower-case word in any case.
+pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len())
+        .any(|window| window.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_words_are_worded() {
+        for value in [
+            "authentication-scheme",
+            "folding-cube-container",
+            "process.env.OPENAI_API_KEY",
+            "self.settings.token_v2",
+            "std::env::var",
+            "circleFadeDelay",
+            "parseJSONBody",
+            "src/capture/redaction",
+            "gpt-4o-mini",
+            "sha256",
+            "i18n-k8s-2fa",
+            "2026-11-22",
+            "__init__",
+            "",
+        ] {
+            assert!(is_worded(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_would_say_is_not_worded() {
+        for value in [
+            "abcdefghijklmnop",
+            "abc-._~+/defghijk",
+            "mF_9.B5f-4.1JqM",
+            "dXNlcjpwYXNz",
+            "a1b2c3d4e5f6",
+            "12345678",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
+            "P@ssword",
+            "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+            "hQkWzTnVbXcRtPlMsDfG",
+        ] {
+            assert!(!is_worded(value.as_bytes()), "{value}");
+        }
+    }
+
+    #[test]
+    fn stand_ins_are_variables_templates_and_fillers() {
+        for value in [
+            "$TOKEN",
+            "${TOKEN}",
+            "${{ secrets.TOKEN }}",
+            "$(pass show x)",
+            "{{ token }}",
+            "{token}",
+            "<your token>",
+            "[TOKEN]",
+            "%TOKEN%",
+            "%s",
+            "process.env.TOKEN",
+            "your-api-key",
+            "YOUR_TOKEN_1234567",
+            "xxxxxxxx",
+            "sk-XXXXXXXXXXXX",
+            "abc...",
+            "****",
+            "changeme",
+            "undefined",
+        ] {
+            assert!(is_stand_in(value.as_bytes()), "{value}");
+        }
+        for value in [
+            "hunter2",
+            "$ecr3t!",
+            "abcdefgh",
+            "x",
+            "P@ssw0rd",
+            "yourselves",
+        ] {
+            assert!(!is_stand_in(value.as_bytes()), "{value}");
+        }
+    }
+}

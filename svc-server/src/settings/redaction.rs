@@ -1,0 +1,126 @@
+//! Which secrets of the service itself are redacted.
+
+use std::collections::BTreeSet;
+
+use percent_encoding::percent_decode_str;
+use secrecy::ExposeSecret as _;
+use svc_engine::capture::redaction;
+
+use super::mirrors;
+use super::secrets::Secrets;
+use crate::env;
+use crate::source::Source;
+
+/// Returns every secret of the settings: the tokens, what webhooks are signed with, what mirrors are
+/// fetched with, and the password of the database.
+pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets {
+    // What cannot be read is a mistake that is named where the setting is used.
+    let text = |name| source.get(name).ok().flatten();
+    let fetched_with = text(env::FORGE_CLONE_TOKENS)
+        .and_then(|text| mirrors::tokens(&text))
+        .unwrap_or_default();
+    let mut known: BTreeSet<String> = secrets
+        .ingest
+        .values()
+        .chain([&secrets.operator])
+        .chain(&secrets.retrieval)
+        .chain(&secrets.webhook)
+        .chain(fetched_with.values())
+        .map(|secret| secret.expose_secret().to_owned())
+        .collect();
+    for token in fetched_with.values() {
+        // A user and a password.
+        if let Some((_, password)) = token.expose_secret().split_once(':') {
+            known.insert(password.to_owned());
+        }
+    }
+    if let Some(url) = text(env::DATABASE_URL) {
+        known.extend(passwords(&url));
+    }
+    redaction::Secrets::new(known.iter().map(String::as_str))
+}
+
+/// Returns the password in a database URL, as it is written there and as it is.
+fn passwords(url: &str) -> Vec<String> {
+    let (location, query) = url.split_once('?').unwrap_or((url, ""));
+    let login = location.split_once("://").and_then(|(_, rest)| {
+        let (login, _) = rest.rsplit_once('@')?;
+        let (_, password) = login.split_once(':')?;
+        Some(password)
+    });
+    let parameter = query
+        .split('&')
+        .filter_map(|parameter| parameter.strip_prefix("password="));
+    login
+        .into_iter()
+        .chain(parameter)
+        .flat_map(|password| {
+            let decoded = percent_decode_str(password).decode_utf8_lossy();
+            [password.to_owned(), decoded.into_owned()]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+    use svc_engine::capture::redaction::{MARKER, Redactor};
+
+    use super::*;
+
+    #[test]
+    fn every_secret_of_the_settings_is_redacted() {
+        let source = Source::of(&[
+            (
+                env::DATABASE_URL,
+                "postgres://svc:data%2Fbase-pass@db/svc?password=second-password",
+            ),
+            (
+                env::FORGE_CLONE_TOKENS,
+                r#"{"git.example":"clone-clone-clone","other.example":"me:fetch-fetch"}"#,
+            ),
+        ]);
+        let given = Secrets {
+            operator: SecretString::from("operator-operator"),
+            ingest: [("a".to_owned(), SecretString::from("ingest-ingest"))].into(),
+            retrieval: Some(SecretString::from("retrieval-retrieval")),
+            webhook: vec![
+                SecretString::from("webhook-webhook"),
+                SecretString::from("previous-previous"),
+            ],
+        };
+        let secrets = secrets(&source, &given);
+        for secret in [
+            "data%2Fbase-pass",
+            "data/base-pass",
+            "second-password",
+            "clone-clone-clone",
+            "me:fetch-fetch",
+            "operator-operator",
+            "ingest-ingest",
+            "retrieval-retrieval",
+            "webhook-webhook",
+            "previous-previous",
+        ] {
+            let mut text = format!("before {secret} after");
+            Redactor::new(&secrets).string(&mut text);
+            assert_eq!(text, format!("before {MARKER} after"));
+        }
+        let mut text = "fetch-fetch is a password".to_owned();
+        Redactor::new(&secrets).string(&mut text);
+        assert_eq!(text, format!("{MARKER} is a password"));
+        assert!(!format!("{secrets:?}").contains("operator"));
+    }
+
+    #[test]
+    fn a_url_without_a_password_has_none() {
+        for url in [
+            "",
+            "sqlite:///tmp/x.db",
+            "postgres://svc@db/svc",
+            "postgres://db:5432/svc",
+        ] {
+            assert_eq!(passwords(url), [""; 0], "{url}");
+        }
+    }
+}
