@@ -34,7 +34,7 @@ pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
         503 if is(detail, &Problem::CapacityExceeded) => ErrorKind::Busy,
         503 if is(detail, &Problem::DeadlineExceeded) => ErrorKind::Deadline,
         503 if code(detail) == Some(Code::DatabaseUnavailable) => ErrorKind::StoreUnavailable,
-        429 | 502 | 503 | 504 => ErrorKind::Unavailable { status },
+        408 | 429 | 502 | 503 | 504 => ErrorKind::Unavailable { status },
         _ => ErrorKind::Unrecognised {
             status,
             word: word(detail),
@@ -175,7 +175,22 @@ mod tests {
                     word: None,
                 },
             ),
+            (400, Problem::MalformedRequest, ErrorKind::Malformed),
+            (
+                431,
+                Problem::HeadTooLarge,
+                ErrorKind::Unrecognised {
+                    status: 431,
+                    word: None,
+                },
+            ),
             (413, Problem::BodyTooLarge, ErrorKind::TooLarge),
+            (400, Problem::BodyIncomplete, ErrorKind::Malformed),
+            (
+                408,
+                Problem::BodyTimeout,
+                ErrorKind::Unavailable { status: 408 },
+            ),
             (401, Problem::Unauthorized, ErrorKind::Unauthorized),
             (401, Problem::InvalidSignature, ErrorKind::Unauthorized),
             (

@@ -1,6 +1,6 @@
 //! What can go wrong, without a transport.
 
-use svc_model::problem::{Code, Decline, QueryFault, SessionBound};
+use svc_model::problem::{Code, Decline, Problem, QueryFault, SessionBound};
 
 use crate::store::StoreError;
 
@@ -57,5 +57,27 @@ impl From<QueryFault> for Error {
 impl From<SessionBound> for Error {
     fn from(bound: SessionBound) -> Self {
         Self::SessionBound(bound)
+    }
+}
+
+/// What a caller is told. What it is not told is logged here, once.
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Conflict(code) => Self::Conflict(code),
+            Error::Declined(decline) => Self::Declined(decline),
+            Error::SessionBound(bound) => Self::SessionBound(bound),
+            Error::Query(fault) => Self::Query(fault),
+            Error::ReplyTooLarge => Self::ReplyTooLarge,
+            Error::Busy => Self::CapacityExceeded,
+            Error::Deadline => Self::DeadlineExceeded,
+            Error::Store(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "store.unavailable"
+                );
+                Self::StoreUnavailable
+            }
+        }
     }
 }

@@ -193,8 +193,16 @@ pub enum Problem {
         /// The methods it has.
         allow: &'static str,
     },
+    /// The request is no HTTP, or says twice what it may say once.
+    MalformedRequest,
+    /// The head of the request is over its cap.
+    HeadTooLarge,
     /// The body is over its cap.
     BodyTooLarge,
+    /// The body broke off. Nothing of it was used.
+    BodyIncomplete,
+    /// The body took too long. Nothing of it was used.
+    BodyTimeout,
     /// No valid credential.
     Unauthorized,
     /// The body is not signed with the webhook secret.
@@ -262,7 +270,11 @@ impl Problem {
         let detail = match self {
             Self::NotFound => text("Not Found"),
             Self::MethodNotAllowed { .. } => text("Method Not Allowed"),
+            Self::MalformedRequest => text("Malformed request"),
+            Self::HeadTooLarge => text("request head too large"),
             Self::BodyTooLarge => text("request body too large"),
+            Self::BodyIncomplete => text("request body is incomplete"),
+            Self::BodyTimeout => text("request body took too long"),
             Self::Unauthorized => text("Invalid token"),
             Self::InvalidSignature => text("Invalid webhook signature"),
             Self::Forbidden(RequiredAuthority::Ingest) => text("Ingest authority required"),

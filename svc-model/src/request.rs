@@ -2,7 +2,7 @@
 
 use crate::field::{FieldKind, Fields, Step, Violation, Violations};
 use crate::json::{self, Json, Object};
-use crate::problem::QueryFault;
+use crate::problem::{Problem, QueryFault};
 
 /// The parts of a received request that its type reads.
 #[derive(Debug)]
@@ -93,6 +93,17 @@ pub enum Refusal {
     Invalid(Violations),
     /// The parameters can be read and do not fit each other.
     Query(QueryFault),
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Malformed { .. } => Self::MalformedJson,
+            Refusal::NotAnObject => Self::BodyNotObject,
+            Refusal::Invalid(violations) => Self::Invalid(violations),
+            Refusal::Query(fault) => Self::Query(fault),
+        }
+    }
 }
 
 impl From<QueryFault> for Refusal {

@@ -14,8 +14,6 @@ use crate::signature::WebhookKeys;
 
 /// Large bodies that are worked on at once; others wait.
 const LARGE_BODIES_MAX: usize = 4;
-/// Large bodies that are kept at once before their signature is known; others wait.
-const LARGE_UNVERIFIED_MAX: usize = 16;
 
 /// The running service. Cloning gives another handle to it.
 #[derive(Clone)]
@@ -33,8 +31,6 @@ pub(crate) struct Inner {
     pub(crate) counts: Counts,
     /// Permits for working on large bodies.
     pub(crate) large_bodies: Arc<Semaphore>,
-    /// Permits for keeping large bodies whose signature is not known yet.
-    pub(crate) large_unverified: Semaphore,
 }
 
 impl App {
@@ -49,7 +45,6 @@ impl App {
             sessions: settings.grant.sessions().into(),
             docs: settings.docs,
             large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
-            large_unverified: Semaphore::new(LARGE_UNVERIFIED_MAX),
         }))
     }
 }

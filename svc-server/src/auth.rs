@@ -8,10 +8,9 @@ use svc_model::endpoint::Access;
 use svc_model::identity::Authority;
 use svc_model::problem::{Problem, RequiredAuthority};
 
-use crate::app::App;
 use crate::body::Keep;
 use crate::settings::Settings;
-use crate::signature::Check;
+use crate::signature::{Check, WebhookKeys};
 
 /// Who has sent a request, as far as its head says.
 pub(crate) enum Sender {
@@ -24,26 +23,36 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
-    pub(crate) fn of(access: Access, app: &App, headers: &HeaderMap) -> Self {
+    pub(crate) fn of(
+        access: Access,
+        tokens: &Tokens,
+        webhook_keys: &WebhookKeys,
+        headers: &HeaderMap,
+    ) -> Self {
         match access {
             Access::Open => Self::Anybody,
-            Access::Signature => Self::Signer(app.webhook_keys.check(headers)),
+            Access::Signature => Self::Signer(webhook_keys.check(headers)),
             Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
-                Self::Bearer(app.tokens.caller(headers).cloned())
+                Self::Bearer(tokens.caller(headers).cloned())
             }
         }
     }
 
-    /// Says what is done with the body. A stranger's is only counted, so that a flood of them costs
-    /// no memory.
-    pub(crate) fn keep<'a>(&'a mut self, app: &'a App) -> Keep<'a> {
+    /// Returns the caller, when its head alone says who it is.
+    pub(crate) fn caller(&self) -> Option<&Caller> {
         match self {
-            Self::Anybody | Self::Bearer(Some(_)) => Keep::Bytes,
-            Self::Bearer(None) | Self::Signer(None) => Keep::Nothing,
-            Self::Signer(Some(check)) => Keep::Unverified {
-                check,
-                large: &app.large_unverified,
-            },
+            Self::Bearer(caller) => caller.as_ref(),
+            Self::Anybody | Self::Signer(_) => None,
+        }
+    }
+
+    /// Says what is done with the body. A stranger's is only counted, so that a flood of them costs
+    /// no memory. On open routes the body means nothing, and is a stranger's too.
+    pub(crate) fn keep(&mut self) -> Keep<'_> {
+        match self {
+            Self::Bearer(Some(_)) => Keep::Bytes,
+            Self::Anybody | Self::Bearer(None) | Self::Signer(None) => Keep::Nothing,
+            Self::Signer(Some(check)) => Keep::Unverified(check),
         }
     }
 

@@ -1,28 +1,20 @@
-//! Reading a body within its cap, whatever its headers say of its length.
-
-use std::time::Duration;
+//! Reading a body within its cap, its time and its memory, whatever its headers say of its length.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use svc_model::endpoint::ContentEncoding;
 use svc_model::problem::Problem;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
-use crate::gzip::Inflater;
+use crate::gzip::{self, Inflater};
+use crate::places::{BodyMemory, Place};
 use crate::signature::Check;
 
-/// Bytes that are still read and dropped after the cap, so that a sender which does not listen
-/// while it sends gets its answer rather than a reset connection.
-const DRAINED_BYTES_MAX: usize = 64 * 1024 * 1024;
-const DRAINED_FOR: Duration = Duration::from_secs(5);
-
-/// Bytes up to which every body is kept whose signature may still turn out to hold.
-const UNVERIFIED_BYTES_MAX: usize = 256 * 1024;
-/// How long a larger one may take from there on. The forge itself gives up sooner.
-const UNVERIFIED_FOR: Duration = Duration::from_secs(30);
+/// Bytes that are taken in at once: so many compressed ones become a few MiB at most before they are
+/// accounted for.
+const STEP_BYTES: usize = 4 * 1024;
 
 /// What is done with the bytes of a body.
 pub(crate) enum Keep<'a> {
@@ -31,81 +23,104 @@ pub(crate) enum Keep<'a> {
     /// They are only counted: the caller has no valid credential.
     Nothing,
     /// They are returned, and shown to the check that will say whether the sender is known. Until
-    /// then it may be anybody, so few large bodies are kept at once, and none for long.
-    Unverified {
-        /// The check of the signature.
-        check: &'a mut Check,
-        /// Permits to keep a large body.
-        large: &'a Semaphore,
-    },
+    /// then it may be anybody.
+    Unverified(&'a mut Check),
 }
 
 /// Reads a body of at most `bytes_max`, as it comes and decoded.
 ///
-/// The size is the only thing that a body is refused for here. Whether it could be decoded comes
-/// after who sent it, so that is for the caller to ask of the content.
+/// Whether it could be decoded comes after who sent it, so that is for the caller to ask of the
+/// content.
+///
+/// # Errors
+///
+/// When the body is too large, breaks off, takes too long, or finds no memory.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
     bytes_max: usize,
     encodings: &[ContentEncoding],
     mut keep: Keep<'_>,
+    place: &Place,
 ) -> Result<Content, Problem> {
-    let mut content = match keep {
-        Keep::Bytes | Keep::Unverified { .. } => Received::new(headers, encodings, bytes_max),
+    let mut received = match keep {
+        Keep::Bytes | Keep::Unverified(_) => Received::new(headers, encodings, bytes_max),
         Keep::Nothing => Received::Nothing,
     };
+    let mut memory = place.body_memory();
     let mut length = 0;
-    let mut room = None;
-    loop {
-        let next = match &room {
-            None => body.frame().await,
-            // What has come until then has another signature.
-            Some((_, end)) => timeout_at(*end, body.frame()).await.unwrap_or_default(),
-        };
-        let Some(frame) = next else { break };
-        // A sender that goes away has no use for an answer.
-        let Ok(data) = frame
-            .map_err(drop)
-            .and_then(|frame| frame.into_data().map_err(drop))
-        else {
-            continue;
-        };
+    while let Some(data) = next(&mut body, place).await? {
         length += data.len();
         if length > bytes_max {
-            drain(body).await;
             return Err(Problem::BodyTooLarge);
         }
-        match &mut keep {
-            Keep::Bytes => {}
-            Keep::Nothing => continue,
-            Keep::Unverified { check, large } => {
-                if length > UNVERIFIED_BYTES_MAX && room.is_none() {
-                    let permit = large.acquire().await.ok();
-                    room = Some((permit, Instant::now() + UNVERIFIED_FOR));
-                }
-                check.update(&data);
+        place.body_came(data.len());
+        if let Keep::Unverified(check) = &mut keep {
+            check.update(&data);
+        }
+        for step in received.steps(data) {
+            received.take(step)?;
+            if memory.hold(received.bytes()).await.is_err() {
+                return Err(give_up(&keep, place).await);
             }
         }
-        if content.take(data) == Err(Problem::BodyTooLarge) {
-            drain(body).await;
-            return Err(Problem::BodyTooLarge);
-        }
     }
-    content.finish()
+    place.body_is_whole();
+    let content = received.finish()?;
+    Ok(Content { content, memory })
 }
 
-/// A whole body: its content, or that it could not be decoded.
-pub(crate) struct Content(Result<Bytes, Problem>);
+/// Waits for the next bytes; nothing when the body is whole.
+async fn next(body: &mut Body, place: &Place) -> Result<Option<Bytes>, Problem> {
+    loop {
+        let frame = match place.due() {
+            // What comes later moves the moment on, so it is asked for anew each time.
+            Some(due) => timeout_at(due, body.frame()).await,
+            None => Ok(body.frame().await),
+        };
+        let Some(frame) = frame.map_err(|_| Problem::BodyTimeout)? else {
+            return Ok(None);
+        };
+        // Half of a body must never pass for the whole.
+        let frame = frame.map_err(|_| Problem::BodyIncomplete)?;
+        // Anything else is trailers, which mean nothing here.
+        if let Ok(data) = frame.into_data() {
+            return Ok(Some(data));
+        }
+    }
+}
+
+/// Ends a body that finds no memory. A stranger's connection is ended without an answer: there is
+/// nothing that it could be told.
+async fn give_up(keep: &Keep<'_>, place: &Place) -> Problem {
+    match keep {
+        Keep::Bytes | Keep::Nothing => Problem::CapacityExceeded,
+        Keep::Unverified(_) => {
+            place.end();
+            std::future::pending().await
+        }
+    }
+}
+
+/// A whole body: its content, or that it could not be decoded, and the memory that it holds.
+pub(crate) struct Content {
+    content: Result<Bytes, Problem>,
+    memory: BodyMemory,
+}
 
 impl Content {
-    /// Returns the content.
+    /// Notes that the sender is known.
+    pub(crate) fn sender_is_known(&mut self) {
+        self.memory.sender_is_known();
+    }
+
+    /// Returns the content, and the memory that it holds as long as it is kept.
     ///
     /// # Errors
     ///
     /// When the body is not encoded as it says, or in a way that the route does not know.
-    pub(crate) fn decoded(self) -> Result<Bytes, Problem> {
-        self.0
+    pub(crate) fn decoded(self) -> Result<(Bytes, BodyMemory), Problem> {
+        Ok((self.content?, self.memory))
     }
 }
 
@@ -114,9 +129,10 @@ enum Received {
     /// The content as it is: its first piece, and the others once there are any.
     Plain {
         first: Option<Bytes>,
-        rest: BytesMut,
+        rest: Vec<u8>,
         /// Bytes to make room for when a second piece comes.
         room: usize,
+        bytes_max: usize,
     },
     /// The content that is being inflated.
     Gzip(Box<Inflater>),
@@ -131,23 +147,44 @@ impl Received {
         match encoding(headers, encodings) {
             Ok(None) => Self::Plain {
                 first: None,
-                rest: BytesMut::new(),
+                rest: Vec::new(),
                 room: announced(headers, bytes_max),
+                bytes_max,
             },
             Ok(Some(ContentEncoding::Gzip)) => Self::Gzip(Box::new(Inflater::new(bytes_max))),
             Err(Undecodable) => Self::Undecodable,
         }
     }
 
+    /// Cuts bytes into pieces that may be taken before what they have become is accounted for.
+    fn steps(&self, mut data: Bytes) -> impl Iterator<Item = Bytes> + use<> {
+        let step = match self {
+            Self::Gzip(_) => STEP_BYTES,
+            Self::Plain { .. } | Self::Nothing | Self::Undecodable => data.len(),
+        };
+        std::iter::from_fn(move || {
+            let taken = data.split_to(step.min(data.len()));
+            (!taken.is_empty()).then_some(taken)
+        })
+    }
+
     /// Takes the next bytes. The only error is that the content is too large.
     fn take(&mut self, data: Bytes) -> Result<(), Problem> {
         match self {
-            Self::Plain { first, rest, room } => match first.take() {
+            Self::Plain {
+                first,
+                rest,
+                room,
+                bytes_max,
+            } => match first.take() {
                 // Most bodies arrive in one piece, which is not copied.
                 None if rest.is_empty() => *first = Some(data),
-                None => rest.extend_from_slice(&data),
+                None => {
+                    gzip::make_room(rest, data.len(), *bytes_max);
+                    rest.extend_from_slice(&data);
+                }
                 Some(before) => {
-                    rest.reserve((*room).max(before.len() + data.len()));
+                    rest.reserve_exact((*room).max(before.len() + data.len()));
                     rest.extend_from_slice(&before);
                     rest.extend_from_slice(&data);
                 }
@@ -162,16 +199,28 @@ impl Received {
         Ok(())
     }
 
-    fn finish(self) -> Result<Content, Problem> {
+    /// Returns how many bytes of memory it takes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Plain { first, rest, .. } => {
+                first.as_ref().map_or(0, Bytes::len) + rest.capacity()
+            }
+            Self::Gzip(inflater) => inflater.bytes(),
+            Self::Nothing | Self::Undecodable => 0,
+        }
+    }
+
+    /// Returns the content. The only outer error is that it is too large.
+    fn finish(self) -> Result<Result<Bytes, Problem>, Problem> {
         let content = match self {
-            Self::Plain { first, rest, .. } => Ok(first.unwrap_or_else(|| rest.freeze())),
+            Self::Plain { first, rest, .. } => Ok(first.unwrap_or_else(|| rest.into())),
             Self::Gzip(inflater) => inflater.finish(),
             Self::Nothing => Ok(Bytes::new()),
             Self::Undecodable => Err(Problem::MalformedEncoding),
         };
         match content {
             Err(Problem::BodyTooLarge) => Err(Problem::BodyTooLarge),
-            content => Ok(Content(content)),
+            content => Ok(content),
         }
     }
 }
@@ -215,20 +264,6 @@ fn announced(headers: &HeaderMap, bytes_max: usize) -> usize {
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok())
         .map_or(0, |length: usize| length.min(bytes_max).min(1024 * 1024))
-}
-
-async fn drain(mut body: Body) {
-    let drained = async {
-        let mut length = 0;
-        while let Some(Ok(frame)) = body.frame().await {
-            length += frame.data_ref().map_or(0, Bytes::len);
-            if length > DRAINED_BYTES_MAX {
-                return;
-            }
-        }
-    };
-    // Running out of time is as good as running out of bytes.
-    drop(tokio::time::timeout(DRAINED_FOR, drained).await);
 }
 
 #[cfg(test)]

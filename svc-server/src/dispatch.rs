@@ -1,14 +1,12 @@
 //! One order of checks for every route.
 //!
-//! Path and method, body size, credential (a token, or the forge's signature of the body),
+//! Path and method, the form of the request, body size, credential (a token, or the forge's signature of the body),
 //! authority, grant, body, fields: each can end a request, and a caller without a valid credential
 //! learns nothing but 404, 405, 413 and 401. Then comes the handler, which calls the engine once,
 //! and the reply is written within its budget.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::Request as HttpRequest;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -21,15 +19,15 @@ use svc_model::request::{Incoming, Request as _};
 use crate::app::App;
 use crate::auth::{self, Caller, Sender};
 use crate::body;
+use crate::handler::Handler;
+use crate::observe;
+use crate::places;
 use crate::problem;
+use crate::reply::respond;
 use crate::settings::Grant;
 
 /// A body of more bytes is read and captured apart from the other requests' thread.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
-
-/// Answers requests of one route.
-pub(crate) type Handler =
-    Arc<dyn Fn(App, HttpRequest) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
 
 /// What a handler is given beside the request.
 pub(crate) struct Exchange {
@@ -81,19 +79,38 @@ where
     F: Fn(Exchange, E::Request) -> A,
     A: Future<Output = Result<E::Reply, Problem>>,
 {
-    let (parts, content) = request.into_parts();
-    let mut sender = Sender::of(E::ACCESS, &app, &parts.headers);
-    let keep = sender.keep(&app);
-    let encodings = E::CONTENT_ENCODINGS;
-    let content = body::read(&parts.headers, content, E::BODY_BYTES_MAX, encodings, keep).await?;
+    let (mut parts, body) = request.into_parts();
+    let place = parts
+        .extensions
+        .remove()
+        .unwrap_or_else(places::Place::apart);
+    let headers = &parts.headers;
+    let mut sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, headers);
+    if let Some(caller) = sender.caller() {
+        place.sender_is_known();
+        observe::caller(caller);
+    }
+    let (encodings, keep) = (E::CONTENT_ENCODINGS, sender.keep());
+    let content = body::read(headers, body, E::BODY_BYTES_MAX, encodings, keep, &place).await;
+    let mut content = match content {
+        Ok(content) => content,
+        Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
+        // A stranger learns nothing but that it is one.
+        Err(problem) => return Err(sender.identify().err().unwrap_or(problem)),
+    };
     let caller = sender.identify()?;
+    if E::ACCESS == Access::Signature {
+        place.sender_is_known();
+        content.sender_is_known();
+        observe::forge();
+    }
     if let Some(caller) = &caller {
         auth::authorize(E::ACCESS, caller)?;
     }
     if let Access::Context(needs) = E::ACCESS {
         check_grant(needs, &app.grant)?;
     }
-    let content = content.decoded()?;
+    let (content, memory) = content.decoded()?;
     let exchange = Exchange {
         app,
         caller,
@@ -115,8 +132,8 @@ where
     };
     let request = exchange
         .apart(|| E::Request::read(&incoming))
-        .map_err(problem::of_refusal)?;
-    drop(content);
+        .map_err(Problem::from)?;
+    drop((content, memory));
     let reply = function(exchange, request).await?;
     json::to_vec(&reply, E::REPLY_BYTES_MAX)
         .map(|body| respond(StatusCode::OK, body))
@@ -168,17 +185,6 @@ fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
             Some((Text::from(name), json::Json::from(value.to_owned())))
         })
         .collect()
-}
-
-/// Returns a JSON answer.
-pub(crate) fn respond(status: StatusCode, body: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    response
 }
 
 #[cfg(test)]

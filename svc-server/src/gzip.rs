@@ -49,6 +49,11 @@ impl Inflater {
         }
     }
 
+    /// Returns how many bytes of memory the content takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.get_ref().bytes.capacity()
+    }
+
     fn problem(&self) -> Problem {
         if self.0.get_ref().exceeded {
             Problem::BodyTooLarge
@@ -67,22 +72,26 @@ struct Capped {
 
 impl Write for Capped {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let length = self.bytes.len();
-        if data.len() > self.bytes_max - length {
+        if data.len() > self.bytes_max - self.bytes.len() {
             self.exceeded = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        if data.len() > self.bytes.capacity() - length {
-            // Doubling, as a vector does, would go past the cap.
-            let room = (2 * length).max(length + data.len()).min(self.bytes_max);
-            self.bytes.reserve_exact(room - length);
-        }
+        make_room(&mut self.bytes, data.len(), self.bytes_max);
         self.bytes.extend_from_slice(data);
         Ok(data.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Makes room for more bytes, up to a cap: doubling, as a vector does, would go past it.
+pub(crate) fn make_room(bytes: &mut Vec<u8>, more: usize, bytes_max: usize) {
+    let length = bytes.len();
+    if more > bytes.capacity() - length {
+        let room = (2 * length).min(bytes_max).max(length + more);
+        bytes.reserve_exact(room - length);
     }
 }
 

@@ -5,6 +5,7 @@
 //! for every route (`dispatch`), one place that knows status codes (`problem`), and no decision
 //! about facts anywhere here.
 
+mod accept;
 mod app;
 mod auth;
 mod body;
@@ -13,14 +14,22 @@ mod dispatch;
 mod embedded;
 pub mod env;
 mod gzip;
+mod handler;
+mod head;
+mod limits;
 pub mod memory;
 mod metrics;
 mod observe;
+mod open_files;
+mod places;
 mod problem;
+mod reply;
 mod routes;
+mod seldom;
 mod serve;
 mod settings;
 mod signature;
+mod socket;
 mod source;
 
 pub use embedded::{LocalCredentials, local_credentials};

@@ -1,4 +1,4 @@
-//! What the service says of itself: a line a request, without content and without secrets.
+//! What the service says of itself: a line a request and the events within it, without content and without secrets.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
@@ -11,11 +11,14 @@ use axum::response::Response;
 use futures_util::FutureExt as _;
 use svc_engine::clock::Ids;
 use svc_model::problem::Problem;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use crate::app::App;
-use crate::dispatch::Handler;
-use crate::problem;
+use crate::auth::Caller;
+use crate::handler::Handler;
 use crate::settings::{LogFormat, Settings};
+use crate::{head, problem};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -62,7 +65,8 @@ fn request_id(request: &HttpRequest) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
 }
 
-/// Answers a request, whatever its handler does: a panic is logged and answered 503.
+/// Answers a request, whatever its handler does: a panic is logged and answered 503. All that is
+/// logged meanwhile carries the request's id, its route and its caller.
 pub(crate) async fn request(
     route: &'static str,
     app: App,
@@ -71,26 +75,49 @@ pub(crate) async fn request(
 ) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
-    let answered = AssertUnwindSafe(handler(app.clone(), request))
-        .catch_unwind()
-        .await;
-    let mut response = answered.unwrap_or_else(|_| {
-        tracing::error!(
-            route,
-            request_id = id.to_str().unwrap_or_default(),
-            "request.panicked"
-        );
-        problem::answer(&Problem::StoreUnavailable)
-    });
-    let status = response.status().as_u16();
-    app.counts.answered(route, status);
-    let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-    let request_id = id.to_str().unwrap_or_default();
-    if status >= 500 {
-        tracing::warn!(route, status, duration_us, request_id, "request");
-    } else {
-        tracing::debug!(route, status, duration_us, request_id, "request");
-    }
+    // Of the highest level, so that whatever is logged at all is tied to its request.
+    let span = tracing::error_span!(
+        "request",
+        request_id = id.to_str().unwrap_or_default(),
+        route,
+        client = Empty,
+        authority = Empty
+    );
+    let observed = async {
+        let answered = match head::check(request.headers()) {
+            Ok(()) => {
+                let answer = handler(app.clone(), request);
+                AssertUnwindSafe(answer).catch_unwind().await
+            }
+            Err(problem) => Ok(problem::answer(&problem)),
+        };
+        let response = answered.unwrap_or_else(|_| {
+            tracing::error!("request.panicked");
+            problem::answer(&Problem::StoreUnavailable)
+        });
+        let status = response.status().as_u16();
+        app.counts.answered(route, status);
+        let duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        if status >= 500 {
+            tracing::warn!(status, duration_us, "request.answered");
+        } else {
+            tracing::debug!(status, duration_us, "request.answered");
+        }
+        response
+    };
+    let mut response = observed.instrument(span).await;
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// Adds who sends it to what is logged of a request.
+pub(crate) fn caller(caller: &Caller) {
+    let span = Span::current();
+    span.record("client", caller.client_id.as_str());
+    span.record("authority", caller.authority.as_str());
+}
+
+/// Adds that the forge has signed it.
+pub(crate) fn forge() {
+    Span::current().record("authority", "forge");
 }

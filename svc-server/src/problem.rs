@@ -2,22 +2,24 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use svc_engine::error::Error;
 use svc_model::json;
 use svc_model::problem::{Decline, Problem};
-use svc_model::request::Refusal;
 
-use crate::dispatch::respond;
+use crate::reply::respond;
 
 /// Returns the status of a problem.
 pub(crate) const fn status(problem: &Problem) -> StatusCode {
     match problem {
         Problem::NotFound | Problem::RetrievalDisabled => StatusCode::NOT_FOUND,
         Problem::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+        Problem::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         Problem::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Problem::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
         Problem::Unauthorized | Problem::InvalidSignature => StatusCode::UNAUTHORIZED,
         Problem::Forbidden(_) | Problem::OutsideGrant => StatusCode::FORBIDDEN,
-        Problem::MalformedJson
+        Problem::MalformedRequest
+        | Problem::BodyIncomplete
+        | Problem::MalformedJson
         | Problem::BodyNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding
@@ -57,36 +59,6 @@ pub(crate) fn answer(problem: &Problem) -> Response {
 
 fn insert(headers: &mut axum::http::HeaderMap, name: &'static str, value: &'static str) {
     headers.insert(name, axum::http::HeaderValue::from_static(value));
-}
-
-/// Says what a caller is told of an engine error. What it is not told is logged here, once.
-pub(crate) fn of_engine(error: Error) -> Problem {
-    match error {
-        Error::Conflict(code) => Problem::Conflict(code),
-        Error::Declined(decline) => Problem::Declined(decline),
-        Error::SessionBound(bound) => Problem::SessionBound(bound),
-        Error::Query(fault) => Problem::Query(fault),
-        Error::ReplyTooLarge => Problem::ReplyTooLarge,
-        Error::Busy => Problem::CapacityExceeded,
-        Error::Deadline => Problem::DeadlineExceeded,
-        Error::Store(error) => {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "store.unavailable"
-            );
-            Problem::StoreUnavailable
-        }
-    }
-}
-
-/// Says what a caller is told of a refused request.
-pub(crate) fn of_refusal(refusal: Refusal) -> Problem {
-    match refusal {
-        Refusal::Malformed { .. } => Problem::MalformedJson,
-        Refusal::NotAnObject => Problem::BodyNotObject,
-        Refusal::Invalid(violations) => Problem::Invalid(violations),
-        Refusal::Query(fault) => Problem::Query(fault),
-    }
 }
 
 /// Says what a caller is told of a reply that cannot be written; `oversize` when it is too large.

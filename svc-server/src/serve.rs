@@ -3,11 +3,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::Request as HttpRequest;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::engine::Engine;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig};
@@ -16,15 +11,13 @@ use svc_model::version::SERVICE_VERSION;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
+use crate::accept::accept;
 use crate::app::App;
+use crate::limits::Limits;
 use crate::settings::Settings;
-use crate::{metrics, observe, routes};
-
-/// How long a sender may take for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long accepted requests may take to finish once the server stops.
-const STOP_TIMEOUT: Duration = Duration::from_secs(25);
+use crate::{metrics, observe, open_files, routes};
 
 /// Why a server does not run.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +53,8 @@ pub struct Running {
     stop: watch::Sender<bool>,
     serving: Vec<JoinHandle<()>>,
     engine: Engine,
+    /// How long a stop may take.
+    stop_for: Duration,
 }
 
 impl Running {
@@ -73,8 +68,11 @@ impl Running {
         self.metrics_address
     }
 
-    /// Stops: accepts nothing more, finishes what was accepted, drains the writer.
+    /// Stops: accepts nothing more, finishes what was accepted, drains the writer. It ends within
+    /// 25 seconds, also when the store gives no answer; nothing was acknowledged then that is not
+    /// stored.
     pub async fn stop(self) {
+        let end = Instant::now() + self.stop_for;
         self.stop.send_replace(true);
         for serving in self.serving {
             if serving.await.is_err() {
@@ -82,13 +80,12 @@ impl Running {
             }
         }
         let engine = self.engine;
-        if tokio::task::spawn_blocking(move || engine.close())
-            .await
-            .is_err()
-        {
-            tracing::error!("writer.panicked");
+        let closed = tokio::task::spawn_blocking(move || engine.close());
+        match timeout_at(end, closed).await {
+            Ok(Ok(())) => tracing::info!("server.stopped"),
+            Ok(Err(_)) => tracing::error!("writer.panicked"),
+            Err(_) => tracing::error!("writer.stop_timed_out"),
         }
-        tracing::info!("server.stopped");
     }
 }
 
@@ -98,6 +95,12 @@ impl Running {
 ///
 /// When the store cannot be opened or the address is taken.
 pub async fn start(settings: Settings) -> Result<Running, ServeError> {
+    let open_files = open_files::raise();
+    let limits = Limits::service().within_open_files(open_files);
+    start_within(limits, settings).await
+}
+
+async fn start_within(limits: Limits, settings: Settings) -> Result<Running, ServeError> {
     let config = settings.engine.clone();
     let opened = tokio::task::spawn_blocking(move || {
         let clock = Clock::system();
@@ -113,10 +116,13 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
     let app = App::new(&settings, engine.clone());
     let (stop, stopped) = watch::channel(false);
     let router = routes::router(&app);
-    let mut serving = vec![tokio::spawn(accept(listener, router, stopped.clone()))];
+    let stop_for = limits.stop_for;
+    let accepting = accept(listener, router, limits, stopped.clone());
+    let mut serving = vec![tokio::spawn(accepting)];
     if let Some((listener, address)) = metrics {
         let router = metrics::router(app);
-        serving.push(tokio::spawn(accept(listener, router, stopped)));
+        let accepting = accept(listener, router, Limits::metrics(), stopped);
+        serving.push(tokio::spawn(accepting));
         tracing::info!(%address, "metrics.started");
     }
     if let Some(mirror) = &settings.engine.mirror {
@@ -135,6 +141,7 @@ pub async fn start(settings: Settings) -> Result<Running, ServeError> {
         stop,
         serving,
         engine,
+        stop_for,
     })
 }
 
@@ -157,79 +164,6 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeE
     Ok((listener, bound))
 }
 
-/// Accepts connections until it is told to stop, then waits for those that are served.
-async fn accept(listener: TcpListener, router: Router, mut stopped: watch::Receiver<bool>) {
-    let mut http = hyper::server::conn::http1::Builder::new();
-    http.timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT);
-    let graceful = GracefulShutdown::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopped.wait_for(|stopped| *stopped) => break,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Out of file descriptors, mostly: trying again at once would only burn a core.
-                tracing::warn!(%error, "server.accept_failed");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "server.nodelay_failed");
-        }
-        let service = tower_service(router.clone());
-        let connection = http.serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "connection.ended");
-            }
-        });
-    }
-    drop(listener);
-    if tokio::time::timeout(STOP_TIMEOUT, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        tracing::warn!("server.stop_timed_out");
-    }
-}
-
-fn tower_service(
-    router: Router,
-) -> impl hyper::service::Service<
-    hyper::Request<hyper::body::Incoming>,
-    Response = axum::response::Response,
-    Error = std::convert::Infallible,
-    Future: Send,
-> {
-    TowerToHyperService::new(MapBody(router))
-}
-
-/// Gives hyper's body to the router as axum's.
-#[derive(Clone)]
-struct MapBody(Router);
-
-impl tower_service::Service<hyper::Request<hyper::body::Incoming>> for MapBody {
-    type Response = axum::response::Response;
-    type Error = std::convert::Infallible;
-    type Future = <Router as tower_service::Service<HttpRequest>>::Future;
-
-    fn poll_ready(
-        &mut self,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Result<(), Self::Error>> {
-        tower_service::Service::<HttpRequest>::poll_ready(&mut self.0, context)
-    }
-
-    fn call(&mut self, request: hyper::Request<hyper::body::Incoming>) -> Self::Future {
-        self.0.call(request.map(axum::body::Body::new))
-    }
-}
-
 /// Serves until the process is told to stop (SIGTERM or SIGINT), then stops gracefully. It blocks.
 ///
 /// # Errors
@@ -243,13 +177,16 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let running = start(settings).await?;
         told_to_stop().await?;
         tracing::info!("server.stopping");
         running.stop().await;
         Ok(())
-    })
+    });
+    // A thread that waits for a store which gives no answer must not keep the process.
+    runtime.shutdown_background();
+    served
 }
 
 async fn told_to_stop() -> Result<(), std::io::Error> {
@@ -262,3 +199,6 @@ async fn told_to_stop() -> Result<(), std::io::Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,6 @@ use svc_model::problem::Problem;
 use super::evidence;
 use crate::app::App;
 use crate::dispatch::Exchange;
-use crate::problem::of_engine;
 use crate::settings::Grant;
 
 /// Checks that a Session is in the grant, before storage is touched: whether it exists is not
@@ -44,7 +43,7 @@ pub(super) async fn retrieve(
         .engine
         .selected(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn discover(
@@ -56,7 +55,7 @@ pub(super) async fn discover(
         .engine
         .discover(Arc::clone(&exchange.app.sessions), request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn selected(
@@ -69,7 +68,7 @@ pub(super) async fn selected(
         .engine
         .selected(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn inventory(

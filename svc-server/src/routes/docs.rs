@@ -1,9 +1,13 @@
 //! The documentation: pages of our own without a script or style from elsewhere.
 
-use axum::Router;
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use svc_model::endpoint::Method;
+
+use super::Routes;
+use crate::handler::Handler;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -28,42 +32,31 @@ fn page(content_type: &'static str, body: &'static str) -> Response {
 }
 
 /// Adds the documentation routes.
-pub(super) fn add(router: Router) -> Router {
+pub(super) fn add(routes: &mut Routes) {
     const HTML: &str = "text/html; charset=utf-8";
-    router
-        .route(
+    const PAGE: &str = include_str!("../../assets/docs.html");
+    let pages = [
+        (
             "/openapi.json",
-            get(async || {
-                page(
-                    "application/json",
-                    include_str!("../../../schemas/openapi.json"),
-                )
-            }),
-        )
-        .route(
-            "/docs",
-            get(async || page(HTML, include_str!("../../assets/docs.html"))),
-        )
-        .route(
-            "/redoc",
-            get(async || page(HTML, include_str!("../../assets/docs.html"))),
-        )
-        .route(
+            "application/json",
+            include_str!("../../../schemas/openapi.json"),
+        ),
+        ("/docs", HTML, PAGE),
+        ("/redoc", HTML, PAGE),
+        (
             "/docs/docs.css",
-            get(async || {
-                page(
-                    "text/css; charset=utf-8",
-                    include_str!("../../assets/docs.css"),
-                )
-            }),
-        )
-        .route(
+            "text/css; charset=utf-8",
+            include_str!("../../assets/docs.css"),
+        ),
+        (
             "/docs/docs.js",
-            get(async || {
-                page(
-                    "text/javascript; charset=utf-8",
-                    include_str!("../../assets/docs.js"),
-                )
-            }),
-        )
+            "text/javascript; charset=utf-8",
+            include_str!("../../assets/docs.js"),
+        ),
+    ];
+    for (path, content_type, body) in pages {
+        let handler: Handler =
+            Arc::new(move |_, _| Box::pin(async move { page(content_type, body) }));
+        routes.insert(path, Method::Get, handler);
+    }
 }

@@ -4,7 +4,6 @@ use svc_model::evidence::{
 use svc_model::problem::Problem;
 
 use crate::dispatch::Exchange;
-use crate::problem::of_engine;
 
 pub(super) async fn inventory(
     exchange: Exchange,
@@ -15,7 +14,7 @@ pub(super) async fn inventory(
         .engine
         .inventory(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn manifest(
@@ -27,7 +26,7 @@ pub(super) async fn manifest(
         .engine
         .manifest(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn read(
@@ -39,5 +38,5 @@ pub(super) async fn read(
         .engine
         .evidence(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }

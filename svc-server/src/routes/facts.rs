@@ -5,10 +5,9 @@ use svc_model::problem::Problem;
 use svc_model::request::NoParameters;
 
 use crate::dispatch::Exchange;
-use crate::problem::of_engine;
 
 pub(super) async fn facts(exchange: Exchange, _: NoParameters) -> Result<FactsCounts, Problem> {
-    exchange.app.engine.facts().await.map_err(of_engine)
+    exchange.app.engine.facts().await.map_err(Problem::from)
 }
 
 pub(super) async fn session(
@@ -20,7 +19,7 @@ pub(super) async fn session(
         .engine
         .session_facts(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn calls(
@@ -32,7 +31,7 @@ pub(super) async fn calls(
         .engine
         .session_inference_calls(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn compatibility(
@@ -44,5 +43,5 @@ pub(super) async fn compatibility(
         .engine
         .compatibility_evidence(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }

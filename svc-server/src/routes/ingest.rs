@@ -16,7 +16,6 @@ use svc_model::time::Instant;
 use crate::app::App;
 use crate::counts::count;
 use crate::dispatch::Exchange;
-use crate::problem::of_engine;
 
 /// What capture makes of one payload.
 enum Prepared {
@@ -70,7 +69,7 @@ pub(super) async fn append_one(
     fact: Append,
 ) -> Result<IngestResult, Problem> {
     let table = fact.table();
-    let outcomes = app.engine.append(vec![fact]).await.map_err(of_engine)?;
+    let outcomes = app.engine.append(vec![fact]).await?;
     app.counts.delivered(
         source,
         at,
@@ -161,7 +160,7 @@ pub(super) async fn gateway_batch(
         }
     }
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
-    let outcomes = exchange.app.engine.append(facts).await.map_err(of_engine)?;
+    let outcomes = exchange.app.engine.append(facts).await?;
     exchange.app.counts.delivered(
         CaptureSource::Gateway,
         exchange.app.engine.now(),

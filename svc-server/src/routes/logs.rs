@@ -18,8 +18,8 @@ use svc_model::time::Instant;
 
 use crate::app::App;
 use crate::counts::count;
-use crate::dispatch::{Exchange, Handler, bind};
-use crate::problem::of_engine;
+use crate::dispatch::{Exchange, bind};
+use crate::handler::Handler;
 
 /// Stores an export. Its facts are one transaction; an export without facts does not touch the store.
 async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, Problem> {
@@ -33,7 +33,7 @@ async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, P
     let outcomes = if facts.is_empty() {
         Vec::new()
     } else {
-        app.engine.append(facts).await.map_err(of_engine)?
+        app.engine.append(facts).await?
     };
     note(
         app,

@@ -12,6 +12,7 @@ mod logs;
 mod query;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Request as HttpRequest;
@@ -26,18 +27,23 @@ use svc_model::endpoint::{
 use svc_model::problem::Problem;
 
 use crate::app::App;
-use crate::dispatch::{Handler, bind};
-use crate::{observe, problem};
+use crate::dispatch::bind;
+use crate::handler::{Handler, refusing};
+use crate::observe;
+
+/// What requests of unknown paths are counted as.
+const NO_ROUTE: &str = "none";
 
 #[derive(Default)]
 struct Routes(BTreeMap<&'static str, Vec<(Method, Handler)>>);
 
 impl Routes {
     fn add<E: Endpoint>(&mut self, handler: Handler) {
-        self.0
-            .entry(E::PATH)
-            .or_default()
-            .push((E::METHOD, handler));
+        self.insert(E::PATH, E::METHOD, handler);
+    }
+
+    fn insert(&mut self, path: &'static str, method: Method, handler: Handler) {
+        self.0.entry(path).or_default().push((method, handler));
     }
 }
 
@@ -74,32 +80,40 @@ pub(crate) fn router(app: &App) -> Router {
     routes.add::<GrantManifest>(bind::<GrantManifest, _, _>(context::manifest));
     routes.add::<GrantRead>(bind::<GrantRead, _, _>(context::read));
 
+    if app.docs {
+        docs::add(&mut routes);
+    }
+
     let mut router = Router::new();
     for (path, methods) in routes.0 {
         let app = app.clone();
         let allow: &'static str = match methods.as_slice() {
-            [(method, _)] => method.as_str(),
-            _ => "GET, POST",
+            [(Method::Get, _)] => "GET, HEAD",
+            [(Method::Post, _)] => "POST",
+            _ => "GET, HEAD, POST",
         };
+        let refusal = refusing(Problem::MethodNotAllowed { allow });
         router = router.route(
             path,
             any(move |request: HttpRequest| {
                 let handler = methods
                     .iter()
-                    .find(|(method, _)| method.as_str() == request.method().as_str())
-                    .map(|(_, handler)| handler.clone());
-                let app = app.clone();
-                async move {
-                    match handler {
-                        Some(handler) => observe::request(path, app, request, handler).await,
-                        None => problem::answer(&Problem::MethodNotAllowed { allow }),
-                    }
-                }
+                    .find(|(method, _)| answers(*method, request.method()))
+                    .map_or(&refusal, |(_, handler)| handler);
+                observe::request(path, app.clone(), request, Arc::clone(handler))
             }),
         );
     }
-    if app.docs {
-        router = docs::add(router);
-    }
-    router.fallback(async || problem::answer(&Problem::NotFound))
+    let app = app.clone();
+    let refusal = refusing(Problem::NotFound);
+    router.fallback(move |request: HttpRequest| {
+        observe::request(NO_ROUTE, app.clone(), request, Arc::clone(&refusal))
+    })
+}
+
+/// Returns whether a route of this method answers a request of that one: `HEAD` is `GET` without the
+/// body, which is left out where the answer is written.
+fn answers(method: Method, requested: &axum::http::Method) -> bool {
+    method.as_str() == requested.as_str()
+        || (method == Method::Get && requested == axum::http::Method::HEAD)
 }

@@ -6,7 +6,6 @@ use svc_model::query::{
 };
 
 use crate::dispatch::Exchange;
-use crate::problem::of_engine;
 
 pub(super) async fn ci_outcome(
     exchange: Exchange,
@@ -17,7 +16,7 @@ pub(super) async fn ci_outcome(
         .engine
         .ci_outcome(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn ci_failures(
@@ -29,7 +28,7 @@ pub(super) async fn ci_failures(
         .engine
         .ci_failures(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn session(
@@ -41,7 +40,7 @@ pub(super) async fn session(
         .engine
         .session_dossier(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }
 
 pub(super) async fn commit(
@@ -53,5 +52,5 @@ pub(super) async fn commit(
         .engine
         .commit_evidence(request)
         .await
-        .map_err(of_engine)
+        .map_err(Problem::from)
 }

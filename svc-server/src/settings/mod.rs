@@ -223,6 +223,12 @@ impl Settings {
         &self.operator_token
     }
 
+    /// Reads settings from these variables alone.
+    #[cfg(test)]
+    pub(crate) fn of(variables: &[(&str, &str)]) -> Result<Self, SettingsError> {
+        Self::read(&Source::of(variables))
+    }
+
     fn read(source: &Source) -> Result<Self, SettingsError> {
         let mut reader = Reader {
             source,

@@ -1,0 +1,226 @@
+//! Accepting connections and serving the requests on them, each within its limits.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use hyper::body::{Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use tokio::io::AsyncWrite as _;
+use tokio::net::TcpListener;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+use tower_service::Service as _;
+
+use crate::limits::Limits;
+use crate::places::{Place, Places, Seat};
+use crate::seldom::Seldom;
+use crate::socket::Socket;
+
+/// How often a connection looks whether its time is up.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// Bytes that a sender may still send after its answer, so that one which does not listen while it
+/// sends gets the answer rather than a reset connection.
+const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+static ACCEPT_FAILED: Seldom = Seldom::new();
+
+/// Accepts connections until the server stops, then waits for the requests that were accepted.
+pub(crate) async fn accept(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let mut http = http1::Builder::new();
+    // The places have the deadlines.
+    http.header_read_timeout(None)
+        .max_header_size(limits.head_bytes_max)
+        .max_buf_size(2 * limits.head_bytes_max);
+    let http = Arc::new(http);
+    let places = Places::new(limits);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopped.wait_for(|stopped| *stopped) => break,
+        };
+        while connections.try_join_next().is_some() {}
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file descriptors, mostly: trying again at once would only burn a core.
+                if let Some(left_out) = ACCEPT_FAILED.due() {
+                    tracing::warn!(%error, left_out, "server.accept_failed");
+                }
+                places.end_one();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "server.nodelay_failed");
+        }
+        let seat = tokio::select! {
+            seat = places.admit() => seat,
+            _ = stopped.wait_for(|stopped| *stopped) => break,
+        };
+        connections.spawn(serve(
+            stream,
+            seat,
+            Arc::clone(&http),
+            router.clone(),
+            stopped.clone(),
+        ));
+    }
+    drop(listener);
+    let rest = async { while connections.join_next().await.is_some() {} };
+    if timeout(places.limits().stop_requests_for, rest)
+        .await
+        .is_err()
+    {
+        tracing::warn!(requests = connections.len(), "server.stop_timed_out");
+    }
+}
+
+/// Serves the requests on a connection, one after another.
+async fn serve(
+    stream: TcpStream,
+    seat: Seat,
+    http: Arc<http1::Builder>,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let place: &Place = &seat;
+    let socket = Socket::new(stream, place.clone());
+    let service = Service {
+        router,
+        place: place.clone(),
+    };
+    let mut connection = http.serve_connection(socket, service);
+    let mut look = std::pin::pin!(sleep_until(Instant::now() + LOOK_EVERY));
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = place.must_end() => return,
+            served = std::future::poll_fn(|cx| connection.poll_without_shutdown(cx)) => {
+                if let Err(error) = served {
+                    tracing::debug!(%error, "connection.ended");
+                }
+                break;
+            }
+            () = &mut look => look.as_mut().reset(Instant::now() + LOOK_EVERY),
+            _ = stopped.wait_for(|stopped| *stopped), if !stopping => {
+                stopping = true;
+                place.stop();
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+        }
+        if place.cut().is_some_and(|cut| cut <= Instant::now()) {
+            tracing::debug!("connection.cut");
+            return;
+        }
+    }
+    place.leaves();
+    if stopping {
+        place.stop();
+    }
+    tokio::select! {
+        () = linger(connection.into_parts().io.into_stream()) => {}
+        () = place.must_end() => {}
+        () = async {
+            while let Some(cut) = place.cut() && cut > Instant::now() {
+                tokio::select! {
+                    () = sleep_until(cut) => {}
+                    _ = stopped.wait_for(|stopped| *stopped), if !stopping => {
+                        stopping = true;
+                        place.stop();
+                    }
+                }
+            }
+        } => {}
+    }
+}
+
+/// Ends the sending side, and drops what still comes: closing at once would reset the connection,
+/// and the sender might never see its answer.
+async fn linger(mut stream: TcpStream) {
+    let ended = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx)).await;
+    let mut dropped = 0;
+    let mut bytes = vec![0; 8 * 1024];
+    while ended.is_ok() && dropped <= LINGER_BYTES_MAX && stream.readable().await.is_ok() {
+        match stream.try_read(&mut bytes) {
+            Ok(0) => return,
+            Ok(read) => dropped += read,
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// The routes, for the requests of one connection.
+struct Service {
+    router: Router,
+    place: Place,
+}
+
+impl hyper::service::Service<hyper::Request<Incoming>> for Service {
+    type Response = Response<Reply>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
+        let place = self.place.clone();
+        place.request_came();
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(place.clone());
+        // A router without state is always ready.
+        let answered = self.router.clone().call(request);
+        Box::pin(async move {
+            let response = answered.await?;
+            place.reply_begins();
+            Ok(response.map(|body| Reply { body, place }))
+        })
+    }
+}
+
+/// The body of an answer, which tells the place when it was handed over.
+struct Reply {
+    body: Body,
+    place: Place,
+}
+
+impl hyper::body::Body for Reply {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.place.reply_is_given();
+    }
+}

@@ -1,0 +1,102 @@
+//! How much of the server's time and memory a connection may take.
+//!
+//! A connection whose request has not shown a valid token or signature yet belongs to a stranger.
+//! Strangers get little time, earn more by sending, and are the first to go when places or memory
+//! run short. These are no settings: `docs/architecture.md` lists them, and tests make them small.
+
+use std::time::Duration;
+
+/// The limits of the connections of one address.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Connections that are open at once; fewer where the process may not open as many files.
+    pub(crate) connections_max: usize,
+    /// Of them, those that idle connections of known senders leave to newcomers.
+    pub(crate) newcomers_min: usize,
+    /// Bytes of the head of a request.
+    pub(crate) head_bytes_max: usize,
+    /// How long a stranger may take for a request's head, and to take in an answer.
+    pub(crate) stranger_for: Duration,
+    /// How long the connection of a known sender may be idle between requests.
+    pub(crate) idle_for: Duration,
+    /// How fast a stranger's body must come, in bytes a second, after [`Limits::stranger_for`].
+    pub(crate) stranger_bytes_per_second: u64,
+    /// How long a stranger's body may take, however fast it comes.
+    pub(crate) stranger_body_for: Duration,
+    /// How long a known sender's body may stand still.
+    pub(crate) body_idle_for: Duration,
+    /// How long it may do so while others wait for memory.
+    pub(crate) body_idle_when_short_for: Duration,
+    /// How long a known sender's body may take.
+    pub(crate) body_for: Duration,
+    /// How long a body may wait for memory that other bodies hold.
+    pub(crate) memory_for: Duration,
+    /// How long a known caller may take nothing of its answer.
+    pub(crate) reply_idle_for: Duration,
+    /// How long a known caller may take for its whole answer.
+    pub(crate) reply_for: Duration,
+    /// How long a sender that was answered before its body had come may go on sending.
+    pub(crate) linger_for: Duration,
+    /// Bytes of the bodies of known senders that are held at once. The oldest unfinished body may
+    /// go beyond it, so that one of them always gets on.
+    pub(crate) known_bytes_max: usize,
+    /// Bytes of the bodies of strangers that are held at once.
+    pub(crate) stranger_bytes_max: usize,
+    /// How long a signed body may still take once the server stops.
+    pub(crate) stop_strangers_for: Duration,
+    /// How long accepted requests may take to finish once the server stops.
+    pub(crate) stop_requests_for: Duration,
+    /// How long the whole stop may take.
+    pub(crate) stop_for: Duration,
+}
+
+impl Limits {
+    /// The limits of the service's address.
+    pub(crate) const fn service() -> Self {
+        Self {
+            connections_max: 2_048,
+            newcomers_min: 512,
+            head_bytes_max: 32 * 1024,
+            stranger_for: Duration::from_secs(10),
+            idle_for: Duration::from_secs(75),
+            stranger_bytes_per_second: 64 * 1024,
+            stranger_body_for: Duration::from_secs(30),
+            body_idle_for: Duration::from_secs(30),
+            body_idle_when_short_for: Duration::from_secs(5),
+            body_for: Duration::from_mins(10),
+            memory_for: Duration::from_secs(20),
+            reply_idle_for: Duration::from_secs(30),
+            reply_for: Duration::from_mins(5),
+            linger_for: Duration::from_secs(5),
+            known_bytes_max: 128 * 1024 * 1024,
+            stranger_bytes_max: 32 * 1024 * 1024,
+            stop_strangers_for: Duration::from_millis(500),
+            stop_requests_for: Duration::from_secs(18),
+            stop_for: Duration::from_secs(24),
+        }
+    }
+
+    /// The limits of the address for metrics, which has few callers and no known ones.
+    pub(crate) const fn metrics() -> Self {
+        Self {
+            connections_max: 32,
+            newcomers_min: 32,
+            ..Self::service()
+        }
+    }
+
+    /// Returns the time that a stranger earns by sending.
+    pub(crate) fn earned(&self, bytes: u64) -> Duration {
+        let rate = self.stranger_bytes_per_second.max(1);
+        Duration::from_micros(bytes.saturating_mul(1_000_000) / rate)
+    }
+
+    /// Takes fewer connections where the process may not open as many files.
+    pub(crate) fn within_open_files(mut self, open_files_max: u64) -> Self {
+        let left = open_files_max.saturating_sub(crate::open_files::RESERVED);
+        let left = usize::try_from(left).unwrap_or(usize::MAX).max(8);
+        self.connections_max = self.connections_max.min(left);
+        self.newcomers_min = self.newcomers_min.min(self.connections_max / 4);
+        self
+    }
+}

@@ -1,0 +1,50 @@
+//! How many files and sockets the process may have open.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Files that are kept for everything but connections: the store, git, logs.
+pub(crate) const RESERVED: u64 = 256;
+/// What the process asks for: room for every connection, for those that are being closed, and for
+/// the rest.
+const WANTED: u64 = 4_096;
+
+/// Raises the soft limit as far as it is wanted and the system allows, and returns it.
+pub(crate) fn raise() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(raised) = raised(limit.current, limit.maximum) else {
+        return limit.current.unwrap_or(u64::MAX);
+    };
+    let wanted = Rlimit {
+        current: Some(raised),
+        maximum: limit.maximum,
+    };
+    match setrlimit(Resource::Nofile, wanted) {
+        Ok(()) => raised,
+        Err(error) => {
+            tracing::warn!(%error, "server.open_files_not_raised");
+            limit.current.unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// Returns what a soft limit is raised to; nothing when it is high enough, or cannot be.
+fn raised(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
+    let soft = soft?;
+    let raised = hard.map_or(WANTED, |hard| hard.min(WANTED));
+    (raised > soft).then_some(raised)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_soft_limit_is_raised_as_far_as_it_is_wanted_and_allowed() {
+        assert_eq!(raised(Some(1_024), Some(1_000_000)), Some(WANTED));
+        assert_eq!(raised(Some(1_024), None), Some(WANTED));
+        assert_eq!(raised(Some(1_024), Some(2_000)), Some(2_000));
+        assert_eq!(raised(Some(1_024), Some(1_024)), None);
+        assert_eq!(raised(Some(65_536), Some(65_536)), None);
+        assert_eq!(raised(None, None), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! Log lines that anybody could cause, and so are written seldom.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How far apart two lines are at least.
+const APART: Duration = Duration::from_secs(10);
+
+/// One kind of line. Whoever would write one asks first.
+#[derive(Debug)]
+pub(crate) struct Seldom(Mutex<Written>);
+
+#[derive(Debug)]
+struct Written {
+    last: Option<Instant>,
+    left_out: u64,
+}
+
+impl Seldom {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(Written {
+            last: None,
+            left_out: 0,
+        }))
+    }
+
+    /// Returns how many lines were left out since the last one when another may be written now.
+    pub(crate) fn due(&self) -> Option<u64> {
+        self.due_at(Instant::now())
+    }
+
+    fn due_at(&self, now: Instant) -> Option<u64> {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.last.is_some_and(|last| now < last + APART) {
+            written.left_out += 1;
+            return None;
+        }
+        written.last = Some(now);
+        Some(std::mem::take(&mut written.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let seldom = Seldom::new();
+        let start = Instant::now();
+        assert_eq!(seldom.due_at(start), Some(0));
+        assert_eq!(seldom.due_at(start), None);
+        assert_eq!(seldom.due_at(start + APART / 2), None);
+        assert_eq!(seldom.due_at(start + APART), Some(2));
+        assert_eq!(seldom.due_at(start + APART * 2), Some(0));
+    }
+}
