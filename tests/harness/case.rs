@@ -352,7 +352,12 @@ fn read_configuration(server: Json) -> Read<(Configuration, bool)> {
     }
     let isolated = server.flag("isolated")?;
     server.end("server")?;
-    Ok((Configuration { grant, variables }, isolated))
+    let configuration = Configuration {
+        grant,
+        variables,
+        ..Configuration::default()
+    };
+    Ok((configuration, isolated))
 }
 
 fn read_step(step: Json) -> Read<Step> {

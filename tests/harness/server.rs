@@ -71,6 +71,8 @@ pub struct Configuration {
     pub grant: Grant,
     /// More settings, by variable name; they win over the usual ones.
     pub variables: BTreeMap<String, String>,
+    /// The soft limit of open files that it is started with; that of the tests when there is none.
+    pub open_files: Option<u32>,
 }
 
 impl Configuration {
@@ -216,7 +218,7 @@ impl Server {
         loop {
             let address = free_address();
             environment.insert("SVC_LISTEN".into(), address.to_string());
-            let child = spawn(&folder, &environment);
+            let child = spawn(&folder, &environment, configuration.open_files);
             let store = Arc::clone(store);
             let folder = folder.clone();
             let mut server = Self {
@@ -392,10 +394,20 @@ fn show(log: &str) {
     );
 }
 
-fn spawn(folder: &Path, environment: &BTreeMap<String, String>) -> Child {
+fn spawn(folder: &Path, environment: &BTreeMap<String, String>, open_files: Option<u32>) -> Child {
     let log = File::create(folder.join("log")).expect("a log");
     let copy = log.try_clone().expect("the log again");
-    let mut command = Command::new(programs::path(programs::SERVER));
+    let mut command = match open_files {
+        None => Command::new(programs::path(programs::SERVER)),
+        Some(open_files) => {
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", r#"ulimit -Sn "$1" && exec "$0""#])
+                .arg(programs::path(programs::SERVER))
+                .arg(open_files.to_string());
+            command
+        }
+    };
     isolate(&mut command, folder);
     command
         .envs(environment)

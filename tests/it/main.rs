@@ -28,6 +28,7 @@ mod capture_counts;
 mod cases;
 mod cli;
 mod concurrency;
+mod connections;
 mod crash;
 mod documentation;
 mod forge;

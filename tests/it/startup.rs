@@ -12,7 +12,12 @@ fn refusal(grant: Grant, variables: &[(&str, &str)]) -> String {
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    match Server::try_start_on(&store, &Configuration { grant, variables }) {
+    let configuration = Configuration {
+        grant,
+        variables,
+        ..Configuration::default()
+    };
+    match Server::try_start_on(&store, &configuration) {
         Ok(server) => panic!("it started:\n{}", server.log()),
         Err(said) => {
             assert!(said.starts_with("exit status: 1\n"), "{said}");
