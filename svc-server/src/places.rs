@@ -153,15 +153,16 @@ impl Progress {
             Phase::Receiving => self.due(limits).map(|due| due + ANSWER_FOR),
             _ => self.due(limits),
         };
-        match (self.stopping, self.phase, self.known) {
-            (None, ..) => due,
-            (Some(stopping), Phase::Waiting, _) => Some(stopping),
-            (Some(stopping), Phase::Receiving | Phase::Leaving, false)
-            | (Some(stopping), Phase::Leaving, true) => {
+        let Some(stopping) = self.stopping else {
+            return due;
+        };
+        match (self.phase, self.known) {
+            (Phase::Waiting, _) => Some(stopping),
+            (Phase::Receiving, false) | (Phase::Leaving, _) => {
                 let soon = stopping + limits.stop_strangers_for;
                 Some(due.map_or(soon, |due| due.min(soon)))
             }
-            (Some(_), ..) => due,
+            (Phase::Receiving, true) | (Phase::Working | Phase::Replying { .. }, _) => due,
         }
     }
 }

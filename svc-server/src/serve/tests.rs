@@ -1,6 +1,7 @@
 //! The server under senders that stall, break off, flood and lie, with limits that are small enough
 //! to be reached.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::Instant;
@@ -223,12 +224,10 @@ fn bearer(token: &str) -> String {
 fn signed(secret: &str, body: &[u8]) -> String {
     let mut code = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     code.update(body);
-    let digits: String = code
-        .finalize()
-        .into_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut digits = String::new();
+    for byte in code.finalize().into_bytes() {
+        write!(digits, "{byte:02x}").unwrap();
+    }
     format!("x-hub-signature-256: sha256={digits}\r\nx-github-event: ping\r\n")
 }
 
