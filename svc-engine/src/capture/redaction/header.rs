@@ -91,6 +91,16 @@ pub(super) fn without_bearer(value: &[u8]) -> &[u8] {
     }
 }
 
+/// Returns whether a value is a scheme and a blank, after which a token is to come.
+pub(super) fn is_scheme(value: &[u8]) -> bool {
+    value.strip_suffix(b" ").is_some_and(|scheme| {
+        SCHEMES
+            .iter()
+            .chain(&[&b"bearer"[..]])
+            .any(|known| scheme.eq_ignore_ascii_case(known))
+    })
+}
+
 fn bearer_token(mut cursor: Cursor<'_>) -> Option<Range<usize>> {
     cursor.gap()?;
     let token = token(&mut cursor)?;

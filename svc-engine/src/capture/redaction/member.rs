@@ -11,7 +11,8 @@ use super::{header, name};
 const NAME_BYTES_MAX: usize = 128;
 
 /// Returns the value of the member whose quoted name ends with the anchor, when the name is that of
-/// a credential. A reference to a variable is none.
+/// a credential. A reference to a variable is none, and
+/// neither is a scheme to which code appends one.
 ///
 /// Quotes may be escaped, as in JSON inside of JSON. The member of an attribute list counts too:
 /// there the name is itself a value, `"key": "api_key", "value": "..."`.
@@ -32,7 +33,8 @@ pub(super) fn value(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     let start = cursor.at;
     let end = cursor.string(quote)?;
     let value = &text[start..end];
-    (!is_reference(header::without_bearer(value))).then_some(start..end)
+    let real = !is_reference(header::without_bearer(value)) && !header::is_scheme(value);
+    real.then_some(start..end)
 }
 
 /// Returns where the name begins of which the anchor is the end.
