@@ -185,6 +185,7 @@ mod tests {
                 },
             ),
             (413, Problem::BodyTooLarge, ErrorKind::TooLarge),
+            (413, Problem::TooManyValues, ErrorKind::TooLarge),
             (400, Problem::BodyIncomplete, ErrorKind::Malformed),
             (
                 408,

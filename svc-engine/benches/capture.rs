@@ -14,7 +14,7 @@ use svc_engine::clock::Ids;
 use svc_engine::testing;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider, LogsRequest};
-use svc_model::json::Json;
+use svc_model::json::{Json, NodeBudget};
 use svc_model::time::Instant;
 
 fn main() {
@@ -165,7 +165,9 @@ fn call(bencher: Bencher<'_, '_>, name: &str, redaction: Redaction) {
             capture: None,
         })
         .bench_values(|request| {
-            let captured = with_receipt(redaction, |receipt| gateway::capture(request, receipt));
+            let captured = with_receipt(redaction, |receipt| {
+                gateway::capture(request, receipt, &NodeBudget::unlimited())
+            });
             black_box(captured.expect("a call"))
         });
 }
@@ -176,7 +178,9 @@ fn logs(bencher: Bencher<'_, '_>, request: impl Fn() -> LogsRequest + Sync, byte
         .counter(BytesCount::new(bytes))
         .with_inputs(request)
         .bench_values(|request| {
-            let captured = with_receipt(Redaction::On, |receipt| otlp::capture(request, receipt));
+            let captured = with_receipt(Redaction::On, |receipt| {
+                otlp::capture(request, receipt, &NodeBudget::unlimited())
+            });
             let captured = captured.expect("an export");
             assert!(!captured.decisions.is_empty());
             black_box(captured)

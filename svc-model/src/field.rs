@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json::{Json, Object};
-use crate::limit::UNDECLARED_NAME_CHARACTERS_MAX;
+use crate::limit::{UNDECLARED_NAME_CHARACTERS_MAX, VIOLATIONS_MAX};
 
 /// The kind of a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -143,14 +143,16 @@ pub enum Undeclared {
     ByParent,
 }
 
-/// The violations found so far.
+/// The violations found so far: of more than [`VIOLATIONS_MAX`] the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<FieldError>);
 
 impl Violations {
-    /// Adds one.
+    /// Adds one, unless there are [`VIOLATIONS_MAX`].
     pub fn push(&mut self, error: FieldError) {
-        self.0.push(error);
+        if self.0.len() < VIOLATIONS_MAX {
+            self.0.push(error);
+        }
     }
 
     /// Returns one alone.
@@ -326,4 +328,31 @@ macro_rules! closed_set {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Known;
+
+    impl FromField for Known {
+        fn from_field(_: &Json) -> Result<Self, Violation> {
+            Ok(Self)
+        }
+    }
+
+    #[test]
+    fn more_violations_than_a_caller_reads_are_not_listed() {
+        let members = (0..VIOLATIONS_MAX * 2).map(|number| (format!("{number}"), Json::Null));
+        let object = Object::from_iter(members);
+        let fields = Fields::new(&object, vec!["body".into()]);
+        let mut violations = Violations::default();
+        assert_eq!(fields.required::<Known>("known", &mut violations), None);
+        fields.deny_undeclared(&["known"], Undeclared::ByName, &mut violations);
+        let listed = violations.into_vec();
+        assert_eq!(listed.len(), VIOLATIONS_MAX);
+        assert_eq!(listed[0].kind, FieldKind::Missing, "the first are kept");
+    }
 }

@@ -10,6 +10,13 @@ pub const EVIDENCE_READ_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a context request.
 pub const CONTEXT_BODY_BYTES_MAX: usize = 16 * 1024;
 
+/// Bytes of memory that the values of one request may take: its parsed body, the documents inside of
+/// its strings, and the messages made of it. More is 413. Ordinary bodies of 25 MiB take a quarter to
+/// a half of it.
+pub const REQUEST_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Violations that one 422 lists.
+pub const VIOLATIONS_MAX: usize = 1_000;
+
 /// UTF-8 bytes of an identity string: a Session, user, call, run, branch or repository name.
 pub const IDENTITY_BYTES_MAX: usize = 1_024;
 /// UTF-8 bytes of a path.
@@ -24,6 +31,8 @@ pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 
+/// Log records of one log request. More is 413.
+pub const LOG_RECORDS_MAX: usize = 100_000;
 /// Files that the patches of one log request may name beyond one a decision; each is a fact.
 pub const LOG_PATCH_FILES_MAX: usize = 10_000;
 /// Canonical bytes of log records that one log request may have kept in more than one fact. Beyond

@@ -199,6 +199,9 @@ pub enum Problem {
     HeadTooLarge,
     /// The body is over its cap.
     BodyTooLarge,
+    /// The values of the body are more than one request may hold: of log records, of parts, or of
+    /// bytes in memory.
+    TooManyValues,
     /// The body broke off. Nothing of it was used.
     BodyIncomplete,
     /// The body took too long. Nothing of it was used.
@@ -273,6 +276,7 @@ impl Problem {
             Self::MalformedRequest => text("Malformed request"),
             Self::HeadTooLarge => text("request head too large"),
             Self::BodyTooLarge => text("request body too large"),
+            Self::TooManyValues => text("request body holds too many values"),
             Self::BodyIncomplete => text("request body is incomplete"),
             Self::BodyTimeout => text("request body took too long"),
             Self::Unauthorized => text("Invalid token"),

@@ -1,7 +1,7 @@
 //! How a request becomes a message and back, without an HTTP library.
 
 use crate::field::{FieldKind, Fields, Step, Violation, Violations};
-use crate::json::{self, Json, Object};
+use crate::json::{self, Json, NodeBudget, Object, ParseError, ParseErrorKind};
 use crate::problem::{Problem, QueryFault};
 
 /// The parts of a received request that its type reads.
@@ -16,6 +16,8 @@ pub struct Incoming<'a> {
     pub headers: &'a Object,
     /// The body, decoded as its `content-encoding` says where the route knows it, within its cap.
     pub body: &'a [u8],
+    /// The memory that its values may take.
+    pub memory: &'a NodeBudget,
 }
 
 impl Incoming<'_> {
@@ -23,16 +25,15 @@ impl Incoming<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Malformed`]; an absent body is a violation of kind `missing`.
+    /// [`Refusal::Malformed`], [`Refusal::OverBudget`]; an absent body is a violation of kind
+    /// `missing`.
     pub fn json(&self) -> Result<Json, Refusal> {
         if self.body.is_empty() {
             return Err(Refusal::Invalid(Violations::one(
                 Violation::new(FieldKind::Missing, "field required").at(vec!["body".into()]),
             )));
         }
-        Json::parse(self.body).map_err(|error| Refusal::Malformed {
-            offset: error.offset,
-        })
+        Ok(Json::parse_within(self.body, self.memory)?)
     }
 
     /// Parses the body as a JSON object.
@@ -53,12 +54,10 @@ impl Incoming<'_> {
     ///
     /// # Errors
     ///
-    /// [`Refusal::Malformed`], also without a body; [`Refusal::NotAnObject`].
+    /// [`Refusal::Malformed`], also without a body; [`Refusal::OverBudget`],
+    /// [`Refusal::NotAnObject`].
     pub fn document(&self) -> Result<Object, Refusal> {
-        Json::parse(self.body)
-            .map_err(|error| Refusal::Malformed {
-                offset: error.offset,
-            })?
+        Json::parse_within(self.body, self.memory)?
             .into_object()
             .ok_or(Refusal::NotAnObject)
     }
@@ -87,6 +86,8 @@ pub enum Refusal {
         /// The byte where reading stopped.
         offset: usize,
     },
+    /// The values of the body take more memory than those of one request may.
+    OverBudget,
     /// The body is JSON, but no object.
     NotAnObject,
     /// Fields are violated.
@@ -99,9 +100,21 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Malformed { .. } => Self::MalformedJson,
+            Refusal::OverBudget => Self::TooManyValues,
             Refusal::NotAnObject => Self::BodyNotObject,
             Refusal::Invalid(violations) => Self::Invalid(violations),
             Refusal::Query(fault) => Self::Query(fault),
+        }
+    }
+}
+
+impl From<ParseError> for Refusal {
+    fn from(error: ParseError) -> Self {
+        match error.kind {
+            ParseErrorKind::OverBudget => Self::OverBudget,
+            _ => Self::Malformed {
+                offset: error.offset,
+            },
         }
     }
 }
@@ -127,7 +140,9 @@ impl Refusal {
                 Violation::new(FieldKind::JsonInvalid, "must be JSON")
                     .at(vec!["body".into(), Step::from(offset)]),
             )),
-            other @ (Self::NotAnObject | Self::Invalid(_) | Self::Query(_)) => other,
+            other @ (Self::OverBudget | Self::NotAnObject | Self::Invalid(_) | Self::Query(_)) => {
+                other
+            }
         }
     }
 }

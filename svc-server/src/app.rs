@@ -5,15 +5,13 @@ use std::sync::Arc;
 use svc_engine::engine::Engine;
 use svc_model::id::SessionId;
 use svc_model::repository::RepositoryHost;
-use tokio::sync::Semaphore;
 
+use crate::admission::WORK_BYTES_MAX;
 use crate::auth::Tokens;
 use crate::counts::Counts;
+use crate::memory::MemoryBudget;
 use crate::settings::{Grant, Settings};
 use crate::signature::WebhookKeys;
-
-/// Large bodies that are worked on at once; others wait.
-const LARGE_BODIES_MAX: usize = 4;
 
 /// The running service. Cloning gives another handle to it.
 #[derive(Clone)]
@@ -29,8 +27,8 @@ pub(crate) struct Inner {
     pub(crate) sessions: Arc<[SessionId]>,
     pub(crate) docs: bool,
     pub(crate) counts: Counts,
-    /// Permits for working on large bodies.
-    pub(crate) large_bodies: Arc<Semaphore>,
+    /// The memory that requests work in.
+    pub(crate) work: MemoryBudget,
 }
 
 impl App {
@@ -44,7 +42,7 @@ impl App {
             grant: settings.grant.clone(),
             sessions: settings.grant.sessions().into(),
             docs: settings.docs,
-            large_bodies: Arc::new(Semaphore::new(LARGE_BODIES_MAX)),
+            work: MemoryBudget::new(WORK_BYTES_MAX),
         }))
     }
 }

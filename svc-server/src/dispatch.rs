@@ -12,10 +12,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
 use svc_model::endpoint::{Access, Endpoint, Grant as Needs, Parameter, Place};
-use svc_model::json::{self, Object, Text};
+use svc_model::ingest::is_protobuf;
+use svc_model::json::{self, NodeBudget, Object, Text};
+use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::Problem;
 use svc_model::request::{Incoming, Request as _};
 
+use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Caller, Sender};
 use crate::body;
@@ -34,6 +37,8 @@ pub(crate) struct Exchange {
     pub(crate) app: App,
     /// Absent on open routes and on those that the forge signs for.
     pub(crate) caller: Option<Caller>,
+    /// The memory that the values of the request may still take.
+    pub(crate) memory: NodeBudget,
     body_bytes: usize,
 }
 
@@ -112,27 +117,31 @@ where
     }
     let (content, memory) = content.decoded()?;
     let exchange = Exchange {
-        app,
+        app: app.clone(),
         caller,
+        memory: NodeBudget::new(REQUEST_MEMORY_BYTES_MAX),
         body_bytes: content.len(),
-    };
-    // A parsed body may take many times its bytes, so few large ones are worked on at once.
-    let _large = match content.len() {
-        0..=INLINE_BYTES_MAX => None,
-        _ => exchange.app.large_bodies.clone().acquire_owned().await.ok(),
     };
     let path = path_parameters(E::PATH, parts.uri.path());
     let query = query_parameters(parts.uri.query().unwrap_or_default());
     let headers = header_parameters(E::PARAMETERS, &parts.headers);
-    let incoming = Incoming {
-        path: &path,
-        query: &query,
-        headers: &headers,
-        body: &content,
+    let encoding = match headers.get("content-type").and_then(json::Json::as_str) {
+        Some(content_type) if is_protobuf(content_type) => Encoding::Protobuf,
+        _ => Encoding::Json,
     };
-    let request = exchange
-        .apart(|| E::Request::read(&incoming))
-        .map_err(Problem::from)?;
+    let bytes = exchange.apart(|| admission::estimate(&content, encoding));
+    let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
+    let request = {
+        let incoming = Incoming {
+            path: &path,
+            query: &query,
+            headers: &headers,
+            body: &content,
+            memory: &exchange.memory,
+        };
+        let read = exchange.apart(|| E::Request::read(&incoming));
+        read.map_err(Problem::from)?
+    };
     drop((content, memory));
     let reply = function(exchange, request).await?;
     json::to_vec(&reply, E::REPLY_BYTES_MAX)

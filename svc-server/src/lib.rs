@@ -6,6 +6,7 @@
 //! about facts anywhere here.
 
 mod accept;
+mod admission;
 mod app;
 mod auth;
 mod body;

@@ -13,7 +13,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         Problem::NotFound | Problem::RetrievalDisabled => StatusCode::NOT_FOUND,
         Problem::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
         Problem::HeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-        Problem::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Problem::BodyTooLarge | Problem::TooManyValues => StatusCode::PAYLOAD_TOO_LARGE,
         Problem::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
         Problem::Unauthorized | Problem::InvalidSignature => StatusCode::UNAUTHORIZED,
         Problem::Forbidden(_) | Problem::OutsideGrant => StatusCode::FORBIDDEN,

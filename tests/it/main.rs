@@ -38,6 +38,7 @@ mod integrate;
 mod investigate;
 mod login;
 mod logs;
+mod memory;
 mod mirror;
 mod outage;
 mod outbox;

@@ -13,7 +13,7 @@ use svc_model::ingest::event::{
     EditObservation, EditText, Event, EventKind, FilePath, RejectedEdit, RetriedTool, RetryLinkage,
     ToolDecision,
 };
-use svc_model::json::{Json, Object};
+use svc_model::json::{Json, NodeBudget, Object};
 use svc_model::limit::{EDIT_TEXT_BYTES_MAX, IDENTITY_BYTES_MAX, PATH_BYTES_MAX};
 use svc_model::request::{Incoming, Request as _};
 use svc_model::time::Instant;
@@ -144,6 +144,7 @@ fn understood(events: &[Event]) -> CapturedLogs {
         query: &nothing,
         headers: &nothing,
         body: &written.body.expect("a body"),
+        memory: &NodeBudget::unlimited(),
     });
     let receipt = Receipt {
         org_id: &OrgId::new("acme").expect("an organization"),
@@ -152,7 +153,8 @@ fn understood(events: &[Event]) -> CapturedLogs {
         redaction: Redaction::Off,
         secrets: &Secrets::default(),
     };
-    otlp::capture(read.expect("an export"), receipt).expect("JSON")
+    let memory = NodeBudget::unlimited();
+    otlp::capture(read.expect("an export"), receipt, &memory).expect("JSON")
 }
 
 fn received_at() -> Instant {

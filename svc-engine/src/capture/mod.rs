@@ -9,6 +9,7 @@ pub mod gateway;
 pub mod notes;
 pub mod otlp;
 pub mod redaction;
+mod value;
 
 use svc_model::id::{FactId, OrgId};
 use svc_model::time::Instant;

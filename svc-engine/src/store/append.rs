@@ -123,6 +123,32 @@ macro_rules! kinds {
     };
 }
 
+/// Canonical bytes of what a fact keeps up to which it is prepared beside other requests.
+const SMALL_BYTES_MAX: usize = 64 * 1024;
+
+impl Append {
+    /// Returns whether the fact is prepared in no time: whether little is left to be serialised and
+    /// compressed.
+    pub(super) fn is_small(&self) -> bool {
+        let raw = match self {
+            Self::DeveloperDecision(fact) => &fact.raw,
+            Self::EditObservation(fact) => &fact.raw,
+            Self::RejectedEdit(fact) => &fact.raw,
+            Self::RetryLinkage(fact) => &fact.raw,
+            Self::CiOutcome(fact) => &fact.raw,
+            // A call is encoded already; the others hold nothing of any size.
+            Self::InferenceCall(_)
+            | Self::Push(_)
+            | Self::RefreshRequest(_)
+            | Self::PullRequestRevision(_)
+            | Self::PullRequestMerge(_)
+            | Self::RepositoryRename(_)
+            | Self::SessionCommitObservation(_) => return true,
+        };
+        raw.fits(SMALL_BYTES_MAX)
+    }
+}
+
 kinds! {
     /// A model call.
     InferenceCall(Encoded) in InferenceCalls,
@@ -182,5 +208,34 @@ impl Afterwards {
         for difference in self.differences {
             difference.log();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::{Json, Object};
+
+    use super::*;
+    use crate::testing::builders::{decision, edit, outcome, push};
+
+    #[test]
+    fn a_fact_that_keeps_much_is_not_prepared_beside_other_requests() {
+        let raw = |bytes: usize| Json::from(Object::from_iter([("raw", "x".repeat(bytes))]));
+        let facts = |raw: &Json| {
+            let mut decision = decision(1);
+            decision.raw.clone_from(raw);
+            let mut edit = edit(2, "c");
+            edit.raw.clone_from(raw);
+            let mut outcome = outcome(3, "r");
+            outcome.raw.clone_from(raw);
+            [
+                Append::DeveloperDecision(Box::new(decision)),
+                Append::EditObservation(Box::new(edit)),
+                Append::CiOutcome(Box::new(outcome)),
+            ]
+        };
+        assert!(facts(&raw(1_024)).iter().all(Append::is_small));
+        assert!(!facts(&raw(20 * 1024 * 1024)).iter().any(Append::is_small));
+        assert!(Append::Push(Box::new(push(4))).is_small());
     }
 }

@@ -154,7 +154,7 @@ impl Store {
     ///
     /// When the facts were not stored; then none is acknowledged.
     pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
-        let few = facts.len() <= INLINE_FACTS_MAX;
+        let few = facts.len() <= INLINE_FACTS_MAX && facts.iter().all(Append::is_small);
         let org_id = self.org_id.clone();
         let prepare = move || -> Vec<Prepared> {
             let facts = facts.into_iter();

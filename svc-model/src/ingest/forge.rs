@@ -97,6 +97,7 @@ impl JsonSchema for ForgeDelivery {
 mod tests {
     use super::*;
     use crate::field::Step;
+    use crate::json::NodeBudget;
 
     fn read(headers: &[(&str, &str)], body: &str) -> Result<ForgeDelivery, Refusal> {
         let headers: Object = headers.iter().copied().collect();
@@ -105,6 +106,7 @@ mod tests {
             query: &Object::new(),
             headers: &headers,
             body: body.as_bytes(),
+            memory: &NodeBudget::unlimited(),
         })
     }
 

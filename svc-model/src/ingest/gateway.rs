@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::closed_set;
 use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
 use crate::id::{SessionId, UserId};
-use crate::json::{Json, Object, WriteError};
+use crate::json::{Json, NodeBudget, Object, ParseErrorKind, WriteError};
 use crate::limit::GATEWAY_BATCH_PAYLOADS_MAX;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -199,20 +199,35 @@ fn payload(value: Json) -> Result<Object, RejectedPayload> {
     value.into_object().ok_or(RejectedPayload::NotAnObject)
 }
 
-/// Reads one payload a line; nothing when no line holds JSON.
-fn lines(body: &[u8]) -> Option<Vec<Result<Object, RejectedPayload>>> {
+/// Reads one payload a line; nothing when no line holds JSON. Of too many lines no more are read
+/// than show it.
+///
+/// # Errors
+///
+/// [`Refusal::OverBudget`].
+fn lines(
+    body: &[u8],
+    memory: &NodeBudget,
+) -> Result<Option<Vec<Result<Object, RejectedPayload>>>, Refusal> {
     let mut any = false;
-    let payloads = body
+    let mut payloads = Vec::new();
+    let lines = body
         .split(|byte| *byte == b'\n')
         .map(<[u8]>::trim_ascii)
-        .filter(|line| !line.is_empty())
-        .map(|line| {
-            let value = Json::parse(line).map_err(|_| RejectedPayload::MalformedJson)?;
-            any = true;
-            payload(value)
-        })
-        .collect();
-    any.then_some(payloads)
+        .filter(|line| !line.is_empty());
+    for line in lines.take(GATEWAY_BATCH_PAYLOADS_MAX + 1) {
+        payloads.push(match Json::parse_within(line, memory) {
+            Ok(value) => {
+                any = true;
+                payload(value)
+            }
+            Err(error) if error.kind == ParseErrorKind::OverBudget => {
+                return Err(Refusal::OverBudget);
+            }
+            Err(_) => Err(RejectedPayload::MalformedJson),
+        });
+    }
+    Ok(any.then_some(payloads))
 }
 
 impl Request for GatewayBatchRequest {
@@ -243,9 +258,11 @@ impl Request for GatewayBatchRequest {
                 Vec::new()
             }
             Err(Refusal::Malformed { offset }) => {
-                lines(incoming.body).ok_or(Refusal::Malformed { offset })?
+                lines(incoming.body, incoming.memory)?.ok_or(Refusal::Malformed { offset })?
             }
-            Err(other @ (Refusal::NotAnObject | Refusal::Query(_))) => return Err(other),
+            Err(other @ (Refusal::OverBudget | Refusal::NotAnObject | Refusal::Query(_))) => {
+                return Err(other);
+            }
             Err(Refusal::Invalid(missing)) => {
                 for error in missing.into_vec() {
                     violations.push(error);

@@ -146,6 +146,7 @@ closed_set! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::NodeBudget;
 
     fn read(content_type: Option<&str>, body: &[u8]) -> Result<LogsRequest, Refusal> {
         let mut headers = Object::new();
@@ -158,6 +159,7 @@ mod tests {
             query: &nothing,
             headers: &headers,
             body,
+            memory: &NodeBudget::unlimited(),
         })
     }
 

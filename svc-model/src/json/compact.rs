@@ -2,7 +2,7 @@
 
 /// The longest string kept without a heap allocation. With the length and the tag it fills the 24
 /// bytes that a `String` would take, and it covers nearly all member names and numbers.
-const INLINE_MAX: usize = 22;
+pub(super) const INLINE_MAX: usize = 22;
 
 /// An immutable string. The representation follows from the length, so equal strings have equal
 /// representations and the derived comparisons are right.

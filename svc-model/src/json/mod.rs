@@ -30,6 +30,8 @@
 //!
 //! Parsing takes time in proportion to its input and constant stack: nesting ends at [`DEPTH_MAX`]
 //! and integers at [`INTEGER_DIGITS_MAX`] digits. The size of a document is its receiver's concern.
+//! What its values take in memory, which may be thirty times as much, is counted as they are made:
+//! [`Json::parse_within`] stops where a [`NodeBudget`] ends.
 
 mod bridge;
 mod compact;
@@ -38,6 +40,7 @@ mod encoding;
 mod escape;
 #[cfg(test)]
 mod laws;
+mod memory;
 mod number;
 mod object;
 mod parse;
@@ -51,6 +54,7 @@ mod write;
 pub use self::de::{
     FromSliceError, PathSegment, ShapeError, ShapeErrorKind, from_slice, from_value, from_written,
 };
+pub use self::memory::{NodeBudget, OverBudget};
 pub use self::number::{INTEGER_DIGITS_MAX, Number};
 pub use self::object::Object;
 pub use self::parse::{DEPTH_MAX, ParseError, ParseErrorKind};

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hash, Hasher, RandomState};
-use std::{slice, vec};
+use std::{mem, slice, vec};
 
+use super::memory;
 use super::text::Text;
 use super::value::Json;
 
@@ -35,8 +36,8 @@ impl Object {
         }
     }
 
-    /// The object of these members, of which some may be duplicates.
-    pub(super) fn from_members(members: Vec<(Text, Json)>) -> Self {
+    /// The object of these members, of which some may be duplicates. They are not copied.
+    pub(super) fn from_members(mut members: Vec<(Text, Json)>) -> Self {
         let duplicate = |(position, (name, _)): (usize, &(Text, Json))| {
             members[..position]
                 .iter()
@@ -48,10 +49,33 @@ impl Object {
                 index: None,
             };
         }
-        let mut object = Self::with_capacity(members.len());
-        object.extend(members);
-        object.members.shrink_to_fit();
-        object
+        let mut index = Index::empty(RandomState::new(), members.len());
+        let mut kept = 0;
+        for position in 0..members.len() {
+            let name = members[position].0.as_bytes();
+            if let Some(earlier) = index.position(name, &members[..kept]) {
+                members[earlier].1 = mem::take(&mut members[position].1);
+            } else {
+                index.put(name, kept);
+                members.swap(kept, position);
+                kept += 1;
+            }
+        }
+        members.truncate(kept);
+        members.shrink_to_fit();
+        let index = if index_slots(kept) == index.slots.len() {
+            Some(Box::new(index))
+        } else {
+            Index::of(&members)
+        };
+        Self { members, index }
+    }
+
+    /// The bytes of memory that the list of members and its index take, without what is inside.
+    pub(super) fn own_memory(&self) -> usize {
+        let index = self.index.as_ref();
+        memory::list::<(Text, Json)>(self.members.capacity())
+            + index.map_or(0, |index| slots_bytes(index.slots.len()))
     }
 
     /// The value of the member `name`.
@@ -75,7 +99,7 @@ impl Object {
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Json>) -> Option<Json> {
         let (name, value) = (name.into(), value.into());
         if let Some(position) = self.position(name.as_bytes()) {
-            return Some(std::mem::replace(&mut self.members[position].1, value));
+            return Some(mem::replace(&mut self.members[position].1, value));
         }
         self.members.push((name, value));
         match &mut self.index {
@@ -220,6 +244,29 @@ struct Index {
 
 const EMPTY: u32 = u32::MAX;
 
+/// The slots of the index of an object of this many members; none while it has no index.
+fn index_slots(members: usize) -> usize {
+    if members <= LINEAR_MAX {
+        return 0;
+    }
+    let slots = members.checked_mul(2);
+    slots
+        .and_then(usize::checked_next_power_of_two)
+        .unwrap_or(usize::MAX)
+}
+
+/// The bytes of memory that the index of an object of this many members takes.
+pub(super) fn index_bytes(members: usize) -> usize {
+    slots_bytes(index_slots(members))
+}
+
+fn slots_bytes(slots: usize) -> usize {
+    if slots == 0 {
+        return 0;
+    }
+    memory::list::<Index>(1).saturating_add(memory::list::<u32>(slots))
+}
+
 impl Index {
     /// An index, if there are enough members for one.
     fn of(members: &[(Text, Json)]) -> Option<Box<Self>> {
@@ -227,15 +274,19 @@ impl Index {
     }
 
     fn build(hasher: RandomState, members: &[(Text, Json)]) -> Self {
-        let room = (members.len() * 2).next_power_of_two();
-        let mut index = Self {
-            hasher,
-            slots: vec![EMPTY; room].into(),
-        };
+        let mut index = Self::empty(hasher, members.len());
         for (position, (name, _)) in members.iter().enumerate() {
             index.put(name.as_bytes(), position);
         }
         index
+    }
+
+    /// An index of nothing with room for so many members.
+    fn empty(hasher: RandomState, members: usize) -> Self {
+        Self {
+            hasher,
+            slots: vec![EMPTY; (members * 2).next_power_of_two()].into(),
+        }
     }
 
     fn position(&self, name: &[u8], members: &[(Text, Json)]) -> Option<usize> {

@@ -3,8 +3,9 @@
 use std::mem;
 
 use super::encoding;
+use super::memory::{self, NodeBudget, OverBudget};
 use super::number::{self, LexemeError, Number};
-use super::object::Object;
+use super::object::{self, Object};
 use super::text::{Text, TextBuilder};
 use super::value::Json;
 use super::word::Word;
@@ -58,6 +59,9 @@ pub enum ParseErrorKind {
     /// Arrays and objects are nested more than [`DEPTH_MAX`] deep.
     #[error("nesting too deep")]
     TooDeep,
+    /// The values take more memory than they may.
+    #[error("values over their budget of memory")]
+    OverBudget,
     /// Something follows the document's value.
     #[error("unexpected data after the value")]
     TrailingData,
@@ -73,25 +77,38 @@ impl Json {
         Self::parse_nested(bytes, DEPTH_MAX)
     }
 
+    /// Reads a whole document, as [`Json::parse`] does, whose values take no more memory than is
+    /// left of a budget. What they take is taken from it; a document that is refused takes nothing.
+    pub fn parse_within(bytes: &[u8], budget: &NodeBudget) -> Result<Self, ParseError> {
+        let left = budget.left();
+        parsed(bytes, DEPTH_MAX, budget).inspect_err(|_| budget.give_back(left - budget.left()))
+    }
+
     /// Reads a document that wraps another one: nested at most `depth_max` deep.
     pub(super) fn parse_nested(bytes: &[u8], depth_max: usize) -> Result<Self, ParseError> {
-        let input = &*encoding::decode(bytes)?;
-        Parser {
-            input,
-            depth_max,
-            at: 0,
-            open: Vec::new(),
-            items: Vec::new(),
-            members: Vec::new(),
-            escaped: TextBuilder::default(),
-        }
-        .document()
+        parsed(bytes, depth_max, &NodeBudget::unlimited())
     }
+}
+
+fn parsed(bytes: &[u8], depth_max: usize, budget: &NodeBudget) -> Result<Json, ParseError> {
+    let input = &*encoding::decode(bytes)?;
+    let parser = Parser {
+        input,
+        depth_max,
+        budget,
+        at: 0,
+        open: Vec::new(),
+        items: Vec::new(),
+        members: Vec::new(),
+        escaped: TextBuilder::default(),
+    };
+    parser.document()
 }
 
 struct Parser<'a> {
     input: &'a str,
     depth_max: usize,
+    budget: &'a NodeBudget,
     /// Always on the boundary of a character.
     at: usize,
     /// The arrays and objects that are open, outermost first.
@@ -118,6 +135,8 @@ impl<'a> Parser<'a> {
             {
                 self.skip_white_space();
                 return if self.at == self.input.len() {
+                    self.budget
+                        .give_back(room(&self.items) + room(&self.members));
                     Ok(document)
                 } else {
                     Err(self.error(ParseErrorKind::TrailingData))
@@ -146,7 +165,10 @@ impl<'a> Parser<'a> {
     fn place(&mut self, mut value: Json) -> Result<Option<Json>, ParseError> {
         while let Some(&container) = self.open.last() {
             match container {
-                Container::Array(_) => self.items.push(value),
+                Container::Array(_) => {
+                    make_room(&mut self.items, self.budget).map_err(|_| self.over_budget())?;
+                    self.items.push(value);
+                }
                 Container::Object(_) => {
                     self.members
                         .last_mut()
@@ -166,10 +188,18 @@ impl<'a> Parser<'a> {
                     return Ok(None);
                 }
                 (b']', Container::Array(start)) => {
-                    value = Json::Array(take_from(&mut self.items, start));
+                    let items = take_from(&mut self.items, start, self.budget);
+                    value = Json::Array(items.map_err(|_| self.over_budget())?);
                 }
                 (b'}', Container::Object(start)) => {
-                    value = Json::Object(Object::from_members(take_from(&mut self.members, start)));
+                    let count = self.members.len() - start;
+                    let members = take_from(&mut self.members, start, self.budget)
+                        .and_then(|members| {
+                            self.budget.take(object::index_bytes(count))?;
+                            Ok(members)
+                        })
+                        .map_err(|_| self.over_budget())?;
+                    value = Json::Object(Object::from_members(members));
                 }
                 _ => return Err(self.error(ParseErrorKind::ExpectedComma)),
             }
@@ -216,6 +246,7 @@ impl<'a> Parser<'a> {
             return Err(self.error(ParseErrorKind::ExpectedName));
         }
         let name = self.string()?;
+        make_room(&mut self.members, self.budget).map_err(|_| self.over_budget())?;
         self.members.push((name, Json::Null));
         self.skip_white_space();
         if self.peek()? != b':' {
@@ -233,6 +264,7 @@ impl<'a> Parser<'a> {
                 LexemeError::TooLong => ParseErrorKind::IntegerTooLong,
             })
         })?;
+        self.budget.text(end).map_err(|_| self.over_budget())?;
         self.at += end;
         Ok(Number::from_lexeme(&rest[..end]))
     }
@@ -250,6 +282,9 @@ impl<'a> Parser<'a> {
         let run = &self.input[self.at..][..unescaped(self.rest())];
         self.at += run.len();
         if self.peek()? == b'"' {
+            self.budget
+                .text(run.len())
+                .map_err(|_| self.over_budget())?;
             self.at += 1;
             return Ok(run.into());
         }
@@ -257,6 +292,8 @@ impl<'a> Parser<'a> {
         loop {
             match self.peek()? {
                 b'"' => {
+                    let length = self.escaped.len();
+                    self.budget.text(length).map_err(|_| self.over_budget())?;
                     self.at += 1;
                     return Ok(self.escaped.finish());
                 }
@@ -337,6 +374,10 @@ impl<'a> Parser<'a> {
         &self.input.as_bytes()[self.at..]
     }
 
+    fn over_budget(&self) -> ParseError {
+        self.error(ParseErrorKind::OverBudget)
+    }
+
     fn error(&self, kind: ParseErrorKind) -> ParseError {
         ParseError {
             offset: self.at,
@@ -361,16 +402,44 @@ fn unescaped(bytes: &[u8]) -> usize {
 /// From here on a list is moved out of the stack by leaving the rest behind instead.
 const LONG: usize = 1024;
 
+/// The values that a stack makes room for at first; later it grows by half.
+const ROOM_MIN: usize = 4;
+
+/// The bytes of memory that a stack has taken.
+fn room<T>(stack: &Vec<T>) -> usize {
+    memory::list::<T>(stack.capacity())
+}
+
+/// Makes sure that one more value finds room on the stack.
+fn make_room<T>(stack: &mut Vec<T>, budget: &NodeBudget) -> Result<(), OverBudget> {
+    if stack.len() < stack.capacity() {
+        return Ok(());
+    }
+    let before = room(stack);
+    let capacity = (stack.len() + stack.len() / 2).max(ROOM_MIN);
+    budget.take(memory::list::<T>(capacity) - before)?;
+    stack.reserve_exact(capacity - stack.len());
+    Ok(())
+}
+
 /// Takes what stands on the stack from `start` on, as a vector without room to spare. The one long
 /// list that fills the stack is not copied: that would hold the largest documents twice.
-fn take_from<T>(stack: &mut Vec<T>, start: usize) -> Vec<T> {
-    if stack.len() - start < start.max(LONG) {
-        return stack.split_off(start);
+fn take_from<T>(
+    stack: &mut Vec<T>,
+    start: usize,
+    budget: &NodeBudget,
+) -> Result<Vec<T>, OverBudget> {
+    let length = stack.len() - start;
+    if length < start.max(LONG) {
+        budget.take(memory::list::<T>(length))?;
+        return Ok(stack.drain(start..).collect());
     }
+    budget.take(memory::list::<T>(start))?;
     let below = stack.drain(..start).collect();
     let mut taken = mem::replace(stack, below);
+    budget.give_back(room(&taken) - memory::list::<T>(length));
     taken.shrink_to_fit();
-    taken
+    Ok(taken)
 }
 
 #[cfg(test)]

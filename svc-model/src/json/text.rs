@@ -128,6 +128,11 @@ impl Text {
         }
     }
 
+    /// Returns the bytes of the text as a canonical JSON string, which may be six times its own.
+    pub fn escaped_len(&self) -> usize {
+        escape::string_len(self.as_bytes())
+    }
+
     /// Appends the text as a canonical JSON string: ASCII, escaped, in quotes.
     pub fn write_escaped(&self, out: &mut Vec<u8>) {
         escape::string(self.as_bytes(), out);
@@ -244,6 +249,11 @@ impl TextBuilder {
             0x80 | low & 0x3f,
         ]);
         self.surrogates = true;
+    }
+
+    /// The bytes of the text made so far.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The text made so far; the builder is empty again and keeps its room.

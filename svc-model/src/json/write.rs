@@ -54,6 +54,36 @@ impl Json {
     }
 }
 
+impl Json {
+    /// Returns whether the canonical form has at most this many bytes. Of a value of more bytes no
+    /// more is looked at than shows it.
+    pub fn fits(&self, bytes_max: usize) -> bool {
+        without(self, bytes_max).is_some()
+    }
+}
+
+/// What is left of a number of bytes after the canonical form of a value.
+fn without(json: &Json, left: usize) -> Option<usize> {
+    match json {
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {
+            left.checked_sub(json.canonical_len())
+        }
+        Json::Array(items) => {
+            let left = left.checked_sub(brackets_and_commas(items.len()))?;
+            items
+                .iter()
+                .try_fold(left, |left, item| without(item, left))
+        }
+        Json::Object(object) => {
+            let left = left.checked_sub(brackets_and_commas(object.len()))?;
+            object.iter().try_fold(left, |left, (name, value)| {
+                let left = left.checked_sub(escape::string_len(name.as_bytes()) + 1)?;
+                without(value, left)
+            })
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Order {
     Kept,
@@ -138,11 +168,9 @@ mod tests {
             r#"{"a":[],"é\n":"🙂"}"#,
         ] {
             let value = Json::parse(document.as_bytes()).unwrap();
-            assert_eq!(
-                value.to_canonical().len(),
-                value.canonical_len(),
-                "{document}"
-            );
+            let length = value.to_canonical().len();
+            assert_eq!(length, value.canonical_len(), "{document}");
+            assert!(value.fits(length) && !value.fits(length - 1), "{document}");
         }
     }
 }

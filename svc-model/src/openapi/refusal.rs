@@ -68,6 +68,14 @@ impl Refusal {
                 vec![("disabled", Problem::RetrievalDisabled)],
             ),
             409 => conflict(route),
+            413 if matches!(access, Access::Ingest | Access::Signature) => (
+                "The body is over its cap, which is answered before the credential is looked at; or \
+                 it holds more values than one request may. Nothing was stored.",
+                vec![
+                    ("body", Problem::BodyTooLarge),
+                    ("values", Problem::TooManyValues),
+                ],
+            ),
             413 => (
                 "The body is over its cap. This is answered before the credential is looked at.",
                 vec![("body", Problem::BodyTooLarge)],
@@ -95,9 +103,12 @@ impl Refusal {
                 violation(catalogue, route),
             ),
             503 if matches!(access, Access::Ingest | Access::Signature) => (
-                "The fact store cannot be reached and nothing was acknowledged. Send the same bytes \
-                 again.",
-                vec![("store", Problem::StoreUnavailable)],
+                "The fact store cannot be reached, or the memory for large requests is in use; \
+                 nothing was acknowledged. Send the same bytes again.",
+                vec![
+                    ("store", Problem::StoreUnavailable),
+                    ("capacity", Problem::CapacityExceeded),
+                ],
             ),
             503 => (
                 "All read slots are in use, the deadline has passed, or the fact store cannot be \

@@ -6,7 +6,7 @@ use super::*;
 use crate::field::FieldError;
 use crate::id::RunId;
 use crate::ingest::{CiProvider, CiResult};
-use crate::json::{Json, Object, Text};
+use crate::json::{Json, NodeBudget, Object, Text};
 use crate::problem::QueryFault;
 use crate::repository::{
     CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
@@ -27,6 +27,7 @@ fn read<R: Request>(path: &[(&str, &str)], query: &[(&str, &str)]) -> Result<R, 
         query: &object(query),
         headers: &Object::new(),
         body: &[],
+        memory: &NodeBudget::unlimited(),
     })
 }
 
@@ -253,6 +254,7 @@ fn same<R: Request + PartialEq + std::fmt::Debug>(request: &R) {
         query: &object(&outgoing.query),
         headers: &Object::new(),
         body: &[],
+        memory: &NodeBudget::unlimited(),
     });
     assert_eq!(read.as_ref(), Ok(request));
 }

@@ -25,12 +25,12 @@ enum Prepared {
 
 /// Captures one payload. What it says of the payload is counts and ids, never content.
 fn prepare(
-    app: &App,
+    exchange: &Exchange,
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
 ) -> Result<Prepared, GatewayError> {
     let provider = request.provider;
-    let (captured, notes) = gateway::capture(request, receipt)?;
+    let (captured, notes) = gateway::capture(request, receipt, &exchange.memory)?;
     if !notes.degradation.is_empty() {
         tracing::debug!(degradation = ?notes.degradation, "inference_messages_degraded");
     }
@@ -38,7 +38,9 @@ fn prepare(
         tracing::info!(redactions = ?notes.redactions, "fact_redacted");
     }
     Ok(match captured {
-        Captured::Call(call) => Prepared::Fact(app.engine.prepare(*call, receipt.received_at)),
+        Captured::Call(call) => {
+            Prepared::Fact(exchange.app.engine.prepare(*call, receipt.received_at))
+        }
         Captured::Skipped {
             reason,
             model_call_id,
@@ -106,10 +108,11 @@ pub(super) async fn gateway(
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
     let prepared = exchange
-        .apart(|| prepare(&exchange.app, request, receipt))
+        .apart(|| prepare(&exchange, request, receipt))
         .map_err(|error| match error {
             GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
             GatewayError::InvalidPayload => invalid_payload(),
+            GatewayError::TooLarge => Problem::TooManyValues,
         })?;
     match prepared {
         Prepared::Skipped(reason) => {
@@ -133,12 +136,15 @@ pub(super) async fn gateway_batch(
     }
     let mut receipt = GatewayBatchReceipt::default();
     let mut facts = Vec::new();
-    let prepared: Vec<_> = exchange.apart(|| {
+    let prepare_all = || -> Result<Vec<_>, Problem> {
         request
             .payloads
             .into_iter()
             .map(|payload| {
-                let payload = payload?;
+                let payload = match payload {
+                    Ok(payload) => payload,
+                    Err(reason) => return Ok(Err(reason)),
+                };
                 let receipt = exchange.app.engine.receipt();
                 let request = GatewayIngestRequest {
                     provider: request.provider,
@@ -147,11 +153,18 @@ pub(super) async fn gateway_batch(
                     capture: gateway::delivery_name(&payload, receipt.received_at),
                     payload: Json::Object(payload),
                 };
-                prepare(&exchange.app, request, receipt)
-                    .map_err(|_| RejectedPayload::InvalidPayload)
+                match prepare(&exchange, request, receipt) {
+                    Ok(prepared) => Ok(Ok(prepared)),
+                    // The others of the batch are refused with it: none of them is stored.
+                    Err(GatewayError::TooLarge) => Err(Problem::TooManyValues),
+                    Err(GatewayError::UnsupportedProvider | GatewayError::InvalidPayload) => {
+                        Ok(Err(RejectedPayload::InvalidPayload))
+                    }
+                }
             })
             .collect()
-    });
+    };
+    let prepared = exchange.apart(prepare_all)?;
     for prepared in prepared {
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),

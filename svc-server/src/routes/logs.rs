@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use prost::Message as _;
-use svc_engine::capture::otlp::{self, CapturedLogs, LogsReport};
+use svc_engine::capture::otlp::{self, CapturedLogs, LogsError, LogsReport};
 use svc_engine::store::{Append, Outcome};
 use svc_model::capture::CaptureSource;
 use svc_model::endpoint::Logs;
@@ -26,8 +26,11 @@ async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, P
     let app = &exchange.app;
     let receipt = app.engine.receipt();
     let captured = exchange
-        .apart(|| otlp::capture(request, receipt))
-        .map_err(|_| Problem::MalformedProtobuf)?;
+        .apart(|| otlp::capture(request, receipt, &exchange.memory))
+        .map_err(|error| match error {
+            LogsError::Malformed => Problem::MalformedProtobuf,
+            LogsError::TooLarge => Problem::TooManyValues,
+        })?;
     let (facts, report) = appends(captured);
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
     let outcomes = if facts.is_empty() {

@@ -1,8 +1,10 @@
 //! What a value is worth: text, a number, an id.
 
-use svc_model::id::{IdentityError, identity_text};
+use svc_model::id::IdentityError;
 use svc_model::json::{Json, Object, Text};
 use svc_model::repository::CommitSha;
+
+use crate::capture::value::identity;
 
 /// Returns the object under a name.
 pub(super) fn object<'a>(parent: Option<&'a Object>, name: &str) -> Option<&'a Object> {
@@ -44,17 +46,13 @@ pub(super) fn content(parent: Option<&Object>, name: &str) -> Option<Text> {
 /// digits.
 pub(super) fn id(value: Option<&Json>) -> Result<Option<String>, IdentityError> {
     let id = match value {
-        Some(Json::String(text)) => identity_text(text),
+        Some(Json::String(text)) => identity(text)?,
         Some(Json::Number(number)) if number.is_integer() && number.as_f64() > 0.0 => {
-            svc_model::id::identity(number.as_str())
+            Some(svc_model::id::identity(number.as_str())?)
         }
-        _ => return Ok(None),
+        _ => None,
     };
-    match id {
-        Ok(id) => Ok(Some(id.to_owned())),
-        Err(IdentityError::Blank) => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(id.map(str::to_owned))
 }
 
 #[cfg(test)]

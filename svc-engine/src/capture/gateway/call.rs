@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use svc_model::evidence::{Message, Part};
 use svc_model::id::{FactId, OrgId};
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider, SkipReason};
-use svc_model::json::Json;
+use svc_model::json::{Json, NodeBudget, OverBudget};
 use uuid::Uuid;
 
 use super::degradation::Degradation;
@@ -42,6 +42,16 @@ pub enum GatewayError {
     /// An identity in the payload is over its bound, or holds NUL or a surrogate.
     #[error("the payload holds an identity that cannot be kept")]
     InvalidPayload,
+    /// The messages of the payload, with what is decoded for them, take more memory than those of one
+    /// request may.
+    #[error("the payload holds more than one request may")]
+    TooLarge,
+}
+
+impl From<OverBudget> for GatewayError {
+    fn from(OverBudget: OverBudget) -> Self {
+        Self::TooLarge
+    }
 }
 
 /// What happened to a payload on its way, for the log.
@@ -53,7 +63,8 @@ pub struct Notes {
     pub redactions: Counts,
 }
 
-/// Turns a delivery of a gateway into an inference call.
+/// Turns a delivery of a gateway into an inference call. What its messages take is taken from `memory`,
+/// beside what the payload took when it was parsed.
 ///
 /// # Errors
 ///
@@ -61,6 +72,7 @@ pub struct Notes {
 pub fn capture(
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
+    memory: &NodeBudget,
 ) -> Result<(Captured, Notes), GatewayError> {
     if request.provider != GatewayProvider::GatewayA {
         return Err(GatewayError::UnsupportedProvider);
@@ -91,9 +103,10 @@ pub fn capture(
         Some(model) => Some(model),
         None => name(answer.and_then(|answer| answer.get("model")))?,
     };
-    let mut normaliser = Normaliser::default();
+    let mut normaliser = Normaliser::new(memory.rest());
     let input_messages = normaliser.prompt(payload.get("messages"))?;
     let output_messages = response::output(&mut normaliser, payload.get("response"))?;
+    memory.settle(&normaliser.memory)?;
     let usage = scalar::usage(payload);
     let model_call_id = scalar::model_call_id(payload)?;
     let mut call = InferenceCall {
@@ -158,7 +171,9 @@ mod tests {
     use svc_model::ingest::Capture;
     use svc_model::time::Instant;
 
-    use super::super::testing::{FRESH_ID, call, deliver, json, parts_json, request};
+    use super::super::testing::{
+        FRESH_ID, call, deliver, deliver_within, json, parts_json, request,
+    };
     use super::*;
     use crate::capture::Redaction;
 
@@ -170,6 +185,58 @@ mod tests {
 
     fn parts(messages: &[Message]) -> Vec<String> {
         messages.iter().map(parts_json).collect()
+    }
+
+    #[test]
+    fn a_payload_of_too_many_parts_is_refused_whole() {
+        let captured = |payload: &str, bytes: usize| {
+            let request = GatewayIngestRequest {
+                session_id: Some(SessionId::new("s").unwrap()),
+                ..request(json(payload))
+            };
+            deliver_within(request, Redaction::On, &NodeBudget::new(bytes)).map(drop)
+        };
+        let many = |before: &str, item: &str, after: &str| {
+            let items = vec![item; 1_000].join(",");
+            format!(r#"{{"messages":[{before}{items}{after}]}}"#)
+        };
+        let result = r#"{"role":"tool","tool_call_id":"t","content":"#;
+        for payload in [
+            many("", r#"{"role":"user"}"#, ""),
+            many(r#"{"role":"user","content":["#, r#""""#, "]}"),
+            many(
+                r#"{"role":"user","content":["#,
+                r#"{"type":"text","text":""}"#,
+                "]}",
+            ),
+            many(r#"{"role":"user","tool_calls":["#, r#"{"id":"t"}"#, "]}"),
+            many(
+                r#"{"type":"reasoning","summary":["#,
+                r#"{"text":"x"}"#,
+                "]}",
+            ),
+            many(
+                r#"{"role":"assistant","thinking_blocks":["#,
+                r#"{"type":"thinking","thinking":"x"}"#,
+                "]}",
+            ),
+            many(&format!("{result}["), "[]", "]}"),
+            many(&format!("{result}\"["), "[]", "]\"}"),
+            many(
+                r#"{"type":"function_call","call_id":"t","arguments":"{\"a\":["#,
+                "[]",
+                "]}\"}",
+            ),
+            many(
+                r#"{"type":"function_call","call_id":"t","arguments":{"a":["#,
+                "[]",
+                "]}}",
+            ),
+        ] {
+            assert_eq!(captured(&payload, 1024 * 1024), Ok(()), "{payload}");
+            let refused = captured(&payload, 16 * 1024);
+            assert_eq!(refused, Err(GatewayError::TooLarge), "{payload}");
+        }
     }
 
     #[test]

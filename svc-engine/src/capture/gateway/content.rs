@@ -16,7 +16,9 @@ impl Normaliser {
     ) -> Result<(), GatewayError> {
         let elements = content.as_array().unwrap_or(std::slice::from_ref(content));
         for element in elements {
-            drafts.extend(self.element(element)?);
+            if let Some(draft) = self.element(element)? {
+                self.add(draft, drafts)?;
+            }
         }
         Ok(())
     }

@@ -1,13 +1,17 @@
 //! JSON documents that a payload carries inside of strings.
 
-use svc_model::json::{Json, Object, Text};
+use svc_model::json::{Json, NodeBudget, Object, Text};
+
+/// Bytes of memory that a document may take which is only looked into: as much as any of ordinary
+/// density that a body has room for.
+const LOOKED_INTO_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 /// Returns the document that a text is, blanks around it allowed; nothing when it is none, or is
-/// nested too deep to be read.
+/// nested too deep to be read. It is taken from a budget, which is exhausted when it does not fit.
 ///
 /// Most texts that are asked about are none: prose, source code, listings of files. Their first and
 /// last byte say so.
-pub(super) fn document(text: &Text) -> Option<Json> {
+pub(super) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
     let bytes = trimmed(text.as_bytes());
     let fits = match bytes.first()? {
         b'{' => bytes.ends_with(b"}"),
@@ -19,15 +23,21 @@ pub(super) fn document(text: &Text) -> Option<Json> {
     };
     // A text is text: a NUL at its beginning must not make the parser take it for UTF-16.
     let fits = fits && !bytes.iter().take(4).any(|byte| *byte == 0);
-    fits.then(|| Json::parse(bytes).ok())?
+    fits.then(|| Json::parse_within(bytes, memory).ok())?
 }
 
-/// Returns the object that a text is.
+/// Returns the object that a text is, to be looked into; nothing also when it is one of more values
+/// than that is worth.
 pub(in crate::capture) fn object(text: &Text) -> Option<Object> {
+    object_within(text, &NodeBudget::new(LOOKED_INTO_BYTES_MAX))
+}
+
+/// Returns the object that a text is. It is taken from a budget, as [`document`] is.
+pub(super) fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
     if trimmed(text.as_bytes()).first() != Some(&b'{') {
         return None;
     }
-    document(text)?.into_object()
+    document(text, memory)?.into_object()
 }
 
 fn trimmed(bytes: &[u8]) -> &[u8] {
@@ -46,6 +56,10 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn document(text: &Text) -> Option<Json> {
+        super::document(text, &NodeBudget::unlimited())
+    }
 
     #[test]
     fn every_kind_of_document_is_read_with_blanks_around() {
@@ -98,6 +112,19 @@ mod tests {
         ] {
             assert_eq!(document(&Text::from(text)), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_document_takes_from_its_budget_and_may_exhaust_it() {
+        let text = Text::from("[[],[],[]]");
+        let memory = NodeBudget::new(1_000);
+        assert!(super::document(&text, &memory).is_some());
+        assert!(memory.left() < 1_000 && !memory.is_exhausted());
+        let memory = NodeBudget::new(100);
+        assert_eq!(super::document(&text, &memory), None);
+        assert!(memory.is_exhausted());
+        let dense = format!("{{\"a\":[{}0]}}", "[],".repeat(1_000_000));
+        assert_eq!(object(&Text::from(dense)), None, "not worth its memory");
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Reading the strings of a payload, each by what it is to be.
 
-use svc_model::id::{IdentityError, identity_text, is_trimmed};
+use svc_model::id::is_trimmed;
 use svc_model::json::{Json, Text};
 
 use super::GatewayError;
+use crate::capture::value;
 
 /// Returns a value that is a string and not blank.
 pub(super) fn usable(value: Option<&Json>) -> Option<&Text> {
@@ -11,15 +12,11 @@ pub(super) fn usable(value: Option<&Json>) -> Option<&Text> {
 }
 
 /// Returns an identity, trimmed; nothing when the value is no string, or blank.
-pub(super) fn identity(value: Option<&Json>) -> Result<Option<&str>, GatewayError> {
-    let Some(text) = value.and_then(Json::as_text) else {
+pub(super) fn identity(json: Option<&Json>) -> Result<Option<&str>, GatewayError> {
+    let Some(text) = json.and_then(Json::as_text) else {
         return Ok(None);
     };
-    match identity_text(text) {
-        Ok(identity) => Ok(Some(identity)),
-        Err(IdentityError::Blank) => Ok(None),
-        Err(IdentityError::NotScalar | IdentityError::TooLong) => Err(GatewayError::InvalidPayload),
-    }
+    value::identity(text).map_err(|_| GatewayError::InvalidPayload)
 }
 
 /// Returns the name of a model or of its provider, trimmed; nothing when the value is no string, or

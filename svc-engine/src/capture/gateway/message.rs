@@ -1,17 +1,23 @@
 //! One logged item becomes a message, or none.
 
 use svc_model::evidence::{Message, Part};
-use svc_model::json::{Json, Object, Text};
+use svc_model::json::{Json, NodeBudget, Object, Text};
 
 use super::GatewayError;
 use super::degradation::Degradation;
 use super::identity::{identity, usable};
-use super::reasoning::Reasoning;
-use super::tool;
+
+/// Bytes that a message takes on its way into the store beside its content: itself, in lists that may
+/// have room to spare, its digest and the reference to it.
+const MESSAGE_BYTES: usize = 512;
+/// Bytes that a part takes on its way into a message, likewise.
+const PART_BYTES: usize = 256;
 
 /// Turns the items of one payload into messages and counts what is left out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Normaliser {
+    /// What the messages are taken from, and the documents decoded for them.
+    pub(super) memory: NodeBudget,
     pub(super) degradation: Degradation,
     /// The origin of each part of the messages that were made, in order.
     pub(super) origins: Vec<Origin>,
@@ -51,9 +57,41 @@ impl Draft {
             origin: Origin::Verbatim,
         }
     }
+
+    /// Returns the bytes that its texts take in the form in which they are stored. Arguments and
+    /// results were taken when they were made.
+    fn text_bytes(&self) -> usize {
+        match &self.part {
+            Part::Text { content } | Part::Reasoning { content } => content.escaped_len(),
+            Part::ToolCall { id, name, .. } => id.len() + name.len(),
+            Part::ToolCallResponse { id, .. } => id.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Default for Normaliser {
+    fn default() -> Self {
+        Self::new(NodeBudget::unlimited())
+    }
 }
 
 impl Normaliser {
+    pub(super) fn new(memory: NodeBudget) -> Self {
+        Self {
+            memory,
+            degradation: Degradation::default(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// Adds a part to those of a message.
+    pub(super) fn add(&self, draft: Draft, drafts: &mut Vec<Draft>) -> Result<(), GatewayError> {
+        self.memory.take(PART_BYTES + draft.text_bytes())?;
+        drafts.push(draft);
+        Ok(())
+    }
+
     /// Returns the messages of a prompt: a list of items, or an object that holds one, or plain text
     /// of the user.
     pub(super) fn prompt(&mut self, prompt: Option<&Json>) -> Result<Vec<Message>, GatewayError> {
@@ -71,10 +109,14 @@ impl Normaliser {
     }
 
     pub(super) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, GatewayError> {
-        items
-            .iter()
-            .filter_map(|item| self.item(item).transpose())
-            .collect()
+        let mut messages = Vec::new();
+        for item in items {
+            if let Some(message) = self.item(item)? {
+                self.memory.take(MESSAGE_BYTES)?;
+                messages.push(message);
+            }
+        }
+        Ok(messages)
     }
 
     /// Returns the message of one item of a list.
@@ -113,7 +155,10 @@ impl Normaliser {
                 let id = identity(item.get("call_id"))?;
                 ("tool", self.tool_result(id, item.get("output")))
             }
-            "reasoning" => return Ok(self.reasoning_item(item)),
+            "reasoning" => {
+                let drafts = self.item_reasoning(item)?;
+                return Ok(drafts.map(|drafts| self.message("assistant".into(), drafts, None)));
+            }
             _ => {
                 self.degradation.unsupported_content += 1;
                 return Ok(None);
@@ -172,7 +217,7 @@ impl Normaliser {
         if role == "tool"
             && let Some(id) = identity(item.get("tool_call_id"))?
         {
-            let (result, origin) = tool::decoded(item.get("content"));
+            let (result, origin) = self.decoded(item.get("content"));
             let part = Part::ToolCallResponse {
                 id: id.to_owned(),
                 result,
@@ -193,7 +238,7 @@ impl Normaliser {
                 .iter()
                 .any(|draft| matches!(draft.part, Part::Reasoning { .. }));
             if !inline {
-                drafts.splice(0..0, self.sibling_reasoning(item));
+                drafts.splice(0..0, self.sibling_reasoning(item)?);
             }
             drafts.extend(usable(item.get("refusal")).map(Draft::text));
         }
@@ -201,17 +246,6 @@ impl Normaliser {
             self.chat_calls(calls, &mut drafts)?;
         }
         Ok(Some(self.message(role, drafts, finish_reason)))
-    }
-
-    fn reasoning_item(&mut self, item: &Object) -> Option<Message> {
-        let drafts = match Reasoning::of_item(item) {
-            Reasoning::Readable(drafts) => drafts,
-            Reasoning::Opaque => {
-                self.degradation.opaque_reasoning += 1;
-                return None;
-            }
-        };
-        Some(self.message("assistant".into(), drafts, None))
     }
 }
 

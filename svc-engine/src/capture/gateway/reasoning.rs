@@ -2,35 +2,41 @@
 
 use svc_model::json::{Json, Object, Text};
 
+use super::GatewayError;
 use super::identity::usable;
 use super::message::{Draft, Normaliser};
 
 /// What an item holds that is nothing but reasoning.
-pub(super) enum Reasoning {
+enum Reasoning {
     Readable(Vec<Draft>),
     Opaque,
 }
 
 impl Reasoning {
     /// Returns the summaries of a reasoning item, or the reasoning itself where it is given.
-    pub(super) fn of_item(item: &Object) -> Self {
-        let texts = |member: &str| {
+    fn of_item(normaliser: &Normaliser, item: &Object) -> Result<Self, GatewayError> {
+        let texts = |member: &str| -> Result<Vec<Draft>, GatewayError> {
             let blocks = item
                 .get(member)
                 .and_then(Json::as_array)
                 .unwrap_or_default();
-            let text = |block: &Json| usable(block.as_object()?.get("text")).map(Draft::reasoning);
-            blocks.iter().filter_map(text).collect::<Vec<_>>()
+            let mut drafts = Vec::new();
+            for block in blocks.iter().filter_map(Json::as_object) {
+                if let Some(text) = usable(block.get("text")) {
+                    normaliser.add(Draft::reasoning(text), &mut drafts)?;
+                }
+            }
+            Ok(drafts)
         };
-        let mut drafts = texts("summary");
+        let mut drafts = texts("summary")?;
         if drafts.is_empty() {
-            drafts = texts("content");
+            drafts = texts("content")?;
         }
-        if drafts.is_empty() {
+        Ok(if drafts.is_empty() {
             Self::Opaque
         } else {
             Self::Readable(drafts)
-        }
+        })
     }
 }
 
@@ -47,7 +53,10 @@ pub(super) fn of_block(block: &Object) -> Option<&Text> {
 impl Normaliser {
     /// Returns the reasoning beside the content of a message of the assistant: blocks, else flat
     /// text.
-    pub(super) fn sibling_reasoning(&mut self, message: &Object) -> Vec<Draft> {
+    pub(super) fn sibling_reasoning(
+        &mut self,
+        message: &Object,
+    ) -> Result<Vec<Draft>, GatewayError> {
         let blocks = message
             .get("thinking_blocks")
             .and_then(Json::as_array)
@@ -66,13 +75,29 @@ impl Normaliser {
         {
             let kind = block.get("type").and_then(Json::as_str);
             match (kind, of_block(block)) {
-                (Some("thinking" | "reasoning"), Some(text)) => drafts.push(Draft::reasoning(text)),
+                (Some("thinking" | "reasoning"), Some(text)) => {
+                    self.add(Draft::reasoning(text), &mut drafts)?;
+                }
                 _ => self.degradation.opaque_reasoning += 1,
             }
         }
         if drafts.is_empty() {
             drafts.extend(usable(message.get("reasoning_content")).map(Draft::reasoning));
         }
-        drafts
+        Ok(drafts)
+    }
+
+    /// Returns the reasoning of an item, of which there may be several; nothing when it is opaque.
+    pub(super) fn item_reasoning(
+        &mut self,
+        item: &Object,
+    ) -> Result<Option<Vec<Draft>>, GatewayError> {
+        match Reasoning::of_item(self, item)? {
+            Reasoning::Readable(drafts) => Ok(Some(drafts)),
+            Reasoning::Opaque => {
+                self.degradation.opaque_reasoning += 1;
+                Ok(None)
+            }
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The ids and numbers of a call.
 
-use svc_model::json::{Json, Number, Object};
+use svc_model::json::{Json, Object};
 
 use super::GatewayError;
 use super::identity::identity;
+use crate::capture::value;
 
 /// Returns the gateway's id of the call, else the model's id of its answer.
 pub(super) fn model_call_id(payload: &Object) -> Result<Option<String>, GatewayError> {
@@ -50,10 +51,9 @@ pub(super) fn tokens(
 pub(super) fn duration_ms(payload: &Object) -> Option<i64> {
     let seconds = |name| Some(payload.get(name)?.as_number()?.as_f64());
     let reported = || {
-        integer(payload.get("response_time_ms"))
-            .or_else(|| truncated(seconds("response_time")? * 1_000.0))
+        integer(payload.get("response_time_ms")).or_else(|| milliseconds(seconds("response_time")?))
     };
-    let measured = || truncated((seconds("endTime")? - seconds("startTime")?) * 1_000.0);
+    let measured = || milliseconds(seconds("endTime")? - seconds("startTime")?);
     if payload.get("stream").and_then(Json::as_bool) == Some(true) {
         measured().or_else(reported)
     } else {
@@ -63,22 +63,12 @@ pub(super) fn duration_ms(payload: &Object) -> Option<i64> {
 
 /// Returns a number truncated toward zero, from 0 to 2^63-1.
 pub(in crate::capture) fn integer(value: Option<&Json>) -> Option<i64> {
-    let number = value?.as_number()?;
-    if number.is_integer() {
-        number.as_i64().filter(|integer| *integer >= 0)
-    } else {
-        truncated(Number::as_f64(number))
-    }
+    value::truncated(value?.as_number()?).filter(|integer| *integer >= 0)
 }
 
-fn truncated(value: f64) -> Option<i64> {
-    const END: f64 = 9_223_372_036_854_775_808.0;
-    let whole = value.trunc();
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "checked to be whole and in range"
-    )]
-    (0.0..END).contains(&whole).then_some(whole as i64)
+/// Returns a number of seconds in milliseconds, when it is none before the beginning.
+fn milliseconds(seconds: f64) -> Option<i64> {
+    value::whole(seconds * 1_000.0).filter(|milliseconds| *milliseconds >= 0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use svc_model::evidence::Message;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
-use svc_model::json::{Json, to_value};
+use svc_model::json::{Json, NodeBudget, to_value};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
@@ -45,6 +45,15 @@ pub(super) fn deliver(
     request: GatewayIngestRequest,
     redaction: Redaction,
 ) -> Result<(Captured, Notes), GatewayError> {
+    deliver_within(request, redaction, &NodeBudget::unlimited())
+}
+
+/// Captures a delivery whose messages may take so much memory.
+pub(super) fn deliver_within(
+    request: GatewayIngestRequest,
+    redaction: Redaction,
+    memory: &NodeBudget,
+) -> Result<(Captured, Notes), GatewayError> {
     let receipt = Receipt {
         org_id: &OrgId::new("acme").unwrap(),
         received_at: Instant::from_microseconds(1).unwrap(),
@@ -52,7 +61,7 @@ pub(super) fn deliver(
         redaction,
         secrets: &Secrets::default(),
     };
-    capture(request, receipt)
+    capture(request, receipt, memory)
 }
 
 /// Captures a payload under the Session `s`.

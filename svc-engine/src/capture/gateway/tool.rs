@@ -1,7 +1,7 @@
 //! Tool calls and their results.
 
 use svc_model::evidence::Part;
-use svc_model::json::{Json, Object, Text};
+use svc_model::json::{Json, Object, OverBudget, Text};
 
 use super::identity::identity;
 use super::message::{Draft, Normaliser, Origin};
@@ -37,7 +37,7 @@ impl Normaliser {
             self.degradation.missing_id += 1;
             return None;
         };
-        let (result, origin) = decoded(result);
+        let (result, origin) = self.decoded(result);
         Some(Draft {
             part: Part::ToolCallResponse {
                 id: id.to_owned(),
@@ -66,7 +66,9 @@ impl Normaliser {
             let member = |name| function.and_then(|function| function.get(name));
             let id = identity(call.get("id"))?;
             let (arguments, origin) = self.arguments(member("arguments"));
-            drafts.extend(self.tool_call(id, member("name"), arguments, origin));
+            if let Some(draft) = self.tool_call(id, member("name"), arguments, origin) {
+                self.add(draft, drafts)?;
+            }
         }
         Ok(())
     }
@@ -74,8 +76,15 @@ impl Normaliser {
     /// Returns the arguments of a tool call: an object, or a text that is one; else none at all.
     pub(super) fn arguments(&mut self, arguments: Option<&Json>) -> (Object, Origin) {
         let given = match arguments {
-            Some(Json::Object(object)) => return (object.clone(), Origin::Verbatim),
-            Some(Json::String(text)) => match embedded::object(text) {
+            Some(Json::Object(object)) => {
+                // What does not fit is left out, and the call is refused for it in the end.
+                let arguments = match self.memory.take(object.memory()) {
+                    Ok(()) => object.clone(),
+                    Err(OverBudget) => Object::new(),
+                };
+                return (arguments, Origin::Verbatim);
+            }
+            Some(Json::String(text)) => match embedded::object_within(text, &self.memory) {
                 Some(object) => return (object, Origin::Decoded),
                 None => !text.is_blank(),
             },
@@ -94,17 +103,21 @@ impl Normaliser {
         self.degradation.malformed_arguments += 1;
         Object::new()
     }
-}
 
-/// Returns a result; a text that is a document is what it says.
-pub(super) fn decoded(result: Option<&Json>) -> (Json, Origin) {
-    match result {
-        None => (Json::Null, Origin::Verbatim),
-        Some(Json::String(text)) => match embedded::document(text) {
-            Some(document) => (document, Origin::Decoded),
-            None => (Json::String(text.clone()), Origin::Verbatim),
-        },
-        Some(other) => (other.clone(), Origin::Verbatim),
+    /// Returns a result; a text that is a document is what it says.
+    pub(super) fn decoded(&self, result: Option<&Json>) -> (Json, Origin) {
+        let result = result.unwrap_or(&Json::Null);
+        if let Json::String(text) = result
+            && let Some(document) = embedded::document(text, &self.memory)
+        {
+            return (document, Origin::Decoded);
+        }
+        let bytes = result.memory().max(result.canonical_len());
+        let result = match self.memory.take(bytes) {
+            Ok(()) => result.clone(),
+            Err(OverBudget) => Json::Null,
+        };
+        (result, Origin::Verbatim)
     }
 }
 
@@ -123,6 +136,10 @@ mod tests {
     use super::super::degradation::Degradation;
     use super::super::testing::json;
     use super::*;
+
+    fn decoded(result: &Json) -> (Json, Origin) {
+        Normaliser::default().decoded(Some(result))
+    }
 
     #[test]
     fn arguments_are_an_object_whatever_was_sent() {
@@ -167,11 +184,11 @@ mod tests {
             ),
             ("null", "null"),
         ] {
-            assert_eq!(decoded(Some(&json(sent))).0, json(expected), "{sent}");
+            assert_eq!(decoded(&json(sent)).0, json(expected), "{sent}");
         }
-        assert_eq!(decoded(None).0, Json::Null);
+        assert_eq!(Normaliser::default().decoded(None).0, Json::Null);
         let deep = Json::from("[".repeat(513) + &"]".repeat(513));
-        assert_eq!(decoded(Some(&deep)), (deep.clone(), Origin::Verbatim));
+        assert_eq!(decoded(&deep), (deep.clone(), Origin::Verbatim));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Attribute lists and the values in them.
 
 use svc_model::ingest::LogSkip;
-use svc_model::json::{Json, Number, Object, Text};
+use svc_model::json::{Json, Object, Text};
+
+use crate::capture::value::truncated;
 
 /// A list of attributes, read once.
 #[derive(Debug, Default)]
@@ -128,7 +130,6 @@ const INTEGER: &str = "intValue";
 /// Returns the integer in an `intValue`: a string of decimal digits, or a number, truncated.
 fn integer(value: &Json) -> Option<i64> {
     match value {
-        Json::Number(number) if number.is_integer() => number.as_i64(),
         Json::Number(number) => truncated(number),
         Json::String(text) => {
             let digits = text.as_str()?.trim();
@@ -137,16 +138,6 @@ fn integer(value: &Json) -> Option<i64> {
         }
         Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
     }
-}
-
-fn truncated(number: &Number) -> Option<i64> {
-    const END: f64 = 9_223_372_036_854_775_808.0;
-    let whole = number.as_f64().trunc();
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "checked to be whole and in range"
-    )]
-    (-END..END).contains(&whole).then_some(whole as i64)
 }
 
 /// Names of a person's account: they are no evidence, and never kept.

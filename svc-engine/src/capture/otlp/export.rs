@@ -1,9 +1,12 @@
 //! Walking an export: resources, scopes, records.
 
 use svc_model::json::{Json, Object};
+use svc_model::limit::LOG_RECORDS_MAX;
+
+use super::LogsError;
 
 /// The records of an export, apart from their containers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Export {
     /// The resources that have records.
     pub(super) resources: Vec<Object>,
@@ -13,13 +16,25 @@ pub(super) struct Export {
     pub(super) malformed_records: u64,
     /// Containers that are no list or no object, as their place asks for.
     pub(super) malformed_containers: u64,
+    /// How many more records there may be.
+    records_left: usize,
 }
 
 impl Export {
     /// Takes an export apart. A level that is no list counts as empty and an element that is no
     /// object is passed over; neither costs its siblings.
-    pub(super) fn of(mut request: Object) -> Self {
-        let mut export = Self::default();
+    ///
+    /// # Errors
+    ///
+    /// When there are too many records.
+    pub(super) fn of(mut request: Object) -> Result<Self, LogsError> {
+        let mut export = Self {
+            resources: Vec::new(),
+            records: Vec::new(),
+            malformed_records: 0,
+            malformed_containers: 0,
+            records_left: LOG_RECORDS_MAX,
+        };
         for mut resource_logs in export.objects(&mut request, "resourceLogs") {
             let mut records = Vec::new();
             for mut scope_logs in export.objects(&mut resource_logs, "scopeLogs") {
@@ -33,15 +48,19 @@ impl Export {
                     Object::new()
                 }
             };
-            export.add(resource, records);
+            export.add(resource, records)?;
         }
-        export
+        Ok(export)
     }
 
-    fn add(&mut self, resource: Object, records: Vec<Json>) {
+    fn add(&mut self, resource: Object, records: Vec<Json>) -> Result<(), LogsError> {
         if records.is_empty() {
-            return;
+            return Ok(());
         }
+        self.records_left = self
+            .records_left
+            .checked_sub(records.len())
+            .ok_or(LogsError::TooLarge)?;
         let place = self.resources.len();
         self.resources.push(resource);
         for record in records {
@@ -50,6 +69,7 @@ impl Export {
                 _ => self.malformed_records += 1,
             }
         }
+        Ok(())
     }
 
     fn objects(&mut self, holder: &mut Object, name: &str) -> Vec<Object> {
@@ -77,7 +97,7 @@ mod tests {
     use super::*;
 
     fn export(text: &str) -> Export {
-        Export::of(Json::parse(text.as_bytes()).unwrap().into_object().unwrap())
+        Export::of(Json::parse(text.as_bytes()).unwrap().into_object().unwrap()).unwrap()
     }
 
     #[test]
@@ -102,6 +122,24 @@ mod tests {
             let export = export(text);
             assert_eq!(export.malformed_containers, malformed_containers, "{text}");
             assert!(export.records.is_empty() && export.resources.is_empty());
+        }
+    }
+
+    #[test]
+    fn too_many_records_refuse_the_export() {
+        let export = |record: &str, count: usize| {
+            let scope = format!(
+                r#"{{"scopeLogs":[{{"logRecords":[{}]}}]}}"#,
+                vec![record; count / 2].join(",")
+            );
+            let text = format!(r#"{{"resourceLogs":[{scope},{scope}]}}"#);
+            let object = Json::parse(text.as_bytes()).unwrap().into_object();
+            Export::of(object.unwrap()).map(|export| export.records.len())
+        };
+        assert_eq!(export("{}", LOG_RECORDS_MAX), Ok(LOG_RECORDS_MAX));
+        for record in ["{}", "0"] {
+            let refused = export(record, LOG_RECORDS_MAX + 2);
+            assert_eq!(refused, Err(LogsError::TooLarge), "{record}");
         }
     }
 

@@ -3,11 +3,12 @@
 use svc_model::id::{SessionId, UserId, is_trimmed};
 use svc_model::ingest::{LogEvent, LogSkip};
 use svc_model::json::{Json, Object, Text};
-use svc_model::limit::{IDENTITY_BYTES_MAX, PATH_BYTES_MAX};
+use svc_model::limit::PATH_BYTES_MAX;
 use svc_model::time::Instant;
 
 use super::attribute::{Attributes, Value};
 use super::time;
+use crate::capture::value;
 
 /// The name of the attribute that holds the Session.
 pub(super) const SESSION: &str = "session.id";
@@ -139,11 +140,8 @@ fn user(attributes: &Attributes<'_>) -> Result<Option<UserId>, LogSkip> {
 
 /// Returns an identity, trimmed and within its bound.
 pub(super) fn identity(text: &Text) -> Result<String, LogSkip> {
-    let identity = trimmed(text).ok_or(LogSkip::InvalidFact)?;
-    if identity.is_empty() || identity.contains('\0') || identity.len() > IDENTITY_BYTES_MAX {
-        return Err(LogSkip::InvalidFact);
-    }
-    Ok(identity.to_owned())
+    let identity = value::identity(text).ok().flatten();
+    identity.map(str::to_owned).ok_or(LogSkip::InvalidFact)
 }
 
 /// Returns a path, as it is written and within its bound.

@@ -37,11 +37,10 @@ mod result;
 mod testing;
 mod time;
 
-pub use protobuf::MalformedProtobuf;
 pub use report::{FactCounts, LogsReport, RecordCounts};
 
 use svc_model::ingest::{LogEvent, LogSkip, LogsRequest};
-use svc_model::json::{Json, Object};
+use svc_model::json::{Json, NodeBudget, Object, OverBudget};
 use svc_model::limit::LOG_PATCH_FILES_MAX;
 
 use self::attribute::Attributes;
@@ -68,19 +67,39 @@ pub struct CapturedLogs {
     pub report: LogsReport,
 }
 
-/// Turns an export into facts.
+/// Why an export gives no facts. Every JSON object is an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LogsError {
+    /// The bytes are no `ExportLogsServiceRequest`.
+    #[error("the message is malformed")]
+    Malformed,
+    /// There are more than [`LOG_RECORDS_MAX`](svc_model::limit::LOG_RECORDS_MAX) records, or their
+    /// values take more memory than those of one request may.
+    #[error("the export holds more than one request may")]
+    TooLarge,
+}
+
+impl From<OverBudget> for LogsError {
+    fn from(OverBudget: OverBudget) -> Self {
+        Self::TooLarge
+    }
+}
+
+/// Turns an export into facts. What its values take is taken from `memory`, unless they were parsed
+/// before.
 ///
 /// # Errors
 ///
-/// When the bytes of a protobuf export are none. Every JSON object is an export.
+/// See [`LogsError`]. Nothing of an export that is refused becomes a fact.
 pub fn capture(
     request: LogsRequest,
     receipt: Receipt<'_>,
-) -> Result<CapturedLogs, MalformedProtobuf> {
+    memory: &NodeBudget,
+) -> Result<CapturedLogs, LogsError> {
     let export = Export::of(match request {
         LogsRequest::Json(export) => export,
-        LogsRequest::Protobuf(message) => protobuf::decode(message)?,
-    });
+        LogsRequest::Protobuf(message) => protobuf::decode(&message, memory)?,
+    })?;
     let mut captured = CapturedLogs::default();
     captured.report.records.malformed = export.malformed_records;
     captured.report.malformed_containers = export.malformed_containers;
@@ -536,12 +555,13 @@ mod tests {
         ] {
             let request = LogsRequest::Protobuf(message.to_vec());
             assert_eq!(
-                capture(request, receipt),
-                Err(MalformedProtobuf),
+                capture(request, receipt, &NodeBudget::unlimited()),
+                Err(LogsError::Malformed),
                 "{message:?}"
             );
         }
         let nothing = LogsRequest::Protobuf(Vec::new());
-        assert_eq!(capture(nothing, receipt), Ok(CapturedLogs::default()));
+        let captured = capture(nothing, receipt, &NodeBudget::unlimited());
+        assert_eq!(captured, Ok(CapturedLogs::default()));
     }
 }

@@ -3,281 +3,340 @@
 //! So there is one path for both encodings, and equal exports become equal facts. The members stand
 //! in the order of the protocol's definition; a field at its default is absent, as it is on the wire.
 //! Fields that nothing reads, those of scopes among them, are passed over like unknown ones.
+//!
+//! The tree is made straight from the bytes. An empty record takes two of them, and the structs that
+//! code generators put between take hundreds; so each list is counted before room is made for it, and
+//! every value is taken from the request's budget of memory before it is made.
+
+#[cfg(test)]
+mod reference;
+mod wire;
+
+use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
-use prost::Message as _;
-use svc_model::json::{Json, Number, Object, Text};
+use svc_model::json::{Json, NodeBudget, Number, Object, Text};
+use svc_model::limit::LOG_RECORDS_MAX;
 
-/// The bytes are no `ExportLogsServiceRequest`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the message is malformed")]
-pub struct MalformedProtobuf;
+use self::wire::{Field, fields};
+use super::LogsError;
+
+/// How deep messages may be nested, as implementations of the protocol have it.
+const DEPTH_MAX: usize = 100;
+
+type Read<T> = Result<T, LogsError>;
 
 /// Reads an export.
-pub(super) fn decode(message: Vec<u8>) -> Result<Object, MalformedProtobuf> {
-    let export =
-        ExportLogsServiceRequest::decode(Bytes::from(message)).map_err(|_| MalformedProtobuf)?;
-    let mut members = Members::default();
-    members.list("resourceLogs", export.resource_logs, ResourceLogs::json)?;
-    Ok(members.0)
+///
+/// # Errors
+///
+/// When the bytes are none, or hold more than one request may.
+pub(super) fn decode(message: &[u8], memory: &NodeBudget) -> Read<Object> {
+    let mut decoder = Decoder {
+        memory,
+        records_left: LOG_RECORDS_MAX,
+    };
+    let resource_logs = decoder.list(message, 1, DEPTH_MAX, Decoder::resource_logs)?;
+    decoder.object([("resourceLogs", resource_logs)])
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct ExportLogsServiceRequest {
-    #[prost(message, repeated, tag = "1")]
-    resource_logs: Vec<ResourceLogs>,
+struct Decoder<'b> {
+    memory: &'b NodeBudget,
+    records_left: usize,
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct ResourceLogs {
-    #[prost(message, optional, tag = "1")]
-    resource: Option<Resource>,
-    #[prost(message, repeated, tag = "2")]
-    scope_logs: Vec<ScopeLogs>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Resource {
-    #[prost(message, repeated, tag = "1")]
-    attributes: Vec<KeyValue>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct ScopeLogs {
-    #[prost(message, repeated, tag = "2")]
-    log_records: Vec<LogRecord>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct LogRecord {
-    #[prost(fixed64, tag = "1")]
-    time_unix_nano: u64,
-    #[prost(fixed64, tag = "11")]
-    observed_time_unix_nano: u64,
-    #[prost(int32, tag = "2")]
-    severity_number: i32,
-    #[prost(bytes = "bytes", tag = "3")]
-    severity_text: Bytes,
-    #[prost(message, optional, tag = "5")]
-    body: Option<AnyValue>,
-    #[prost(message, repeated, tag = "6")]
-    attributes: Vec<KeyValue>,
-    #[prost(uint32, tag = "7")]
-    dropped_attributes_count: u32,
-    #[prost(fixed32, tag = "8")]
-    flags: u32,
-    #[prost(bytes = "bytes", tag = "9")]
-    trace_id: Bytes,
-    #[prost(bytes = "bytes", tag = "10")]
-    span_id: Bytes,
-    #[prost(bytes = "bytes", tag = "12")]
-    event_name: Bytes,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct KeyValue {
-    #[prost(bytes = "bytes", tag = "1")]
-    key: Bytes,
-    #[prost(message, optional, tag = "2")]
-    value: Option<AnyValue>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct AnyValue {
-    #[prost(oneof = "Value", tags = "1, 2, 3, 4, 5, 6, 7")]
-    value: Option<Value>,
-}
-
-/// Strings are declared as bytes, which are the same on the wire: they are checked and copied once.
-#[derive(Clone, PartialEq, prost::Oneof)]
-enum Value {
-    #[prost(bytes = "bytes", tag = "1")]
-    String(Bytes),
-    #[prost(bool, tag = "2")]
-    Bool(bool),
-    #[prost(int64, tag = "3")]
-    Int(i64),
-    #[prost(double, tag = "4")]
-    Double(f64),
-    #[prost(message, tag = "5")]
-    Array(ArrayValue),
-    #[prost(message, tag = "6")]
-    Pairs(KeyValueList),
-    #[prost(bytes = "bytes", tag = "7")]
-    Bytes(Bytes),
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct ArrayValue {
-    #[prost(message, repeated, tag = "1")]
-    values: Vec<AnyValue>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct KeyValueList {
-    #[prost(message, repeated, tag = "1")]
-    values: Vec<KeyValue>,
-}
-
-type Read<T> = Result<T, MalformedProtobuf>;
-
-impl ResourceLogs {
-    fn json(self) -> Read<Json> {
-        let mut members = Members::default();
-        if let Some(resource) = self.resource {
-            let mut inside = Members::default();
-            inside.list("attributes", resource.attributes, KeyValue::json)?;
-            members.add("resource", Json::Object(inside.0));
-        }
-        members.list("scopeLogs", self.scope_logs, ScopeLogs::json)?;
-        Ok(Json::Object(members.0))
-    }
-}
-
-impl ScopeLogs {
-    fn json(self) -> Read<Json> {
-        let mut members = Members::default();
-        members.list("logRecords", self.log_records, LogRecord::json)?;
-        Ok(Json::Object(members.0))
-    }
-}
-
-impl LogRecord {
-    fn json(self) -> Read<Json> {
-        let mut members = Members(Object::with_capacity(11));
-        members.nanoseconds("timeUnixNano", self.time_unix_nano);
-        members.nanoseconds("observedTimeUnixNano", self.observed_time_unix_nano);
-        members.number("severityNumber", self.severity_number.into());
-        members.text("severityText", &self.severity_text)?;
-        if let Some(body) = self.body {
-            members.add("body", body.json()?);
-        }
-        members.list("attributes", self.attributes, KeyValue::json)?;
-        members.number(
-            "droppedAttributesCount",
-            self.dropped_attributes_count.into(),
-        );
-        members.number("flags", self.flags.into());
-        members.hexadecimal("traceId", &self.trace_id);
-        members.hexadecimal("spanId", &self.span_id);
-        members.text("eventName", &self.event_name)?;
-        Ok(Json::Object(members.0))
-    }
-}
-
-impl KeyValue {
-    fn json(self) -> Read<Json> {
-        let mut members = Members(Object::with_capacity(2));
-        members.text("key", &self.key)?;
-        if let Some(value) = self.value {
-            members.add("value", value.json()?);
-        }
-        Ok(Json::Object(members.0))
-    }
-}
-
-impl AnyValue {
-    fn json(self) -> Read<Json> {
-        let mut members = Members::default();
-        match self.value {
-            None => {}
-            Some(Value::String(bytes)) => members.add("stringValue", text(&bytes)?.into()),
-            Some(Value::Bool(value)) => members.add("boolValue", value.into()),
-            Some(Value::Int(value)) => members.add("intValue", value.to_string().into()),
-            Some(Value::Double(value)) => members.add("doubleValue", double(value)),
-            Some(Value::Array(array)) => {
-                let mut inside = Members::default();
-                inside.list("values", array.values, Self::json)?;
-                members.add("arrayValue", Json::Object(inside.0));
+impl Decoder<'_> {
+    fn resource_logs(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+        let mut resource = Single::default();
+        for field in fields(message) {
+            let field = field?;
+            if field.number == 1 {
+                resource.add(field.bytes()?, self.memory)?;
             }
-            Some(Value::Pairs(list)) => {
-                let mut inside = Members::default();
-                inside.list("values", list.values, KeyValue::json)?;
-                members.add("kvlistValue", Json::Object(inside.0));
-            }
-            Some(Value::Bytes(bytes)) => members.add("bytesValue", STANDARD.encode(bytes).into()),
         }
-        Ok(Json::Object(members.0))
+        let resource = match resource.0 {
+            Some(resource) => {
+                let attributes = self.list(&resource, 1, deeper(depth)?, Self::key_value)?;
+                Some(Json::Object(self.object([("attributes", attributes)])?))
+            }
+            None => None,
+        };
+        let scope_logs = self.list(message, 2, depth, Self::scope_logs)?;
+        let members = self.object([("resource", resource), ("scopeLogs", scope_logs)])?;
+        Ok(Json::Object(members))
     }
-}
 
-/// The members of an object in the making.
-#[derive(Default)]
-struct Members(Object);
-
-impl Members {
-    fn add(&mut self, name: &'static str, value: Json) {
-        self.0.insert(name, value);
+    fn scope_logs(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+        let records = count(message, 2)?;
+        self.records_left = self
+            .records_left
+            .checked_sub(records)
+            .ok_or(LogsError::TooLarge)?;
+        let records = self.list(message, 2, depth, Self::record)?;
+        Ok(Json::Object(self.object([("logRecords", records)])?))
     }
 
-    fn list<T>(
+    fn record(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+        let (mut time, mut observed_time, mut severity, mut dropped, mut flags) = (0, 0, 0, 0, 0);
+        let (mut severity_text, mut event_name): (&[u8], &[u8]) = (b"", b"");
+        let (mut trace_id, mut span_id): (&[u8], &[u8]) = (b"", b"");
+        let mut body = Single::default();
+        for field in fields(message) {
+            let field = field?;
+            match field.number {
+                1 => time = field.fixed_64()?,
+                11 => observed_time = field.fixed_64()?,
+                2 => severity = field.int_32()?,
+                3 => severity_text = field.bytes()?,
+                5 => body.add(field.bytes()?, self.memory)?,
+                7 => dropped = field.uint_32()?,
+                8 => flags = field.fixed_32()?,
+                9 => trace_id = field.bytes()?,
+                10 => span_id = field.bytes()?,
+                12 => event_name = field.bytes()?,
+                _ => {}
+            }
+        }
+        let members = [
+            ("timeUnixNano", nanoseconds(time)),
+            ("observedTimeUnixNano", nanoseconds(observed_time)),
+            ("severityNumber", number(severity.into())),
+            ("severityText", self.some_text(severity_text)?),
+            ("body", self.one(body, depth, Self::any_value)?),
+            ("attributes", self.list(message, 6, depth, Self::key_value)?),
+            ("droppedAttributesCount", number(dropped.into())),
+            ("flags", number(flags.into())),
+            ("traceId", self.hexadecimal(trace_id)?),
+            ("spanId", self.hexadecimal(span_id)?),
+            ("eventName", self.some_text(event_name)?),
+        ];
+        Ok(Json::Object(self.object(members)?))
+    }
+
+    fn key_value(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+        let mut key: &[u8] = b"";
+        let mut value = Single::default();
+        for field in fields(message) {
+            let field = field?;
+            match field.number {
+                1 => key = field.bytes()?,
+                2 => value.add(field.bytes()?, self.memory)?,
+                _ => {}
+            }
+        }
+        let members = [
+            ("key", self.some_text(key)?),
+            ("value", self.one(value, depth, Self::any_value)?),
+        ];
+        Ok(Json::Object(self.object(members)?))
+    }
+
+    fn any_value(&mut self, message: &[u8], depth: usize) -> Read<Json> {
+        let mut value = None;
+        for field in fields(message) {
+            let field = field?;
+            value = match (field.number, value) {
+                (1, _) => Some(Value::Text(field.bytes()?)),
+                (2, _) => Some(Value::Bool(field.varint()? != 0)),
+                (3, _) => Some(Value::Int(field.varint()?.cast_signed())),
+                (4, _) => Some(Value::Double(f64::from_bits(field.fixed_64()?))),
+                (5, Some(Value::Array(array))) => Some(Value::Array(self.merged(array, &field)?)),
+                (6, Some(Value::Pairs(pairs))) => Some(Value::Pairs(self.merged(pairs, &field)?)),
+                (5, _) => Some(Value::Array(field.bytes()?.into())),
+                (6, _) => Some(Value::Pairs(field.bytes()?.into())),
+                (7, _) => Some(Value::Bytes(field.bytes()?)),
+                (_, value) => value,
+            };
+        }
+        let Some(value) = value else {
+            return Ok(Json::Object(Object::new()));
+        };
+        let (name, json) = match value {
+            Value::Text(bytes) => ("stringValue", self.text(bytes)?),
+            Value::Bool(value) => ("boolValue", value.into()),
+            Value::Int(value) => ("intValue", value.to_string().into()),
+            Value::Double(value) => ("doubleValue", self.double(value)?),
+            Value::Array(array) => {
+                let values = self.list(&array, 1, deeper(depth)?, Self::any_value)?;
+                ("arrayValue", self.object([("values", values)])?.into())
+            }
+            Value::Pairs(pairs) => {
+                let values = self.list(&pairs, 1, deeper(depth)?, Self::key_value)?;
+                ("kvlistValue", self.object([("values", values)])?.into())
+            }
+            Value::Bytes(bytes) => {
+                self.memory.text(bytes.len().div_ceil(3) * 4)?;
+                ("bytesValue", STANDARD.encode(bytes).into())
+            }
+        };
+        Ok(Json::Object(self.object([(name, Some(json))])?))
+    }
+
+    fn merged<'m>(&self, before: Cow<'m, [u8]>, field: &Field<'m>) -> Read<Cow<'m, [u8]>> {
+        let mut value = Single(Some(before));
+        value.add(field.bytes()?, self.memory)?;
+        Ok(value.0.unwrap_or_default())
+    }
+
+    /// Reads the message of a field, if it is there.
+    fn one(
         &mut self,
-        name: &'static str,
-        items: Vec<T>,
-        json: impl Fn(T) -> Read<Json>,
-    ) -> Read<()> {
-        if !items.is_empty() {
-            let items: Read<Vec<Json>> = items.into_iter().map(json).collect();
-            self.add(name, Json::Array(items?));
-        }
-        Ok(())
+        message: Single<'_>,
+        depth: usize,
+        read: fn(&mut Self, &[u8], usize) -> Read<Json>,
+    ) -> Read<Option<Json>> {
+        let Some(message) = message.0 else {
+            return Ok(None);
+        };
+        read(self, &message, deeper(depth)?).map(Some)
     }
 
-    fn text(&mut self, name: &'static str, bytes: &[u8]) -> Read<()> {
-        if !bytes.is_empty() {
-            self.add(name, text(bytes)?.into());
+    /// Reads the messages of a repeated field, if there are any.
+    fn list(
+        &mut self,
+        message: &[u8],
+        number: u32,
+        depth: usize,
+        read: fn(&mut Self, &[u8], usize) -> Read<Json>,
+    ) -> Read<Option<Json>> {
+        let count = count(message, number)?;
+        if count == 0 {
+            return Ok(None);
         }
-        Ok(())
+        let depth = deeper(depth)?;
+        self.memory.array(count)?;
+        let mut items = Vec::with_capacity(count);
+        for field in fields(message) {
+            let field = field?;
+            if field.number == number {
+                items.push(read(self, field.bytes()?, depth)?);
+            }
+        }
+        Ok(Some(Json::Array(items)))
     }
 
-    fn nanoseconds(&mut self, name: &'static str, value: u64) {
-        if value != 0 {
-            self.add(name, value.to_string().into());
+    /// Returns the object of those members that are there.
+    fn object<const N: usize>(&self, members: [(&'static str, Option<Json>); N]) -> Read<Object> {
+        let count = members.iter().filter(|(_, value)| value.is_some()).count();
+        self.memory.object(count)?;
+        let mut object = Object::with_capacity(count);
+        for (name, value) in members {
+            if let Some(value) = value {
+                object.insert(name, value);
+            }
         }
+        Ok(object)
     }
 
-    fn number(&mut self, name: &'static str, value: i64) {
-        if value != 0 {
-            self.add(name, value.into());
+    fn some_text(&self, bytes: &[u8]) -> Read<Option<Json>> {
+        if bytes.is_empty() {
+            return Ok(None);
         }
+        self.text(bytes).map(Some)
     }
 
-    fn hexadecimal(&mut self, name: &'static str, bytes: &[u8]) {
+    /// Returns a text; like JSON, it may hold lone surrogates.
+    fn text(&self, bytes: &[u8]) -> Read<Json> {
+        self.memory.text(bytes.len())?;
+        let text = match str::from_utf8(bytes) {
+            Ok(text) => Some(text.into()),
+            Err(_) => Text::from_wtf8(bytes.to_vec()),
+        };
+        text.map(Json::String).ok_or(LogsError::Malformed)
+    }
+
+    /// Returns a double; what JSON has no number for is a string in OTLP/JSON.
+    fn double(&self, value: f64) -> Read<Json> {
+        let number = Number::from_f64(value);
+        self.memory.text(number.as_str().len())?;
+        Ok(if number.is_finite() {
+            Json::Number(number)
+        } else {
+            number.as_str().into()
+        })
+    }
+
+    fn hexadecimal(&self, bytes: &[u8]) -> Read<Option<Json>> {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        if !bytes.is_empty() {
-            let digits = bytes
-                .iter()
-                .flat_map(|byte| [byte >> 4, byte & 15])
-                .map(|digit| char::from(DIGITS[usize::from(digit)]));
-            self.add(name, digits.collect::<String>().into());
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.memory.text(bytes.len() * 2)?;
+        let digits = bytes
+            .iter()
+            .flat_map(|byte| [byte >> 4, byte & 15])
+            .map(|digit| char::from(DIGITS[usize::from(digit)]));
+        Ok(Some(digits.collect::<String>().into()))
+    }
+}
+
+/// What an `AnyValue` holds: the last field that was set.
+enum Value<'m> {
+    Text(&'m [u8]),
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Array(Cow<'m, [u8]>),
+    Pairs(Cow<'m, [u8]>),
+    Bytes(&'m [u8]),
+}
+
+/// The message of a field that is not repeated. When it is repeated all the same its messages are
+/// merged, and the encoding of merged messages is that of one after the other.
+#[derive(Default)]
+struct Single<'m>(Option<Cow<'m, [u8]>>);
+
+impl<'m> Single<'m> {
+    fn add(&mut self, message: &'m [u8], memory: &NodeBudget) -> Read<()> {
+        match &mut self.0 {
+            None => self.0 = Some(message.into()),
+            Some(before) => {
+                // A vector may make twice the room that it needs.
+                memory.take((before.len() + message.len()) * 2)?;
+                before.to_mut().extend_from_slice(message);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn deeper(depth: usize) -> Read<usize> {
+    depth.checked_sub(1).ok_or(LogsError::Malformed)
+}
+
+/// Returns how often a field that holds a message stands in one.
+fn count(message: &[u8], number: u32) -> Read<usize> {
+    let mut count = 0;
+    for field in fields(message) {
+        let field = field?;
+        if field.number == number {
+            field.bytes()?;
+            count += 1;
         }
     }
+    Ok(count)
 }
 
-/// Returns a text; like JSON, it may hold lone surrogates.
-fn text(bytes: &[u8]) -> Read<Text> {
-    match str::from_utf8(bytes) {
-        Ok(text) => Ok(text.into()),
-        Err(_) => Text::from_wtf8(bytes.to_vec()).ok_or(MalformedProtobuf),
-    }
+fn nanoseconds(value: u64) -> Option<Json> {
+    (value != 0).then(|| value.to_string().into())
 }
 
-/// Returns a double; what JSON has no number for is a string in OTLP/JSON.
-fn double(value: f64) -> Json {
-    let number = Number::from_f64(value);
-    if number.is_finite() {
-        Json::Number(number)
-    } else {
-        number.as_str().into()
-    }
+fn number(value: i64) -> Option<Json> {
+    (value != 0).then(|| value.into())
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::super::testing::written;
     use super::*;
+
+    fn decode(message: &[u8]) -> Read<Object> {
+        super::decode(message, &NodeBudget::unlimited())
+    }
 
     /// Returns a message of one field that holds bytes.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
@@ -292,7 +351,7 @@ mod tests {
     }
 
     fn record(bytes: &[u8]) -> Read<String> {
-        let written = written(&decode(export(bytes))?.into());
+        let written = written(&decode(&export(bytes))?.into());
         let record = written
             .strip_prefix(r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":["#)
             .and_then(|rest| rest.strip_suffix("]}]}]}"));
@@ -301,7 +360,7 @@ mod tests {
 
     #[test]
     fn what_is_at_its_default_is_absent() {
-        assert_eq!(decode(Vec::new()), Ok(Object::new()));
+        assert_eq!(decode(b""), Ok(Object::new()));
         assert_eq!(record(&[]).unwrap(), "{}");
         // Written all the same: an empty text, a zero, an empty value.
         let zeros = [field(3, b""), vec![2 << 3, 0], field(5, b"")].concat();
@@ -317,7 +376,7 @@ mod tests {
         let scoped = [field(1, &field(1, b"scope")), field(2, b"")].concat();
         let logs = [field(3, b"schema"), field(2, &scoped)].concat();
         assert_eq!(
-            written(&decode(field(1, &logs)).unwrap().into()),
+            written(&decode(&field(1, &logs)).unwrap().into()),
             r#"{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}"#
         );
     }
@@ -335,7 +394,7 @@ mod tests {
             b"\xe2\x80",
             b"\xed\xa0\xbd\xed\xb8\x80",
         ] {
-            assert_eq!(body(broken), Err(MalformedProtobuf));
+            assert_eq!(body(broken), Err(LogsError::Malformed));
         }
         assert_eq!(body(&[]).unwrap(), r#"{"body":{"stringValue":""}}"#);
     }
@@ -366,6 +425,139 @@ mod tests {
             record(&field(5, &value))
         };
         assert!(nested(20).is_ok());
-        assert_eq!(nested(500), Err(MalformedProtobuf));
+        assert_eq!(nested(500), Err(LogsError::Malformed));
+    }
+
+    #[test]
+    fn too_many_records_refuse_the_export() {
+        let records = |count: usize| field(1, &field(2, &field(2, b"").repeat(count)));
+        assert!(decode(&records(LOG_RECORDS_MAX)).is_ok());
+        assert_eq!(
+            decode(&records(LOG_RECORDS_MAX + 1)),
+            Err(LogsError::TooLarge)
+        );
+        let half = field(2, &field(2, b"").repeat(LOG_RECORDS_MAX / 2 + 1));
+        assert_eq!(
+            decode(&field(1, &half.repeat(2))),
+            Err(LogsError::TooLarge),
+            "over all scopes"
+        );
+    }
+
+    #[test]
+    fn an_export_takes_what_its_tree_takes() {
+        let value = |bytes: &[u8]| field(5, &field(1, bytes));
+        let attribute = |bytes: &[u8]| field(6, &[field(1, b"a key"), field(2, bytes)].concat());
+        let pairs = field(6, &field(1, b"").repeat(1_000));
+        let array = field(5, &field(1, b"").repeat(1_000));
+        for record in [
+            Vec::new(),
+            value(b"a text that is not kept in place"),
+            field(9, &[7; 16]),
+            attribute(b"").repeat(100),
+            attribute(&field(7, &[7; 100])),
+            attribute(&pairs),
+            field(5, &array),
+            attribute(&[&[4 << 3 | 1], f64::MIN_POSITIVE.to_le_bytes().as_slice()].concat()),
+        ] {
+            let export = export(&record.repeat(10));
+            let memory = NodeBudget::new(usize::MAX);
+            let tree = super::decode(&export, &memory).unwrap();
+            let taken = usize::MAX - memory.left();
+            assert!(tree.memory() <= taken, "{} > {taken}", tree.memory());
+            let short = NodeBudget::new(taken - 1);
+            let refused = super::decode(&export, &short);
+            assert_eq!(refused, Err(LogsError::TooLarge), "{taken}");
+        }
+    }
+
+    #[test]
+    fn merging_is_paid_for() {
+        // Each level is merged of a small and a large message, so each would be copied.
+        let nested = (0..40).fold(vec![0; 1_000], |inside, _| {
+            let array = [field(5, b""), field(5, &field(1, &inside))].concat();
+            array
+        });
+        let memory = NodeBudget::new(20_000);
+        let refused = super::decode(&export(&field(5, &nested)), &memory);
+        assert_eq!(refused, Err(LogsError::TooLarge));
+    }
+
+    /// Bytes of a message, often well-formed, of fields that are known at some level.
+    fn message() -> impl Strategy<Value = Vec<u8>> {
+        let scalar = prop_oneof![
+            (1_u8..16, vec(any::<u8>(), 0..6)).prop_map(|(number, bytes)| field(number, &bytes)),
+            (1_u8..16, any::<u8>()).prop_map(|(number, value)| vec![number << 3, value & 0x7f]),
+            (1_u8..16, any::<[u8; 8]>()).prop_map(|(number, value)| [
+                &[number << 3 | 1],
+                value.as_slice()
+            ]
+            .concat()),
+            (1_u8..16, any::<[u8; 4]>()).prop_map(|(number, value)| [
+                &[number << 3 | 5],
+                value.as_slice()
+            ]
+            .concat()),
+            (1_u8..16).prop_map(|number| vec![number << 3 | 3, 0x08, 0x01, number << 3 | 4]),
+            vec(any::<u8>(), 0..4),
+        ];
+        scalar.prop_recursive(5, 40, 6, |inside| {
+            (1_u8..8, vec(inside, 0..6))
+                .prop_map(|(number, inside)| field(number, &inside.concat()))
+        })
+    }
+
+    /// Bytes of a message in which each field holds what it should.
+    fn well_formed() -> impl Strategy<Value = Vec<u8>> {
+        let value = prop_oneof![
+            "[a-z]{0,30}".prop_map(|text| field(1, text.as_bytes())),
+            any::<bool>().prop_map(|value| vec![2 << 3, value.into()]),
+            (0..128_u8).prop_map(|value| vec![3 << 3, value]),
+            any::<f64>().prop_map(|value| [&[4 << 3 | 1], value.to_le_bytes().as_slice()].concat()),
+            vec(any::<u8>(), 0..9).prop_map(|bytes| field(7, &bytes)),
+            Just(Vec::new()),
+        ];
+        let value = value.prop_recursive(4, 24, 4, |inside| {
+            let pair = ("[a-z]{0,3}", inside.clone())
+                .prop_map(|(key, value)| [field(1, key.as_bytes()), field(2, &value)].concat());
+            prop_oneof![
+                vec(inside.clone(), 0..4).prop_map(|values| field(5, &each(1, &values))),
+                vec(pair, 0..4).prop_map(|pairs| field(6, &each(1, &pairs))),
+                // Several fields of one value, of which the last counts or is merged.
+                vec(inside, 0..3).prop_map(|values| values.concat()),
+            ]
+        });
+        vec((5_u8..7, value), 0..5).prop_map(|fields| {
+            let fields = fields.into_iter().map(|(number, value)| match number {
+                5 => field(5, &value),
+                _ => field(6, &field(2, &value)),
+            });
+            export(&fields.collect::<Vec<_>>().concat())
+        })
+    }
+
+    fn each(number: u8, messages: &[Vec<u8>]) -> Vec<u8> {
+        let messages = messages.iter().map(|message| field(number, message));
+        messages.collect::<Vec<_>>().concat()
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_as_by_generated_code(
+            bytes in vec(message(), 0..4).prop_map(|messages| messages.concat()),
+        ) {
+            // Of a value that another one replaces, generated code looks at the inside too.
+            for bytes in [export(&bytes), bytes] {
+                if let Ok(expected) = reference::decode(&bytes) {
+                    prop_assert_eq!(decode(&bytes).unwrap(), expected);
+                }
+            }
+        }
+
+        #[test]
+        fn an_export_is_read_as_by_generated_code(bytes in well_formed()) {
+            let read = decode(&bytes).unwrap();
+            prop_assert_eq!(read, reference::decode(&bytes).unwrap());
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use svc_model::id::OrgId;
 use svc_model::ingest::LogsRequest;
-use svc_model::json::{Json, Object};
+use svc_model::json::{Json, NodeBudget, Object};
 use svc_model::time::Instant;
 
 use super::{CapturedLogs, capture};
@@ -94,7 +94,7 @@ pub(super) fn captured_as(request: LogsRequest, redaction: Redaction) -> Capture
         redaction,
         secrets: &Secrets::default(),
     };
-    capture(request, receipt).unwrap()
+    capture(request, receipt, &NodeBudget::unlimited()).unwrap()
 }
 
 /// Captures an export.

@@ -1,13 +1,15 @@
 //! When an event happened, by the sender's clock.
 
-use svc_model::json::{Json, Number};
+use svc_model::json::Json;
 use svc_model::time::Instant;
+
+use crate::capture::value::truncated_unsigned;
 
 /// Returns the instant of a number of nanoseconds, truncated to microseconds: a positive JSON number
 /// or string of decimal digits. Zero means that the sender did not set it.
 pub(super) fn instant(value: Option<&Json>) -> Option<Instant> {
     let nanoseconds = match value? {
-        Json::Number(number) => whole(number)?,
+        Json::Number(number) => truncated_unsigned(number)?,
         Json::String(text) => {
             let digits = text.as_str()?.trim();
             if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -19,20 +21,6 @@ pub(super) fn instant(value: Option<&Json>) -> Option<Instant> {
     };
     let microseconds = i64::try_from(nanoseconds / 1_000).ok()?;
     Instant::from_microseconds(microseconds).filter(|_| nanoseconds > 0)
-}
-
-fn whole(number: &Number) -> Option<u64> {
-    const END: f64 = 18_446_744_073_709_551_616.0;
-    if number.is_integer() {
-        return number.as_u64();
-    }
-    let value = number.as_f64();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be in range"
-    )]
-    (0.0..END).contains(&value).then_some(value as u64)
 }
 
 #[cfg(test)]

@@ -1,0 +1,213 @@
+//! The wire format of protobuf: the fields of a message, one after the other.
+
+use super::super::LogsError;
+
+/// How deep unknown groups may be nested.
+const GROUP_DEPTH_MAX: usize = 100;
+
+/// One field of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field<'m> {
+    pub(super) number: u32,
+    content: Content<'m>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Content<'m> {
+    Varint(u64),
+    Fixed64(u64),
+    Bytes(&'m [u8]),
+    /// A form that nothing is sent in any more; it is passed over.
+    Group,
+    Fixed32(u32),
+}
+
+impl<'m> Field<'m> {
+    pub(super) fn bytes(&self) -> Result<&'m [u8], LogsError> {
+        match self.content {
+            Content::Bytes(bytes) => Ok(bytes),
+            _ => Err(LogsError::Malformed),
+        }
+    }
+
+    pub(super) fn varint(&self) -> Result<u64, LogsError> {
+        match self.content {
+            Content::Varint(value) => Ok(value),
+            _ => Err(LogsError::Malformed),
+        }
+    }
+
+    /// Returns a number of which the upper half is without meaning.
+    pub(super) fn uint_32(&self) -> Result<u32, LogsError> {
+        let [_, _, _, _, low @ ..] = self.varint()?.to_be_bytes();
+        Ok(u32::from_be_bytes(low))
+    }
+
+    pub(super) fn int_32(&self) -> Result<i32, LogsError> {
+        self.uint_32().map(u32::cast_signed)
+    }
+
+    pub(super) fn fixed_64(&self) -> Result<u64, LogsError> {
+        match self.content {
+            Content::Fixed64(value) => Ok(value),
+            _ => Err(LogsError::Malformed),
+        }
+    }
+
+    pub(super) fn fixed_32(&self) -> Result<u32, LogsError> {
+        match self.content {
+            Content::Fixed32(value) => Ok(value),
+            _ => Err(LogsError::Malformed),
+        }
+    }
+}
+
+/// Returns the fields of a message. After an error there are no more.
+pub(super) fn fields(message: &[u8]) -> Fields<'_> {
+    Fields { rest: message }
+}
+
+pub(super) struct Fields<'m> {
+    rest: &'m [u8],
+}
+
+impl<'m> Iterator for Fields<'m> {
+    type Item = Result<Field<'m>, LogsError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let field = self.field(GROUP_DEPTH_MAX).and_then(|field| match field {
+            Read::Field(field) => Some(field),
+            Read::EndOfGroup(_) => None,
+        });
+        if field.is_none() {
+            self.rest = &[];
+        }
+        Some(field.ok_or(LogsError::Malformed))
+    }
+}
+
+enum Read<'m> {
+    Field(Field<'m>),
+    EndOfGroup(u32),
+}
+
+impl<'m> Fields<'m> {
+    /// Reads a field; nothing when the bytes are none.
+    fn field(&mut self, depth: usize) -> Option<Read<'m>> {
+        let key = u32::try_from(self.varint()?).ok()?;
+        let number = key >> 3;
+        if number == 0 {
+            return None;
+        }
+        let content = match key & 7 {
+            0 => Content::Varint(self.varint()?),
+            1 => Content::Fixed64(u64::from_le_bytes(self.chunk()?)),
+            2 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                let (bytes, rest) = self.rest.split_at_checked(length)?;
+                self.rest = rest;
+                Content::Bytes(bytes)
+            }
+            3 => {
+                self.group(number, depth)?;
+                Content::Group
+            }
+            4 => return Some(Read::EndOfGroup(number)),
+            5 => Content::Fixed32(u32::from_le_bytes(self.chunk()?)),
+            _ => return None,
+        };
+        Some(Read::Field(Field { number, content }))
+    }
+
+    /// Passes over a group to its end.
+    fn group(&mut self, number: u32, depth: usize) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        loop {
+            if let Read::EndOfGroup(ended) = self.field(depth)? {
+                return (ended == number).then_some(());
+            }
+        }
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.rest.split_first()?;
+            self.rest = rest;
+            // The tenth byte holds the last of the 64 bits.
+            if shift == 63 && *byte > 1 {
+                return None;
+            }
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn chunk<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (chunk, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*chunk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(message: &[u8]) -> Result<Vec<Field<'_>>, LogsError> {
+        fields(message).collect()
+    }
+
+    #[test]
+    fn a_number_takes_up_to_ten_bytes() {
+        let most = [&[8][..], &[0xff; 9], &[1]].concat();
+        assert_eq!(read(&most).unwrap()[0].varint(), Ok(u64::MAX));
+        assert_eq!(read(&[8, 0x80, 0x80, 0]).unwrap()[0].varint(), Ok(0));
+        let beyond = [&[8][..], &[0xff; 9], &[2]].concat();
+        let unended = [&[8][..], &[0xff; 10], &[1]].concat();
+        for malformed in [&beyond, &unended, &vec![8, 0x80]] {
+            assert!(read(malformed).is_err(), "{malformed:x?}");
+        }
+    }
+
+    #[test]
+    fn a_group_is_passed_over_to_its_end() {
+        let group = [0x0b, 0x10, 7, 0x1b, 0x1c, 0x0c, 0x20, 9];
+        let found = read(&group).unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(found[0].bytes().is_err() && found[0].varint().is_err());
+        assert_eq!(found[1].varint(), Ok(9));
+        let deep = [[0x0b; 99], [0x0c; 99]].concat();
+        assert!(read(&deep).is_ok());
+        let deeper = [[0x0b; 100_000], [0x0c; 100_000]].concat();
+        for malformed in [&[0x0c][..], &[0x0b], &[0x0b, 0x14], &deeper] {
+            assert!(read(malformed).is_err(), "{} bytes", malformed.len());
+        }
+    }
+
+    #[test]
+    fn what_is_no_field_ends_the_message() {
+        for malformed in [
+            &[0x00, 0x00][..],
+            &[0x0e],
+            &[0x0f],
+            &[0x09, 1, 2, 3],
+            &[0x0d, 1, 2, 3],
+            &[0x0a, 2, 1],
+            &[
+                0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1,
+            ],
+            &[0x80, 0x80, 0x80, 0x80, 0x10, 0],
+        ] {
+            let mut fields = fields(malformed);
+            assert!(fields.next().unwrap().is_err(), "{malformed:x?}");
+            assert!(fields.next().is_none());
+        }
+    }
+}
