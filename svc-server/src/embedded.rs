@@ -1,5 +1,5 @@
-//! The embedded default: a server that nobody configured makes its own secrets, once, into a
-//! private file beside its database.
+//! The embedded default: a server on a SQLite file makes the secrets that nobody gives it, once, into
+//! a private file beside its database. A shell can source that file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,14 +19,14 @@ use crate::source::{Source, data_folder};
 /// The name of the ingest client that the embedded default knows.
 const CLIENT: &str = "local";
 
-/// The settings whose presence means that somebody has configured the server.
-const SECRETS: [&str; 6] = [
-    env::OPERATOR_TOKEN,
-    env::INGEST_TOKENS,
-    env::API_BEARER_TOKEN,
-    env::FORGE_WEBHOOK_SECRET,
-    env::FORGE_WEBHOOK_SECRET_PREVIOUS,
-    env::RETRIEVAL_TOKEN,
+/// The secrets without which there is no service, each with the settings of which one gives it.
+const NEEDED: [(&str, &[&str]); 3] = [
+    (env::OPERATOR_TOKEN, &[env::OPERATOR_TOKEN]),
+    (
+        env::INGEST_TOKENS,
+        &[env::INGEST_TOKENS, env::API_BEARER_TOKEN],
+    ),
+    (env::FORGE_WEBHOOK_SECRET, &[env::FORGE_WEBHOOK_SECRET]),
 ];
 
 /// The credentials that the embedded default generated on this machine.
@@ -60,10 +60,14 @@ pub fn local_credentials() -> Option<LocalCredentials> {
     })
 }
 
-/// Provides generated secrets when no secret is configured and the database is a SQLite file.
-/// Returns the file they are kept in.
+/// Provides generated secrets in place of those that are not given, when the database is a SQLite
+/// file. Returns the file they are kept in, when one of them is used.
 pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
-    let configured = SECRETS.iter().any(|name| source.is_given(name));
+    let mut missing: Vec<&'static str> = NEEDED
+        .into_iter()
+        .filter(|(_, giving)| !giving.iter().any(|name| source.is_given(name)))
+        .map(|(name, _)| name)
+        .collect();
     let url = source
         .get(env::DATABASE_URL)
         .map_err(|unreadable| unreadable.0)?;
@@ -73,19 +77,19 @@ pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
         // A URL that cannot be read is a mistake of its own.
         Some(Ok(DatabaseUrl::Postgres(_)) | Err(_)) => None,
     };
-    let Some(database) = database.filter(|_| !configured) else {
+    let Some(database) = database.filter(|_| !missing.is_empty()) else {
         return Ok(None);
     };
+    let granted =
+        source.is_given(env::RETRIEVAL_SESSION_ID) || source.is_given(env::RETRIEVAL_SESSION_IDS);
+    if granted && !source.is_given(env::RETRIEVAL_TOKEN) {
+        missing.push(env::RETRIEVAL_TOKEN);
+    }
     let file = file_beside(&database);
     let generated = read_or_generate(&file)
         .map_err(|error| format!("{} cannot be used: {error}", file.display()))?;
-    let granted =
-        source.is_given(env::RETRIEVAL_SESSION_ID) || source.is_given(env::RETRIEVAL_SESSION_IDS);
-    for name in SECRETS {
-        let Some(value) = generated.get(name) else {
-            continue;
-        };
-        if name != env::RETRIEVAL_TOKEN || granted {
+    for name in missing {
+        if let Some(value) = generated.get(name) {
             source.embed(name, value.clone());
         }
     }
@@ -133,7 +137,7 @@ fn generate(file: &Path) -> io::Result<()> {
         (env::FORGE_WEBHOOK_SECRET, token()),
         (env::RETRIEVAL_TOKEN, token()),
     ] {
-        writeln!(text, "{name}={value}").map_err(io::Error::other)?;
+        writeln!(text, "{name}={}", quoted(&value)).map_err(io::Error::other)?;
     }
     // Written aside and linked into place: a server that starts at the same moment sees the whole
     // file or none, and whoever comes second uses the first one's secrets.
@@ -153,11 +157,26 @@ fn generate(file: &Path) -> io::Result<()> {
     linked
 }
 
+/// Returns a value as a shell reads it back.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', r"'\''"))
+}
+
+/// Returns the value of a line. A person may have written it without quotes, or with others.
+fn unquoted(value: &str) -> String {
+    let between = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    match (between('\''), between('"')) {
+        (Some(value), _) => value.replace(r"'\''", "'"),
+        (None, other) => other.unwrap_or(value).to_owned(),
+    }
+}
+
 fn parse(text: &str) -> BTreeMap<String, String> {
     text.lines()
+        .map(|line| line.trim().trim_start_matches("export "))
         .filter(|line| !line.starts_with('#'))
         .filter_map(|line| line.split_once('='))
-        .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
+        .map(|(name, value)| (name.trim().to_owned(), unquoted(value.trim())))
         .collect()
 }
 
@@ -186,5 +205,74 @@ mod tests {
             read_or_generate(&file).is_err(),
             "a file that others may read is refused"
         );
+    }
+
+    #[test]
+    fn a_shell_reads_the_same_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("svc.secrets.env");
+        let generated = read_or_generate(&file).unwrap();
+        assert_eq!(generated.len(), 4);
+        for (name, value) in &generated {
+            let script = format!(". {}; printf %s \"${name}\"", file.display());
+            let shell = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output()
+                .unwrap();
+            assert_eq!(&String::from_utf8(shell.stdout).unwrap(), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn lines_that_a_person_wrote_are_read() {
+        let read = parse("# c\nA=x\nexport B = \"y z\"\nC='it'\\''s'\nD={\"a\":\"b\"}\n\nE");
+        let expected = [
+            ("A", "x"),
+            ("B", "y z"),
+            ("C", "it's"),
+            ("D", r#"{"a":"b"}"#),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(read, BTreeMap::from(expected));
+        let odd = "a'b\"c";
+        assert_eq!(parse(&format!("A={}", quoted(odd)))["A"], odd);
+    }
+
+    #[test]
+    fn a_secret_that_is_given_leaves_the_others_to_be_generated() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("svc.db").display());
+        let given = "given-given-given-given-given";
+        let provided = |more: &[(&str, &str)]| {
+            let mut source = Source::of(&[&[(env::DATABASE_URL, url.as_str())], more].concat());
+            let file = provide(&mut source).unwrap();
+            (file, source)
+        };
+        let (file, source) = provided(&[(env::OPERATOR_TOKEN, given)]);
+        let get = |source: &Source, name| source.get(name).unwrap();
+        assert_eq!(get(&source, env::OPERATOR_TOKEN).as_deref(), Some(given));
+        assert!(get(&source, env::INGEST_TOKENS).is_some());
+        let webhook = get(&source, env::FORGE_WEBHOOK_SECRET).unwrap();
+        assert_eq!(get(&source, env::RETRIEVAL_TOKEN), None);
+
+        let (again, source) = provided(&[
+            (env::API_BEARER_TOKEN, given),
+            (env::RETRIEVAL_SESSION_ID, "s"),
+        ]);
+        assert_eq!(again, file);
+        assert_eq!(get(&source, env::FORGE_WEBHOOK_SECRET), Some(webhook));
+        assert_eq!(get(&source, env::INGEST_TOKENS), None, "there is one");
+        assert!(get(&source, env::RETRIEVAL_TOKEN).is_some());
+
+        std::fs::remove_file(file.unwrap()).unwrap();
+        let (none, source) = provided(&[
+            (env::OPERATOR_TOKEN, given),
+            (env::API_BEARER_TOKEN, given),
+            (env::FORGE_WEBHOOK_SECRET, given),
+            (env::RETRIEVAL_SESSION_ID, "s"),
+        ]);
+        assert_eq!(none, None, "everything needed is given");
+        assert_eq!(get(&source, env::RETRIEVAL_TOKEN), None);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,15 +1,50 @@
-//! The server alone, for containers: it takes its settings from the environment and needs no
-//! argument.
+//! The server alone, for containers: it takes its settings from the environment and no argument.
 
 use std::process::ExitCode;
 
-use svc_server::{Overrides, Settings, serve};
+use svc_server::{Overrides, Settings, env, serve};
 
-#[expect(
-    clippy::print_stderr,
-    reason = "the settings decide how to log, so their mistakes cannot be logged"
-)]
+/// What the command line asks for.
+enum Request {
+    Serve,
+    Help,
+    Version,
+}
+
 fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1);
+    let arguments: Vec<_> = arguments.map(std::ffi::OsString::into_string).collect();
+    let arguments: Vec<_> = arguments.iter().map(Result::as_deref).collect();
+    let request = match arguments.as_slice() {
+        [] => Request::Serve,
+        [Ok("--help" | "-h")] => Request::Help,
+        [Ok("--version" | "-V")] => Request::Version,
+        // An argument may hold a secret, so it is not repeated.
+        _ => {
+            complain(
+                "svc-server takes no argument: its settings come from the environment and from \
+                 config.toml; svc-server --help lists them",
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match request {
+        Request::Serve => run(),
+        Request::Help => {
+            print(&env::help());
+            ExitCode::SUCCESS
+        }
+        Request::Version => {
+            print(&format!(
+                "svc-server {}\n",
+                svc_model::version::SERVICE_VERSION
+            ));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn run() -> ExitCode {
     let served = match Settings::load(Overrides::default()) {
         Ok(settings) => serve(settings).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -17,8 +52,25 @@ fn main() -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            complain(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints an answer. It fails only when nobody reads it.
+fn print(text: &str) {
+    drop(std::io::Write::write_all(
+        &mut std::io::stdout(),
+        text.as_bytes(),
+    ));
+}
+
+/// Prints why there is no server: the first line of the error, and the others below it.
+#[expect(
+    clippy::print_stderr,
+    reason = "the settings decide how to log, so their mistakes cannot be logged"
+)]
+fn complain(error: &str) {
+    eprintln!("error: {}", error.replace('\n', "\n  "));
 }

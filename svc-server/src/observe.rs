@@ -38,6 +38,19 @@ pub(crate) fn start(settings: &Settings) {
     }
 }
 
+/// Returns whether a text says what is logged: a level, or directives of which one without a level
+/// names no target by accident. (`loud` alone would be a target that logs nothing.)
+pub(crate) fn is_filter(text: &str) -> bool {
+    let is_level = |word: &str| {
+        word.parse::<tracing_subscriber::filter::LevelFilter>()
+            .is_ok()
+    };
+    let plain = |part: &str| part.contains(['=', '[']) || is_level(part);
+    // A comma within the fields of a span separates no directives; such a text is left to the parser.
+    let whole = text.contains('[') || text.split(',').map(str::trim).all(plain);
+    whole && text.parse::<tracing_subscriber::EnvFilter>().is_ok()
+}
+
 /// The part of our own request ids that tells this process from others.
 static PROCESS: OnceLock<String> = OnceLock::new();
 /// The part that tells one request from another.

@@ -1,6 +1,10 @@
 //! A server that is configured wrongly does not start, and says everything that is wrong at once,
 //! by the names of the settings and never by their values.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use harness::programs;
 use harness::server::{
     Backend, Configuration, FORGE_SECRET, Grant, INGEST_TOKEN, OPERATOR_TOKEN, Server, Store,
 };
@@ -128,4 +132,117 @@ fn a_setting_that_is_none_of_its_kind_is_refused_by_name() {
     ] {
         names(&refusal(Grant::None, &[(name, value)]), &[name]);
     }
+}
+
+#[test]
+fn names_that_no_setting_has_are_refused_each_on_its_line() {
+    let said = refusal(
+        Grant::None,
+        &[
+            ("SVC_LISTN", "127.0.0.1:1"),
+            ("SVC_COLOUR", "red"),
+            ("SVC_REDACTION", "maybe"),
+        ],
+    );
+    for line in [
+        "  SVC_COLOUR is unknown",
+        "  SVC_LISTN is unknown; did you mean SVC_LISTEN?",
+        "  SVC_REDACTION must be on or off",
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line}:\n{said}");
+    }
+    assert!(!said.contains("maybe"), "{said}");
+}
+
+#[test]
+fn what_the_shell_and_kubernetes_set_is_no_mistake() {
+    let store = Store::create(Backend::Sqlite).expect("SQLite is never skipped");
+    let variables = [
+        ("SVC_URL", "http://localhost:1"),
+        ("SVC_TOKEN", "x"),
+        ("SVC_TEST_POSTGRES", "auto"),
+        ("SVC_SERVICE_HOST", "10.0.0.1"),
+        ("SVC_PORT_8000_TCP", "tcp://10.0.0.1:8000"),
+    ];
+    let variables = variables
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+    let configuration = Configuration {
+        variables,
+        ..Configuration::default()
+    };
+    drop(Server::start_on(&store, &configuration));
+}
+
+/// Runs the server in a home of its own, with nothing set but these variables. It must end by itself.
+fn run(
+    home: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> (Option<i32>, String, String) {
+    let output = Command::new(programs::path(programs::SERVER))
+        .env_clear()
+        .env("HOME", home)
+        .envs(variables.iter().copied())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the server runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn arguments_are_refused_but_for_the_two_that_are_answered() {
+    let home = tempfile::tempdir().expect("a folder");
+    for arguments in [
+        &["--listen=127.0.0.1:1"][..],
+        &["serve"],
+        &["--help", "--version"],
+        &["--token=s3cr3t"],
+        &[""],
+    ] {
+        let (code, answer, said) = run(home.path(), arguments, &[]);
+        assert_eq!(code, Some(2), "{arguments:?}");
+        assert_eq!(answer, "");
+        assert!(said.contains("takes no argument"), "{said}");
+        assert!(!said.contains("s3cr3t"), "{said}");
+    }
+    let (code, help, said) = run(home.path(), &["--help"], &[]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert!(help.contains("SVC_LISTEN\n"), "{help}");
+    let (code, version, said) = run(home.path(), &["--version"], &[]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert!(version.starts_with("svc-server "), "{version}");
+    let left = std::fs::read_dir(home.path()).expect("the home").count();
+    assert_eq!(left, 0, "no server was started");
+}
+
+#[test]
+fn mistakes_of_the_file_stand_beside_those_of_the_environment() {
+    let home = tempfile::tempdir().expect("a folder");
+    let folder = home.path().join(".config/svc");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("config.toml");
+    std::fs::write(&file, "read_slots = 3\nlistn = \"a:1\"\n[log]\nlevel = 1\n").expect("a file");
+    let (code, _, said) = run(home.path(), &[], &[("SVC_LOG_FORMAT", "xml")]);
+    assert_eq!(code, Some(1));
+    for line in [
+        "config.toml, line 2: listn is unknown; did you mean listen?",
+        "config.toml, line 3: log must be a text, a number, true or false",
+        "  SVC_LOG_FORMAT must be text or json",
+    ] {
+        assert!(
+            said.lines().any(|said| said.ends_with(line)),
+            "{line}:\n{said}"
+        );
+    }
+    std::fs::write(&file, "read_slots = 3\nlisten = \n").expect("a file");
+    let (code, _, said) = run(home.path(), &[], &[]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("config.toml, line 2: "), "{said}");
 }

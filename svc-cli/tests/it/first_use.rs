@@ -58,7 +58,8 @@ impl Service {
         let line = secrets
             .lines()
             .find_map(|line| line.strip_prefix(&format!("{name}=")));
-        line.expect("a generated secret").to_owned()
+        let quoted = line.expect("a generated secret");
+        quoted.trim_matches('\'').to_owned()
     }
 
     async fn wait_until_healthy(&self) {

@@ -9,7 +9,7 @@ use svc_engine::mirror::{AllowedHosts, MirrorConfig, NotesRef, Remotes};
 use svc_model::json::Json;
 use svc_model::repository::RepositoryHost;
 
-use super::Reader;
+use super::reader::Reader;
 use crate::env;
 
 /// Reads the settings, which are checked also where there are no mirrors.
@@ -99,10 +99,7 @@ mod tests {
 
     fn read_all(given: &[(&str, &str)]) -> Result<Option<MirrorConfig>, Vec<String>> {
         let source = Source::of(given);
-        let mut reader = Reader {
-            source: &source,
-            mistakes: Vec::new(),
-        };
+        let mut reader = Reader::new(&source, Vec::new());
         let forge_host = RepositoryHost::new("git.example.test");
         let dev_mode = reader.boolean(env::DEV_MODE, false);
         let config = read(&mut reader, dev_mode, forge_host.as_ref());

@@ -1,6 +1,8 @@
 //! The settings of a server, checked as a whole: every mistake is named, no value is shown.
 
+mod address;
 mod mirrors;
+mod reader;
 mod redaction;
 mod secrets;
 
@@ -14,21 +16,16 @@ use svc_engine::engine::EngineConfig;
 use svc_engine::mirror::MirrorConfig;
 use svc_engine::read::CursorKey;
 use svc_engine::store::DatabaseUrl;
-use svc_model::field::FromField as _;
 use svc_model::id::{OrgId, SessionId};
-use svc_model::json::Json;
 use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
+use self::reader::Reader;
 use self::secrets::Secrets;
 use crate::embedded;
 use crate::env;
-use crate::source::{Source, data_folder};
-
-/// The forge of a deployment that names none.
-const DEFAULT_FORGE_HOST: &str = "github.com";
-/// The organization of a deployment that names none.
-const DEFAULT_ORG: &str = "default";
+use crate::observe;
+use crate::source::{Source, Strictness};
 
 /// Settings that a caller gives in place of the environment's.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +44,7 @@ pub struct Overrides {
 
 impl Overrides {
     /// Returns the settings of this process with these in front.
-    fn source(self) -> Result<Source, SettingsError> {
+    fn source(self, strictness: Strictness, mistakes: &mut Vec<String>) -> Source {
         let flags = [
             (env::LISTEN, self.listen),
             (env::DATABASE_URL, self.database_url),
@@ -59,7 +56,7 @@ impl Overrides {
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
             .collect();
-        Source::process(flags).map_err(|unreadable| SettingsError(vec![unreadable.0]))
+        Source::process(flags, strictness, mistakes)
     }
 }
 
@@ -80,11 +77,9 @@ impl StoreSettings {
     ///
     /// All mistakes at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
-        let source = overrides.source()?;
-        let mut reader = Reader {
-            source: &source,
-            mistakes: Vec::new(),
-        };
+        let mut mistakes = Vec::new();
+        let source = overrides.source(Strictness::Misspelled, &mut mistakes);
+        let mut reader = Reader::new(&source, mistakes);
         let store = reader.store();
         match store {
             Some(store) if reader.mistakes.is_empty() => Ok(store),
@@ -109,11 +104,9 @@ impl MirrorSettings {
     ///
     /// All mistakes at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
-        let source = overrides.source()?;
-        let mut reader = Reader {
-            source: &source,
-            mistakes: Vec::new(),
-        };
+        let mut mistakes = Vec::new();
+        let source = overrides.source(Strictness::Misspelled, &mut mistakes);
+        let mut reader = Reader::new(&source, mistakes);
         let store = reader.store();
         let dev_mode = reader.boolean(env::DEV_MODE, false);
         let forge_host = reader.forge_host();
@@ -187,14 +180,17 @@ pub struct Settings {
     pub secrets_file: Option<std::path::PathBuf>,
 }
 
-/// Every mistake in the settings, by the name of the setting.
+/// Every mistake in the settings, by the name of the setting: one on its line, several on a line
+/// each.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SettingsError(Vec<String>);
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the settings are not valid: ")?;
-        f.write_str(&self.0.join("; "))
+        match self.0.as_slice() {
+            [mistake] => write!(f, "the settings are not valid: {mistake}"),
+            mistakes => write!(f, "the settings are not valid:\n{}", mistakes.join("\n")),
+        }
     }
 }
 
@@ -203,17 +199,23 @@ impl std::error::Error for SettingsError {}
 impl Settings {
     /// Reads the settings of this process.
     ///
-    /// Without any secret and with SQLite it is the embedded default: secrets are generated once
-    /// into a private file.
+    /// With SQLite, the secrets that nobody gives are generated once into a private file: the embedded
+    /// default.
     ///
     /// # Errors
     ///
     /// All mistakes at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
-        let mut source = overrides.source()?;
-        let secrets_file =
-            embedded::provide(&mut source).map_err(|mistake| SettingsError(vec![mistake]))?;
-        let mut settings = Self::read(&source)?;
+        let mut mistakes = Vec::new();
+        let mut source = overrides.source(Strictness::All, &mut mistakes);
+        let secrets_file = match embedded::provide(&mut source) {
+            Ok(file) => file,
+            Err(mistake) => {
+                mistakes.push(mistake);
+                None
+            }
+        };
+        let mut settings = Self::read(&source, mistakes)?;
         settings.secrets_file = secrets_file;
         Ok(settings)
     }
@@ -226,19 +228,14 @@ impl Settings {
     /// Reads settings from these variables alone.
     #[cfg(test)]
     pub(crate) fn of(variables: &[(&str, &str)]) -> Result<Self, SettingsError> {
-        Self::read(&Source::of(variables))
+        Self::read(&Source::of(variables), Vec::new())
     }
 
-    fn read(source: &Source) -> Result<Self, SettingsError> {
-        let mut reader = Reader {
-            source,
-            mistakes: Vec::new(),
-        };
+    fn read(source: &Source, mistakes: Vec<String>) -> Result<Self, SettingsError> {
+        let mut reader = Reader::new(source, mistakes);
         let dev_mode = reader.boolean(env::DEV_MODE, false);
-        let listen = reader.parsed(env::LISTEN, "must be HOST:PORT", |text| text.parse().ok());
-        let metrics_listen = reader.parsed(env::METRICS_LISTEN, "must be HOST:PORT", |text| {
-            text.parse().ok()
-        });
+        let listen = reader.checked(env::LISTEN, address::parse);
+        let metrics_listen = reader.checked(env::METRICS_LISTEN, address::parse);
         let store = reader.store();
         let secrets = Secrets::read(&mut reader, dev_mode);
         let forge_host = reader.forge_host();
@@ -261,17 +258,20 @@ impl Settings {
                 text.parse().ok()
             })
             .unwrap_or(64 * 1024 * 1024);
-        let redaction = if reader.boolean(env::REDACTION, true) {
+        let redaction = if reader.switch(env::REDACTION, true) {
             Redaction::On
         } else {
             Redaction::Off
         };
         let migrate = reader.boolean(env::MIGRATE_ON_START, true);
         let docs = reader.boolean(env::ENABLE_DOCS, false);
-        let log = reader.text(env::LOG).unwrap_or_else(|| "info".to_owned());
-        if log.parse::<tracing_subscriber::EnvFilter>().is_err() {
-            reader.mistake(env::LOG, "must be a level or directives");
-        }
+        let log = reader.parsed(
+            env::LOG,
+            "must be off, error, warn, info, debug or trace, or directives such as \
+             svc_server=debug",
+            |text| observe::is_filter(text).then(|| text.to_owned()),
+        );
+        let log = log.unwrap_or_else(|| "info".to_owned());
         let log_format =
             reader.parsed(env::LOG_FORMAT, "must be text or json", |text| match text {
                 "text" => Some(LogFormat::Text),
@@ -311,138 +311,6 @@ impl Settings {
     }
 }
 
-/// Reads settings and gathers mistakes.
-struct Reader<'s> {
-    source: &'s Source,
-    mistakes: Vec<String>,
-}
-
-impl Reader<'_> {
-    fn mistake(&mut self, name: &str, what: &str) {
-        self.mistakes.push(format!("{name} {what}"));
-    }
-
-    fn text(&mut self, name: &str) -> Option<String> {
-        self.source.get(name).unwrap_or_else(|unreadable| {
-            self.mistakes.push(unreadable.0);
-            None
-        })
-    }
-
-    fn parsed<T>(
-        &mut self,
-        name: &str,
-        expected: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<T> {
-        let text = self.text(name)?;
-        let value = parse(&text);
-        if value.is_none() {
-            self.mistake(name, expected);
-        }
-        value
-    }
-
-    /// Reads where the store is and whose facts are meant.
-    fn store(&mut self) -> Option<StoreSettings> {
-        let org_id = self
-            .text(env::ORG_ID)
-            .unwrap_or_else(|| DEFAULT_ORG.to_owned());
-        let org_id = OrgId::new(&org_id)
-            .inspect_err(|_| {
-                self.mistake(env::ORG_ID, "must be 1 to 64 of a-z, 0-9, '.', '_', '-'");
-            })
-            .ok();
-        let url = if self.source.is_given(env::DATABASE_URL) {
-            self.parsed(
-                env::DATABASE_URL,
-                "must be sqlite://PATH or postgres://USER@HOST/DATABASE",
-                |text| DatabaseUrl::parse(text).ok(),
-            )
-        } else {
-            let folder = data_folder();
-            if folder.is_none() {
-                self.mistake(env::DATABASE_URL, "is not set, and neither is HOME");
-            }
-            folder.map(|folder| DatabaseUrl::sqlite(&folder.join("svc.db")))
-        };
-        Some(StoreSettings {
-            url: url?,
-            org_id: org_id?,
-        })
-    }
-
-    fn boolean(&mut self, name: &str, default: bool) -> bool {
-        self.parsed(name, "must be true or false", |text| {
-            match text.to_ascii_lowercase().as_str() {
-                "true" | "1" | "yes" | "on" | "t" | "y" => Some(true),
-                "false" | "0" | "no" | "off" | "f" | "n" => Some(false),
-                _ => None,
-            }
-        })
-        .unwrap_or(default)
-    }
-
-    fn number(&mut self, name: &str, default: u64) -> u64 {
-        self.parsed(name, "must be a whole number from 1", |text| {
-            text.parse().ok().filter(|number| *number > 0)
-        })
-        .unwrap_or(default)
-    }
-
-    fn secret(&mut self, name: &str) -> Option<SecretString> {
-        self.text(name).map(|text| SecretString::from(text.trim()))
-    }
-
-    fn forge_host(&mut self) -> Option<RepositoryHost> {
-        let host = self.text(env::FORGE_HOST);
-        let host = RepositoryHost::new(host.as_deref().unwrap_or(DEFAULT_FORGE_HOST));
-        if host.is_none() {
-            self.mistake(env::FORGE_HOST, "must be a host name without a port");
-        }
-        host
-    }
-
-    fn grant(&mut self) -> Grant {
-        let single = self.parsed(env::RETRIEVAL_SESSION_ID, "must be a Session id", |text| {
-            SessionId::new(text).ok()
-        });
-        let plural = self.parsed(
-            env::RETRIEVAL_SESSION_IDS,
-            "must be a JSON array of 1 to 32 distinct Session ids",
-            plural_grant,
-        );
-        match (single, plural) {
-            (None, None) => Grant::None,
-            (Some(session_id), None) => Grant::Single(session_id),
-            (None, Some(session_ids)) => Grant::Plural(session_ids),
-            (Some(_), Some(_)) => {
-                self.mistake(
-                    env::RETRIEVAL_SESSION_IDS,
-                    "excludes SVC_RETRIEVAL_SESSION_ID",
-                );
-                Grant::None
-            }
-        }
-    }
-}
-
-fn plural_grant(text: &str) -> Option<Vec<SessionId>> {
-    if text.len() > limit::GRANT_BYTES_MAX {
-        return None;
-    }
-    let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
-    let mut session_ids = items
-        .iter()
-        .map(|item| SessionId::from_field(item).ok())
-        .collect::<Option<Vec<SessionId>>>()?;
-    let given = session_ids.len();
-    session_ids.sort();
-    session_ids.dedup();
-    let valid = session_ids.len() == given && (1..=limit::GRANT_SESSIONS_MAX).contains(&given);
-    valid.then_some(session_ids)
-}
-
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret;
@@ -463,7 +331,7 @@ mod tests {
         ];
         given.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         given.extend(more);
-        Settings::read(&Source::of(&given))
+        Settings::read(&Source::of(&given), Vec::new())
     }
 
     fn mistakes(more: &[(&str, &str)]) -> Vec<String> {
@@ -506,6 +374,40 @@ mod tests {
                 .iter()
                 .all(|mistake| !mistake.contains("too-short"))
         );
+        let lines = SettingsError(mistakes).to_string();
+        assert_eq!(lines.lines().count(), 5, "{lines}");
+    }
+
+    #[test]
+    fn a_mistake_says_what_may_stand_there() {
+        for (name, wrong, expected) in [
+            (env::REDACTION, "maybe", "must be on or off"),
+            (env::ENABLE_DOCS, "maybe", "must be true or false"),
+            (env::LOG, "loud", "must be off, error, warn,"),
+            (env::LOG, "svc_server=loud", "must be off, error, warn,"),
+            (env::LISTEN, "8000", "must be HOST:PORT"),
+            (env::DATABASE_URL, "mysql://x", "must be sqlite://PATH"),
+        ] {
+            let mistakes = mistakes(&[(name, wrong)]);
+            assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+            assert!(
+                mistakes[0].starts_with(&format!("{name} {expected}")),
+                "{mistakes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_of_this_machine_is_listened_on() {
+        let settings = read(&[
+            (env::LISTEN, "localhost:8301"),
+            (env::METRICS_LISTEN, "[::1]:9"),
+            (env::LOG, "warn,svc_server=debug"),
+        ]);
+        let settings = settings.unwrap();
+        assert!(settings.listen.ip().is_loopback());
+        assert_eq!(settings.listen.port(), 8301);
+        assert_eq!(settings.metrics_listen.unwrap().port(), 9);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use svc_model::limit;
 
-use super::{Grant, Reader};
+use super::Grant;
+use super::reader::Reader;
 use crate::env;
 
 /// Words that stand where a secret should.

@@ -1,0 +1,161 @@
+//! Where settings come from: flags, environment, files.
+
+mod file;
+mod names;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub(crate) use self::names::Strictness;
+use crate::env;
+
+/// Looks settings up by the name of their variable.
+#[derive(Debug, Default)]
+pub(crate) struct Source {
+    flags: BTreeMap<&'static str, String>,
+    environment: BTreeMap<String, String>,
+    file: BTreeMap<String, String>,
+    /// Settings that the embedded default provides.
+    embedded: BTreeMap<&'static str, String>,
+}
+
+/// Why a setting cannot be looked up.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable(pub(crate) String);
+
+impl Source {
+    /// Reads the environment and the configuration file of this process. Adds what is wrong with
+    /// them to the mistakes.
+    pub(crate) fn process(
+        flags: BTreeMap<&'static str, String>,
+        strictness: Strictness,
+        mistakes: &mut Vec<String>,
+    ) -> Self {
+        let mut source = Self {
+            flags,
+            ..Self::default()
+        };
+        for (name, value) in std::env::vars_os() {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(env::PREFIX)) else {
+                continue;
+            };
+            if let Some(mistake) = names::mistake_of_variable(name, strictness) {
+                mistakes.push(mistake);
+            }
+            match value.into_string() {
+                Ok(value) => {
+                    source.environment.insert(name.to_owned(), value);
+                }
+                Err(_) if env::OTHERS.contains(&name) => {}
+                Err(_) => mistakes.push(format!("{name} is not Unicode")),
+            }
+        }
+        let path = config_folder().map(|folder| folder.join("config.toml"));
+        if let Some(path) = path {
+            let shown = path.display().to_string();
+            match std::fs::read_to_string(&path) {
+                Ok(text) => source.file = file::read(&text, &shown, mistakes),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => mistakes.push(format!("{shown} cannot be read: {error}")),
+            }
+        }
+        source
+    }
+
+    /// Provides a setting that nothing else gives.
+    pub(crate) fn embed(&mut self, name: &'static str, value: String) {
+        self.embedded.insert(name, value);
+    }
+
+    /// Returns whether a setting is given anywhere.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        // A file that cannot be read is given too.
+        self.get(name).map_or(true, |value| value.is_some())
+    }
+
+    /// Returns a setting. An empty value counts as unset.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Unreadable> {
+        let given = |value: &String| (!value.is_empty()).then(|| value.clone());
+        if let Some(value) = self.flags.get(name).and_then(given) {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.environment.get(name).and_then(given) {
+            return Ok(Some(value));
+        }
+        let variable = env::find(name);
+        let file = variable.and_then(env::Variable::file_variable);
+        let file = file.and_then(|file| Some((self.environment.get(&file).and_then(given)?, file)));
+        if let Some((path, file)) = file {
+            return std::fs::read_to_string(path)
+                .map(|text| Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+                .map_err(|_| Unreadable(format!("{file} names a file that cannot be read")));
+        }
+        let in_file = variable.and_then(|variable| self.file.get(&variable.key()));
+        Ok(in_file
+            .and_then(given)
+            .or_else(|| self.embedded.get(name).cloned()))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(environment: &[(&str, &str)]) -> Self {
+        let environment = environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self {
+            environment: environment.collect(),
+            ..Self::default()
+        }
+    }
+}
+
+fn folder(variable: &str, beneath_home: &str) -> Option<PathBuf> {
+    let given = std::env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from);
+    let folder = match given {
+        Some(folder) => folder,
+        None => PathBuf::from(std::env::var_os("HOME")?).join(beneath_home),
+    };
+    Some(folder.join("svc"))
+}
+
+/// Returns the folder of configuration, `$XDG_CONFIG_HOME/svc`; nothing without a home.
+pub fn config_folder() -> Option<PathBuf> {
+    folder("XDG_CONFIG_HOME", ".config")
+}
+
+/// Returns the folder of data.
+pub(crate) fn data_folder() -> Option<PathBuf> {
+    folder("XDG_DATA_HOME", ".local/share")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_is_unset() {
+        let source = Source::of(&[("SVC_LISTEN", "")]);
+        assert_eq!(source.get("SVC_LISTEN"), Ok(None));
+        let source = Source::of(&[("SVC_OPERATOR_TOKEN_FILE", "")]);
+        assert!(!source.is_given("SVC_OPERATOR_TOKEN"));
+    }
+
+    #[test]
+    fn a_secret_is_read_from_its_file_without_the_end_of_the_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, "abc\r\n").unwrap();
+        let path = file.to_str().unwrap();
+        let source = Source::of(&[
+            ("SVC_OPERATOR_TOKEN_FILE", path),
+            ("SVC_LISTEN_FILE", path),
+            ("SVC_RETRIEVAL_TOKEN_FILE", "/nowhere"),
+        ]);
+        assert_eq!(source.get("SVC_OPERATOR_TOKEN"), Ok(Some("abc".to_owned())));
+        assert_eq!(source.get("SVC_LISTEN"), Ok(None));
+        let unreadable = source.get("SVC_RETRIEVAL_TOKEN").unwrap_err();
+        assert!(unreadable.0.starts_with("SVC_RETRIEVAL_TOKEN_FILE "));
+        assert!(source.is_given("SVC_RETRIEVAL_TOKEN"));
+    }
+}
