@@ -1,31 +1,8 @@
 //! Every route of the service as a type, and the list of them.
 //!
 //! The server binds each type to a handler, the client calls it, `openapi.json` and the access test
-//! walk [`all`]. No path is written anywhere else.
-
-mod capture;
-mod context;
-mod evidence;
-mod facts;
-mod forge;
-mod identity;
-mod ingest;
-mod logs;
-mod query;
-
-pub use capture::Capture;
-pub use context::{
-    ContextRetrieval, Discovery, GrantInventory, GrantManifest, GrantRead, Selected,
-};
-pub use evidence::{EvidenceInventory, EvidenceManifest, EvidenceReading};
-pub use facts::{Compatibility, Facts, SessionCalls, SessionFacts};
-pub use forge::{
-    IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository,
-};
-pub use identity::{HealthProbe, Me};
-pub use ingest::{IngestCi, IngestGateway, IngestGatewayBatch};
-pub use logs::Logs;
-pub use query::{CiFailuresQuery, CiOutcomeQuery, CommitQuery, SessionQuery};
+//! walk [`all`]. No path is written anywhere else, and no route can be forgotten: one that is not
+//! listed, or that the server does not bind, does not compile.
 
 use schemars::JsonSchema;
 use schemars::Schema;
@@ -107,8 +84,12 @@ impl ContentEncoding {
     }
 }
 
+/// That a route stands in the list of routes. Only the list implements it, so that a route which is
+/// not listed does not compile.
+pub trait Listed {}
+
 /// One route.
-pub trait Endpoint: 'static {
+pub trait Endpoint: Listed + 'static {
     /// The name of the operation, unique, in lower camel case.
     const NAME: &'static str;
     /// One sentence that says what it answers.
@@ -218,39 +199,48 @@ pub fn describe<E: Endpoint>() -> Description {
     }
 }
 
-/// Returns every route.
-pub fn all() -> Vec<Description> {
-    vec![
-        describe::<HealthProbe>(),
-        describe::<Me>(),
-        describe::<IngestGateway>(),
-        describe::<IngestGatewayBatch>(),
-        describe::<IngestCi>(),
-        describe::<IngestForge>(),
-        describe::<IngestForgePush>(),
-        describe::<IngestForgeRepository>(),
-        describe::<IngestForgeCi>(),
-        describe::<IngestForgePullRequest>(),
-        describe::<Capture>(),
-        describe::<Logs>(),
-        describe::<Facts>(),
-        describe::<SessionFacts>(),
-        describe::<SessionCalls>(),
-        describe::<Compatibility>(),
-        describe::<EvidenceInventory>(),
-        describe::<EvidenceManifest>(),
-        describe::<EvidenceReading>(),
-        describe::<CiOutcomeQuery>(),
-        describe::<CiFailuresQuery>(),
-        describe::<SessionQuery>(),
-        describe::<CommitQuery>(),
-        describe::<ContextRetrieval>(),
-        describe::<Discovery>(),
-        describe::<Selected>(),
-        describe::<GrantInventory>(),
-        describe::<GrantManifest>(),
-        describe::<GrantRead>(),
-    ]
+/// Declares the routes by the file they are in. Every list of routes comes from here: the modules and
+/// their exports, [`all`], [`Listed`], and what other crates walk with
+/// [`for_each_endpoint`](crate::for_each_endpoint).
+macro_rules! endpoints {
+    ($($module:ident { $($endpoint:ident),+ $(,)? })+) => {
+        $(
+            mod $module;
+            pub use self::$module::{$($endpoint),+};
+        )+
+
+        $($(impl Listed for $endpoint {})+)+
+
+        /// Returns every route.
+        pub fn all() -> Vec<Description> {
+            vec![$($(describe::<$endpoint>()),+),+]
+        }
+
+        /// Calls a macro with the names of all routes: `callback! { HealthProbe Me … }`. Who has to
+        /// do something for each, as a server that binds them, forgets none.
+        #[macro_export]
+        macro_rules! for_each_endpoint {
+            ($callback:ident) => {
+                $callback! { $($($endpoint)+)+ }
+            };
+        }
+    };
+}
+
+endpoints! {
+    identity { HealthProbe, Me }
+    ingest { IngestGateway, IngestGatewayBatch, IngestCi }
+    forge {
+        IngestForge, IngestForgePush, IngestForgeRepository, IngestForgeCi, IngestForgePullRequest,
+    }
+    capture { Capture }
+    logs { Logs }
+    facts { Facts, SessionFacts, SessionCalls, Compatibility }
+    evidence { EvidenceInventory, EvidenceManifest, EvidenceReading }
+    query { CiOutcomeQuery, CiFailuresQuery, SessionQuery, CommitQuery }
+    context {
+        ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,
+    }
 }
 
 #[cfg(test)]

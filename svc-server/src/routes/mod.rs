@@ -34,12 +34,65 @@ use crate::observe;
 /// What requests of unknown paths are counted as.
 const NO_ROUTE: &str = "none";
 
+/// A route and what answers it.
+trait Bound: Endpoint {
+    fn handler() -> Handler;
+}
+
+macro_rules! bindings {
+    ($($endpoint:ident => $function:path;)+) => {
+        $(impl Bound for $endpoint {
+            fn handler() -> Handler {
+                bind::<Self, _, _>($function)
+            }
+        })+
+    };
+}
+
+// A route that is missing here does not compile below, where all are added.
+bindings! {
+    HealthProbe => identity::health;
+    Me => identity::me;
+    IngestGateway => ingest::gateway;
+    IngestGatewayBatch => ingest::gateway_batch;
+    IngestCi => ingest::ci;
+    Capture => capture::counts;
+    IngestForge => forge::any;
+    IngestForgePush => forge::push;
+    IngestForgeRepository => forge::repository;
+    IngestForgeCi => forge::ci;
+    IngestForgePullRequest => forge::pull_request;
+    Facts => facts::facts;
+    SessionFacts => facts::session;
+    SessionCalls => facts::calls;
+    Compatibility => facts::compatibility;
+    EvidenceInventory => evidence::inventory;
+    EvidenceManifest => evidence::manifest;
+    EvidenceReading => evidence::read;
+    CiOutcomeQuery => query::ci_outcome;
+    CiFailuresQuery => query::ci_failures;
+    SessionQuery => query::session;
+    CommitQuery => query::commit;
+    ContextRetrieval => context::retrieve;
+    Discovery => context::discover;
+    Selected => context::selected;
+    GrantInventory => context::inventory;
+    GrantManifest => context::manifest;
+    GrantRead => context::read;
+}
+
+impl Bound for Logs {
+    fn handler() -> Handler {
+        logs::handler()
+    }
+}
+
 #[derive(Default)]
 struct Routes(BTreeMap<&'static str, Vec<(Method, Handler)>>);
 
 impl Routes {
-    fn add<E: Endpoint>(&mut self, handler: Handler) {
-        self.insert(E::PATH, E::METHOD, handler);
+    fn add<E: Bound>(&mut self) {
+        self.insert(E::PATH, E::METHOD, E::handler());
     }
 
     fn insert(&mut self, path: &'static str, method: Method, handler: Handler) {
@@ -50,35 +103,12 @@ impl Routes {
 /// Returns the router of the whole service.
 pub(crate) fn router(app: &App) -> Router {
     let mut routes = Routes::default();
-    routes.add::<HealthProbe>(bind::<HealthProbe, _, _>(identity::health));
-    routes.add::<Me>(bind::<Me, _, _>(identity::me));
-    routes.add::<IngestGateway>(bind::<IngestGateway, _, _>(ingest::gateway));
-    routes.add::<IngestGatewayBatch>(bind::<IngestGatewayBatch, _, _>(ingest::gateway_batch));
-    routes.add::<IngestCi>(bind::<IngestCi, _, _>(ingest::ci));
-    routes.add::<Logs>(logs::handler());
-    routes.add::<Capture>(bind::<Capture, _, _>(capture::counts));
-    routes.add::<IngestForge>(bind::<IngestForge, _, _>(forge::any));
-    routes.add::<IngestForgePush>(bind::<IngestForgePush, _, _>(forge::push));
-    routes.add::<IngestForgeRepository>(bind::<IngestForgeRepository, _, _>(forge::repository));
-    routes.add::<IngestForgeCi>(bind::<IngestForgeCi, _, _>(forge::ci));
-    routes.add::<IngestForgePullRequest>(bind::<IngestForgePullRequest, _, _>(forge::pull_request));
-    routes.add::<Facts>(bind::<Facts, _, _>(facts::facts));
-    routes.add::<SessionFacts>(bind::<SessionFacts, _, _>(facts::session));
-    routes.add::<SessionCalls>(bind::<SessionCalls, _, _>(facts::calls));
-    routes.add::<Compatibility>(bind::<Compatibility, _, _>(facts::compatibility));
-    routes.add::<EvidenceInventory>(bind::<EvidenceInventory, _, _>(evidence::inventory));
-    routes.add::<EvidenceManifest>(bind::<EvidenceManifest, _, _>(evidence::manifest));
-    routes.add::<EvidenceReading>(bind::<EvidenceReading, _, _>(evidence::read));
-    routes.add::<CiOutcomeQuery>(bind::<CiOutcomeQuery, _, _>(query::ci_outcome));
-    routes.add::<CiFailuresQuery>(bind::<CiFailuresQuery, _, _>(query::ci_failures));
-    routes.add::<SessionQuery>(bind::<SessionQuery, _, _>(query::session));
-    routes.add::<CommitQuery>(bind::<CommitQuery, _, _>(query::commit));
-    routes.add::<ContextRetrieval>(bind::<ContextRetrieval, _, _>(context::retrieve));
-    routes.add::<Discovery>(bind::<Discovery, _, _>(context::discover));
-    routes.add::<Selected>(bind::<Selected, _, _>(context::selected));
-    routes.add::<GrantInventory>(bind::<GrantInventory, _, _>(context::inventory));
-    routes.add::<GrantManifest>(bind::<GrantManifest, _, _>(context::manifest));
-    routes.add::<GrantRead>(bind::<GrantRead, _, _>(context::read));
+    macro_rules! add_all {
+        ($($endpoint:ident)+) => {
+            $(routes.add::<$endpoint>();)+
+        };
+    }
+    svc_model::for_each_endpoint!(add_all);
 
     if app.docs {
         docs::add(&mut routes);
