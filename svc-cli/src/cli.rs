@@ -1,6 +1,6 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
@@ -134,45 +134,40 @@ pub(crate) enum Command {
     Logout(login::Logout),
 }
 
-/// Which service is asked.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct ServiceOptions {
-    /// The URL of the service.
-    #[arg(long, env = "SVC_URL", hide_env_values = true, value_name = "URL")]
-    pub(crate) url: Option<String>,
-}
-
-/// Which store is worked on.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct StoreOptions {
-    /// The database: sqlite://PATH or postgres://USER@HOST/DATABASE.
-    #[arg(
-        long,
-        env = "SVC_DATABASE_URL",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
-    pub(crate) database_url: Option<String>,
-
-    /// The organization.
-    #[arg(
-        long = "org",
-        env = "SVC_ORG_ID",
-        hide_env_values = true,
-        value_name = "ORG"
-    )]
-    pub(crate) org_id: Option<String>,
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use svc_client::environment::{TOKEN, TOKEN_FILE, URL};
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Visits a command and all beneath it.
+    fn visit(command: &clap::Command, visitor: &mut impl FnMut(&clap::Command)) {
+        visitor(command);
+        for below in command.get_subcommands() {
+            visit(below, visitor);
+        }
+    }
+
+    #[test]
+    fn every_variable_that_the_shell_reads_is_known_to_the_server() {
+        let mut read = std::collections::BTreeSet::new();
+        visit(&Cli::command(), &mut |command| {
+            let variables = command.get_arguments().filter_map(clap::Arg::get_env);
+            read.extend(variables.map(|name| name.to_string_lossy().into_owned()));
+        });
+        assert!(read.len() >= 3, "{read:?}");
+        read.extend([URL, TOKEN, TOKEN_FILE].map(str::to_owned));
+        for name in read {
+            let known =
+                svc_server::env::find(&name).is_some() || svc_server::env::OTHERS.contains(&&*name);
+            assert!(known, "{name}");
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@ mod cli;
 mod commands;
 mod credentials;
 mod error;
+mod options;
 mod output;
+mod run;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ fn main() -> ExitCode {
         Err(usage) => return misused(&usage),
     };
     let mut output = Output::standard(cli.format());
-    match commands::run(cli, &mut output) {
+    match run::run(cli, &mut output) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output.error(&error);

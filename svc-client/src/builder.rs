@@ -1,7 +1,6 @@
 //! How a client comes to be.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use reqwest::redirect;
 use secrecy::{ExposeSecret as _, SecretString};
 use svc_model::version::SERVICE_VERSION;
 
-use crate::base_url::{BaseUrl, BaseUrlError, PlainHttp};
+use crate::base_url::{BaseUrl, PlainHttp};
+use crate::build_error::BuildError;
 use crate::client::{Client, Deliveries, Shared};
 use crate::environment;
 use crate::retry::RetryPolicy;
@@ -44,36 +44,21 @@ pub struct ClientBuilder {
 
 type Configure = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
 
-/// Why a client cannot be made. No text holds the token or the URL.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// The URL is not that of a service.
-    #[error(transparent)]
-    Url(#[from] BaseUrlError),
-    /// The token is empty, or holds a character that no header can.
-    #[error("the token must be printable ASCII without blanks")]
-    Token,
-    /// The suffix of the user agent holds a character that no header can.
-    #[error("the suffix of the user agent must be printable ASCII")]
-    UserAgent,
-    /// A variable of the environment is not Unicode.
-    #[error("the value of {name} is not Unicode")]
-    NotUnicode {
-        /// The variable.
-        name: &'static str,
-    },
-    /// The file of the token cannot be read.
-    #[error("the token file {} cannot be read", path.display())]
-    TokenFile {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The HTTP library refuses: no usable certificates, for example.
-    #[error("the HTTP client cannot be made")]
-    Http(#[source] reqwest::Error),
+impl Client {
+    /// Starts to describe a client of the service at this URL: `https://host`, or `http` on a
+    /// loopback address, with a port if need be and without a path.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(url.into())
+    }
+
+    /// Returns a client as the environment describes it: see [`ClientBuilder::from_env`].
+    ///
+    /// # Errors
+    ///
+    /// See [`BuildError`].
+    pub fn from_env() -> Result<Self, BuildError> {
+        ClientBuilder::from_env()?.build()
+    }
 }
 
 impl ClientBuilder {
@@ -85,10 +70,6 @@ impl ClientBuilder {
     /// How long a call may take, repetitions included: a little longer than the service itself
     /// works on a read.
     pub const TIMEOUT: Duration = Duration::from_secs(35);
-    /// The most bytes of a reply: twice what the largest reply of the service can have, so that only
-    /// a peer that is no such service runs into it.
-    pub const REPLY_BYTES_MAX: usize = 128 * 1024 * 1024;
-
     pub(crate) fn new(url: String) -> Self {
         Self {
             url,
@@ -97,7 +78,7 @@ impl ClientBuilder {
             connect_timeout: Self::CONNECT_TIMEOUT,
             timeout: Self::TIMEOUT,
             retry: RetryPolicy::default(),
-            reply_bytes_max: Self::REPLY_BYTES_MAX,
+            reply_bytes_max: usize::MAX,
             user_agent_suffix: None,
             http: None,
         }
@@ -152,7 +133,9 @@ impl ClientBuilder {
         Self { retry, ..self }
     }
 
-    /// Sets the most bytes of a reply that are taken.
+    /// Sets the most bytes of a reply that are taken. No reply is taken that is longer than its route
+    /// may answer ([`Endpoint::REPLY_BYTES_MAX`](crate::model::endpoint::Endpoint::REPLY_BYTES_MAX));
+    /// this can only be less.
     pub fn reply_bytes_max(self, bytes: usize) -> Self {
         Self {
             reply_bytes_max: bytes,

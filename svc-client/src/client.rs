@@ -7,7 +7,6 @@ use std::time::Duration;
 use reqwest::header::HeaderValue;
 
 use crate::base_url::BaseUrl;
-use crate::builder::{BuildError, ClientBuilder};
 use crate::retry::RetryPolicy;
 
 /// A client of one service with one token.
@@ -56,21 +55,6 @@ pub(crate) enum Deliveries {
 }
 
 impl Client {
-    /// Starts to describe a client of the service at this URL: `https://host`, or `http` on a
-    /// loopback address, with a port if need be and without a path.
-    pub fn builder(url: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(url.into())
-    }
-
-    /// Returns a client as the environment describes it: see [`ClientBuilder::from_env`].
-    ///
-    /// # Errors
-    ///
-    /// See [`BuildError`].
-    pub fn from_env() -> Result<Self, BuildError> {
-        ClientBuilder::from_env()?.build()
-    }
-
     /// Returns a clone whose calls take at most this long, repetitions included.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use secrecy::SecretString;
 
-use crate::builder::BuildError;
+use crate::build_error::BuildError;
 
 /// The URL of the service.
 pub const URL: &str = "SVC_URL";

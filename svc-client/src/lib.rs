@@ -82,6 +82,7 @@ mod address;
 mod base_url;
 #[cfg(feature = "blocking")]
 pub mod blocking;
+mod build_error;
 mod builder;
 mod client;
 mod context;
@@ -105,7 +106,8 @@ pub use secrecy::SecretString;
 pub use svc_model as model;
 
 pub use self::base_url::BaseUrlError;
-pub use self::builder::{BuildError, ClientBuilder};
+pub use self::build_error::BuildError;
+pub use self::builder::ClientBuilder;
 pub use self::client::Client;
 pub use self::context::Context;
 pub use self::error::{Denial, Error, ErrorKind};

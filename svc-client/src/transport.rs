@@ -225,7 +225,13 @@ impl Client {
         }
         let content_type = response.headers().get(CONTENT_TYPE);
         let in_protobuf = content_type.is_some_and(|it| it.to_str().is_ok_and(is_protobuf));
-        let bytes = body(response, self.shared.reply_bytes_max).await?;
+        let bytes_max = self.shared.reply_bytes_max.min(E::REPLY_BYTES_MAX);
+        let bytes = body(response, bytes_max).await?;
+        // A service writes ASCII. What is passed on as it came must at least be what it looks like:
+        // text in one encoding.
+        if str::from_utf8(&bytes).is_err() || bytes.contains(&0) {
+            return Err(Failure::new(ErrorKind::Unreadable));
+        }
         // Only an export is answered so, and the answer says no more than its status.
         let said = if in_protobuf { b"{}" } else { &*bytes };
         let value = json::from_written(said)

@@ -6,8 +6,8 @@ use svc_model::request::NoParameters;
 use svc_model::time::Instant;
 
 use super::service;
-use crate::cli::ServiceOptions;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, relative};
 
 #[derive(Debug, Args)]

@@ -13,8 +13,8 @@ use svc_model::time::Instant;
 use super::moment::optional_moment;
 use super::repository::{self, RepositoryOptions};
 use super::{service, session};
-use crate::cli::ServiceOptions;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, escape, relative};
 
 #[derive(Debug, Args)]

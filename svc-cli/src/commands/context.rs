@@ -13,8 +13,8 @@ use svc_model::repository::{
 use svc_model::version::Version1;
 
 use super::service;
-use crate::cli::ServiceOptions;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, item_block, part_line, quote, reference};
 
 /// How much of a preview stands in a table.

@@ -3,8 +3,8 @@ use serde::Serialize;
 use svc_engine::store::{self, SchemaState};
 
 use super::store::settings;
-use crate::cli::StoreOptions;
 use crate::error::CommandError;
+use crate::options::StoreOptions;
 use crate::output::Output;
 
 #[derive(Debug, Subcommand)]

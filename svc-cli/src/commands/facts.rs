@@ -8,8 +8,8 @@ use svc_model::facts::{FactCount, FactTable, FactsCounts};
 use svc_model::request::NoParameters;
 
 use super::{service, store};
-use crate::cli::{ServiceOptions, StoreOptions};
 use crate::error::CommandError;
+use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::Output;
 
 #[derive(Debug, Args)]

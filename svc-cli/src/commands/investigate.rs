@@ -16,8 +16,8 @@ use svc_model::time::Instant;
 use super::ci::{RunOptions, fields, not_stored};
 use super::session::{self, results, summary};
 use super::{commit, service};
-use crate::cli::ServiceOptions;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Exact, Fields, Output, escape};
 
 #[derive(Debug, Args)]

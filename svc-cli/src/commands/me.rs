@@ -4,8 +4,8 @@ use svc_model::identity::IdentityProbe;
 use svc_model::request::NoParameters;
 
 use super::service;
-use crate::cli::ServiceOptions;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, escape};
 
 #[derive(Debug, Args)]

@@ -20,10 +20,7 @@ pub(crate) mod note;
 mod one_of;
 pub(crate) mod quarantine;
 mod repository;
-mod run;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod session;
 mod store;
-
-pub(crate) use self::run::run;

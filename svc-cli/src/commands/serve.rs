@@ -2,8 +2,8 @@ use clap::Args;
 use svc_server::{Overrides, Settings};
 
 use super::store::given;
-use crate::cli::StoreOptions;
 use crate::error::CommandError;
+use crate::options::StoreOptions;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {

@@ -3,9 +3,9 @@
 use svc_client::{Client, ClientBuilder, SecretString, environment};
 use svc_model::version::SERVICE_VERSION;
 
-use crate::cli::ServiceOptions;
 use crate::credentials::{Credentials, Role};
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, escape};
 
 /// Runs a future of a command to its end.

@@ -13,8 +13,8 @@ use svc_model::time::Instant;
 
 use super::context::session_id;
 use super::service;
-use crate::cli::ServiceOptions;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, ShortIds, Table, escape, quote, relative};
 
 /// Characters that a commit and a fact are cut to, when no other begins like it.

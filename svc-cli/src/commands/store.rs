@@ -3,8 +3,8 @@
 use svc_engine::store::{self, Ledger, SchemaState, StoreError};
 use svc_server::{Overrides, StoreSettings};
 
-use crate::cli::StoreOptions;
 use crate::error::{CommandError, chain};
+use crate::options::StoreOptions;
 
 /// Returns what the options, the environment and the configuration say of the store.
 pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandError> {

@@ -1,10 +1,12 @@
-//! A reply within a larger JSON value.
+//! Replies that are passed on as they came, without being read a second time.
+
+use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use svc_client::RawReply;
-use svc_model::json::{Json, RawJson};
+use svc_model::json::RawJson;
 
-/// A reply that is passed on as it came.
+/// A reply within a larger JSON value.
 #[derive(Debug)]
 pub(crate) struct Exact<T> {
     pub(crate) value: T,
@@ -19,10 +21,53 @@ impl<T> Serialize for Exact<T> {
 
 impl<T> From<RawReply<T>> for Exact<T> {
     fn from(reply: RawReply<T>) -> Self {
-        let value = Json::parse(&reply.bytes).unwrap_or_default();
         Self {
             value: reply.value,
-            raw: RawJson::from(&value),
+            raw: RawJson::from_canonical(printable(&reply.bytes).into_owned()),
         }
+    }
+}
+
+/// Returns a JSON document in printable ASCII: what else is in its strings is escaped, since it may be
+/// what a terminal obeys. The document must have been read before: then control characters stand
+/// between values alone.
+pub(super) fn printable(json: &[u8]) -> Cow<'_, [u8]> {
+    if json.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(json);
+    }
+    let text = String::from_utf8_lossy(json);
+    let mut printable = String::with_capacity(json.len());
+    for char in text.trim_start_matches('\u{feff}').chars() {
+        match char {
+            ' '..='~' => printable.push(char),
+            '\n' | '\r' | '\t' => printable.push(' '),
+            other => {
+                for unit in other.encode_utf16(&mut [0; 2]) {
+                    printable.extend([format!("\\u{unit:04x}")]);
+                }
+            }
+        }
+    }
+    Cow::Owned(printable.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::Json;
+
+    use super::*;
+
+    #[test]
+    fn ascii_is_passed_on_as_it_is() {
+        let json = br#"{"a": [1.10, "\u202e"], "b":NaN}"#;
+        assert!(matches!(printable(json), Cow::Borrowed(same) if same == json));
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_escaped_and_means_the_same() {
+        let json = "\u{feff}{\"a\u{7f}\":\r\n\t\"\u{202e}\u{1f642}\u{9b}\",\n\"b\":1.10}";
+        let printed = printable(json.as_bytes());
+        assert!(printed.iter().all(|byte| matches!(byte, b' '..=b'~')));
+        assert_eq!(Json::parse(&printed), Json::parse(json.as_bytes()));
     }
 }

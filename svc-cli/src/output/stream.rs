@@ -5,9 +5,10 @@ use std::io::Write;
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use svc_client::RawReply;
-use svc_model::json::{self, Json};
+use svc_model::json;
 
 use super::escape;
+use super::exact::printable;
 use crate::error::{CommandError, Kind};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -93,15 +94,9 @@ impl Output {
         Ok(self.standard.flush()?)
     }
 
-    /// Prints JSON that was read before. Should it hold more than ASCII, it is written anew, since
-    /// it may hold what a terminal obeys.
+    /// Prints JSON that was read or made before, in printable ASCII.
     fn exact(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
-        let ascii = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        let rewritten = if ascii { None } else { Json::parse(bytes).ok() };
-        match rewritten {
-            Some(value) => self.standard.write_all(&value.to_canonical())?,
-            None => self.standard.write_all(bytes)?,
-        }
+        self.standard.write_all(&printable(bytes))?;
         self.standard.write_all(b"\n")?;
         Ok(self.standard.flush()?)
     }
@@ -240,7 +235,7 @@ mod tests {
         let (mut output, standard, _) = output(Format::Json);
         output.exact(br#"{"a": 1.10}"#).unwrap();
         output.exact("{\"a\": \"\u{202e}\"}".as_bytes()).unwrap();
-        assert_eq!(standard.text(), "{\"a\": 1.10}\n{\"a\":\"\\u202e\"}\n");
+        assert_eq!(standard.text(), "{\"a\": 1.10}\n{\"a\": \"\\u202e\"}\n");
     }
 
     #[test]

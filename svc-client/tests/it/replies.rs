@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 
+use svc_client::model::endpoint::{Endpoint as _, HealthProbe};
 use svc_client::model::problem::{Decline, Problem};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind};
@@ -35,6 +36,35 @@ async fn a_reply_over_the_cap_is_refused_by_its_length_and_while_it_streams() {
             }
         );
         assert_eq!((error.status(), error.is_retryable()), (None, false));
+    }
+}
+
+#[tokio::test]
+async fn no_reply_is_read_beyond_what_its_route_may_answer() {
+    let whole = "x".repeat(HealthProbe::REPLY_BYTES_MAX - HEALTH.len());
+    let longest = HEALTH.replace("9.9.9", &format!("9.9.9{whole}"));
+    assert_eq!(longest.len(), HealthProbe::REPLY_BYTES_MAX);
+    let longer = format!("{longest} ");
+    let answers = [longest, longer].map(|body| Answer::text(200, body));
+    let server = FakeServer::start(answers.into_iter().chain([Answer::endless()]));
+    let client = Client::builder(server.url()).build().unwrap();
+    assert!(client.health().await.is_ok());
+    for _ in 0..2 {
+        let error = client.health().await.unwrap_err();
+        let bytes_max = HealthProbe::REPLY_BYTES_MAX;
+        assert_eq!(error.kind(), &ErrorKind::ReplyTooLarge { bytes_max });
+    }
+}
+
+#[tokio::test]
+async fn a_reply_in_another_encoding_is_unreadable() {
+    let units = HEALTH.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let broken = b"{\"status\":\"ok\",\"version\":\"\xed\xa0\x80\"}".to_vec();
+    for body in [units, broken] {
+        let body: Vec<u8> = body;
+        let server = FakeServer::start([Answer::text(200, body)]);
+        let error = server.client().health().await.unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::Unreadable);
     }
 }
 

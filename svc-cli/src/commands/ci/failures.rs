@@ -8,12 +8,12 @@ use svc_model::query::{CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord,
 use svc_model::time::Instant;
 
 use super::attempt_of;
-use crate::cli::ServiceOptions;
 use crate::commands::moment::{moment, optional_moment};
 use crate::commands::one_of::one_of;
 use crate::commands::repository::{self, RepositoryOptions};
 use crate::commands::service;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, ShortIds, Table, escape, one_line, quote, relative};
 
 /// How much of a text stands in a table.

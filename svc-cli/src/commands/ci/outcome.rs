@@ -4,9 +4,9 @@ use svc_model::query::{CiOutcomeAnswer, CiOutcomeRecord};
 use svc_model::time::Instant;
 
 use super::RunOptions;
-use crate::cli::ServiceOptions;
 use crate::commands::{commit, repository, service};
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, escape, one_line, quote, relative};
 
 /// How much of a reason is shown.

@@ -14,9 +14,9 @@ use svc_model::version::Version1;
 use super::local::{self, Place};
 use super::report::{self, Planted, Report};
 use super::story;
-use crate::cli::ServiceOptions;
 use crate::commands::{context, evidence};
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::Output;
 
 #[derive(Debug, Args)]

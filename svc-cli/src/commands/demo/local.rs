@@ -4,9 +4,9 @@ use svc_client::{Client, ClientBuilder, RetryPolicy};
 use svc_server::{Grant, Overrides, Running, Settings};
 
 use super::story;
-use crate::cli::ServiceOptions;
 use crate::commands::service;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 
 /// A service, and the one of our own when it is that.
 #[derive(Debug)]

@@ -3,10 +3,10 @@ use svc_model::endpoint::{EvidenceInventory, GrantInventory};
 use svc_model::evidence::{Inventory, InventoryRequest};
 
 use super::ask;
-use crate::cli::ServiceOptions;
 use crate::commands::context::session_id;
 use crate::commands::service;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, quote};
 
 #[derive(Debug, Args)]

@@ -4,10 +4,10 @@ use svc_model::evidence::{Manifest, ManifestRequest};
 use svc_model::id::InferenceCallId;
 
 use super::ask;
-use crate::cli::ServiceOptions;
 use crate::commands::context::session_id;
 use crate::commands::service;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, one_line, optional, quote, reference};
 
 #[derive(Debug, Args)]

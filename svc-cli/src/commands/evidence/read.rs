@@ -8,10 +8,10 @@ use svc_model::version::Version1;
 use super::file::{exists, write_new};
 use super::read;
 use super::selection::{parse_reference, selection};
-use crate::cli::ServiceOptions;
 use crate::commands::context::session_id;
 use crate::commands::service;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, escape, item_block};
 
 #[derive(Debug, Args)]

@@ -7,10 +7,10 @@ use svc_model::id::{ForeignId, SessionId};
 use svc_model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_model::json::{Json, Object};
 
-use crate::cli::ServiceOptions;
 use crate::commands::service;
 use crate::credentials::Role;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::Output;
 
 /// The hook that Cursor runs after a tool call that succeeded.

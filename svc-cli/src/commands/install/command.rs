@@ -3,9 +3,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use serde::Serialize;
 
 use super::snippet::{self, Snippet};
-use crate::cli::ServiceOptions;
 use crate::commands::{git_hooks, service};
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::Output;
 
 #[derive(Debug, Args)]

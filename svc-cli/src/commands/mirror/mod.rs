@@ -12,8 +12,8 @@ use svc_model::repository::RepositoryIdentity;
 use svc_server::{MirrorSettings, Overrides};
 
 use super::store::given;
-use crate::cli::StoreOptions;
 use crate::error::CommandError;
+use crate::options::StoreOptions;
 use crate::output::Output;
 
 #[derive(Debug, Subcommand)]

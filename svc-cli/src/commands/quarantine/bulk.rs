@@ -7,9 +7,9 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::check_reason;
-use crate::cli::StoreOptions;
 use crate::commands::store;
 use crate::error::CommandError;
+use crate::options::StoreOptions;
 use crate::output::Output;
 
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ use svc_model::facts::FactTable;
 use svc_model::id::ForeignId;
 
 use super::check_reason;
-use crate::cli::StoreOptions;
 use crate::commands::one_of::one_of;
 use crate::commands::store;
 use crate::error::CommandError;
+use crate::options::StoreOptions;
 use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]

@@ -3,9 +3,9 @@ use serde::Serialize;
 use svc_engine::store::LogEntry;
 use svc_model::time::Instant;
 
-use crate::cli::StoreOptions;
 use crate::commands::store;
 use crate::error::CommandError;
+use crate::options::StoreOptions;
 use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]

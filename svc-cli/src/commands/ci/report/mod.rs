@@ -19,10 +19,10 @@ use svc_model::problem::Code;
 use self::environment::Environment;
 use self::flags::Flags;
 use self::outcome::outcome;
-use crate::cli::ServiceOptions;
 use crate::commands::service;
 use crate::credentials::Role;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::{Output, escape};
 
 /// How long a pipeline waits for the service, repetitions included.

@@ -1,3 +1,5 @@
+//! From the command line to its command.
+
 use svc_engine::store::QuarantineAction;
 
 use crate::cli::{Cli, Command};
