@@ -27,12 +27,6 @@ const LATEST: [&str; 6] = [
     latest!("repository_renames"),
 ];
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    LATEST.map(str::to_owned).to_vec()
-}
-
 impl Snapshot<'_> {
     /// Returns when the latest visible fact that names a repository was received; nothing when there
     /// is none.

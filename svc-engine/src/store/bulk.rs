@@ -117,24 +117,6 @@ impl CallFilter {
     }
 }
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    let org_id = OrgId::new("acme").expect("an organization");
-    let now = Instant::from_microseconds(0).expect("an instant");
-    let mut statements = vec![APPEND.text(2)];
-    for conditions in 0..8 {
-        let given = |bit: u8| conditions & bit != 0;
-        let filter = CallFilter {
-            session_id: given(1).then(|| SessionId::new("s").expect("an id")),
-            gateway_provider: given(2).then_some(GatewayProvider::GatewayA),
-            observed: given(4).then_some((now, now)),
-        };
-        statements.extend([filter.tally(&org_id).0, filter.list(&org_id).0]);
-    }
-    statements
-}
-
 /// Counts the calls that are meant.
 pub(super) fn tally(
     connection: &mut Connection,

@@ -85,20 +85,6 @@ const MEASURE: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGIN
 const RAW: &str = "SELECT raw_codec, raw_byte_count, raw_skeleton, raw_contents
     FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2";
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    let mut statements = vec![
-        INSERT.text(2),
-        INSERT_ALIAS.text(2),
-        BY_ID.text(0, 2),
-        BY_MODEL_CALL.text(0, 2),
-    ];
-    statements
-        .extend([SUMMARIES, SCALARS, CONTENTS, OUTPUTS, ONE, MEASURE, RAW].map(str::to_owned));
-    statements
-}
-
 /// The ids of a call, by which a redelivery is told from a conflict.
 #[derive(Clone, Debug)]
 struct Identity {

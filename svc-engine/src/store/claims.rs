@@ -114,12 +114,6 @@ const INSERT: Insert = Insert {
     unique: 1,
 };
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    vec![INSERT.text(2)]
-}
-
 /// That a fact gives a repository a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Claim<'a> {

@@ -15,12 +15,6 @@ const EDITS: &str = "SELECT f.agent_harness, f.call_id
     FROM visible_edit_observations f WHERE f.org_id = $1 AND f.session_id = $2
     ORDER BY f.occurred_at_us, f.observation_id";
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    vec![DECISIONS.to_owned(), EDITS.to_owned()]
-}
-
 pub(super) fn decisions(
     connection: &mut Connection,
     org_id: &OrgId,

@@ -262,12 +262,6 @@ impl Connection {
         }
     }
 
-    /// Prepares a statement without running it.
-    #[cfg(test)]
-    pub(super) fn prepare(&mut self, sql: &str) -> Result<(), StoreError> {
-        on!(&mut self.backend, connection => connection.prepare(text(sql)))
-    }
-
     /// Brings the schema to head with a migrator.
     pub(super) fn migrate(&mut self, migrator: &sqlx::migrate::Migrator) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.migrate(migrator))
@@ -300,6 +294,8 @@ impl Connection {
         values: impl Iterator<Item = &'v Value<'v>>,
         each: EachRow<'_>,
     ) -> Result<u64, StoreError> {
+        #[cfg(test)]
+        super::plan_check::first_use(self, sql.as_str());
         on!(&mut self.backend, connection => connection.run(sql, values, each))
     }
 

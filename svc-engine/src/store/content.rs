@@ -243,16 +243,6 @@ const CONTENT_BY_ID: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    vec![
-        CONTENT_INSERT.text(2),
-        CONTENT_BY_DIGEST.text(0, 2),
-        CONTENT_BY_ID.text(0, 2),
-    ]
-}
-
 /// Stores new content and returns the id of each, in the order of `contents`, which is sorted by
 /// digest: servers that write the same content at once then wait for each other in one order.
 pub(super) fn store(

@@ -63,30 +63,6 @@ const fn of(table: FactTable) -> Counts {
 
 const SESSIONS: &str = "SELECT COUNT(*) FROM sessions WHERE org_id = $1";
 
-/// The kinds of fact that name a Session.
-#[cfg(test)]
-const SESSION_TABLES: [FactTable; 5] = [
-    FactTable::InferenceCalls,
-    FactTable::DeveloperDecisions,
-    FactTable::EditObservations,
-    FactTable::RejectedEdits,
-    FactTable::RetryLinkages,
-];
-
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    let mut statements = vec![SESSIONS.to_owned()];
-    for table in FactTable::ALL {
-        statements.extend([
-            of(*table).total.to_owned(),
-            of(*table).quarantined.to_owned(),
-        ]);
-    }
-    statements.extend(SESSION_TABLES.map(|table| of(table).of_session.to_owned()));
-    statements
-}
-
 pub(super) fn sessions(connection: &mut Connection, org_id: &OrgId) -> Result<u64, StoreError> {
     Ok(connection
         .first(SESSIONS, &[org_id.as_str().into()], |row| row.count(0))?

@@ -120,12 +120,6 @@ impl OfCommits {
             then: " LIMIT $3",
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn statements(self) -> [String; 2] {
-        [(IDENTIFIED, 6), (NAMED, 4)]
-            .map(|(repository, shared)| Self::lookup(&self.select(repository)).text(shared, 2))
-    }
 }
 
 /// Pushes that left a branch at a commit.
@@ -133,13 +127,6 @@ const PUSHES: OfCommits = OfCommits {
     select: Push::TABLE.select,
     commit: "after_sha",
 };
-
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    let observed = [OF_SESSION, OF_COMMIT].map(str::to_owned);
-    [observed, PUSHES.statements()].concat()
-}
 
 impl Snapshot<'_> {
     /// Returns the visible links of a Session to commits that were received by the boundary.

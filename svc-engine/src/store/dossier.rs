@@ -63,14 +63,6 @@ const RETRIES: &str = events!(
     f.rejected_call_id, f.accepted_call_id"
 );
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    [SPAN, CALLS, DECISIONS, EDITS, REJECTIONS, RETRIES]
-        .map(str::to_owned)
-        .to_vec()
-}
-
 impl Snapshot<'_> {
     /// Returns the first and the last moment of a Session; nothing when no fact named it.
     pub fn session_span(

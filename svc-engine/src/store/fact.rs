@@ -52,14 +52,6 @@ impl<F: Fact> Kind for F {
     }
 }
 
-/// The statements of a table, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements<F: Fact>() -> Vec<String> {
-    let mut statements = vec![F::TABLE.insert.text(2), by_id(F::TABLE)];
-    statements.extend(F::KEYS.iter().map(|key| key.text(F::TABLE)));
-    statements
-}
-
 fn by_id(table: &Table) -> String {
     format!("{} AND f.{} = $2", table.select, table.members[0])
 }

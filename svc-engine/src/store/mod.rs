@@ -33,6 +33,8 @@ mod migrate;
 mod observations;
 mod outcomes;
 mod packing;
+#[cfg(test)]
+mod plan_check;
 mod pool;
 mod postgres;
 mod pull_requests;
@@ -212,9 +214,16 @@ pub(crate) fn text_rows(
     sql: &str,
     columns: usize,
 ) -> Result<Vec<Vec<String>>, StoreError> {
-    Connection::open_reading(url)?.all(sql, &[], |row| {
-        (0..columns).map(|column| row.text(column)).collect()
-    })
+    let mut connection = Connection::open_reading(url)?;
+    let rows = || {
+        connection.all(sql, &[], |row| {
+            (0..columns).map(|column| row.text(column)).collect()
+        })
+    };
+    #[cfg(test)]
+    return plan_check::unchecked(rows);
+    #[cfg(not(test))]
+    rows()
 }
 
 /// Returns the state of the schema.

@@ -36,12 +36,6 @@ const MATCH: &str = "SELECT f.observation_id, f.source_push_id, f.captured_at_us
     WHERE f.org_id = $1 AND f.repository_provider = $2 AND f.repository_host = $3
         AND f.repository_id = $4 AND f.commit_sha = $5 AND f.session_id = $6";
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    vec![MATCH.to_owned()]
-}
-
 /// Returns the observed link between a Session and a commit.
 pub(super) fn commit_match(
     connection: &mut Connection,

@@ -189,13 +189,6 @@ const NAMELESS: &str =
     AND f.repository_provider = $3 AND f.repository_host = $4 AND f.repository_id = $5
     AND f.repo = '' LIMIT 1";
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    let one = [OF_RUN, OF_COMMIT, PAGE_IDENTIFIED, PAGE_NAMED, NAMELESS].map(str::to_owned);
-    [&one[..], &OF_COMMITS.statements()].concat()
-}
-
 /// Which outcomes of a repository are wanted. The latest come first.
 #[derive(Clone, Copy, Debug)]
 pub struct CiOutcomePage<'a> {

@@ -105,13 +105,6 @@ impl PostgresConnection {
         self.checked(done).map(drop)
     }
 
-    #[cfg(test)]
-    pub(super) fn prepare(&mut self, sql: SqlStr) -> Result<(), StoreError> {
-        let until = self.until();
-        let prepared = wait(until, self.driver.prepare(sql));
-        self.checked(prepared).map(drop)
-    }
-
     pub(super) fn run<'v>(
         &mut self,
         sql: SqlStr,

@@ -81,16 +81,6 @@ const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reas
     FROM quarantine_log WHERE org_id = $1 ORDER BY quarantine_revision DESC LIMIT $2";
 const LOG_LENGTH: &str = "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1";
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    let mut statements: Vec<String> = [APPEND, REVISION, LOG, LOG_LENGTH]
-        .map(str::to_owned)
-        .to_vec();
-    statements.extend(FactTable::ALL.iter().map(|table| target(*table).to_owned()));
-    statements
-}
-
 /// Returns the statement that finds a fact by its id.
 const fn target(table: FactTable) -> &'static str {
     match table {

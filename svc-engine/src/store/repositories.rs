@@ -48,14 +48,6 @@ const fn lookup(select: &str) -> Lookup<'_> {
 /// Identities whose claims are read at once.
 const IDENTITIES_AT_ONCE: usize = 64;
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    [of_names(), of_identities()]
-        .map(|select| lookup(&select).text(3, 2))
-        .to_vec()
-}
-
 /// Returns every proven claim of these names, of the identities that bear them, and of these
 /// identities: distinct, by name and identity. When there are more than `claims_max`, one more than
 /// that comes back.

@@ -34,12 +34,6 @@ const TOUCH: Insert = Insert {
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    vec![TOUCH.text(2), KNOWN.to_owned()]
-}
-
 /// What the facts of one transaction say of their Sessions. It is written once a Session, in the
 /// order of their ids: servers that touch the same Sessions at once wait for each other in one
 /// order.

@@ -173,12 +173,6 @@ impl SqliteConnection {
         self.checked(done).map(drop)
     }
 
-    #[cfg(test)]
-    pub(super) fn prepare(&mut self, sql: SqlStr) -> Result<(), StoreError> {
-        let prepared = wait(self.until(), self.driver.prepare(sql));
-        self.checked(prepared).map(drop)
-    }
-
     pub(super) fn run<'v>(
         &mut self,
         sql: SqlStr,

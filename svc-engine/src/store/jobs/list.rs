@@ -21,13 +21,6 @@ const LAST_IDENTIFIED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes 
 const LAST_NAMED: &str = "SELECT MAX(f.captured_at_us) FROM visible_pushes f
     WHERE f.org_id = $1 AND f.repository_id IS NULL AND f.repo = $2";
 
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    [LIST, LAST_IDENTIFIED, LAST_NAMED]
-        .map(str::to_owned)
-        .to_vec()
-}
-
 /// The job of one mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirrorStatus {

@@ -16,12 +16,3 @@ pub use schedule::RefreshRequest;
 pub use work::{ClaimedJob, DeferredNote, JobChoice, JobEnd, MirrorJobs, WaitingPush};
 
 pub(super) use list::{last_push_at, list};
-
-/// The statements of this module, for the test that prepares each of them.
-#[cfg(test)]
-pub(super) fn statements(postgres: bool) -> Vec<String> {
-    let mut statements = schedule::statements();
-    statements.extend(work::statements(postgres));
-    statements.extend(list::statements());
-    statements
-}

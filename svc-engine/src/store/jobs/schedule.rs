@@ -54,21 +54,6 @@ const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, att
         attempts = 0";
 const WAITING: &str = "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
 
-#[cfg(test)]
-pub(super) fn statements() -> Vec<String> {
-    [
-        IDENTIFIED,
-        NAMED,
-        NEWEST_IDENTIFIED,
-        NEWEST_NAMED,
-        DELIVER,
-        DUE,
-        WAITING,
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
 impl Kind for RefreshRequest {
     type Prepared = Self;
 

@@ -110,33 +110,6 @@ const PUT_BACK: &str = "UPDATE mirror_jobs
 /// Notes of one mirror that wait for a branch to reach their commits, at most.
 const DEFERRED_NOTES_MAX: i64 = 10_000;
 
-#[cfg(test)]
-pub(super) fn statements(postgres: bool) -> Vec<String> {
-    let of_backend = |sql: Sql| if postgres { sql.postgres } else { sql.sqlite };
-    [
-        ANY_DUE,
-        of_backend(NEXT),
-        of_backend(NAMED),
-        CLAIM,
-        NEXT_DUE,
-        RENEW,
-        PUSHES,
-        DEFERRED,
-        of_backend(HELD),
-        FORGET_DELIVERY,
-        DEFER,
-        FORGET_DEFERRED,
-        TRIM_DEFERRED,
-        LATER,
-        SUCCEEDED,
-        RELEASE,
-        REMARK,
-        PUT_BACK,
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
 /// The jobs of one organization, over a connection of their own. Calls block.
 #[derive(Debug)]
 pub struct MirrorJobs {

@@ -1,54 +1,6 @@
-//! The schema and every statement that runs on it.
+//! The schema.
 
 use super::*;
-use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
-    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
-};
-
-/// Every statement that the store runs on facts.
-pub(super) fn statements() -> Vec<String> {
-    [
-        boundary::statements(),
-        bulk::statements(),
-        calls::statements(),
-        claims::statements(),
-        compatibility::statements(),
-        content::statements(),
-        counts::statements(),
-        deliveries::statements(),
-        dossier::statements(),
-        observations::statements(),
-        outcomes::statements(),
-        quarantine::statements(),
-        repositories::statements(),
-        sessions::statements(),
-        fact::statements::<CiOutcome>(),
-        fact::statements::<DeveloperDecision>(),
-        fact::statements::<EditObservation>(),
-        fact::statements::<PullRequestMerge>(),
-        fact::statements::<PullRequestRevision>(),
-        fact::statements::<Push>(),
-        fact::statements::<RejectedEdit>(),
-        fact::statements::<RepositoryRename>(),
-        fact::statements::<RetryLinkage>(),
-        fact::statements::<SessionCommitObservation>(),
-    ]
-    .concat()
-}
-
-#[rstest]
-fn every_statement_is_prepared(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
-    let database = database!(backend);
-    drop(database.open("acme"));
-    let mut connection = Connection::open(database.url()).unwrap();
-    let jobs = jobs::statements(backend == Backend::Postgres);
-    for statement in statements().into_iter().chain(jobs) {
-        connection
-            .prepare(&statement)
-            .unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-    }
-}
 
 #[test]
 fn both_dialects_have_the_same_tables_and_columns() {

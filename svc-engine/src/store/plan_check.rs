@@ -1,0 +1,233 @@
+//! How the backends find facts, while a table is still empty and for SQLite ever after: under test,
+//! the plan of every statement is looked at when the statement is first used.
+//!
+//! A plan that is good on an empty table only by chance walks through the whole organization once it
+//! is full. So a statement searches each table by something that few facts share, and sorts nothing,
+//! unless it stands in [`ALLOWED`].
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::connection::Connection;
+
+/// What a statement may do besides searching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum May {
+    /// It sorts what it found, of which there is little.
+    Sort,
+    /// It goes through much of an organization, and nobody asks it often.
+    Walk,
+}
+use May::{Sort, Walk};
+
+/// The statements that may do more than search, by a part of their text that no other has.
+const ALLOWED: &[(May, &str)] = &[
+    // What stands in the schema, before and after it is there.
+    (Walk, "FROM _sqlx_migrations"),
+    (Walk, "FROM sqlite_master"),
+    (Walk, "FROM pg_catalog.pg_class"),
+    // The counts of an organization's facts.
+    (Walk, "SELECT COUNT(*) FROM sessions WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM inference_calls WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM developer_decisions WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM ci_outcomes WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM pushes WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM pull_request_merges WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM pull_request_revisions WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM edit_observations WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM rejected_edits WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM retry_linkages WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM session_commit_observations WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM repository_renames WHERE org_id = $1"),
+    (Walk, "SELECT COUNT(*) FROM (SELECT MAX(quarantine_revision) AS latest"),
+    // What an operator reads of the quarantine log.
+    (Walk, "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1"),
+    // The tally and the list of an operator's bulk change, by whatever conditions are given.
+    (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
+    // A Session's decisions and edits, of which there are at most a thousand.
+    (Sort, "FROM visible_developer_decisions f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY"),
+    (Sort, "FROM visible_edit_observations f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY"),
+    // The deliveries of one mirror.
+    (Sort, "ORDER BY d.delivered_at_us, d.push_id LIMIT $3"),
+    (Sort, "ORDER BY deferred_at_us DESC, commit_sha LIMIT $4 OFFSET $3"),
+];
+
+/// The plans of the statements that were used, by backend and text.
+static SEEN: Mutex<Option<HashMap<(bool, String), Vec<String>>>> = Mutex::new(None);
+
+thread_local! {
+    static UNCHECKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs what a test asks for itself, unchecked.
+pub(super) fn unchecked<T>(run: impl FnOnce() -> T) -> T {
+    let before = UNCHECKED.replace(true);
+    let result = run();
+    UNCHECKED.set(before);
+    result
+}
+
+/// Looks at the plan of a statement when it is used for the first time.
+///
+/// # Panics
+///
+/// When it walks or sorts and is not allowed to.
+pub(super) fn first_use(connection: &mut Connection, sql: &str) {
+    let is_planned = ["SELECT", "UPDATE", "DELETE"].iter().any(|it| sql.starts_with(it));
+    if !is_planned || UNCHECKED.get() {
+        return;
+    }
+    let key = (is_postgres(connection), sql.to_owned());
+    let is_new = |seen: &mut HashMap<_, _>| !seen.contains_key(&key);
+    if !with_seen(is_new) {
+        return;
+    }
+    // A statement that cannot be planned fails by itself.
+    let Some(plan) = unchecked(|| plan(connection, sql)) else {
+        return;
+    };
+    let faults = faults(sql, &plan);
+    with_seen(|seen| seen.insert(key, plan.clone()));
+    assert!(faults.is_empty(), "{faults:#?}\n{sql}\n{plan:#?}");
+}
+
+/// Returns the plans of the statements that were used on a backend and hold a text.
+pub(super) fn of(connection: &Connection, part: &str) -> Vec<(String, String)> {
+    let postgres = is_postgres(connection);
+    with_seen(|seen| {
+        seen.iter()
+            .filter(|((backend, sql), _)| *backend == postgres && sql.contains(part))
+            .map(|((_, sql), plan)| (sql.clone(), plan.join("\n")))
+            .collect()
+    })
+}
+
+fn with_seen<T>(each: impl FnOnce(&mut HashMap<(bool, String), Vec<String>>) -> T) -> T {
+    let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+    each(seen.get_or_insert_default())
+}
+
+fn is_postgres(connection: &Connection) -> bool {
+    !connection.is_sqlite()
+}
+
+/// Returns how a backend runs a statement, whatever values are bound to it.
+fn plan(connection: &mut Connection, sql: &str) -> Option<Vec<String>> {
+    if !is_postgres(connection) {
+        let explain = format!("EXPLAIN QUERY PLAN {sql}");
+        return connection.all(&explain, &[], |row| row.text(3)).ok();
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = format!("plan_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let parameters = (1..).take_while(|number| sql.contains(&format!("${number}")));
+    let nulls = vec!["NULL"; parameters.count()].join(", ");
+    let nulls = if nulls.is_empty() { nulls } else { format!("({nulls})") };
+    connection.batch(&format!("PREPARE {name} AS {sql}")).ok()?;
+    let explain = format!("EXPLAIN EXECUTE {name} {nulls}");
+    let plan = connection.all(&explain, &[], |row| row.text(0)).ok();
+    drop(connection.batch(&format!("DEALLOCATE {name}")));
+    plan
+}
+
+/// Returns the lines of a plan that the statement should not have.
+fn faults(sql: &str, plan: &[String]) -> Vec<String> {
+    let text = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    let may = |what| ALLOWED.iter().any(|(may, part)| *may == what && text.contains(part));
+    let mut faults = Vec::new();
+    for (place, line) in plan.iter().enumerate() {
+        if line.contains("quarantine_log") && !is_scan(line) {
+            continue;
+        }
+        let next = plan.get(place + 1).map_or("", String::as_str);
+        let is_unbounded = line.contains("Index") && line.contains("Scan") && !next.contains("Cond:");
+        let is_wide = conditions(line)
+            .is_some_and(|conditions| !conditions.iter().any(|it| is_selective(it)));
+        let walks = is_scan(line) || is_unbounded || is_wide;
+        let sorts = line.contains("TEMP B-TREE") || line.trim_start().trim_start_matches("->  ").starts_with("Sort ");
+        if walks && !may(Walk) || sorts && !may(Sort) && !may(Walk) {
+            faults.push(line.clone());
+        }
+    }
+    faults
+}
+
+fn is_scan(line: &str) -> bool {
+    let is_of_rows = line.starts_with("SCAN") && !line.contains("CONSTANT ROW");
+    line.contains("Seq Scan") || is_of_rows
+}
+
+/// Returns what a line of a plan searches an index by.
+fn conditions(line: &str) -> Option<Vec<String>> {
+    let conditions = match line.trim().strip_prefix("Index Cond: ") {
+        Some(conditions) => conditions,
+        None if line.starts_with("SEARCH") => line.rsplit_once('(')?.1,
+        None => return None,
+    };
+    Some(conditions.split(" AND ").map(str::to_owned).collect())
+}
+
+/// Returns whether few facts of an organization meet a condition; the latest of them does.
+fn is_selective(condition: &str) -> bool {
+    const WIDE: [&str; 5] = [
+        "org_id",
+        "captured_at_us",
+        "observed_at_us",
+        "repository_provider",
+        "provider",
+    ];
+    let column = condition.trim_start_matches('(');
+    let is_latest = column.starts_with("<expr>") || column.starts_with("org_id || ");
+    let is_wide = WIDE.iter().any(|wide| column.starts_with(wide))
+        || column.contains("IS NULL")
+        || column.contains("IS NOT NULL");
+    is_latest || !is_wide
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(lines: &[&str]) -> Vec<String> {
+        lines.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_statement_that_walks_or_sorts_is_found_out() {
+        for bad in [
+            &["SCAN f"][..],
+            &["SCAN f USING COVERING INDEX pushes_by_capture"],
+            &["SEARCH f USING INDEX calls (org_id=?)"],
+            &["SEARCH f USING INDEX calls (org_id=? AND captured_at_us>?)"],
+            &["SEARCH f USING INDEX calls (session_id=?)", "USE TEMP B-TREE FOR ORDER BY"],
+            &["Seq Scan on pushes f"],
+            &["Index Scan using pushes_pkey on pushes f", "  Filter: (org_id = $1)"],
+            &["Index Scan using calls on calls f", "  Index Cond: (org_id = $1)"],
+            &["Sort  (cost=1)", "  ->  Index Scan using a on b", "        Index Cond: (session_id = $1)"],
+            &["Limit", "  ->  Sort  (cost=1)"],
+        ] {
+            assert_eq!(faults("SELECT 1", &plan(bad)).len(), 1, "{bad:?}");
+        }
+        for good in [
+            &["SEARCH f USING INDEX calls (session_id=? AND org_id=?)"][..],
+            &["SEARCH f USING INDEX latest (<expr>=?)"],
+            &["SEARCH q USING INDEX quarantine_log_by_fact (org_id=? AND fact_table=? AND fact_id=?)"],
+            &["Index Only Scan using calls on calls f", "  Index Cond: (session_id = $1)"],
+            &["Result  (cost=0)"],
+        ] {
+            assert_eq!(faults("SELECT 1", &plan(good)), [""; 0], "{good:?}");
+        }
+    }
+
+    #[test]
+    fn an_allowed_statement_may_do_what_it_is_allowed() {
+        let walk = plan(&["SCAN quarantine_log"]);
+        let counted = "SELECT COUNT(*)\n    FROM quarantine_log WHERE org_id = $1";
+        assert_eq!(faults(counted, &walk), [""; 0]);
+        let sorted = "SELECT f.call_id FROM visible_edit_observations f
+            WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY f.call_id";
+        assert_eq!(faults(sorted, &plan(&["USE TEMP B-TREE FOR ORDER BY"])), [""; 0]);
+        assert_eq!(faults(sorted, &plan(&["SCAN f"])).len(), 1);
+    }
+}
