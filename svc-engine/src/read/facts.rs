@@ -74,14 +74,17 @@ pub fn compatibility_evidence(
     request: SessionRequest,
 ) -> Result<CompatibilityEvidence, Error> {
     let session_id = request.session_id;
-    for (table, limit) in [
-        (FactTable::InferenceCalls, COMPATIBILITY_CALLS_MAX),
-        (FactTable::DeveloperDecisions, COMPATIBILITY_DECISIONS_MAX),
-        (FactTable::EditObservations, COMPATIBILITY_DECISIONS_MAX),
-    ] {
-        if snapshot.session_fact_count(&session_id, table)?.visible > limit {
-            return Err(Error::SessionBound(SessionBound::Compatibility));
-        }
+    let kinds = [
+        FactTable::InferenceCalls,
+        FactTable::DeveloperDecisions,
+        FactTable::EditObservations,
+    ];
+    let [calls, decisions, edits] = snapshot.session_fact_counts_of(&session_id, kinds)?;
+    if calls.visible > COMPATIBILITY_CALLS_MAX
+        || decisions.visible > COMPATIBILITY_DECISIONS_MAX
+        || edits.visible > COMPATIBILITY_DECISIONS_MAX
+    {
+        return Err(Error::SessionBound(SessionBound::Compatibility));
     }
     let outputs = snapshot.call_outputs(&session_id)?;
     let contents = cache.load(snapshot, outputs.iter().flatten().copied())?;

@@ -1,44 +1,40 @@
 //! Up to which moment the facts of repositories reach.
 
+use std::sync::LazyLock;
+
 use svc_model::time::Instant;
 
 use super::column::Columns;
-use super::{Snapshot, StoreError};
+use super::{Snapshot, StoreError, kind};
 
-/// The latest visible fact of a kind. It is found from the end of an index that only this question
-/// uses, whence the expression; only quarantined facts are stepped over.
-macro_rules! latest {
-    ($table:literal) => {
-        concat!(
-            "SELECT f.captured_at_us FROM visible_",
-            $table,
-            " f WHERE f.org_id || '' = $1 ORDER BY f.captured_at_us DESC LIMIT 1"
+/// When the latest visible fact of each kind that names a repository was received, each in a column.
+/// It is found from the end of an index that only this question uses, whence the expression; only
+/// quarantined facts are stepped over.
+static LATEST: LazyLock<String> = LazyLock::new(|| {
+    let kinds = kind::tables().filter(|table| !table.names.is_empty());
+    let latest = kinds.map(|table| {
+        format!(
+            "(SELECT f.captured_at_us FROM visible_{} f WHERE f.org_id || '' = $1 \
+            ORDER BY f.captured_at_us DESC LIMIT 1)",
+            table.name
         )
-    };
-}
-
-/// Every kind of fact that names a repository.
-const LATEST: [&str; 6] = [
-    latest!("pushes"),
-    latest!("ci_outcomes"),
-    latest!("session_commit_observations"),
-    latest!("pull_request_revisions"),
-    latest!("pull_request_merges"),
-    latest!("repository_renames"),
-];
+    });
+    format!("SELECT {}", latest.collect::<Vec<_>>().join(", "))
+});
 
 impl Snapshot<'_> {
     /// Returns when the latest visible fact that names a repository was received; nothing when there
     /// is none.
     pub fn latest_repository_fact(&mut self) -> Result<Option<Instant>, StoreError> {
         let keys = [self.org_id.as_str().into()];
-        let mut latest = None;
-        for sql in LATEST {
-            let found = self.connection()?.first(sql, &keys, |row| {
-                Columns::of(row, "a fact of a repository", &["captured_at_us"]).next()
-            })?;
-            latest = latest.max(found);
-        }
-        Ok(latest)
+        let latest = self.connection()?.first(&LATEST, &keys, |row| {
+            let mut columns = Columns::of(row, "a fact of a repository", &[]);
+            let mut latest: Option<Instant> = None;
+            for _ in kind::tables().filter(|table| !table.names.is_empty()) {
+                latest = latest.max(columns.next()?);
+            }
+            Ok(latest)
+        })?;
+        Ok(latest.flatten())
     }
 }

@@ -15,6 +15,7 @@ use super::append::{Kind, Outcome, Transaction};
 use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
+use super::table::Table;
 use super::traces::Traces;
 use super::value::{Row, Value};
 use super::{id_list, packing, skeleton};
@@ -33,6 +34,16 @@ const INSERT: Insert = Insert {
     then: "ON CONFLICT DO NOTHING",
     returning: "CAST(0 AS BIGINT), inference_call_id",
     unique: 0,
+};
+/// What holds for every kind of fact; a call has statements of its own beside.
+pub(super) const TABLE: Table = Table {
+    name: "inference_calls",
+    members: &["inference_call_id", "session_id", "observed_at_us", "captured_at_us"],
+    derived: &[],
+    insert: INSERT,
+    select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.captured_at_us
+        FROM visible_inference_calls f WHERE f.org_id = $1",
+    names: &[],
 };
 const INSERT_ALIAS: Insert = Insert {
     into: "INSERT INTO call_aliases (org_id, call_id, inference_call_id, ordinal)",

@@ -1,5 +1,6 @@
 //! CI outcomes: one per run and attempt, within the forge that the sender named.
 
+use super::claims::Place;
 use super::column::{OrZero, Packed};
 use super::fact::Fact;
 use super::redelivery::Key;
@@ -32,7 +33,18 @@ table! {
     "raw" = raw as Packed,
 }
 
+/// By result: their index by repository has the result before the moment, for the pages that go by
+/// it, and a second one would cost more than eight steps in it.
+macro_rules! by_result {
+    ($($result:literal),+) => {
+        &[$(Place::of_repository(concat!("ci_outcomes.", $result)).only("result", $result)),+]
+    };
+}
+
 impl Fact for CiOutcome {
+    const NAMES: &'static [Place] = by_result!(
+        "passed", "failed", "error", "timed_out", "cancelled", "skipped", "neutral", "unknown"
+    );
     // A run is one of its forge: another repository with the same run is a conflict.
     const KEYS: &'static [Key] = &[
         Key::with(

@@ -5,6 +5,7 @@
 //! changed, and never removed.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use quick_cache::Equivalent;
 use quick_cache::unsync::Cache;
@@ -12,6 +13,7 @@ use svc_model::id::OrgId;
 
 use super::StoreError;
 use super::connection::{Connection, Insert};
+use super::kind;
 use super::row::NewRow;
 use super::table::Table;
 use super::value::Value;
@@ -20,90 +22,110 @@ use super::value::Value;
 const KNOWN_MAX: usize = 100_000;
 
 /// Where facts of one kind name a repository.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// The word for it in the claim.
     source: &'static str,
-    table: &'static str,
+    /// The columns of the name and of the identity.
     name: &'static str,
     repository: [&'static str; 3],
     /// Which facts of the kind: those with this value in a column.
-    only: &'static [(&'static str, &'static str)],
+    only: Option<(&'static str, &'static str)>,
+    /// Whether the repository gave the name up.
+    is_given_up: bool,
 }
 
-/// Declares where facts name repositories: the word for it, the table, the columns of the
-/// name and of the identity, and which facts of the kind.
-macro_rules! sources {
-    ($($word:literal:
-        $table:literal, $name:literal, $provider:literal, $host:literal, $repository:literal
-        $(, only $column:literal = $value:literal)?;)+
-    ) => {
-        /// Where facts name repositories.
-        pub(super) const SOURCES: &[Place] = &[$(Place {
-            source: $word,
-            table: $table,
-            name: $name,
-            repository: [$provider, $host, $repository],
-            only: &[$(($column, $value))?],
-        }),+];
+impl Place {
+    /// Returns the place of the name of a fact's repository.
+    pub(super) const fn of_repository(source: &'static str) -> Self {
+        Self::named(source, "repo")
+    }
 
-        /// The selection of claims, up to its conditions, each with when the latest visible fact
-        /// that proves it was received: by the moment $2.
-        pub(super) const PROVEN: &str = concat!(
-            "SELECT c.name, c.repository_provider, c.repository_host, c.repository_id, c.source,",
-            " CASE c.source",
-            $(
-                " WHEN '", $word, "' THEN (SELECT f.captured_at_us FROM visible_", $table,
-                " f WHERE f.org_id = c.org_id AND f.", $name, " = c.name",
-                " AND f.", $provider, " = c.repository_provider",
-                " AND f.", $host, " = c.repository_host",
-                " AND f.", $repository, " = c.repository_id",
-                $(" AND f.", $column, " = '", $value, "'",)?
-                " AND f.captured_at_us <= $2 ORDER BY f.captured_at_us DESC LIMIT 1)",
-            )+
-            " END FROM repository_claims c WHERE c.org_id = $1"
-        );
-    };
+    /// Returns the place of the name of the repository that a pull request comes from.
+    pub(super) const fn of_head(source: &'static str) -> Self {
+        Self {
+            repository: [
+                "head_repository_provider",
+                "head_repository_host",
+                "head_repository_id",
+            ],
+            ..Self::named(source, "head_repo")
+        }
+    }
+
+    /// Returns the place of a name of a fact's repository in another column.
+    pub(super) const fn named(source: &'static str, name: &'static str) -> Self {
+        Self {
+            source,
+            name,
+            repository: ["repository_provider", "repository_host", "repository_id"],
+            only: None,
+            is_given_up: false,
+        }
+    }
+
+    /// Returns the place of a name that a fact's repository gave up.
+    pub(super) const fn given_up(source: &'static str, name: &'static str) -> Self {
+        Self {
+            is_given_up: true,
+            ..Self::named(source, name)
+        }
+    }
+
+    /// Returns the place for those facts alone that have this value in a column.
+    pub(super) const fn only(self, column: &'static str, value: &'static str) -> Self {
+        Self {
+            only: Some((column, value)),
+            ..self
+        }
+    }
+
+    /// Returns the selection of when the latest visible fact that proves a claim `c` was received,
+    /// by the moment $2.
+    fn proof(&self, table: &Table) -> String {
+        let [provider, host, id] = self.repository;
+        let only = self
+            .only
+            .map(|(column, value)| format!(" AND f.{column} = '{value}'"));
+        format!(
+            "SELECT f.captured_at_us FROM visible_{} f WHERE f.org_id = c.org_id \
+            AND f.{} = c.name AND f.{provider} = c.repository_provider \
+            AND f.{host} = c.repository_host AND f.{id} = c.repository_id{} \
+            AND f.captured_at_us <= $2 ORDER BY f.captured_at_us DESC LIMIT 1",
+            table.name,
+            self.name,
+            only.unwrap_or_default(),
+        )
+    }
 }
 
-sources! {
-    "pushes": "pushes",
-        "repo", "repository_provider", "repository_host", "repository_id";
-    // By result: their index by repository has the result before the moment, for the pages that go
-    // by it, and a second one would cost more than eight steps in it.
-    "ci_outcomes.passed": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "passed";
-    "ci_outcomes.failed": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "failed";
-    "ci_outcomes.error": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "error";
-    "ci_outcomes.timed_out": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "timed_out";
-    "ci_outcomes.cancelled": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "cancelled";
-    "ci_outcomes.skipped": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "skipped";
-    "ci_outcomes.neutral": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "neutral";
-    "ci_outcomes.unknown": "ci_outcomes",
-        "repo", "repository_provider", "repository_host", "repository_id", only "result" = "unknown";
-    "observations": "session_commit_observations",
-        "repo", "repository_provider", "repository_host", "repository_id";
-    "revisions": "pull_request_revisions",
-        "repo", "repository_provider", "repository_host", "repository_id";
-    "revision_heads": "pull_request_revisions",
-        "head_repo", "head_repository_provider", "head_repository_host", "head_repository_id";
-    "merges": "pull_request_merges",
-        "repo", "repository_provider", "repository_host", "repository_id";
-    "merge_heads": "pull_request_merges",
-        "head_repo", "head_repository_provider", "head_repository_host", "head_repository_id";
-    "renames_from": "repository_renames",
-        "old_repo", "repository_provider", "repository_host", "repository_id";
-    "renames_to": "repository_renames",
-        "new_repo", "repository_provider", "repository_host", "repository_id";
+/// Returns every place in which facts name repositories, with the table of the facts.
+fn places() -> impl Iterator<Item = (&'static Table, &'static Place)> {
+    kind::tables().flat_map(|table| table.names.iter().map(move |place| (table, place)))
 }
 
-/// The source of the names that repositories gave up.
-pub(super) const RENAMED_FROM: &str = "renames_from";
+/// The selection of claims, up to its conditions, each with when the latest visible fact that proves
+/// it was received: by the moment $2.
+pub(super) static PROVEN: LazyLock<String> = LazyLock::new(|| {
+    let mut text = "SELECT c.name, c.repository_provider, c.repository_host, c.repository_id, \
+        c.source, CASE c.source"
+        .to_owned();
+    for (table, place) in places() {
+        text.push_str(&format!(" WHEN '{}' THEN ({})", place.source, place.proof(table)));
+    }
+    text.push_str(" END FROM repository_claims c WHERE c.org_id = $1");
+    text
+});
+
+/// Returns how many places there are.
+pub(super) fn place_count() -> usize {
+    places().count()
+}
+
+/// Returns whether a claim is about a name that its repository gave up.
+pub(super) fn is_given_up(source: &str) -> bool {
+    places().any(|(_, place)| place.is_given_up && place.source == source)
+}
 
 const INSERT: Insert = Insert {
     into: "INSERT INTO repository_claims
@@ -164,9 +186,9 @@ pub(super) struct Claims<'a>(BTreeSet<Claim<'a>>);
 impl<'a> Claims<'a> {
     /// Adds what a stored row claims. Without a name or an identity that is nothing.
     pub(super) fn row(&mut self, table: &Table, row: &'a NewRow) {
-        for place in SOURCES.iter().filter(|place| place.table == table.name) {
-            let given = |(column, value): &(&str, &str)| row.text(table, column) == Some(*value);
-            if !place.only.iter().all(given) {
+        for place in table.names {
+            let given = |(column, value)| row.text(table, column) == Some(value);
+            if !place.only.is_none_or(given) {
                 continue;
             }
             let name = row.text(table, place.name).filter(|name| !name.is_empty());

@@ -3,63 +3,50 @@
 use svc_model::facts::{FactCount, FactTable, FactTables, SessionFactTables};
 use svc_model::id::{OrgId, SessionId};
 
-use super::StoreError;
 use super::connection::Connection;
+use super::{StoreError, kind};
 
-/// Gives the statements that count one kind of fact: all of an organization, the quarantined ones,
-/// and for kinds that name a Session all and the visible ones of a Session.
-macro_rules! counts {
-    ($table:literal, $id:literal) => {
-        Counts {
-            total: concat!("SELECT COUNT(*) FROM ", $table, " WHERE org_id = $1"),
-            // Driven by the log, which is short, and not by the facts; and by its latest rows, found in
-            // one pass of its index, so that no plan compares its rows with one another.
-            quarantined: concat!(
-                "SELECT COUNT(*) FROM (SELECT MAX(quarantine_revision) AS latest FROM quarantine_log",
-                " WHERE org_id = $1 AND fact_table = '",
-                $table,
-                "' GROUP BY fact_id) AS changed",
-                " JOIN quarantine_log q ON q.quarantine_revision = changed.latest",
-                " WHERE q.action = 'quarantine' AND EXISTS (SELECT 1 FROM ",
-                $table,
-                " f WHERE f.",
-                $id,
-                " = q.fact_id AND f.org_id = $1)"
-            ),
-            of_session: concat!(
-                "SELECT (SELECT COUNT(*) FROM ",
-                $table,
-                " f WHERE f.org_id = $1 AND f.session_id = $2), (SELECT COUNT(*) FROM visible_",
-                $table,
-                " f WHERE f.org_id = $1 AND f.session_id = $2)"
-            ),
-        }
+/// Returns the statement that counts all facts of a kind.
+fn total(kind: FactTable) -> String {
+    format!("SELECT COUNT(*) FROM {} WHERE org_id = $1", kind::table(kind).name)
+}
+
+/// Returns the statement that counts the quarantined facts of a kind.
+///
+/// It is driven by the log, which is short, and not by the facts; and by its latest rows, found in one
+/// pass of its index, so that no plan compares its rows with one another.
+fn quarantined(kind: FactTable) -> String {
+    let table = kind::table(kind);
+    let (name, id) = (table.name, table.id());
+    format!(
+        "SELECT COUNT(*) FROM (SELECT MAX(quarantine_revision) AS latest FROM quarantine_log \
+        WHERE org_id = $1 AND fact_table = '{name}' GROUP BY fact_id) AS changed \
+        JOIN quarantine_log q ON q.quarantine_revision = changed.latest \
+        WHERE q.action = 'quarantine' AND EXISTS \
+        (SELECT 1 FROM {name} f WHERE f.{id} = q.fact_id AND f.org_id = $1)"
+    )
+}
+
+/// Returns the statement that counts the facts of a Session, of each kind all and the visible ones.
+fn of_session_text(kinds: &[FactTable]) -> String {
+    let count = |name: &str| {
+        format!("(SELECT COUNT(*) FROM {name} f WHERE f.org_id = $1 AND f.session_id = $2)")
     };
+    let counts = kinds.iter().map(|kind| {
+        let name = kind::table(*kind).name;
+        [count(name), count(&format!("visible_{name}"))].join(", ")
+    });
+    format!("SELECT {}", counts.collect::<Vec<_>>().join(", "))
 }
 
-struct Counts {
-    total: &'static str,
-    quarantined: &'static str,
-    of_session: &'static str,
-}
-
-const fn of(table: FactTable) -> Counts {
-    match table {
-        FactTable::InferenceCalls => counts!("inference_calls", "inference_call_id"),
-        FactTable::DeveloperDecisions => counts!("developer_decisions", "decision_id"),
-        FactTable::CiOutcomes => counts!("ci_outcomes", "outcome_id"),
-        FactTable::Pushes => counts!("pushes", "push_id"),
-        FactTable::PullRequestMerges => counts!("pull_request_merges", "merge_id"),
-        FactTable::PullRequestRevisions => counts!("pull_request_revisions", "revision_id"),
-        FactTable::EditObservations => counts!("edit_observations", "observation_id"),
-        FactTable::RejectedEdits => counts!("rejected_edits", "rejection_id"),
-        FactTable::RetryLinkages => counts!("retry_linkages", "retry_linkage_id"),
-        FactTable::SessionCommitObservations => {
-            counts!("session_commit_observations", "observation_id")
-        }
-        FactTable::RepositoryRenames => counts!("repository_renames", "rename_id"),
-    }
-}
+/// The kinds of fact that are events of a Session.
+const EVENTS: [FactTable; 5] = [
+    FactTable::InferenceCalls,
+    FactTable::DeveloperDecisions,
+    FactTable::EditObservations,
+    FactTable::RejectedEdits,
+    FactTable::RetryLinkages,
+];
 
 const SESSIONS: &str = "SELECT COUNT(*) FROM sessions WHERE org_id = $1";
 
@@ -80,12 +67,11 @@ pub(super) fn of_kind(
     table: FactTable,
 ) -> Result<FactCount, StoreError> {
     let org = [org_id.as_str().into()];
-    let counts = of(table);
     let total = connection
-        .first(counts.total, &org, |row| row.count(0))?
+        .first(&total(table), &org, |row| row.count(0))?
         .unwrap_or_default();
     let hidden = connection
-        .first(counts.quarantined, &org, |row| row.count(0))?
+        .first(&quarantined(table), &org, |row| row.count(0))?
         .unwrap_or_default();
     Ok(FactCount {
         total,
@@ -93,22 +79,23 @@ pub(super) fn of_kind(
     })
 }
 
-/// Returns the counts of one kind of fact that names a Session.
-pub(super) fn of_session(
+/// Returns the counts of some kinds of fact that name a Session, in their order.
+pub(super) fn of_session<const KINDS: usize>(
     connection: &mut Connection,
     org_id: &OrgId,
     session_id: &SessionId,
-    table: FactTable,
-) -> Result<FactCount, StoreError> {
+    kinds: [FactTable; KINDS],
+) -> Result<[FactCount; KINDS], StoreError> {
     let keys = [org_id.as_str().into(), session_id.as_str().into()];
-    Ok(connection
-        .first(of(table).of_session, &keys, |row| {
-            Ok(FactCount {
-                total: row.count(0)?,
-                visible: row.count(1)?,
-            })
-        })?
-        .unwrap_or_default())
+    let counts = connection.first(&of_session_text(&kinds), &keys, |row| {
+        let mut counts = [FactCount::default(); KINDS];
+        for (place, count) in counts.iter_mut().enumerate() {
+            count.total = row.count(2 * place)?;
+            count.visible = row.count(2 * place + 1)?;
+        }
+        Ok(counts)
+    })?;
+    Ok(counts.unwrap_or([FactCount::default(); KINDS]))
 }
 
 pub(super) fn session_facts(
@@ -116,12 +103,18 @@ pub(super) fn session_facts(
     org_id: &OrgId,
     session_id: &SessionId,
 ) -> Result<SessionFactTables, StoreError> {
-    let mut count = |table| of_session(connection, org_id, session_id, table);
+    let [
+        inference_calls,
+        developer_decisions,
+        edit_observations,
+        rejected_edits,
+        retry_linkages,
+    ] = of_session(connection, org_id, session_id, EVENTS)?;
     Ok(SessionFactTables {
-        inference_calls: count(FactTable::InferenceCalls)?,
-        developer_decisions: count(FactTable::DeveloperDecisions)?,
-        edit_observations: count(FactTable::EditObservations)?,
-        rejected_edits: count(FactTable::RejectedEdits)?,
-        retry_linkages: count(FactTable::RetryLinkages)?,
+        inference_calls,
+        developer_decisions,
+        edit_observations,
+        rejected_edits,
+        retry_linkages,
     })
 }

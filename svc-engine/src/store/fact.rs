@@ -3,6 +3,7 @@
 use svc_model::id::{FactId, OrgId};
 
 use super::StoreError;
+use super::claims::Place;
 use super::append::{Kind, Outcome, Transaction};
 use super::column::Columns;
 use super::connection::Connection;
@@ -16,6 +17,9 @@ use super::value::Value;
 pub(super) trait Fact: Record {
     /// Its natural keys. Without one nobody asks which fact was there before.
     const KEYS: &'static [Key] = &[];
+
+    /// Where its facts name repositories.
+    const NAMES: &'static [Place] = &[];
 
     /// The columns beside a key in which a redelivery equals the retained fact, separated by `, `.
     const IDENTITY: &'static str = "";
@@ -52,11 +56,13 @@ impl<F: Fact> Kind for F {
     }
 }
 
+#[cfg(test)]
 fn by_id(table: &Table) -> String {
     format!("{} AND f.{} = $2", table.select, table.members[0])
 }
 
 /// Returns a visible fact by its id.
+#[cfg(test)]
 pub(super) fn one<F: Record>(
     connection: &mut Connection,
     org_id: &OrgId,

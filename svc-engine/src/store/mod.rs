@@ -29,6 +29,7 @@ mod fact;
 mod id_list;
 mod identity;
 mod jobs;
+mod kind;
 mod migrate;
 mod observations;
 mod outcomes;

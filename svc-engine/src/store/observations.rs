@@ -6,6 +6,7 @@ use svc_model::repository::CommitAnchor;
 use svc_model::time::Instant;
 
 use super::StoreError;
+use super::claims::Place;
 use super::connection::Connection;
 use super::error::corrupt;
 use super::fact::Fact;
@@ -24,7 +25,9 @@ table! {
     "captured_at_us" = captured_at,
 }
 
-impl Fact for SessionCommitObservation {}
+impl Fact for SessionCommitObservation {
+    const NAMES: &'static [Place] = &[Place::of_repository("observations")];
+}
 
 /// The visible observation of a Session at a commit, whose push is visible and of the same
 /// repository.

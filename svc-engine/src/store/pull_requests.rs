@@ -1,5 +1,6 @@
 //! Pull requests: a revision per pair of commits, a merge per pull request.
 
+use super::claims::Place;
 use super::column::structure;
 use super::fact::Fact;
 use super::redelivery::Key;
@@ -23,6 +24,10 @@ table! {
 }
 
 impl Fact for PullRequestRevision {
+    const NAMES: &'static [Place] = &[
+        Place::of_repository("revisions"),
+        Place::of_head("revision_heads"),
+    ];
     const KEYS: &'static [Key] = &[
         Key::with(
             "repository_id",
@@ -50,6 +55,10 @@ table! {
 }
 
 impl Fact for PullRequestMerge {
+    const NAMES: &'static [Place] = &[
+        Place::of_repository("merges"),
+        Place::of_head("merge_heads"),
+    ];
     const KEYS: &'static [Key] = &[
         Key::with(
             "repository_id",

@@ -1,5 +1,6 @@
 //! Pushes: one per branch and pair of commits of a repository. A push never conflicts.
 
+use super::claims::Place;
 use super::fact::Fact;
 use super::redelivery::Key;
 use super::table::table;
@@ -20,6 +21,7 @@ table! {
 }
 
 impl Fact for Push {
+    const NAMES: &'static [Place] = &[Place::of_repository("pushes")];
     const KEYS: &'static [Key] = &[
         Key::with(
             "repository_id",

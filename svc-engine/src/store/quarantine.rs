@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
+use super::kind;
 use super::value::Value;
 
 /// What a row of the log does.
@@ -82,38 +83,10 @@ const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reas
 const LOG_LENGTH: &str = "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1";
 
 /// Returns the statement that finds a fact by its id.
-const fn target(table: FactTable) -> &'static str {
-    match table {
-        FactTable::InferenceCalls => {
-            "SELECT 1 FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2"
-        }
-        FactTable::DeveloperDecisions => {
-            "SELECT 1 FROM developer_decisions WHERE org_id = $1 AND decision_id = $2"
-        }
-        FactTable::CiOutcomes => "SELECT 1 FROM ci_outcomes WHERE org_id = $1 AND outcome_id = $2",
-        FactTable::Pushes => "SELECT 1 FROM pushes WHERE org_id = $1 AND push_id = $2",
-        FactTable::PullRequestMerges => {
-            "SELECT 1 FROM pull_request_merges WHERE org_id = $1 AND merge_id = $2"
-        }
-        FactTable::PullRequestRevisions => {
-            "SELECT 1 FROM pull_request_revisions WHERE org_id = $1 AND revision_id = $2"
-        }
-        FactTable::EditObservations => {
-            "SELECT 1 FROM edit_observations WHERE org_id = $1 AND observation_id = $2"
-        }
-        FactTable::RejectedEdits => {
-            "SELECT 1 FROM rejected_edits WHERE org_id = $1 AND rejection_id = $2"
-        }
-        FactTable::RetryLinkages => {
-            "SELECT 1 FROM retry_linkages WHERE org_id = $1 AND retry_linkage_id = $2"
-        }
-        FactTable::SessionCommitObservations => {
-            "SELECT 1 FROM session_commit_observations WHERE org_id = $1 AND observation_id = $2"
-        }
-        FactTable::RepositoryRenames => {
-            "SELECT 1 FROM repository_renames WHERE org_id = $1 AND rename_id = $2"
-        }
-    }
+fn target(kind: FactTable) -> String {
+    let table = kind::table(kind);
+    let (name, id) = (table.name, table.id());
+    format!("SELECT 1 FROM {name} WHERE org_id = $1 AND {id} = $2")
 }
 
 /// Appends rows in one transaction.
@@ -144,7 +117,7 @@ fn append_one(
 ) -> Result<QuarantineReceipt, StoreError> {
     let target_found = connection
         .first(
-            target(entry.table),
+            &target(entry.table),
             &[org_id.as_str().into(), Value::Text(&entry.fact_id)],
             |_| Ok(()),
         )?

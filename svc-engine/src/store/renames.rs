@@ -1,5 +1,6 @@
 //! Rename receipts: one per delivery, where the forge names its deliveries.
 
+use super::claims::Place;
 use super::fact::Fact;
 use super::redelivery::Key;
 use super::table::table;
@@ -17,6 +18,10 @@ table! {
 }
 
 impl Fact for RepositoryRename {
+    const NAMES: &'static [Place] = &[
+        Place::given_up("renames_from", "old_repo"),
+        Place::named("renames_to", "new_repo"),
+    ];
     const KEYS: &'static [Key] = &[Key::with(
         "source_event_id",
         "repository_provider, repository_host, source_event_id",

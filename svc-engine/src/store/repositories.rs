@@ -10,7 +10,7 @@ use svc_model::repository::{RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
 use super::StoreError;
-use super::claims::{PROVEN, RENAMED_FROM, SOURCES};
+use super::claims::{self, PROVEN};
 use super::column::Columns;
 use super::connection::{Connection, Lookup};
 use super::value::{Row, Value};
@@ -28,13 +28,13 @@ const COLUMNS: [&str; 6] = [
 
 /// Returns the text that selects the claims of names, up to the names.
 fn of_names() -> String {
-    format!("{PROVEN} AND c.name")
+    format!("{} AND c.name", *PROVEN)
 }
 
 /// Returns the text that selects the claims of identities, up to the forge's ids: few forges have a
 /// repository of the same one.
 fn of_identities() -> String {
-    format!("{PROVEN} AND c.repository_id")
+    format!("{} AND c.repository_id", *PROVEN)
 }
 
 /// Returns the look-up of claims that a selection finds.
@@ -60,7 +60,7 @@ pub(super) fn claims(
     claims_max: usize,
 ) -> Result<Vec<RepositoryClaim>, StoreError> {
     let mut proven = Proven::default();
-    let rows_max = (claims_max + 1).saturating_mul(SOURCES.len());
+    let rows_max = (claims_max + 1).saturating_mul(claims::place_count());
     let shared = [
         org_id.as_str().into(),
         boundary.into(),
@@ -111,7 +111,7 @@ impl Proven {
         let proven_at: Option<Instant> = columns.next()?;
         if proven_at.is_some() && is_wanted(&claim.1) {
             // A receipt of a rename says that the old name was borne, and that it is no longer.
-            let borne_at = proven_at.filter(|_| source != RENAMED_FROM);
+            let borne_at = proven_at.filter(|_| !claims::is_given_up(&source));
             let latest = self.0.entry(claim).or_default();
             *latest = borne_at.max(*latest);
         }

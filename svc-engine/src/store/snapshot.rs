@@ -19,14 +19,11 @@ use super::jobs::MirrorStatus;
 use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, fact, jobs, migrate, observations, quarantine,
+    StoreError, compatibility, content, counts, jobs, migrate, observations, quarantine,
     repositories, sessions,
 };
 use crate::deadline::Deadline;
-use crate::fact::{
-    CiOutcome, DeveloperDecision, EditObservation, Lifetime, PullRequestMerge, PullRequestRevision,
-    Push, RejectedEdit, RepositoryClaim, RepositoryRename, RetryLinkage, SessionCommitObservation,
-};
+use crate::fact::{Lifetime, RepositoryClaim};
 
 /// A read transaction over the facts of one organization, stopped at its deadline.
 #[derive(Debug)]
@@ -130,6 +127,17 @@ impl<'s> Snapshot<'s> {
         counts::session_facts(self.connection()?, org_id, session_id)
     }
 
+    /// Returns the counts of some kinds of fact of a Session, in their order. Each kind must be one
+    /// that names a Session.
+    pub fn session_fact_counts_of<const KINDS: usize>(
+        &mut self,
+        session_id: &SessionId,
+        kinds: [FactTable; KINDS],
+    ) -> Result<[FactCount; KINDS], StoreError> {
+        let org_id = self.org_id;
+        counts::of_session(self.connection()?, org_id, session_id, kinds)
+    }
+
     /// Returns the counts of one kind of fact of a Session.
     pub fn session_fact_count(
         &mut self,
@@ -137,7 +145,8 @@ impl<'s> Snapshot<'s> {
         table: FactTable,
     ) -> Result<FactCount, StoreError> {
         let org_id = self.org_id;
-        counts::of_session(self.connection()?, org_id, session_id, table)
+        let [count] = counts::of_session(self.connection()?, org_id, session_id, [table])?;
+        Ok(count)
     }
 
     /// Returns what the visible calls of a Session amount to.
@@ -264,40 +273,14 @@ impl<'s> Snapshot<'s> {
     }
 }
 
-/// Declares the methods that return one visible fact.
-macro_rules! one {
-    ($($(#[$doc:meta])* $name:ident: $fact:ty;)+) => {
-        impl Snapshot<'_> {
-            $(
-                $(#[$doc])*
-                pub fn $name(&mut self, fact_id: FactId) -> Result<Option<$fact>, StoreError> {
-                    let org_id = self.org_id;
-                    fact::one(self.connection()?, org_id, fact_id)
-                }
-            )+
-        }
-    };
-}
-
-one! {
-    /// Returns a visible decision.
-    developer_decision: DeveloperDecision;
-    /// Returns a visible edit observation.
-    edit_observation: EditObservation;
-    /// Returns a visible refused edit.
-    rejected_edit: RejectedEdit;
-    /// Returns a visible retry linkage.
-    retry_linkage: RetryLinkage;
-    /// Returns a visible push.
-    push: Push;
-    /// Returns a visible revision of a pull request.
-    pull_request_revision: PullRequestRevision;
-    /// Returns a visible merge of a pull request.
-    pull_request_merge: PullRequestMerge;
-    /// Returns a visible rename receipt.
-    repository_rename: RepositoryRename;
-    /// Returns a visible CI outcome.
-    ci_outcome: CiOutcome;
-    /// Returns a visible link between a Session and a commit.
-    session_commit_observation: SessionCommitObservation;
+#[cfg(test)]
+impl Snapshot<'_> {
+    /// Returns a visible fact, with all its members.
+    pub(in crate::store) fn fact<F: super::table::Record>(
+        &mut self,
+        fact_id: FactId,
+    ) -> Result<Option<F>, StoreError> {
+        let org_id = self.org_id;
+        super::fact::one(self.connection()?, org_id, fact_id)
+    }
 }

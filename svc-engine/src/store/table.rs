@@ -4,6 +4,7 @@ use svc_model::id::FactId;
 
 use super::StoreError;
 use super::column::Columns;
+use super::claims::Place;
 use super::connection::Insert;
 use super::value::Value;
 
@@ -20,9 +21,21 @@ pub(super) struct Table {
     pub(super) insert: Insert,
     /// The selection of the members of visible facts, up to its further conditions.
     pub(super) select: &'static str,
+    /// Where its facts name repositories.
+    pub(super) names: &'static [Place],
 }
 
 impl Table {
+    /// Returns the column of the fact's id.
+    pub(super) const fn id(&self) -> &'static str {
+        self.members[0]
+    }
+
+    /// Returns whether its facts are of a Session.
+    pub(super) fn is_of_session(&self) -> bool {
+        self.members.contains(&"session_id")
+    }
+
     /// Returns the place of a column among the inserted ones.
     pub(super) fn place(&self, column: &str) -> Option<usize> {
         if column == "org_id" {
@@ -81,6 +94,7 @@ macro_rules! table {
                     "SELECT f.", $id, $($(", f.", $column),+),+, " FROM visible_", $table,
                     " f WHERE f.org_id = $1"
                 ),
+                names: <$fact as $crate::store::fact::Fact>::NAMES,
             };
 
             fn id(&self) -> svc_model::id::FactId {

@@ -2,77 +2,58 @@
 
 use super::*;
 
-/// A kind of fact: its table, a fact with this number as its id, and whether answers name a retained
-/// fact of the kind.
+/// A kind of fact: its table, a fact with this number as its id, whether it can be read, and whether
+/// answers name a retained fact of the kind.
 struct KindOfFact {
     table: FactTable,
     fact: fn(u128) -> Append,
+    is_read: fn(&mut Snapshot<'_>, FactId) -> bool,
     is_named: bool,
 }
 
-fn kinds() -> Vec<KindOfFact> {
-    let kind = |table, fact, is_named| KindOfFact {
-        table,
-        fact,
-        is_named,
+/// Declares the kinds of fact that are one row: in which table a fact is, how one is made, and
+/// whether answers name it.
+macro_rules! kinds {
+    ($($kind:ident in $table:ident: $make:expr, named $is_named:literal;)+) => {
+        fn kinds() -> Vec<KindOfFact> {
+            vec![$(KindOfFact {
+                table: FactTable::$table,
+                fact: |number| {
+                    let make: fn(u128) -> crate::fact::$kind = $make;
+                    Append::$kind(Box::new(make(number)))
+                },
+                is_read: |snapshot, fact_id| {
+                    let fact: Option<crate::fact::$kind> = snapshot.fact(fact_id).unwrap();
+                    fact.is_some()
+                },
+                is_named: $is_named,
+            }),+]
+        }
     };
-    vec![
-        kind(
-            FactTable::DeveloperDecisions,
-            |number| Append::DeveloperDecision(Box::new(decision(number))),
-            false,
-        ),
-        kind(
-            FactTable::EditObservations,
-            |number| Append::EditObservation(Box::new(edit(number, "c"))),
-            false,
-        ),
-        kind(
-            FactTable::RejectedEdits,
-            |number| Append::RejectedEdit(Box::new(rejection(number, "c"))),
-            false,
-        ),
-        kind(
-            FactTable::RetryLinkages,
-            |number| Append::RetryLinkage(Box::new(linkage(number, "c", "d"))),
-            false,
-        ),
-        kind(
-            FactTable::Pushes,
-            |number| Append::Push(Box::new(push(number))),
-            true,
-        ),
-        kind(
-            FactTable::PullRequestRevisions,
-            |number| Append::PullRequestRevision(Box::new(revision(number))),
-            true,
-        ),
-        kind(
-            FactTable::PullRequestMerges,
-            |number| Append::PullRequestMerge(Box::new(merge(number))),
-            true,
-        ),
-        kind(
-            FactTable::RepositoryRenames,
-            |number| {
-                Append::RepositoryRename(Box::new(crate::fact::RepositoryRename {
-                    source_event_id: Some("e".to_owned()),
-                    ..rename(number, repository(7))
-                }))
-            },
-            true,
-        ),
-        kind(
-            FactTable::CiOutcomes,
-            |number| Append::CiOutcome(Box::new(outcome(number, "r"))),
-            true,
-        ),
-        kind(
-            FactTable::SessionCommitObservations,
-            |number| Append::SessionCommitObservation(Box::new(observation(number, id(1)))),
-            false,
-        ),
-    ]
+}
+
+kinds! {
+    DeveloperDecision in DeveloperDecisions: decision, named false;
+    EditObservation in EditObservations: |number| edit(number, "c"), named false;
+    RejectedEdit in RejectedEdits: |number| rejection(number, "c"), named false;
+    RetryLinkage in RetryLinkages: |number| linkage(number, "c", "d"), named false;
+    Push in Pushes: push, named true;
+    PullRequestRevision in PullRequestRevisions: revision, named true;
+    PullRequestMerge in PullRequestMerges: merge, named true;
+    RepositoryRename in RepositoryRenames: |number| crate::fact::RepositoryRename {
+        source_event_id: Some("e".to_owned()),
+        ..rename(number, repository(7))
+    }, named true;
+    CiOutcome in CiOutcomes: |number| outcome(number, "r"), named true;
+    SessionCommitObservation in SessionCommitObservations:
+        |number| observation(number, id(1)), named false;
+}
+
+#[test]
+fn every_kind_has_the_table_of_its_name() {
+    for kind in FactTable::ALL {
+        assert_eq!(kind::table(*kind).name, kind.as_str());
+    }
 }
 
 #[test]
@@ -142,7 +123,7 @@ fn quarantine_hides_a_fact_of_any_kind_and_a_redelivery_does_not_show_it(
         let expect = |visible| {
             let counted = count(&store, kind.table);
             assert_eq!(counted, FactCount { total: 1, visible }, "{}", kind.table);
-            let read = is_read(&store, kind.table);
+            let read = (kind.is_read)(&mut store.snapshot_now(), id(1));
             assert_eq!(read, visible == 1, "{}", kind.table);
         };
         expect(1);
@@ -153,30 +134,6 @@ fn quarantine_hides_a_fact_of_any_kind_and_a_redelivery_does_not_show_it(
         expect(0);
         set(&database, kind.table, id(1), QuarantineAction::Release);
         expect(1);
-    }
-}
-
-/// Returns whether the fact with the id 1 can be read.
-fn is_read(store: &Store, table: FactTable) -> bool {
-    let mut snapshot = store.snapshot_now();
-    let fact_id = id(1);
-    match table {
-        FactTable::InferenceCalls => unreachable!("it has reads of its own"),
-        FactTable::DeveloperDecisions => snapshot.developer_decision(fact_id).unwrap().is_some(),
-        FactTable::CiOutcomes => snapshot.ci_outcome(fact_id).unwrap().is_some(),
-        FactTable::Pushes => snapshot.push(fact_id).unwrap().is_some(),
-        FactTable::PullRequestMerges => snapshot.pull_request_merge(fact_id).unwrap().is_some(),
-        FactTable::PullRequestRevisions => {
-            snapshot.pull_request_revision(fact_id).unwrap().is_some()
-        }
-        FactTable::EditObservations => snapshot.edit_observation(fact_id).unwrap().is_some(),
-        FactTable::RejectedEdits => snapshot.rejected_edit(fact_id).unwrap().is_some(),
-        FactTable::RetryLinkages => snapshot.retry_linkage(fact_id).unwrap().is_some(),
-        FactTable::SessionCommitObservations => snapshot
-            .session_commit_observation(fact_id)
-            .unwrap()
-            .is_some(),
-        FactTable::RepositoryRenames => snapshot.repository_rename(fact_id).unwrap().is_some(),
     }
 }
 
@@ -296,17 +253,16 @@ impl Members {
         let session_id = session(&format!("s-{number}"));
         let numbered = |text: &str| format!("{number} {text}");
         macro_rules! comes_back {
-            ($kind:path, $read:ident, $fact:expr) => {{
+            ($kind:path, $fact:expr) => {{
                 let fact = $fact;
                 let outcome = append_one(store, $kind, fact.clone());
                 prop_assert_eq!(outcome, Outcome::Stored(id(number)));
-                let read = store.snapshot_now().$read(id(number)).unwrap();
+                let read = store.snapshot_now().fact(id(number)).unwrap();
                 prop_assert_eq!(read, Some(fact));
             }};
         }
         comes_back!(
             Append::DeveloperDecision,
-            developer_decision,
             crate::fact::DeveloperDecision {
                 session_id: session_id.clone(),
                 file_path: self.string.clone(),
@@ -321,7 +277,6 @@ impl Members {
         );
         comes_back!(
             Append::EditObservation,
-            edit_observation,
             crate::fact::EditObservation {
                 session_id: session_id.clone(),
                 applied_text: first.clone(),
@@ -333,7 +288,6 @@ impl Members {
         );
         comes_back!(
             Append::RejectedEdit,
-            rejected_edit,
             crate::fact::RejectedEdit {
                 session_id: session_id.clone(),
                 proposed: third.clone(),
@@ -343,7 +297,6 @@ impl Members {
         );
         comes_back!(
             Append::RetryLinkage,
-            retry_linkage,
             crate::fact::RetryLinkage {
                 session_id: session_id.clone(),
                 user_id: Some(svc_model::id::UserId::new("u").unwrap()),
@@ -352,7 +305,6 @@ impl Members {
         );
         comes_back!(
             Append::Push,
-            push,
             crate::fact::Push {
                 repository: identity.clone(),
                 r#ref: numbered("refs/heads/main"),
@@ -370,7 +322,6 @@ impl Members {
         };
         comes_back!(
             Append::PullRequestRevision,
-            pull_request_revision,
             crate::fact::PullRequestRevision {
                 pull_request: pull_request.clone(),
                 previous_head_sha: self.truth.then(|| commit('e')),
@@ -380,7 +331,6 @@ impl Members {
         );
         comes_back!(
             Append::PullRequestMerge,
-            pull_request_merge,
             crate::fact::PullRequestMerge {
                 pull_request,
                 source_event_id: self.optional_string.clone(),
@@ -389,7 +339,6 @@ impl Members {
         );
         comes_back!(
             Append::RepositoryRename,
-            repository_rename,
             crate::fact::RepositoryRename {
                 source_event_id: Some(numbered("event")),
                 occurred_at: self.truth.then(|| at(5)),
@@ -398,7 +347,6 @@ impl Members {
         );
         comes_back!(
             Append::CiOutcome,
-            ci_outcome,
             crate::fact::CiOutcome {
                 run_attempt: self.integer,
                 repository: identity.clone(),
@@ -414,7 +362,6 @@ impl Members {
         );
         comes_back!(
             Append::SessionCommitObservation,
-            session_commit_observation,
             crate::fact::SessionCommitObservation {
                 session_id,
                 repository: identity,

@@ -203,7 +203,7 @@ fn the_largest_texts_of_an_edit_come_back(
         ..edit(1, "c")
     };
     append_one(&store, Append::EditObservation, sent.clone());
-    let read = store.snapshot_now().edit_observation(id(1)).unwrap();
+    let read = store.snapshot_now().fact(id(1)).unwrap();
     assert_eq!(read, Some(sent));
 }
 

@@ -76,7 +76,7 @@ fn a_ci_outcome_is_one_per_run_and_attempt_of_a_forge(
         assert_eq!(deliver(fact), Outcome::Stored(id(number)));
     }
     assert_eq!(count(&store, FactTable::CiOutcomes).total, 5);
-    let kept = store.snapshot_now().ci_outcome(id(1)).unwrap().unwrap();
+    let kept: CiOutcome = store.snapshot_now().fact(id(1)).unwrap().unwrap();
     assert_eq!(kept, named(1), "the first stays as it is");
 }
 

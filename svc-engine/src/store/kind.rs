@@ -1,0 +1,32 @@
+//! The kinds of fact. What is done for every kind goes through here: its table says what it needs.
+
+use svc_model::facts::FactTable;
+
+use super::table::{Record, Table};
+use super::calls;
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
+
+/// Returns the table of a kind.
+pub(super) const fn table(kind: FactTable) -> &'static Table {
+    match kind {
+        FactTable::InferenceCalls => &calls::TABLE,
+        FactTable::DeveloperDecisions => DeveloperDecision::TABLE,
+        FactTable::CiOutcomes => CiOutcome::TABLE,
+        FactTable::Pushes => Push::TABLE,
+        FactTable::PullRequestMerges => PullRequestMerge::TABLE,
+        FactTable::PullRequestRevisions => PullRequestRevision::TABLE,
+        FactTable::EditObservations => EditObservation::TABLE,
+        FactTable::RejectedEdits => RejectedEdit::TABLE,
+        FactTable::RetryLinkages => RetryLinkage::TABLE,
+        FactTable::SessionCommitObservations => SessionCommitObservation::TABLE,
+        FactTable::RepositoryRenames => RepositoryRename::TABLE,
+    }
+}
+
+/// Returns the tables of all kinds.
+pub(super) fn tables() -> impl Iterator<Item = &'static Table> {
+    FactTable::ALL.iter().map(|kind| table(*kind))
+}
