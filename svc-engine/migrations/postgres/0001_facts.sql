@@ -3,8 +3,8 @@
 --
 -- No index of facts begins with the organization. Before a table has statistics, and SQLite's never
 -- have, every index that a condition fits looks alike, and one look-up must not become a walk
--- through all that an organization has. The indexes by capture, which are just that, begin with an
--- expression that only the question for the latest fact uses.
+-- through all that an organization has. The indexes by capture and by observation, which are just
+-- that, begin with an expression that only the questions for a range or for the latest fact use.
 
 -- Every distinct message, and every large member of a raw payload, once.
 CREATE TABLE content (
@@ -56,6 +56,7 @@ CREATE UNIQUE INDEX inference_calls_by_model_call
     ON inference_calls (model_call_id, org_id, gateway_provider) WHERE model_call_id IS NOT NULL;
 CREATE INDEX inference_calls_by_session
     ON inference_calls (session_id, org_id, observed_at_us, inference_call_id);
+CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);
 
 -- Under which ids decisions may name a call beside its model_call_id, which has an index of its own.
 CREATE TABLE call_aliases (

@@ -87,7 +87,7 @@ const COLUMNS: [&str; 23] = [
 ];
 
 impl CiOutcomeRow {
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let mut columns = Columns::of(row, "ci_outcomes", &COLUMNS);
         Ok(Self {
             outcome_id: columns.next()?,
@@ -150,25 +150,30 @@ macro_rules! outcomes {
             f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.run_url,
             f.provider_result, f.error_type, f.reason, f.source_event_type,
             f.source_spec_version, f.source_event_id, f.pr_number, f.captured_at_us
-            FROM visible_ci_outcomes f WHERE f.org_id = $1",
+            FROM visible_ci_outcomes f",
             $($condition),+
         )
     };
 }
 
+/// Every visible outcome, up to further conditions. The organization is an expression, so that no
+/// index is used for it alone.
+pub(super) const OUTCOMES: &str = outcomes!(" WHERE COALESCE(f.org_id, '') = $1");
 const OF_RUN: &str = outcomes!(
-    " AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
+    " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
 );
-const OF_COMMIT: &str = outcomes!(" AND f.commit_sha = $2 AND f.captured_at_us <= $3");
+const OF_COMMIT: &str =
+    outcomes!(" WHERE f.org_id = $1 AND f.commit_sha = $2 AND f.captured_at_us <= $3");
 /// Outcomes at the commit that was checked.
 const OF_COMMITS: OfCommits = OfCommits {
-    select: outcomes!(""),
+    select: OUTCOMES,
     commit: "commit_sha",
 };
 
 macro_rules! page {
     ($repository:literal) => {
         outcomes!(
+            " WHERE f.org_id = $1",
             $repository,
             " AND f.repo = $2 AND f.result = $3 AND f.captured_at_us >= $4
             AND (f.captured_at_us, f.outcome_id) < ($5, $6)

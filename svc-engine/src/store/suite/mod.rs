@@ -33,6 +33,7 @@ macro_rules! database {
 // After the macro, which they use.
 mod appending;
 mod bulk_quarantine;
+mod cohorts;
 mod every_kind;
 mod inference_calls;
 mod log_facts;

@@ -1,0 +1,245 @@
+//! What reports read: the calls of an organization in a range of time, what their Sessions decided and
+//! edited, and the facts of repositories in a range of capture. Rows are handed on as they come, so
+//! that none is held twice.
+
+use std::ops::Range;
+
+use svc_model::facts::{AgentHarness, InteractionMode};
+use svc_model::id::{FactId, SessionId};
+use svc_model::time::Instant;
+
+use super::column::Columns;
+use super::connection::Lookup;
+use super::outcomes::{CiOutcomeRow, OUTCOMES};
+use super::table::{Record, Table};
+use super::value::{Row, Value};
+use super::{Snapshot, StoreError};
+use crate::fact::{
+    EditObservation, PullRequestMerge, PullRequestRevision, Push, RepositoryRename, RetryLinkage,
+    SessionCommitObservation,
+};
+
+/// A call as reports count it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CohortCall {
+    /// The id of the fact.
+    pub inference_call_id: FactId,
+    /// The Session.
+    pub session_id: SessionId,
+    /// When it was observed.
+    pub observed_at: Instant,
+    /// The gateway's or the model's own id of the call.
+    pub model_call_id: Option<String>,
+    /// The provider of the model.
+    pub model_provider: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+}
+
+const CALL_COLUMNS: [&str; 6] = [
+    "inference_call_id",
+    "session_id",
+    "observed_at_us",
+    "model_call_id",
+    "model_provider",
+    "model",
+];
+/// The organization is an expression, so that the index is used that begins with the same.
+const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model_call_id,
+        f.model_provider, f.model
+    FROM visible_inference_calls f
+    WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+    ORDER BY f.observed_at_us";
+
+/// A decision as reports count it, without what its sender said besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CohortDecision {
+    /// The id of the fact.
+    pub decision_id: FactId,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The agent.
+    pub agent_harness: AgentHarness,
+    /// The file; empty when it is not known.
+    pub file_path: String,
+    /// Whether the edit was accepted.
+    pub accepted: bool,
+    /// Whether a person decided, rather than a rule.
+    pub explicit: bool,
+    /// Where the edit was proposed.
+    pub interaction_mode: InteractionMode,
+    /// The agent's id of the tool call.
+    pub call_id: Option<String>,
+    /// When it was decided, by the sender's clock.
+    pub occurred_at: Instant,
+}
+
+const DECISION_COLUMNS: [&str; 9] = [
+    "decision_id",
+    "session_id",
+    "agent_harness",
+    "file_path",
+    "accepted",
+    "explicit",
+    "interaction_mode",
+    "call_id",
+    "occurred_at_us",
+];
+const DECISIONS: Lookup<'_> = Lookup {
+    select: "SELECT f.decision_id, f.session_id, f.agent_harness, f.file_path, f.accepted,
+            f.explicit, f.interaction_mode, f.call_id, f.occurred_at_us
+        FROM visible_developer_decisions f
+        WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
+    then: "",
+};
+
+/// Facts of a range of capture, after the selection of the visible ones.
+const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
+    AND f.captured_at_us < $3 ORDER BY f.captured_at_us";
+/// Facts of some Sessions that were received by a boundary, up to the Sessions.
+const OF_SESSIONS: &str = " AND f.captured_at_us <= $2 AND f.session_id";
+
+fn read_all<F: Record>(row: &Row<'_>) -> Result<F, StoreError> {
+    F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
+}
+
+/// Declares the methods that hand on the facts of a range, and of Sessions.
+macro_rules! cohorts {
+    (
+        captured { $($(#[$doc:meta])* $name:ident: $fact:ty;)+ }
+        sessions { $($(#[$session_doc:meta])* $of_sessions:ident: $event:ty;)+ }
+    ) => {
+        impl Snapshot<'_> {
+            $(
+                $(#[$doc])*
+                pub fn $name(
+                    &mut self,
+                    captured: Range<Instant>,
+                    mut each: impl FnMut($fact) -> Result<(), StoreError>,
+                ) -> Result<(), StoreError> {
+                    let table: &Table = <$fact as Record>::TABLE;
+                    self.captured(table.select, captured, |row| each(read_all(row)?))
+                }
+            )+
+            $(
+                $(#[$session_doc])*
+                pub fn $of_sessions(
+                    &mut self,
+                    sessions: &[SessionId],
+                    boundary: Instant,
+                    mut each: impl FnMut($event) -> Result<(), StoreError>,
+                ) -> Result<(), StoreError> {
+                    let select = format!("{}{OF_SESSIONS}", <$event as Record>::TABLE.select);
+                    let lookup = Lookup { select: &select, then: "" };
+                    self.of_sessions(&lookup, sessions, boundary, |row| each(read_all(row)?))
+                }
+            )+
+        }
+    };
+}
+
+cohorts! {
+    captured {
+    /// Hands on the visible pushes of a range of capture, in its order.
+    pushes_captured: Push;
+    /// Hands on the visible merges of a range of capture, in its order.
+    merges_captured: PullRequestMerge;
+    /// Hands on the visible revisions of a range of capture, in its order.
+    revisions_captured: PullRequestRevision;
+    /// Hands on the visible rename receipts of a range of capture, in its order.
+    renames_captured: RepositoryRename;
+    /// Hands on the visible observations of a range of capture, in its order.
+    observations_captured: SessionCommitObservation;
+    }
+    sessions {
+    /// Hands on the visible edit observations of Sessions, received by a boundary, in no order.
+    edits_of_sessions: EditObservation;
+    /// Hands on the visible retry linkages of Sessions, received by a boundary, in no order.
+    retries_of_sessions: RetryLinkage;
+    }
+}
+
+impl Snapshot<'_> {
+    /// Hands on the visible calls that were observed in a range, in the order of their observation.
+    pub fn calls_observed(
+        &mut self,
+        observed: Range<Instant>,
+        mut each: impl FnMut(CohortCall) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            observed.start.into(),
+            observed.end.into(),
+        ];
+        self.connection()?.each(CALLS, &keys, |row| {
+            let mut columns = Columns::of(row, "inference_calls", &CALL_COLUMNS);
+            each(CohortCall {
+                inference_call_id: columns.next()?,
+                session_id: columns.next()?,
+                observed_at: columns.next()?,
+                model_call_id: columns.next()?,
+                model_provider: columns.next()?,
+                model: columns.next()?,
+            })
+        })
+    }
+
+    /// Hands on the visible decisions of Sessions, received by a boundary, in no order.
+    pub fn decisions_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+        boundary: Instant,
+        mut each: impl FnMut(CohortDecision) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.of_sessions(&DECISIONS, sessions, boundary, |row| {
+            let mut columns = Columns::of(row, "developer_decisions", &DECISION_COLUMNS);
+            each(CohortDecision {
+                decision_id: columns.next()?,
+                session_id: columns.next()?,
+                agent_harness: columns.next()?,
+                file_path: columns.next()?,
+                accepted: columns.next()?,
+                explicit: columns.next()?,
+                interaction_mode: columns.next()?,
+                call_id: columns.next()?,
+                occurred_at: columns.next()?,
+            })
+        })
+    }
+
+    /// Hands on the visible CI outcomes of a range of capture, in its order.
+    pub fn ci_outcomes_captured(
+        &mut self,
+        captured: Range<Instant>,
+        mut each: impl FnMut(CiOutcomeRow) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.captured(OUTCOMES, captured, |row| each(CiOutcomeRow::read(row)?))
+    }
+
+    fn captured(
+        &mut self,
+        select: &str,
+        captured: Range<Instant>,
+        each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            captured.start.into(),
+            captured.end.into(),
+        ];
+        let sql = format!("{select}{CAPTURED}");
+        self.connection()?.each(&sql, &keys, each)
+    }
+
+    fn of_sessions(
+        &mut self,
+        lookup: &Lookup<'_>,
+        sessions: &[SessionId],
+        boundary: Instant,
+        each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), boundary.into()];
+        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        self.connection()?.lookup(lookup, &shared, &keys, each)
+    }
+}
