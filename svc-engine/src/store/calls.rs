@@ -38,11 +38,16 @@ const INSERT: Insert = Insert {
 /// What holds for every kind of fact; a call has statements of its own beside.
 pub(super) const TABLE: Table = Table {
     name: "inference_calls",
-    members: &["inference_call_id", "session_id", "observed_at_us", "captured_at_us"],
+    members: &[
+        "inference_call_id",
+        "session_id",
+        "observed_at_us",
+        "captured_at_us",
+    ],
     derived: &[],
     insert: INSERT,
     select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.captured_at_us
-        FROM visible_inference_calls f WHERE f.org_id = $1",
+        FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1",
     names: &[],
 };
 const INSERT_ALIAS: Insert = Insert {

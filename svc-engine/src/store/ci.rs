@@ -43,7 +43,14 @@ macro_rules! by_result {
 
 impl Fact for CiOutcome {
     const NAMES: &'static [Place] = by_result!(
-        "passed", "failed", "error", "timed_out", "cancelled", "skipped", "neutral", "unknown"
+        "passed",
+        "failed",
+        "error",
+        "timed_out",
+        "cancelled",
+        "skipped",
+        "neutral",
+        "unknown"
     );
     // A run is one of its forge: another repository with the same run is a conflict.
     const KEYS: &'static [Key] = &[

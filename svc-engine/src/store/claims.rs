@@ -111,7 +111,11 @@ pub(super) static PROVEN: LazyLock<String> = LazyLock::new(|| {
         c.source, CASE c.source"
         .to_owned();
     for (table, place) in places() {
-        text.push_str(&format!(" WHEN '{}' THEN ({})", place.source, place.proof(table)));
+        text.push_str(&format!(
+            " WHEN '{}' THEN ({})",
+            place.source,
+            place.proof(table)
+        ));
     }
     text.push_str(" END FROM repository_claims c WHERE c.org_id = $1");
     text

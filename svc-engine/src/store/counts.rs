@@ -8,7 +8,10 @@ use super::{StoreError, kind};
 
 /// Returns the statement that counts all facts of a kind.
 fn total(kind: FactTable) -> String {
-    format!("SELECT COUNT(*) FROM {} WHERE org_id = $1", kind::table(kind).name)
+    format!(
+        "SELECT COUNT(*) FROM {} WHERE org_id = $1",
+        kind::table(kind).name
+    )
 }
 
 /// Returns the statement that counts the quarantined facts of a kind.

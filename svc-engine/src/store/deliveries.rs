@@ -81,12 +81,12 @@ const OF_SESSION: &str = observed!(" AND f.session_id = $2");
 const OF_COMMIT: &str = observed!(" AND f.commit_sha = $2");
 
 /// What a fact of a delivery says of its repository: that it has this identity and any name, or this
-/// name and no identity. They are expressions so that facts are found by their commit: a repository
-/// has any number.
-const IDENTIFIED: &str = " AND f.captured_at_us <= $2
-    AND COALESCE(f.repository_provider, '') = $4 AND COALESCE(f.repository_host, '') = $5
-    AND COALESCE(f.repository_id, '') = $6 AND f.repo <> ''";
-const NAMED: &str = " AND f.captured_at_us <= $2
+/// name and no identity. They are expressions, of which no index has one, so that facts are found by
+/// their commit: a repository has any number.
+const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2
+    AND f.repository_provider || '' = $4 AND f.repository_host || '' = $5
+    AND f.repository_id || '' = $6 AND f.repo <> ''";
+const NAMED: &str = " AND f.captured_at_us + 0 <= $2
     AND COALESCE(f.repository_id, '') = '' AND COALESCE(f.repo, '') = $4";
 
 /// Returns the keys of an identity, in the order of its columns.

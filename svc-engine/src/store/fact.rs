@@ -3,8 +3,8 @@
 use svc_model::id::{FactId, OrgId};
 
 use super::StoreError;
-use super::claims::Place;
 use super::append::{Kind, Outcome, Transaction};
+use super::claims::Place;
 use super::column::Columns;
 use super::connection::Connection;
 use super::redelivery::{self, Key};

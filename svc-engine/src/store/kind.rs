@@ -2,8 +2,8 @@
 
 use svc_model::facts::FactTable;
 
-use super::table::{Record, Table};
 use super::calls;
+use super::table::{Record, Table};
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
     RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,

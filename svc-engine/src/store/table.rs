@@ -3,8 +3,8 @@
 use svc_model::id::FactId;
 
 use super::StoreError;
-use super::column::Columns;
 use super::claims::Place;
+use super::column::Columns;
 use super::connection::Insert;
 use super::value::Value;
 
@@ -19,7 +19,8 @@ pub(super) struct Table {
     pub(super) derived: &'static [&'static str],
     /// The insertion: the organization, the members, and what is made from them.
     pub(super) insert: Insert,
-    /// The selection of the members of visible facts, up to its further conditions.
+    /// The selection of the members of visible facts, up to its further conditions. The organization is
+    /// an expression, so that no index is used for it alone.
     pub(super) select: &'static str,
     /// Where its facts name repositories.
     pub(super) names: &'static [Place],
@@ -29,11 +30,6 @@ impl Table {
     /// Returns the column of the fact's id.
     pub(super) const fn id(&self) -> &'static str {
         self.members[0]
-    }
-
-    /// Returns whether its facts are of a Session.
-    pub(super) fn is_of_session(&self) -> bool {
-        self.members.contains(&"session_id")
     }
 
     /// Returns the place of a column among the inserted ones.
@@ -92,7 +88,7 @@ macro_rules! table {
                 },
                 select: concat!(
                     "SELECT f.", $id, $($(", f.", $column),+),+, " FROM visible_", $table,
-                    " f WHERE f.org_id = $1"
+                    " f WHERE COALESCE(f.org_id, '') = $1"
                 ),
                 names: <$fact as $crate::store::fact::Fact>::NAMES,
             };

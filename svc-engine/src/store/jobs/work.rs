@@ -67,7 +67,8 @@ const PUSHES: &str = "SELECT d.push_id, d.repo, d.clone_url, d.delivered_at_us, 
         f.captured_at_us, CAST(CASE WHEN EXISTS
             (SELECT 1 FROM visible_pushes v WHERE v.push_id = f.push_id)
             THEN 1 ELSE 0 END AS BIGINT)
-    FROM mirror_deliveries d JOIN pushes f ON f.push_id = d.push_id AND f.org_id = d.org_id
+    FROM mirror_deliveries d
+    JOIN pushes f ON f.push_id = d.push_id AND COALESCE(f.org_id, '') = d.org_id
     WHERE d.org_id = $1 AND d.mirror = $2
     ORDER BY d.delivered_at_us, d.push_id LIMIT $3";
 const DEFERRED: &str = "SELECT notes_ref, commit_sha FROM mirror_deferred_notes
