@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn more_violations_than_a_caller_reads_are_not_listed() {
         let members = (0..VIOLATIONS_MAX * 2).map(|number| (format!("{number}"), Json::Null));
-        let object = Object::from_iter(members);
+        let object: Object = members.collect();
         let fields = Fields::new(&object, vec!["body".into()]);
         let mut violations = Violations::default();
         assert_eq!(fields.required::<Known>("known", &mut violations), None);

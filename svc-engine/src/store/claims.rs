@@ -111,11 +111,8 @@ pub(super) static PROVEN: LazyLock<String> = LazyLock::new(|| {
         c.source, CASE c.source"
         .to_owned();
     for (table, place) in places() {
-        text.push_str(&format!(
-            " WHEN '{}' THEN ({})",
-            place.source,
-            place.proof(table)
-        ));
+        let proof = place.proof(table);
+        text.push_str(&[" WHEN '", place.source, "' THEN (", &proof, ")"].concat());
     }
     text.push_str(" END FROM repository_claims c WHERE c.org_id = $1");
     text

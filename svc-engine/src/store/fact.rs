@@ -1,17 +1,14 @@
 //! Facts that are one row each: how they are stored, and read back.
 
-use svc_model::id::{FactId, OrgId};
+use svc_model::id::OrgId;
 
 use super::StoreError;
 use super::append::{Kind, Outcome, Transaction};
 use super::claims::Place;
-use super::column::Columns;
-use super::connection::Connection;
 use super::redelivery::{self, Key};
 use super::row::NewRow;
-use super::table::{Record, Table};
+use super::table::Record;
 use super::traces::Traces;
-use super::value::Value;
 
 /// A kind of fact that is one row: what tells a redelivery from a conflict.
 pub(super) trait Fact: Record {
@@ -54,22 +51,4 @@ impl<F: Fact> Kind for F {
     fn trace<'a>(row: &'a NewRow, traces: &mut Traces<'a>) {
         traces.row(F::TABLE, row);
     }
-}
-
-#[cfg(test)]
-fn by_id(table: &Table) -> String {
-    format!("{} AND f.{} = $2", table.select, table.members[0])
-}
-
-/// Returns a visible fact by its id.
-#[cfg(test)]
-pub(super) fn one<F: Record>(
-    connection: &mut Connection,
-    org_id: &OrgId,
-    fact_id: FactId,
-) -> Result<Option<F>, StoreError> {
-    let keys = [org_id.as_str().into(), Value::OwnText(fact_id.to_string())];
-    connection.first(&by_id(F::TABLE), &keys, |row| {
-        F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
-    })
 }

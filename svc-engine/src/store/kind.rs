@@ -3,7 +3,7 @@
 use svc_model::facts::FactTable;
 
 use super::calls;
-use super::table::{Record, Table};
+use super::table::{Record as _, Table};
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
     RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,

@@ -218,15 +218,15 @@ pub(crate) fn text_rows(
     columns: usize,
 ) -> Result<Vec<Vec<String>>, StoreError> {
     let mut connection = Connection::open_reading(url)?;
-    let rows = || {
+    let read = |connection: &mut Connection| {
         connection.all(sql, &[], |row| {
             (0..columns).map(|column| row.text(column)).collect()
         })
     };
     #[cfg(test)]
-    return plan_check::unchecked(rows);
+    return plan_check::unchecked(|| read(&mut connection));
     #[cfg(not(test))]
-    rows()
+    read(&mut connection)
 }
 
 /// Returns the state of the schema.

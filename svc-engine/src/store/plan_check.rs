@@ -121,8 +121,11 @@ const ALLOWED: &[(May, &str)] = &[
     ),
 ];
 
-/// The plans of the statements that were used, by backend and text.
-static SEEN: Mutex<Option<HashMap<(bool, String), Vec<String>>>> = Mutex::new(None);
+/// The plans of statements, by whether they are PostgreSQL's and by text.
+type Plans = HashMap<(bool, String), Vec<String>>;
+
+/// The plans of the statements that were used.
+static SEEN: Mutex<Option<Plans>> = Mutex::new(None);
 
 thread_local! {
     static UNCHECKED: Cell<bool> = const { Cell::new(false) };
@@ -182,13 +185,15 @@ fn is_postgres(connection: &Connection) -> bool {
     !connection.is_sqlite()
 }
 
+/// The number of the next prepared statement.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// Returns how a backend runs a statement, whatever values are bound to it.
 fn plan(connection: &mut Connection, sql: &str) -> Option<Vec<String>> {
     if !is_postgres(connection) {
         let explain = format!("EXPLAIN QUERY PLAN {sql}");
         return connection.all(&explain, &[], |row| row.text(3)).ok();
     }
-    static NEXT: AtomicU64 = AtomicU64::new(0);
     let name = format!("plan_{}", NEXT.fetch_add(1, Ordering::Relaxed));
     let parameters = (1..).take_while(|number| sql.contains(&format!("${number}")));
     let nulls = vec!["NULL"; parameters.count()].join(", ");

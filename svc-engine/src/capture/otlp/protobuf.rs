@@ -475,8 +475,7 @@ mod tests {
     fn merging_is_paid_for() {
         // Each level is merged of a small and a large message, so each would be copied.
         let nested = (0..40).fold(vec![0; 1_000], |inside, _| {
-            let array = [field(5, b""), field(5, &field(1, &inside))].concat();
-            array
+            [field(5, b""), field(5, &field(1, &inside))].concat()
         });
         let memory = NodeBudget::new(20_000);
         let refused = super::decode(&export(&field(5, &nested)), &memory);

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(found[1].varint(), Ok(9));
         let deep = [[0x0b; 99], [0x0c; 99]].concat();
         assert!(read(&deep).is_ok());
-        let deeper = [[0x0b; 100_000], [0x0c; 100_000]].concat();
+        let deeper = [vec![0x0b; 100_000], vec![0x0c; 100_000]].concat();
         for malformed in [&[0x0c][..], &[0x0b], &[0x0b, 0x14], &deeper] {
             assert!(read(malformed).is_err(), "{} bytes", malformed.len());
         }
