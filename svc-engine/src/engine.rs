@@ -27,7 +27,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::mirror::{MirrorConfig, Mirrors};
 use crate::read::{self, ContentCache, CursorKey, ScanLimits};
-use crate::store::{Append, Outcome, Snapshot, Store, StoreConfig, StoreError};
+use crate::store::{Append, Delivery, Outcome, Snapshot, Store, StoreConfig, StoreError};
 
 /// What an engine is opened with.
 #[derive(Clone, Debug)]
@@ -132,6 +132,12 @@ impl Engine {
         self.0.store.org_id()
     }
 
+    /// Returns whether the writer is there: without it nothing is stored until the process starts
+    /// anew.
+    pub fn is_writing(&self) -> bool {
+        self.0.store.is_writing()
+    }
+
     /// Returns the present moment.
     pub fn now(&self) -> svc_model::time::Instant {
         self.0.clock.now()
@@ -163,23 +169,19 @@ impl Engine {
     /// # Errors
     ///
     /// When the facts were not stored; then none is acknowledged.
-    pub async fn append(&self, mut facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
+    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
+        let mut delivery = Delivery::from(facts);
         let Some(mirrors) = &self.0.mirrors else {
-            return Ok(self.0.store.append(facts).await?);
+            return Ok(self.0.store.append(delivery).await?);
         };
-        let given = facts.len();
-        let requests: Vec<Append> = facts
-            .iter()
-            .filter_map(|fact| match fact {
-                Append::Push(push) => Some(mirrors.request(push)),
-                _ => None,
-            })
-            .map(|request| Append::RefreshRequest(Box::new(request)))
-            .collect();
-        facts.extend(requests);
-        let mut outcomes = self.0.store.append(facts).await?;
-        if outcomes.len() > given {
-            outcomes.truncate(given);
+        let pushes = delivery.facts.iter().filter_map(|fact| match fact {
+            Append::Push(push) => Some(mirrors.request(push)),
+            _ => None,
+        });
+        delivery.refreshes = pushes.collect();
+        let refreshes = !delivery.refreshes.is_empty();
+        let outcomes = self.0.store.append(delivery).await?;
+        if refreshes {
             mirrors.wake();
         }
         Ok(outcomes)
@@ -286,21 +288,17 @@ impl Engine {
         self.scan(read).await
     }
 
-    /// See [`read::session_dossier`], up to the present moment.
+    /// See [`read::session_dossier`].
     pub async fn session_dossier(&self, request: SessionRequest) -> Result<SessionAnswer, Error> {
-        let now = self.now();
-        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::session_dossier(snapshot, request, now)
-        };
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::session_dossier(snapshot, request);
         self.scan(read).await
     }
 
     /// See [`read::commit_evidence`].
     pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
-        let now = self.now();
-        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::commit_evidence(snapshot, request, now)
-        };
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::commit_evidence(snapshot, request);
         self.scan(read).await
     }
 

@@ -37,7 +37,7 @@ pub(crate) struct Facts(svc_engine::store::Store);
 
 impl Facts {
     pub(crate) fn of(server: &Server) -> Self {
-        let opened = svc_engine::store::Store::open(&StoreConfig {
+        let opened = svc_engine::store::Store::open_with_given_moments(&StoreConfig {
             url: DatabaseUrl::parse(server.store().url()).expect("a URL"),
             org_id: OrgId::new("acme").expect("an organization"),
             migrate: false,

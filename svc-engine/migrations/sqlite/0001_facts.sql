@@ -15,6 +15,45 @@ CREATE TABLE content (
     bytes BLOB NOT NULL
 );
 
+-- One row an organization. Every transaction that writes its facts locks it first, so they are
+-- committed one after the other: when the last fact was captured, and how many facts there are, all
+-- and quarantined ones. A quarantine may come before its fact: these are counted apart.
+CREATE TABLE organizations (
+    org_id TEXT NOT NULL PRIMARY KEY,
+    captured_at_us BIGINT NOT NULL DEFAULT 0,
+    quarantined_ahead BIGINT NOT NULL DEFAULT 0,
+    sessions BIGINT NOT NULL DEFAULT 0,
+    inference_calls BIGINT NOT NULL DEFAULT 0,
+    inference_calls_quarantined BIGINT NOT NULL DEFAULT 0,
+    developer_decisions BIGINT NOT NULL DEFAULT 0,
+    developer_decisions_quarantined BIGINT NOT NULL DEFAULT 0,
+    ci_outcomes BIGINT NOT NULL DEFAULT 0,
+    ci_outcomes_quarantined BIGINT NOT NULL DEFAULT 0,
+    pushes BIGINT NOT NULL DEFAULT 0,
+    pushes_quarantined BIGINT NOT NULL DEFAULT 0,
+    pull_request_merges BIGINT NOT NULL DEFAULT 0,
+    pull_request_merges_quarantined BIGINT NOT NULL DEFAULT 0,
+    pull_request_revisions BIGINT NOT NULL DEFAULT 0,
+    pull_request_revisions_quarantined BIGINT NOT NULL DEFAULT 0,
+    edit_observations BIGINT NOT NULL DEFAULT 0,
+    edit_observations_quarantined BIGINT NOT NULL DEFAULT 0,
+    rejected_edits BIGINT NOT NULL DEFAULT 0,
+    rejected_edits_quarantined BIGINT NOT NULL DEFAULT 0,
+    retry_linkages BIGINT NOT NULL DEFAULT 0,
+    retry_linkages_quarantined BIGINT NOT NULL DEFAULT 0,
+    session_commit_observations BIGINT NOT NULL DEFAULT 0,
+    session_commit_observations_quarantined BIGINT NOT NULL DEFAULT 0,
+    repository_renames BIGINT NOT NULL DEFAULT 0,
+    repository_renames_quarantined BIGINT NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- One row a writer, under a number that no other has: how many transactions it has committed. When
+-- the row is not as the writer left it, the database was set back.
+CREATE TABLE writers (
+    epoch BIGINT NOT NULL PRIMARY KEY,
+    commits BIGINT NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE sessions (
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -22,6 +61,7 @@ CREATE TABLE sessions (
     user_id_conflict BIGINT NOT NULL,
     first_observed_at_us BIGINT NOT NULL,
     last_observed_at_us BIGINT NOT NULL,
+    touch_count BIGINT NOT NULL,
     PRIMARY KEY (org_id, session_id)
 ) WITHOUT ROWID;
 

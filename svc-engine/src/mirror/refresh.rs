@@ -397,13 +397,13 @@ impl Attempt<'_> {
             .collect();
         let remark = (observed.invalid > 0).then_some(MirrorFailure::NoteInvalid);
         let end = JobEnd::Succeeded {
-            done: &done,
-            notes: &observed.progress.to_string(),
-            reached: &observed.reached,
+            done,
+            notes: observed.progress.to_string(),
+            reached: observed.reached.clone(),
             remark: remark.map(MirrorFailure::as_str),
             more: observed.more,
         };
-        self.end(&end)?;
+        self.end(end)?;
         let repo = pushes.last().map(|it| it.push.repo.as_str());
         let repo = repo.unwrap_or_default();
         tracing::info!(
@@ -451,7 +451,7 @@ impl Attempt<'_> {
             .collect()
     }
 
-    fn end(&self, end: &JobEnd<'_>) -> Result<(), StoreError> {
+    fn end(&self, end: JobEnd) -> Result<(), StoreError> {
         let Refresher { jobs, clock, .. } = self.refresher;
         if !jobs.end(self.job, end, clock.now())? {
             // Another server has taken it, and will find the same.
@@ -463,10 +463,10 @@ impl Attempt<'_> {
     /// Forgets the waiting pushes, which may not be fetched for.
     fn decline(&self, reason: Option<MirrorFailure>) -> Result<RefreshOutcome, StoreError> {
         let end = JobEnd::Declined {
-            done: self.waiting,
+            done: self.waiting.to_vec(),
             reason: reason.map(MirrorFailure::as_str),
         };
-        self.end(&end)?;
+        self.end(end)?;
         Ok(match reason {
             Some(reason) => RefreshOutcome::Declined(reason, String::new()),
             None => RefreshOutcome::Nothing,
@@ -492,8 +492,8 @@ impl Attempt<'_> {
                 let wait = retry::wait(attempts, ids.fresh());
                 let retry_at = wait.map(|wait| later(now, wait));
                 tracing::warn!(mirror, %reason, detail, attempts, "mirror_refresh_failed");
-                self.end(&JobEnd::Failed {
-                    tried: self.waiting,
+                self.end(JobEnd::Failed {
+                    tried: self.waiting.to_vec(),
                     reason: reason.as_str(),
                     retry_at,
                 })?;
@@ -502,15 +502,15 @@ impl Attempt<'_> {
             Setback::NoSpace => {
                 let reason = MirrorFailure::DiskReserve;
                 tracing::warn!(mirror, %reason, "mirror_refresh_failed");
-                self.end(&put_back(SPACE_PAUSE, Some(reason)))?;
+                self.end(put_back(SPACE_PAUSE, Some(reason)))?;
                 Ok(RefreshOutcome::PutBack(Some(reason)))
             }
             Setback::Taken => {
-                self.end(&put_back(TAKEN_PAUSE, None))?;
+                self.end(put_back(TAKEN_PAUSE, None))?;
                 Ok(RefreshOutcome::PutBack(None))
             }
             Setback::CalledOff => {
-                self.end(&put_back(Duration::ZERO, None))?;
+                self.end(put_back(Duration::ZERO, None))?;
                 Ok(RefreshOutcome::PutBack(None))
             }
         }

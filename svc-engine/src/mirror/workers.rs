@@ -156,7 +156,7 @@ struct Worker {
 impl Worker {
     fn run(self) {
         let Some(git) = self.find_git() else { return };
-        let jobs = MirrorJobs::new(self.store.url().clone(), self.store.org_id().clone());
+        let jobs = MirrorJobs::new(Arc::clone(&self.store));
         let refresher = Refresher::new(
             Arc::clone(&self.store),
             jobs,
@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
     use crate::mirror::remote::{AllowedHosts, Remotes};
-    use crate::store::{Append, JobState, MirrorStatus};
+    use crate::store::{Append, Delivery, JobState, MirrorStatus};
     use crate::testing::builders::{push, repository};
     use crate::testing::git::Repository;
     use crate::testing::{Backend, TestStore, processes};
@@ -319,9 +319,11 @@ mod tests {
                 due_at: push.captured_at,
                 push: push.clone(),
             };
-            let request = Append::RefreshRequest(Box::new(request));
-            let facts = vec![Append::Push(Box::new(push)), request];
-            self.store.append_blocking(facts).unwrap();
+            let delivery = Delivery {
+                facts: vec![Append::Push(Box::new(push))],
+                refreshes: vec![request],
+            };
+            self.store.append_blocking(delivery).unwrap();
         }
 
         fn deliver_to_silence(&self, repository_number: u32, branch: &str) {

@@ -24,7 +24,7 @@ pub fn ci_outcome(
     request: &CiOutcomeRequest,
 ) -> Result<CiOutcomeAnswer, Error> {
     let boundary = match request.as_of {
-        Some(as_of) => as_of,
+        Some(as_of) => snapshot.boundary(Some(as_of))?,
         // The moment of the latest fact, not that of the question: two questions with nothing stored
         // between them give the same link.
         None => match snapshot.latest_repository_fact()? {
@@ -71,6 +71,8 @@ pub fn ci_failures(
     key: &CursorKey,
     request: &CiFailuresRequest,
 ) -> Result<CiFailures, Error> {
+    // As it was asked for, on every page of a walk. What is stored later is captured later, so a
+    // boundary that has passed is final, and facts that are stored between two pages close no cursor.
     let boundary = request.as_of.unwrap_or(request.captured_before);
     let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
     let repository = match select(snapshot, &repositories, &request.repository, boundary)? {

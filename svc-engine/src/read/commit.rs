@@ -9,7 +9,6 @@ use svc_model::query::{
     CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest,
     ObservedSession,
 };
-use svc_model::time::Instant;
 
 use super::repository::{Declined, Touched, display, of_observation, of_outcome, select, touch};
 use crate::derive::repository::{Names, Repositories, Selection};
@@ -24,7 +23,7 @@ struct Evidence {
     outcomes: Vec<CiOutcomeRow>,
 }
 
-/// Returns what is known of a commit: up to the moment of the request when it names none.
+/// Returns what is known of a commit: up to the last stored fact when the request names no moment.
 ///
 /// # Errors
 ///
@@ -33,9 +32,8 @@ struct Evidence {
 pub fn commit_evidence(
     snapshot: &mut Snapshot<'_>,
     request: CommitRequest,
-    now: Instant,
 ) -> Result<CommitEvidence, Error> {
-    let boundary = request.as_of.unwrap_or(now);
+    let boundary = snapshot.boundary(request.as_of)?;
     let commit_sha = request.commit_sha;
     let rows_max = COMMIT_OBSERVATIONS_MAX + 1;
     let observed = snapshot.sessions_of_commit(&commit_sha, boundary, rows_max)?;

@@ -1,7 +1,8 @@
 //! Decoded messages, kept in memory.
 //!
-//! Stored content never changes, so what is kept is always valid; which calls may show it is
-//! decided in each snapshot, never here.
+//! Stored content never changes and its id is never given twice, also when the database is set back
+//! to an earlier state, so what is kept is always valid; which calls may show it is decided in each
+//! snapshot, never here.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

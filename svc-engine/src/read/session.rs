@@ -23,7 +23,7 @@ use crate::store::{CiOutcomeRow, Snapshot};
 /// The commits of a Session by repository, each with its observations.
 type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 
-/// Returns the dossier of a Session as it is at a moment.
+/// Returns the dossier of a Session, up to the last stored fact.
 ///
 /// # Errors
 ///
@@ -31,7 +31,6 @@ type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 pub fn session_dossier(
     snapshot: &mut Snapshot<'_>,
     request: SessionRequest,
-    boundary: Instant,
 ) -> Result<SessionAnswer, Error> {
     let session_id = request.session_id;
     let Some((first_observed_at, last_observed_at)) = snapshot.session_span(&session_id)? else {
@@ -42,6 +41,7 @@ pub fn session_dossier(
     if counts.iter().map(|count| count.visible).sum::<u64>() > DOSSIER_EVENTS_MAX {
         return Err(SessionBound::Dossier.into());
     }
+    let boundary = snapshot.boundary(None)?;
     let rows_max = DOSSIER_OBSERVATIONS_MAX + 1;
     let observed = snapshot.commits_of_session(&session_id, boundary, rows_max)?;
     if observed.len() as u64 > DOSSIER_OBSERVATIONS_MAX {

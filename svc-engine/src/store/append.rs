@@ -1,18 +1,22 @@
-//! One transaction of facts: what may be appended, and what becomes of it.
+//! Facts on their way into a transaction: what may be appended, and what becomes of it.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
+use svc_model::time::Instant;
 
 use super::StoreError;
 use super::claims::{KnownClaim, KnownClaims};
-use super::connection::Connection;
 use super::content::{ContentDigest, Encoded, Encoder};
-use super::jobs::RefreshRequest;
+use super::jobs::{self, RefreshRequest};
+use super::organization::Stamp;
 use super::redelivery::Difference;
 use super::traces::Traces;
+use super::transaction::Transaction;
+use super::witness::Epoch;
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
     RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
@@ -42,14 +46,40 @@ pub(super) trait Kind: Sized {
     /// Prepares it. What costs more than writing it is done here.
     fn prepare(self: Box<Self>, org_id: &OrgId) -> Self::Prepared;
 
+    /// Stores what may be stored before the organization's row is locked: what is not captured at
+    /// any moment.
+    fn stage(
+        _appending: &mut Appending<'_, '_>,
+        _facts: &[&Self::Prepared],
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Sets when a fact is captured, and returns that.
+    fn stamp(fact: &mut Self::Prepared, stamp: Stamp) -> Option<Instant>;
+
     /// Stores facts of this kind and says what became of each.
     fn store(
-        transaction: &mut Transaction<'_>,
+        appending: &mut Appending<'_, '_>,
         facts: &[&Self::Prepared],
     ) -> Result<Vec<Outcome>, StoreError>;
 
     /// Tells what a stored fact leaves beside its row.
     fn trace<'a>(fact: &'a Self::Prepared, traces: &mut Traces<'a>);
+}
+
+/// Returns the facts of one kind among others, with their places.
+macro_rules! of_kind {
+    ($kind:ident, $facts:expr) => {
+        $facts
+            .iter()
+            .enumerate()
+            .filter_map(|(place, fact)| match fact {
+                Prepared::$kind(fact) => Some((place, fact)),
+                _ => None,
+            })
+            .unzip::<usize, _, Vec<_>, Vec<_>>()
+    };
 }
 
 /// Declares the kinds of fact, in the order in which a transaction writes them.
@@ -73,6 +103,19 @@ macro_rules! kinds {
                     $(Self::$kind(fact) => <$fact as Kind>::weight(fact),)+
                 }
             }
+
+            fn table(&self) -> FactTable {
+                match self {
+                    $(Self::$kind(_) => FactTable::$table,)+
+                }
+            }
+
+            /// Sets when the fact is captured, and returns that.
+            fn stamp(&mut self, stamp: Stamp) -> Option<Instant> {
+                match self {
+                    $(Self::$kind(fact) => <$fact as Kind>::stamp(fact, stamp),)+
+                }
+            }
         }
 
         impl Append {
@@ -91,32 +134,49 @@ macro_rules! kinds {
             }
         }
 
-        /// Writes facts, kind after kind, and says what became of each.
-        pub(super) fn write(
-            transaction: &mut Transaction<'_>,
+        /// Stores what may be stored before the organization's row is locked.
+        fn stage_facts(
+            appending: &mut Appending<'_, '_>,
             facts: &[&Prepared],
+        ) -> Result<(), StoreError> {
+            $({
+                let (_, of_kind) = of_kind!($kind, facts);
+                if !of_kind.is_empty() {
+                    appending.table.set(Some(FactTable::$table));
+                    <$fact as Kind>::stage(appending, &of_kind)?;
+                    appending.table.set(None);
+                }
+            })+
+            Ok(())
+        }
+
+        /// Writes facts, kind after kind, and says what became of each.
+        fn write_facts(
+            appending: &mut Appending<'_, '_>,
+            facts: &[&Prepared],
+            captured_at: Instant,
         ) -> Result<Vec<Outcome>, StoreError> {
             let mut outcomes = vec![None; facts.len()];
             let mut traces = Traces::default();
             $({
-                let (places, of_kind): (Vec<usize>, Vec<_>) = facts
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(place, fact)| {
-                        if let Prepared::$kind(fact) = fact { Some((place, fact)) } else { None }
-                    })
-                    .unzip();
+                let (places, of_kind) = of_kind!($kind, facts);
                 if !of_kind.is_empty() {
-                    let stored = <$fact as Kind>::store(transaction, &of_kind)?;
+                    appending.table.set(Some(FactTable::$table));
+                    let stored = <$fact as Kind>::store(appending, &of_kind)?;
+                    let mut fact_ids = Vec::new();
                     for ((place, fact), outcome) in places.into_iter().zip(of_kind).zip(stored) {
-                        if let Outcome::Stored(_) = outcome {
+                        if let Outcome::Stored(fact_id) = outcome {
+                            fact_ids.push(fact_id);
                             <$fact as Kind>::trace(fact, &mut traces);
                         }
                         outcomes[place] = Some(outcome);
                     }
+                    appending.table.set(None);
+                    let transaction = &mut *appending.transaction;
+                    transaction.add_facts(FactTable::$table, &fact_ids, captured_at)?;
                 }
             })+
-            traces.write(transaction)?;
+            traces.write(appending)?;
             let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
             outcomes.ok_or(StoreError::NotStored)
         }
@@ -139,7 +199,6 @@ impl Append {
             // A call is encoded already; the others hold nothing of any size.
             Self::InferenceCall(_)
             | Self::Push(_)
-            | Self::RefreshRequest(_)
             | Self::PullRequestRevision(_)
             | Self::PullRequestMerge(_)
             | Self::RepositoryRename(_)
@@ -162,8 +221,6 @@ kinds! {
     RetryLinkage(RetryLinkage) in RetryLinkages,
     /// A push to a branch.
     Push(Push) in Pushes,
-    /// That a pushed repository is to be fetched. It is no fact, but about one.
-    RefreshRequest(RefreshRequest) in Pushes,
     /// A pull request as it was opened or changed.
     PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
     /// A pull request as it was merged.
@@ -176,12 +233,93 @@ kinds! {
     SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
 }
 
-/// The transaction that is being written.
-pub(super) struct Transaction<'t> {
-    pub(super) connection: &'t mut Connection,
-    pub(super) org_id: &'t OrgId,
-    pub(super) encoder: &'t Encoder,
-    pub(super) known_claims: &'t KnownClaims,
+/// What one sender delivers. It is stored as a whole or not at all.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    /// The facts, in the order of the outcomes.
+    pub facts: Vec<Append>,
+    /// The mirrors that are to be refreshed because of them, or of pushes that are stored already.
+    pub refreshes: Vec<RefreshRequest>,
+}
+
+impl From<Vec<Append>> for Delivery {
+    fn from(facts: Vec<Append>) -> Self {
+        let refreshes = Vec::new();
+        Self { facts, refreshes }
+    }
+}
+
+impl Delivery {
+    /// Prepares the facts.
+    pub(super) fn prepare(self, org_id: &OrgId) -> PreparedDelivery {
+        let facts = self.facts.into_iter();
+        PreparedDelivery {
+            facts: facts.map(|fact| fact.prepare(org_id)).collect(),
+            refreshes: self.refreshes,
+        }
+    }
+}
+
+/// A delivery that is ready to be written.
+pub(super) struct PreparedDelivery {
+    facts: Vec<Prepared>,
+    refreshes: Vec<RefreshRequest>,
+}
+
+impl PreparedDelivery {
+    pub(super) fn is_empty(&self) -> bool {
+        self.facts.is_empty() && self.refreshes.is_empty()
+    }
+
+    /// Returns whether it has facts of a kind.
+    pub(super) fn has(&self, table: FactTable) -> bool {
+        self.facts.iter().any(|fact| fact.table() == table)
+    }
+
+    /// Returns what writing it costs, in units of a small row.
+    pub(super) fn weight(&self) -> usize {
+        let facts: usize = self.facts.iter().map(Prepared::weight).sum();
+        facts + self.refreshes.len()
+    }
+}
+
+/// Writes deliveries, and says what became of the facts of each.
+pub(super) fn write(
+    appending: &mut Appending<'_, '_>,
+    deliveries: &mut [&mut PreparedDelivery],
+) -> Result<Vec<Vec<Outcome>>, StoreError> {
+    stage_facts(appending, &facts(deliveries))?;
+    // From here on the transactions of the organization are written one after the other.
+    let stamp = appending.transaction.stamp()?;
+    let received = deliveries.iter_mut().flat_map(|it| &mut it.facts);
+    let captured_at = received.filter_map(|fact| fact.stamp(stamp)).max();
+    let mut outcomes = match captured_at {
+        Some(captured_at) => write_facts(appending, &facts(deliveries), captured_at)?,
+        None => Vec::new(),
+    }
+    .into_iter();
+    let refreshes: Vec<&RefreshRequest> = deliveries.iter().flat_map(|it| &it.refreshes).collect();
+    jobs::request(appending.transaction, &refreshes)?;
+    Ok(deliveries
+        .iter()
+        .map(|delivery| outcomes.by_ref().take(delivery.facts.len()).collect())
+        .collect())
+}
+
+fn facts<'d>(deliveries: &'d [&mut PreparedDelivery]) -> Vec<&'d Prepared> {
+    deliveries.iter().flat_map(|it| &it.facts).collect()
+}
+
+/// Facts that are being written, in their transaction.
+pub(super) struct Appending<'a, 't> {
+    pub(super) transaction: &'a mut Transaction<'t>,
+    pub(super) encoder: &'a Encoder,
+    pub(super) known_claims: &'a KnownClaims,
+    pub(super) epoch: &'a mut Epoch,
+    /// The kind of fact whose table is being written.
+    pub(super) table: &'a Cell<Option<FactTable>>,
+    /// The calls that are stored already, as the content of the others was.
+    pub(super) retained_calls: Vec<Option<Outcome>>,
     pub(super) afterwards: Afterwards,
 }
 
@@ -197,16 +335,20 @@ pub(super) struct Afterwards {
 }
 
 impl Afterwards {
-    /// Remembers what is stored now, and tells what differs from it.
-    pub(super) fn run(self, encoder: &Encoder, known_claims: &mut KnownClaims) {
+    /// Tells what differs from what is stored.
+    pub(super) fn tell(&self) {
+        for difference in &self.differences {
+            difference.log();
+        }
+    }
+
+    /// Remembers what is stored now.
+    pub(super) fn remember(self, encoder: &Encoder, known_claims: &mut KnownClaims) {
         for (digest, content_id) in self.content {
             encoder.remember(digest, content_id);
         }
         for claim in self.claims {
             known_claims.remember(claim);
-        }
-        for difference in self.differences {
-            difference.log();
         }
     }
 }

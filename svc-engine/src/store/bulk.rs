@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::StoreError;
 use super::connection::{Connection, Insert};
 use super::quarantine::{self, QuarantineAction};
+use super::transaction::Transaction;
 use super::value::Value;
 
 /// Rows that are bound at once: a few MiB of values, whatever the number of calls.
@@ -133,34 +134,16 @@ pub(super) fn tally(
     Ok(tally.unwrap_or_default())
 }
 
-/// Appends a row for each call that is meant and not in the state yet, in one transaction.
+/// Appends a row for each call that is meant and not in the state yet.
 pub(super) fn change(
-    connection: &mut Connection,
-    org_id: &OrgId,
-    filter: &CallFilter,
-    change: &BulkChange,
-    fresh_id: impl FnMut() -> Uuid,
-) -> Result<BulkReceipt, StoreError> {
-    connection.begin_write()?;
-    match change_in_transaction(connection, org_id, filter, change, fresh_id) {
-        Ok(receipt) => {
-            connection.commit()?;
-            Ok(receipt)
-        }
-        Err(error) => {
-            connection.rollback()?;
-            Err(error)
-        }
-    }
-}
-
-fn change_in_transaction(
-    connection: &mut Connection,
-    org_id: &OrgId,
+    transaction: &mut Transaction<'_>,
     filter: &CallFilter,
     change: &BulkChange,
     mut fresh_id: impl FnMut() -> Uuid,
 ) -> Result<BulkReceipt, StoreError> {
+    // Locked before a revision is drawn: the revisions of an organization are committed in their order.
+    transaction.organization()?;
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mut before = CallTally::default();
     let mut fact_ids = Vec::new();
     let (text, values) = filter.list(org_id);
@@ -189,8 +172,14 @@ fn change_in_transaction(
         }
         connection.put(&APPEND, values.chunks_exact(APPEND.columns))?;
     }
-    Ok(BulkReceipt {
-        before,
-        revision: quarantine::revision(connection, org_id)?,
-    })
+    let revision = quarantine::revision(connection, org_id)?;
+    let changed = i64::try_from(fact_ids.len()).unwrap_or(i64::MAX);
+    transaction.add_quarantined(
+        FactTable::InferenceCalls,
+        match change.action {
+            QuarantineAction::Quarantine => changed,
+            QuarantineAction::Release => -changed,
+        },
+    )?;
+    Ok(BulkReceipt { before, revision })
 }

@@ -11,13 +11,15 @@ use svc_model::problem::Code;
 use svc_model::time::Instant;
 
 use super::StoreError;
-use super::append::{Kind, Outcome, Transaction};
+use super::append::{Appending, Kind, Outcome};
 use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
+use super::organization::Stamp;
 use super::table::Table;
 use super::traces::Traces;
 use super::value::{Row, Value};
+use super::witness::Epoch;
 use super::{id_list, packing, skeleton};
 
 /// What writing a call costs, in units of a small row: it comes with messages and aliases.
@@ -221,12 +223,22 @@ impl Kind for Encoded {
         WEIGHT
     }
 
+    fn stage(appending: &mut Appending<'_, '_>, facts: &[&Box<Self>]) -> Result<(), StoreError> {
+        let calls: Vec<&Self> = facts.iter().map(|fact| &***fact).collect();
+        stage(appending, &calls)
+    }
+
+    fn stamp(fact: &mut Box<Self>, stamp: Stamp) -> Option<Instant> {
+        fact.captured_at = stamp.of(fact.received_at);
+        Some(fact.captured_at)
+    }
+
     fn store(
-        transaction: &mut Transaction<'_>,
+        appending: &mut Appending<'_, '_>,
         facts: &[&Box<Self>],
     ) -> Result<Vec<Outcome>, StoreError> {
         let calls: Vec<&Self> = facts.iter().map(|fact| &***fact).collect();
-        store(transaction, &calls)
+        store(appending, &calls)
     }
 
     fn trace<'a>(fact: &'a Box<Self>, traces: &mut Traces<'a>) {
@@ -238,34 +250,51 @@ impl Kind for Encoded {
     }
 }
 
-/// Stores calls and says what became of each.
+/// Stores the content of calls that are not stored yet.
 ///
 /// A call that shares an id with a stored one never gets as far as its content, so a redelivery
 /// writes nothing and a conflict leaves nothing behind.
-fn store(
-    transaction: &mut Transaction<'_>,
-    calls: &[&Encoded],
-) -> Result<Vec<Outcome>, StoreError> {
-    let Transaction {
-        connection,
-        org_id,
+fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), StoreError> {
+    let Appending {
+        transaction,
         encoder,
+        epoch,
+        retained_calls,
         afterwards,
         ..
-    } = transaction;
-    let fresh = &mut afterwards.content;
+    } = appending;
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let retained = Retained::find(connection, calls)?;
-    let mut outcomes = Vec::with_capacity(calls.len());
     for encoded in calls {
-        outcomes.push(retained.outcome(org_id, encoded)?);
+        retained_calls.push(retained.outcome(org_id, encoded)?);
     }
-    let new: Vec<&Encoded> = calls
-        .iter()
-        .zip(&outcomes)
-        .filter(|(_, outcome)| outcome.is_none())
-        .map(|(encoded, _)| *encoded)
-        .collect();
-    let inserted = insert(connection, org_id, &new, fresh, encoder)?;
+    let new = new_calls(calls, retained_calls);
+    content::verify(connection, &new, encoder.generation())?;
+    resolve(connection, epoch, &new, &mut afterwards.content, encoder)
+}
+
+fn new_calls<'c>(calls: &[&'c Encoded], outcomes: &[Option<Outcome>]) -> Vec<&'c Encoded> {
+    let calls = calls.iter().zip(outcomes);
+    let new = calls.filter(|(_, outcome)| outcome.is_none());
+    new.map(|(encoded, _)| *encoded).collect()
+}
+
+/// Stores calls, whose content is stored, and says what became of each.
+fn store(
+    appending: &mut Appending<'_, '_>,
+    calls: &[&Encoded],
+) -> Result<Vec<Outcome>, StoreError> {
+    let Appending {
+        transaction,
+        encoder,
+        retained_calls,
+        afterwards,
+        ..
+    } = appending;
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
+    let outcomes = std::mem::take(retained_calls);
+    let new = new_calls(calls, &outcomes);
+    let inserted = insert(connection, org_id, &new, &afterwards.content, encoder)?;
     // Of two calls of one transaction that share an id the first is stored; the second is judged
     // by it. The same holds when another server was faster.
     let retained = if inserted.iter().all(|inserted| *inserted) {
@@ -294,13 +323,12 @@ fn insert(
     connection: &mut Connection,
     org_id: &OrgId,
     calls: &[&Encoded],
-    fresh: &mut HashMap<ContentDigest, i64>,
+    fresh: &HashMap<ContentDigest, i64>,
     encoder: &Encoder,
 ) -> Result<Vec<bool>, StoreError> {
     if calls.is_empty() {
         return Ok(Vec::new());
     }
-    resolve(connection, calls, fresh, encoder)?;
     let id = |content: &ContentRef| match content {
         ContentRef::Known(id) => Ok(*id),
         ContentRef::New(new) => fresh
@@ -388,20 +416,14 @@ fn insert(
 /// Stores the content of calls that is not known to be stored, each once.
 fn resolve(
     connection: &mut Connection,
+    epoch: &mut Epoch,
     calls: &[&Encoded],
     fresh: &mut HashMap<ContentDigest, i64>,
     encoder: &Encoder,
 ) -> Result<(), StoreError> {
     let mut new: Vec<&NewContent> = calls
         .iter()
-        .flat_map(|encoded| {
-            [
-                &encoded.input.contents,
-                &encoded.output.contents,
-                &encoded.raw_contents,
-            ]
-        })
-        .flatten()
+        .flat_map(|encoded| encoded.contents())
         .filter_map(|content| match content {
             ContentRef::Known(_) | ContentRef::Input(_) => None,
             ContentRef::New(new) => Some(&**new),
@@ -410,7 +432,7 @@ fn resolve(
         .collect();
     new.sort_unstable_by_key(|content| content.digest);
     new.dedup_by_key(|content| content.digest);
-    let ids = content::store(connection, &new)?;
+    let ids = content::store(connection, epoch, &new)?;
     fresh.extend(new.iter().map(|content| content.digest).zip(ids));
     Ok(())
 }

@@ -272,6 +272,11 @@ impl Connection {
         if self.is_usable() {
             return Ok(());
         }
+        self.reopen()
+    }
+
+    /// Connects again, whatever state the connection is in.
+    pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.reopen())
     }
 

@@ -4,8 +4,10 @@
 //! ids of its messages, and each distinct message is stored once, as its canonical text. The same
 //! holds for the members of a raw payload that repeat ([`super::skeleton`]).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
@@ -20,6 +22,7 @@ use super::error::corrupt;
 use super::packing::{Packed, unpack};
 use super::skeleton::Skeleton;
 use super::value::Value;
+use super::witness::Epoch;
 use crate::fact::InferenceCall;
 
 /// The key of a content: eight bytes of its scope, and 24 of its SHA-256.
@@ -91,23 +94,38 @@ pub(super) struct EncodedSide {
 #[derive(Debug)]
 pub struct Encoded {
     pub(super) call: InferenceCall,
+    pub(super) received_at: Instant,
+    /// When it is captured, once the writer has said so.
     pub(super) captured_at: Instant,
     pub(super) input: EncodedSide,
     pub(super) output: EncodedSide,
     pub(super) raw_contents: Vec<ContentRef>,
     pub(super) raw_skeleton: Packed,
+    /// The generation of the memory that its known contents come from, or an earlier one.
+    pub(super) generation: u64,
+}
+
+impl Encoded {
+    /// Returns every content that it refers to.
+    pub(super) fn contents(&self) -> impl Iterator<Item = &ContentRef> {
+        let sides = [&self.input.contents, &self.output.contents];
+        sides.into_iter().flatten().chain(&self.raw_contents)
+    }
 }
 
 /// Encodes calls, and remembers which content is stored already.
 #[derive(Clone)]
 pub struct Encoder {
     known: Arc<Cache<ContentDigest, i64>>,
+    /// How often everything was forgotten.
+    generation: Arc<AtomicU64>,
 }
 
 impl Default for Encoder {
     fn default() -> Self {
         Self {
             known: Arc::new(Cache::new(KNOWN_MAX)),
+            generation: Arc::default(),
         }
     }
 }
@@ -120,7 +138,9 @@ impl fmt::Debug for Encoder {
 
 impl Encoder {
     /// Encodes a call.
-    pub(super) fn encode(&self, mut call: InferenceCall, captured_at: Instant) -> Encoded {
+    pub(super) fn encode(&self, mut call: InferenceCall, received_at: Instant) -> Encoded {
+        // Asked before anything is looked up: what is forgotten meanwhile then counts as of before.
+        let generation = self.generation();
         let mut buffer = Vec::new();
         let session = Scope::of(&call.session_id);
         let input = self.side(session, &call.input_messages, &mut buffer);
@@ -131,17 +151,30 @@ impl Encoder {
         call.output_messages = Vec::new();
         Encoded {
             call,
-            captured_at,
+            received_at,
+            captured_at: received_at,
             input,
             output,
             raw_contents,
             raw_skeleton: Packed::new(skeleton),
+            generation,
         }
     }
 
     /// Remembers what a committed transaction stored.
     pub(super) fn remember(&self, digest: ContentDigest, content_id: i64) {
         self.known.insert(digest, content_id);
+    }
+
+    /// Forgets everything: the database was set back, or it is not known what was committed last.
+    pub(super) fn forget(&self) {
+        self.known.clear();
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns how often everything was forgotten.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Returns the id of a content that is known to be stored.
@@ -228,14 +261,18 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
 }
 
 const CONTENT_INSERT: Insert = Insert {
-    into: "INSERT INTO content (digest, codec, byte_count, bytes)",
-    columns: 4,
+    into: "INSERT INTO content (content_id, digest, codec, byte_count, bytes)",
+    columns: 5,
     then: "ON CONFLICT (digest) DO NOTHING",
     returning: "content_id, digest",
-    unique: 0,
+    unique: 1,
 };
 const CONTENT_BY_DIGEST: Lookup<'_> = Lookup {
     select: "SELECT content_id, digest FROM content WHERE digest",
+    then: "",
+};
+const STORED: Lookup<'_> = Lookup {
+    select: "SELECT content_id FROM content WHERE content_id",
     then: "",
 };
 const CONTENT_BY_ID: Lookup<'_> = Lookup {
@@ -247,6 +284,7 @@ const CONTENT_BY_ID: Lookup<'_> = Lookup {
 /// digest: servers that write the same content at once then wait for each other in one order.
 pub(super) fn store(
     connection: &mut Connection,
+    epoch: &mut Epoch,
     contents: &[&NewContent],
 ) -> Result<Vec<i64>, StoreError> {
     debug_assert!(
@@ -256,6 +294,7 @@ pub(super) fn store(
     let mut values = Vec::with_capacity(contents.len() * CONTENT_INSERT.columns);
     for content in contents {
         values.extend([
+            Value::Integer(epoch.next_id()?),
             Value::Blob(&content.digest),
             Value::Integer(content.packed.codec.number()),
             Value::Integer(i64::try_from(content.packed.byte_count).unwrap_or(i64::MAX)),
@@ -284,6 +323,33 @@ pub(super) fn store(
     ids.into_iter()
         .map(|id| id.ok_or(corrupt("content", "it is absent")))
         .collect()
+}
+
+/// Makes sure that contents are stored that a sender took for known before everything was forgotten.
+/// An id is never given twice, so what is stored under it is what the sender meant.
+pub(super) fn verify(
+    connection: &mut Connection,
+    calls: &[&Encoded],
+    generation: u64,
+) -> Result<(), StoreError> {
+    let outdated = calls.iter().filter(|it| it.generation != generation);
+    let known = outdated
+        .flat_map(|it| it.contents())
+        .filter_map(|it| match it {
+            ContentRef::Known(content_id) => Some(*content_id),
+            ContentRef::New(_) | ContentRef::Input(_) => None,
+        });
+    let mut missing: BTreeSet<i64> = known.collect();
+    let keys: Vec<Value<'_>> = missing.iter().copied().map(Value::Integer).collect();
+    connection.lookup(&STORED, &[], &keys, |row| {
+        missing.remove(&row.integer(0)?);
+        Ok(())
+    })?;
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(StoreError::ContentLost)
+    }
 }
 
 /// Calls `each` with the id and the bytes of every content.

@@ -1,34 +1,11 @@
-//! How many facts there are and how many of them are visible.
+//! How many facts a Session has and how many of them are visible. Those of the organization are kept
+//! in its row ([`super::organization`]).
 
-use svc_model::facts::{FactCount, FactTable, FactTables, SessionFactTables};
+use svc_model::facts::{FactCount, FactTable, SessionFactTables};
 use svc_model::id::{OrgId, SessionId};
 
 use super::connection::Connection;
 use super::{StoreError, kind};
-
-/// Returns the statement that counts all facts of a kind.
-fn total(kind: FactTable) -> String {
-    format!(
-        "SELECT COUNT(*) FROM {} WHERE org_id = $1",
-        kind::table(kind).name
-    )
-}
-
-/// Returns the statement that counts the quarantined facts of a kind.
-///
-/// It is driven by the log, which is short, and not by the facts; and by its latest rows, found in one
-/// pass of its index, so that no plan compares its rows with one another.
-fn quarantined(kind: FactTable) -> String {
-    let table = kind::table(kind);
-    let (name, id) = (table.name, table.id());
-    format!(
-        "SELECT COUNT(*) FROM (SELECT MAX(quarantine_revision) AS latest FROM quarantine_log \
-        WHERE org_id = $1 AND fact_table = '{name}' GROUP BY fact_id) AS changed \
-        JOIN quarantine_log q ON q.quarantine_revision = changed.latest \
-        WHERE q.action = 'quarantine' AND EXISTS \
-        (SELECT 1 FROM {name} f WHERE f.{id} = q.fact_id AND f.org_id = $1)"
-    )
-}
 
 /// Returns the statement that counts the facts of a Session, of each kind all and the visible ones.
 fn of_session_text(kinds: &[FactTable]) -> String {
@@ -50,37 +27,6 @@ const EVENTS: [FactTable; 5] = [
     FactTable::RejectedEdits,
     FactTable::RetryLinkages,
 ];
-
-const SESSIONS: &str = "SELECT COUNT(*) FROM sessions WHERE org_id = $1";
-
-pub(super) fn sessions(connection: &mut Connection, org_id: &OrgId) -> Result<u64, StoreError> {
-    Ok(connection
-        .first(SESSIONS, &[org_id.as_str().into()], |row| row.count(0))?
-        .unwrap_or_default())
-}
-
-pub(super) fn facts(connection: &mut Connection, org_id: &OrgId) -> Result<FactTables, StoreError> {
-    FactTables::try_from_fn(|table| of_kind(connection, org_id, table))
-}
-
-/// Returns the counts of one kind of fact.
-pub(super) fn of_kind(
-    connection: &mut Connection,
-    org_id: &OrgId,
-    table: FactTable,
-) -> Result<FactCount, StoreError> {
-    let org = [org_id.as_str().into()];
-    let total = connection
-        .first(&total(table), &org, |row| row.count(0))?
-        .unwrap_or_default();
-    let hidden = connection
-        .first(&quarantined(table), &org, |row| row.count(0))?
-        .unwrap_or_default();
-    Ok(FactCount {
-        total,
-        visible: total.saturating_sub(hidden),
-    })
-}
 
 /// Returns the counts of some kinds of fact that name a Session, in their order.
 pub(super) fn of_session<const KINDS: usize>(

@@ -33,6 +33,14 @@ pub enum StoreError {
         /// What is wrong.
         what: &'static str,
     },
+    /// The database was set back to an earlier state since it was written to last. What was
+    /// remembered of it is dropped.
+    #[error("the database was set back to an earlier state")]
+    SetBack,
+    /// A delivery relies on content that the database lost when it was set back. The same delivery,
+    /// prepared again, is stored.
+    #[error("content that was stored is there no more")]
+    ContentLost,
     /// The writer has stopped.
     #[error("the writer has stopped")]
     Closed,
@@ -46,6 +54,10 @@ mod sqlite {
     pub(super) const BUSY: i32 = 5;
     pub(super) const LOCKED: i32 = 6;
     pub(super) const INTERRUPT: i32 = 9;
+    pub(super) const TOO_BIG: i32 = 18;
+    pub(super) const CONSTRAINT: i32 = 19;
+    pub(super) const MISMATCH: i32 = 20;
+    pub(super) const RANGE: i32 = 25;
 }
 
 impl StoreError {
@@ -79,6 +91,30 @@ impl StoreError {
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
             | sqlx::Error::WorkerCrashed => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether something in one delivery is the cause: the others may be stored without it.
+    /// Everything else befalls whatever is tried.
+    pub(super) fn is_of_data(&self) -> bool {
+        match self {
+            Self::Corrupt { .. } | Self::ContentLost | Self::Database(sqlx::Error::Encode(_)) => {
+                true
+            }
+            // A value that the column does not take, a constraint that it breaks, too much of it.
+            Self::Database(_) => {
+                self.sqlite_code().is_some_and(|code| {
+                    matches!(
+                        code,
+                        sqlite::TOO_BIG | sqlite::CONSTRAINT | sqlite::MISMATCH | sqlite::RANGE
+                    )
+                }) || self.postgres_code().is_some_and(|code| {
+                    ["22", "23", "54"]
+                        .iter()
+                        .any(|class| code.starts_with(class))
+                })
+            }
             _ => false,
         }
     }

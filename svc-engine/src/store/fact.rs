@@ -1,10 +1,12 @@
 //! Facts that are one row each: how they are stored, and read back.
 
 use svc_model::id::OrgId;
+use svc_model::time::Instant;
 
 use super::StoreError;
-use super::append::{Kind, Outcome, Transaction};
+use super::append::{Appending, Kind, Outcome};
 use super::claims::Place;
+use super::organization::Stamp;
 use super::redelivery::{self, Key};
 use super::row::NewRow;
 use super::table::Record;
@@ -33,17 +35,22 @@ impl<F: Fact> Kind for F {
         row.weight()
     }
 
+    fn stamp(row: &mut NewRow, stamp: Stamp) -> Option<Instant> {
+        row.stamp(stamp)
+    }
+
     fn store(
-        transaction: &mut Transaction<'_>,
+        appending: &mut Appending<'_, '_>,
         rows: &[&NewRow],
     ) -> Result<Vec<Outcome>, StoreError> {
         let values = rows.iter().map(|row| row.values.as_slice());
-        let inserted = transaction.connection.insert(&F::TABLE.insert, values)?;
+        let connection = &mut *appending.transaction.connection;
+        let inserted = connection.insert(&F::TABLE.insert, values)?;
         rows.iter()
             .zip(inserted)
             .map(|(row, inserted)| match inserted {
                 Some(_) => Ok(Outcome::Stored(row.fact_id)),
-                None => redelivery::judge(transaction, F::TABLE, F::KEYS, F::IDENTITY, row),
+                None => redelivery::judge(appending, F::TABLE, F::KEYS, F::IDENTITY, row),
             })
             .collect()
     }

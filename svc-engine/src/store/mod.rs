@@ -33,6 +33,7 @@ mod jobs;
 mod kind;
 mod migrate;
 mod observations;
+mod organization;
 mod outcomes;
 mod packing;
 #[cfg(test)]
@@ -56,11 +57,13 @@ mod sqlite;
 mod suite;
 mod table;
 mod traces;
+mod transaction;
 mod url;
 mod value;
+mod witness;
 mod writer;
 
-pub use append::{Append, Outcome};
+pub use append::{Append, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use cohort::{CohortCall, CohortDecision};
@@ -82,10 +85,12 @@ use std::time::Duration;
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
 
-use self::append::Prepared;
+use self::append::PreparedDelivery;
 use self::checkpoint::Checkpoint;
 use self::connection::Connection;
+use self::organization::Moments;
 use self::pool::Pool;
+use self::transaction::Transaction;
 use self::writer::Writer;
 use crate::deadline::Deadline;
 use crate::fact::InferenceCall;
@@ -124,6 +129,21 @@ impl Store {
     ///
     /// When the store cannot be reached, or its schema is not at head.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
+        Self::open_with(config, Moments::default())
+    }
+
+    /// Opens a store that keeps the moments of the facts as they are given, also when that is out of
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// See [`Store::open`].
+    #[cfg(any(test, feature = "testing"))]
+    pub fn open_with_given_moments(config: &StoreConfig) -> Result<Self, StoreError> {
+        Self::open_with(config, Moments::Given)
+    }
+
+    fn open_with(config: &StoreConfig, moments: Moments) -> Result<Self, StoreError> {
         let mut connection = Connection::open(&config.url)?;
         if config.migrate {
             migrate::upgrade(&mut connection)?;
@@ -141,7 +161,7 @@ impl Store {
             url: config.url.clone(),
             org_id: config.org_id.clone(),
             readers: Pool::new(config.url.clone(), config.readers),
-            writer: Writer::start(connection, config.org_id.clone(), encoder.clone())?,
+            writer: Writer::start(connection, config.org_id.clone(), moments, encoder.clone())?,
             encoder,
             _checkpoint: checkpoint,
         })
@@ -153,18 +173,17 @@ impl Store {
         self.encoder.encode(call, received_at)
     }
 
-    /// Appends facts and waits for the commit.
+    /// Appends a delivery and waits for the commit. Returns what became of each fact.
     ///
     /// # Errors
     ///
-    /// When the facts were not stored; then none is acknowledged.
-    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
+    /// When the delivery was not stored; then nothing of it is acknowledged.
+    pub async fn append(&self, delivery: impl Into<Delivery>) -> Result<Vec<Outcome>, StoreError> {
+        let delivery: Delivery = delivery.into();
+        let facts = &delivery.facts;
         let few = facts.len() <= INLINE_FACTS_MAX && facts.iter().all(Append::is_small);
         let org_id = self.org_id.clone();
-        let prepare = move || -> Vec<Prepared> {
-            let facts = facts.into_iter();
-            facts.map(|fact| fact.prepare(&org_id)).collect()
-        };
+        let prepare = move || -> PreparedDelivery { delivery.prepare(&org_id) };
         let prepared = if few {
             prepare()
         } else {
@@ -174,14 +193,16 @@ impl Store {
         self.writer.append(prepared).await
     }
 
-    /// Appends facts and waits for the commit, on a thread that may be blocked.
+    /// Appends a delivery and waits for the commit, on a thread that may be blocked.
     ///
     /// # Errors
     ///
-    /// When the facts were not stored; then none is acknowledged.
-    pub fn append_blocking(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
-        let facts = facts.into_iter();
-        let prepared = facts.map(|fact| fact.prepare(&self.org_id)).collect();
+    /// When the delivery was not stored; then nothing of it is acknowledged.
+    pub fn append_blocking(
+        &self,
+        delivery: impl Into<Delivery>,
+    ) -> Result<Vec<Outcome>, StoreError> {
+        let prepared = delivery.into().prepare(&self.org_id);
         self.writer.append_blocking(prepared)
     }
 
@@ -202,6 +223,12 @@ impl Store {
     /// Returns the organization.
     pub fn org_id(&self) -> &OrgId {
         &self.org_id
+    }
+
+    /// Returns whether the writer is there: without it nothing is stored until the process starts
+    /// anew.
+    pub fn is_writing(&self) -> bool {
+        self.writer.is_running()
     }
 
     /// Finishes what was accepted and stops the writer.
@@ -309,7 +336,7 @@ impl Ledger {
         &self,
         entries: &[quarantine::NewEntry],
     ) -> Result<Vec<QuarantineReceipt>, StoreError> {
-        quarantine::append(&mut self.at_head()?, &self.org_id, entries)
+        self.write(|transaction| quarantine::append(transaction, entries))
     }
 
     /// Quarantines or releases the calls that are meant, in one transaction. A call that is in the
@@ -324,16 +351,22 @@ impl Ledger {
         change: &BulkChange,
         fresh_id: impl FnMut() -> uuid::Uuid,
     ) -> Result<BulkReceipt, StoreError> {
-        bulk::change(&mut self.at_head()?, &self.org_id, filter, change, fresh_id)
+        self.write(|transaction| bulk::change(transaction, filter, change, fresh_id))
     }
 
-    /// Opens a connection that may write, to a schema at head.
-    fn at_head(&self) -> Result<Connection, StoreError> {
+    /// Writes a transaction over a connection of its own, to a schema at head.
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut connection = self.readers.writing()?;
         match migrate::state(&mut connection)? {
-            SchemaState::AtHead(_) => Ok(connection),
-            state => Err(StoreError::Schema(state)),
+            SchemaState::AtHead(_) => {}
+            state => return Err(StoreError::Schema(state)),
         }
+        let moments = Moments::default();
+        let written = transaction::write(&mut connection, &self.org_id, moments, work);
+        Ok(written.map(|(result, _)| result)?)
     }
 }
 

@@ -28,50 +28,10 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "FROM _sqlx_migrations"),
     (Walk, "FROM sqlite_master"),
     (Walk, "FROM pg_catalog.pg_class"),
-    // The counts of an organization's facts.
-    (Walk, "SELECT COUNT(*) FROM sessions WHERE org_id = $1"),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM inference_calls WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM developer_decisions WHERE org_id = $1",
-    ),
-    (Walk, "SELECT COUNT(*) FROM ci_outcomes WHERE org_id = $1"),
-    (Walk, "SELECT COUNT(*) FROM pushes WHERE org_id = $1"),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM pull_request_merges WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM pull_request_revisions WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM edit_observations WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM rejected_edits WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM retry_linkages WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM session_commit_observations WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM repository_renames WHERE org_id = $1",
-    ),
-    (
-        Walk,
-        "SELECT COUNT(*) FROM (SELECT MAX(quarantine_revision) AS latest",
-    ),
+    // The one row of an organization, and the latest of the few writers.
+    (Walk, "FROM organizations WHERE org_id = $1"),
+    (Walk, "UPDATE organizations SET"),
+    (Walk, "FROM writers"),
     // The end of the quarantine log.
     (
         Walk,

@@ -9,6 +9,7 @@ use super::StoreError;
 use super::connection::Connection;
 use super::error::corrupt;
 use super::kind;
+use super::transaction::Transaction;
 use super::value::Value;
 
 /// What a row of the log does.
@@ -76,6 +77,9 @@ pub struct LogEntry {
 const APPEND: &str = "INSERT INTO quarantine_log
     (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us)
     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING quarantine_revision";
+const LATEST: &str = "SELECT action FROM quarantine_log
+    WHERE org_id = $1 AND fact_table = $2 AND fact_id = $3
+    ORDER BY quarantine_revision DESC LIMIT 1";
 const REVISION: &str =
     "SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1";
 const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reason, recorded_at_us
@@ -89,32 +93,30 @@ fn target(kind: FactTable) -> String {
     format!("SELECT 1 FROM {name} WHERE org_id = $1 AND {id} = $2")
 }
 
-/// Appends rows in one transaction.
+/// Appends rows.
 pub(super) fn append(
-    connection: &mut Connection,
-    org_id: &OrgId,
+    transaction: &mut Transaction<'_>,
     entries: &[NewEntry],
 ) -> Result<Vec<QuarantineReceipt>, StoreError> {
-    connection.begin_write()?;
-    let mut receipts = Vec::with_capacity(entries.len());
-    for entry in entries {
-        match append_one(connection, org_id, entry) {
-            Ok(receipt) => receipts.push(receipt),
-            Err(error) => {
-                connection.rollback()?;
-                return Err(error);
-            }
-        }
-    }
-    connection.commit()?;
-    Ok(receipts)
+    let entries = entries.iter();
+    entries
+        .map(|entry| append_one(transaction, entry))
+        .collect()
 }
 
 fn append_one(
-    connection: &mut Connection,
-    org_id: &OrgId,
+    transaction: &mut Transaction<'_>,
     entry: &NewEntry,
 ) -> Result<QuarantineReceipt, StoreError> {
+    // Locked before a revision is drawn: the revisions of an organization are committed in their order.
+    transaction.organization()?;
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
+    let fact = [
+        org_id.as_str().into(),
+        entry.table.as_str().into(),
+        Value::Text(&entry.fact_id),
+    ];
+    let latest = connection.first(LATEST, &fact, |row| row.text(0))?;
     let target_found = connection
         .first(
             &target(entry.table),
@@ -137,6 +139,13 @@ fn append_one(
             |row| row.count(0),
         )?
         .ok_or(corrupt("quarantine_log", "no revision was given"))?;
+    let is_quarantined = |action: &str| i64::from(action == QuarantineAction::Quarantine.as_str());
+    let change = is_quarantined(entry.action.as_str()) - latest.map_or(0, |it| is_quarantined(&it));
+    if target_found {
+        transaction.add_quarantined(entry.table, change)?;
+    } else {
+        transaction.add_quarantined_ahead(change)?;
+    }
     Ok(QuarantineReceipt {
         revision,
         target_found,

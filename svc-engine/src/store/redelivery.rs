@@ -5,7 +5,7 @@ use svc_model::id::FactId;
 use svc_model::problem::Code;
 
 use super::StoreError;
-use super::append::{Outcome, Transaction};
+use super::append::{Appending, Outcome};
 use super::connection::Connection;
 use super::error::corrupt;
 use super::row::NewRow;
@@ -136,7 +136,7 @@ impl Difference {
 
 /// Tells a redelivery from a conflict: the retained fact decides. Without a key nobody asks.
 pub(super) fn judge(
-    transaction: &mut Transaction<'_>,
+    appending: &mut Appending<'_, '_>,
     table: &'static Table,
     keys: &[Key],
     identity: &str,
@@ -146,7 +146,7 @@ pub(super) fn judge(
         return Ok(Outcome::Known);
     };
     let difference = key
-        .retained(transaction.connection, table, row)?
+        .retained(appending.transaction.connection, table, row)?
         .ok_or(corrupt(table.name, "a retained fact is absent"))?;
     let identifies = |column: &&str| {
         let beside = NAMES.iter().find(|(name, _)| name == column);
@@ -158,7 +158,7 @@ pub(super) fn judge(
     }
     let fact_id = difference.fact_id;
     if !difference.columns.is_empty() {
-        transaction.afterwards.differences.push(difference);
+        appending.afterwards.differences.push(difference);
     }
     Ok(Outcome::Redelivered(fact_id))
 }

@@ -1,7 +1,9 @@
 //! Rows on their way into a table.
 
 use svc_model::id::{FactId, OrgId};
+use svc_model::time::Instant;
 
+use super::organization::Stamp;
 use super::table::{Record, Table};
 use super::value::Value;
 
@@ -12,6 +14,8 @@ const SMALL_ROW_BYTES: usize = 8_192;
 #[derive(Debug)]
 pub(super) struct NewRow {
     pub(super) fact_id: FactId,
+    /// When it was received, and the place of when it is captured.
+    captured: Option<(Instant, usize)>,
     /// The organization, then the columns of the table.
     pub(super) values: Vec<Value<'static>>,
 }
@@ -23,7 +27,24 @@ impl NewRow {
         let mut values = Vec::with_capacity(R::TABLE.insert.columns);
         values.push(Value::OwnText(org_id.as_str().to_owned()));
         fact.write(&mut values);
-        Self { fact_id, values }
+        let place = R::TABLE.place("captured_at_us");
+        let captured = place.and_then(|place| match values.get(place)? {
+            Value::Integer(received) => Some((Instant::from_microseconds(*received)?, place)),
+            _ => None,
+        });
+        Self {
+            fact_id,
+            captured,
+            values,
+        }
+    }
+
+    /// Sets when it is captured, and returns that.
+    pub(super) fn stamp(&mut self, stamp: Stamp) -> Option<Instant> {
+        let (received_at, place) = self.captured?;
+        let captured_at = stamp.of(received_at);
+        *self.values.get_mut(place)? = captured_at.into();
+        Some(captured_at)
     }
 
     /// Returns what inserting it costs, in units of a small row.

@@ -12,8 +12,9 @@ use super::value::Value;
 
 const TOUCH: Insert = Insert {
     into: "INSERT INTO sessions
-        (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us)",
-    columns: 6,
+        (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us,
+         touch_count)",
+    columns: 7,
     // The first user stays; a second, different one makes the user unknown for ever.
     then: "ON CONFLICT (org_id, session_id) DO UPDATE SET
         user_id_conflict = CASE
@@ -28,8 +29,9 @@ const TOUCH: Insert = Insert {
             THEN excluded.first_observed_at_us ELSE sessions.first_observed_at_us END,
         last_observed_at_us = CASE
             WHEN excluded.last_observed_at_us > sessions.last_observed_at_us
-            THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END",
-    returning: "CAST(0 AS BIGINT), session_id",
+            THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END,
+        touch_count = sessions.touch_count + 1",
+    returning: "touch_count, session_id",
     unique: 1,
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
@@ -78,12 +80,13 @@ impl<'a> Touched<'a> {
         }
     }
 
-    /// Writes it.
+    /// Writes it, and returns how many of the Sessions were not known before: those that were
+    /// touched for the first time.
     pub(super) fn write(
         &self,
         connection: &mut Connection,
         org_id: &OrgId,
-    ) -> Result<(), StoreError> {
+    ) -> Result<i64, StoreError> {
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
         for (session_id, touch) in &self.0 {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
@@ -94,10 +97,13 @@ impl<'a> Touched<'a> {
                 Value::Integer(i64::from(touch.conflict)),
                 Value::Integer(touch.first.microseconds()),
                 Value::Integer(touch.last.microseconds()),
+                Value::Integer(1),
             ]);
         }
         let rows = values.chunks_exact(TOUCH.columns);
-        connection.put(&TOUCH, rows)
+        let touched = connection.insert(&TOUCH, rows)?;
+        let new = touched.iter().filter(|count| **count == Some(1));
+        Ok(i64::try_from(new.count()).unwrap_or(i64::MAX))
     }
 }
 

@@ -19,8 +19,8 @@ use super::jobs::MirrorStatus;
 use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, jobs, migrate, observations, quarantine,
-    repositories, sessions,
+    StoreError, compatibility, content, counts, jobs, migrate, observations, organization,
+    quarantine, repositories, sessions,
 };
 use crate::deadline::Deadline;
 use crate::fact::{Lifetime, RepositoryClaim};
@@ -89,6 +89,15 @@ impl<'s> Snapshot<'s> {
         bulk::tally(self.connection()?, org_id, filter)
     }
 
+    /// Returns the moment up to which a question is answered: the one that is asked for, but not
+    /// beyond the last fact that is stored. Nothing that is stored later was captured by then, so
+    /// the answer up to that moment never changes but by quarantine.
+    pub fn boundary(&mut self, as_of: Option<Received>) -> Result<Received, StoreError> {
+        let org_id = self.org_id;
+        let last = organization::captured_at(self.connection()?, org_id)?;
+        Ok(as_of.map_or(last, |as_of| as_of.min(last)))
+    }
+
     /// Returns whether any fact named the Session.
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
@@ -98,19 +107,21 @@ impl<'s> Snapshot<'s> {
     /// Returns how many Sessions are known.
     pub fn session_count(&mut self) -> Result<u64, StoreError> {
         let org_id = self.org_id;
-        counts::sessions(self.connection()?, org_id)
+        Ok(organization::counts(self.connection()?, org_id)?.0)
     }
 
     /// Returns the counts of every kind of fact.
     pub fn fact_counts(&mut self) -> Result<FactTables, StoreError> {
         let org_id = self.org_id;
-        counts::facts(self.connection()?, org_id)
+        Ok(organization::counts(self.connection()?, org_id)?.1)
     }
 
     /// Returns the counts of one kind of fact.
     pub fn fact_count(&mut self, table: FactTable) -> Result<FactCount, StoreError> {
         let org_id = self.org_id;
-        counts::of_kind(self.connection()?, org_id, table)
+        Ok(organization::counts(self.connection()?, org_id)?
+            .1
+            .get(table))
     }
 
     /// Returns whether the schema has a table. An older schema may lack one.

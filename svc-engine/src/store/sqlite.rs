@@ -223,9 +223,8 @@ impl SqliteConnection {
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
         let path = self.file.path.clone();
-        let turn = self.turn.take();
         let mut opened = Self::writing(&path)?;
-        opened.turn = turn;
+        opened.turn = self.turn.take();
         *self = opened;
         Ok(())
     }

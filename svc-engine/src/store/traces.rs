@@ -3,7 +3,7 @@
 use svc_model::time::Instant;
 
 use super::StoreError;
-use super::append::Transaction;
+use super::append::Appending;
 use super::claims::Claims;
 use super::row::NewRow;
 use super::sessions::Touched;
@@ -30,13 +30,18 @@ impl<'a> Traces<'a> {
     }
 
     /// Writes it.
-    pub(super) fn write(&self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
-        self.sessions
+    pub(super) fn write(&self, appending: &mut Appending<'_, '_>) -> Result<(), StoreError> {
+        let transaction = &mut *appending.transaction;
+        let sessions = self
+            .sessions
             .write(transaction.connection, transaction.org_id)?;
-        transaction.afterwards.claims = self.claims.write(
+        if sessions > 0 {
+            transaction.add_sessions(sessions)?;
+        }
+        appending.afterwards.claims = self.claims.write(
             transaction.connection,
             transaction.org_id,
-            transaction.known_claims,
+            appending.known_claims,
         )?;
         Ok(())
     }

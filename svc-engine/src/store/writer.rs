@@ -1,45 +1,122 @@
 //! The one writer of the process: group commit.
 //!
-//! Whoever appends sends to one thread over a bounded channel. The thread takes what is waiting,
-//! writes it as one transaction, and answers every sender after the commit. One disk flush then
-//! serves all of them, and a sender that waits costs nothing but its place in the channel.
+//! Whatever is to be written is a command that is sent to one thread over a bounded channel. The
+//! thread takes what is waiting, writes it as one transaction, and answers every sender after the
+//! commit. One disk flush then serves all of them, and a sender that waits costs nothing but its
+//! place in the channel.
 
+use std::cell::Cell;
 use std::fmt;
-use std::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use tokio::sync::{mpsc, oneshot};
 
 use super::StoreError;
-use super::append::{self, Afterwards, Outcome, Prepared, Transaction};
+use super::append::{self, Afterwards, Appending, Outcome, PreparedDelivery};
 use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
+use super::organization::Moments;
+use super::transaction::{self, Changed, Transaction, Unwritten};
+use super::witness::Epoch;
 
 /// How often a transaction is tried that the database gives up for another.
 const ATTEMPTS_MAX: usize = 4;
-/// Deliveries that wait for the writer; one more waits with its sender.
+/// Commands that wait for the writer; one more waits with its sender.
 const WAITING_MAX: usize = 256;
 /// What one transaction weighs at most, unless one delivery weighs more: this many small rows.
 const GROUP_WEIGHT_MAX: usize = 1_024;
 
-type Answer = Result<Vec<Outcome>, StoreError>;
+/// How long a lock is waited for, once a table was found locked.
+const BRIEF_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
-struct Delivery {
-    facts: Vec<Prepared>,
-    answer: oneshot::Sender<Answer>,
+/// What the writer is asked to do.
+enum Command {
+    /// Facts, which are written together with those of others.
+    Append(Append),
+    /// Anything else, which is written on its own behind the facts.
+    Work(Box<dyn Work>),
 }
 
-impl Delivery {
+struct Append {
+    delivery: PreparedDelivery,
+    outcomes: Vec<Outcome>,
+    answer: oneshot::Sender<Result<Vec<Outcome>, StoreError>>,
+}
+
+/// Work in the writer's transaction. It may be tried several times.
+trait Work: Send {
+    fn write(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError>;
+
+    /// Answers the sender, once the transaction is committed or given up.
+    fn answer(self: Box<Self>, failure: Option<StoreError>);
+}
+
+struct Asked<T, F> {
+    work: F,
+    result: Option<T>,
+    answer: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Work for Asked<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send,
+{
+    fn write(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+        self.result = Some((self.work)(transaction)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, failure: Option<StoreError>) {
+        let answer = match failure {
+            None => self.result.ok_or(StoreError::NotStored),
+            Some(error) => Err(error),
+        };
+        // A sender that went away has no use for the answer.
+        drop(self.answer.send(answer));
+    }
+}
+
+impl Command {
     fn weight(&self) -> usize {
-        self.facts.iter().map(Prepared::weight).sum()
+        match self {
+            Self::Append(append) => append.delivery.weight(),
+            Self::Work(_) => 1,
+        }
+    }
+
+    /// Returns whether it stores facts of a kind.
+    fn has(&self, table: FactTable) -> bool {
+        match self {
+            Self::Append(append) => append.delivery.has(table),
+            Self::Work(_) => false,
+        }
+    }
+
+    /// Answers the sender, once the transaction is committed or given up.
+    fn answer(self, failure: Option<StoreError>) {
+        match self {
+            Self::Append(append) => {
+                let answer = match failure {
+                    None => Ok(append.outcomes),
+                    Some(error) => Err(error),
+                };
+                // A sender that went away has no use for the answer.
+                drop(append.answer.send(answer));
+            }
+            Self::Work(work) => work.answer(failure),
+        }
     }
 }
 
 /// The sending end of the writer.
 pub(super) struct Writer {
-    sender: Mutex<Option<mpsc::Sender<Delivery>>>,
+    sender: Mutex<Option<mpsc::Sender<Command>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -54,14 +131,18 @@ impl Writer {
     pub(super) fn start(
         connection: Connection,
         org_id: OrgId,
+        moments: Moments,
         encoder: Encoder,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let mut worker = Worker {
             connection,
             org_id,
+            moments,
             encoder,
             known_claims: KnownClaims::default(),
+            locked: Vec::new(),
+            epoch: None,
         };
         let thread = std::thread::Builder::new()
             .name("svc-writer".to_owned())
@@ -72,38 +153,83 @@ impl Writer {
         })
     }
 
-    /// Appends facts and waits for the commit.
-    pub(super) async fn append(&self, facts: Vec<Prepared>) -> Answer {
-        if facts.is_empty() {
+    /// Appends a delivery and waits for the commit.
+    pub(super) async fn append(
+        &self,
+        delivery: PreparedDelivery,
+    ) -> Result<Vec<Outcome>, StoreError> {
+        if delivery.is_empty() {
             return Ok(Vec::new());
         }
+        let (command, answer) = appending(delivery);
         let sender = self.sender()?;
-        let (answer, received) = oneshot::channel();
-        sender
-            .send(Delivery { facts, answer })
-            .await
-            .map_err(|_| StoreError::Closed)?;
+        let sent = sender.send(command).await;
+        sent.map_err(|_| StoreError::Closed)?;
         drop(sender);
-        received.await.unwrap_or(Err(StoreError::Closed))
+        answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Appends facts and waits for the commit, on a thread that may be blocked.
-    pub(super) fn append_blocking(&self, facts: Vec<Prepared>) -> Answer {
-        if facts.is_empty() {
+    /// Appends a delivery and waits for the commit, on a thread that may be blocked.
+    pub(super) fn append_blocking(
+        &self,
+        delivery: PreparedDelivery,
+    ) -> Result<Vec<Outcome>, StoreError> {
+        if delivery.is_empty() {
             return Ok(Vec::new());
         }
-        let sender = self.sender()?;
-        let (answer, received) = oneshot::channel();
-        sender
-            .blocking_send(Delivery { facts, answer })
-            .map_err(|_| StoreError::Closed)?;
-        drop(sender);
-        received.blocking_recv().unwrap_or(Err(StoreError::Closed))
+        let (command, answer) = appending(delivery);
+        self.send_blocking(command, answer)
     }
 
-    fn sender(&self) -> Result<mpsc::Sender<Delivery>, StoreError> {
+    /// Does work in the writer's transaction and waits for the commit, on a thread that may be
+    /// blocked. The work may be tried several times.
+    pub(super) fn run_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let work = Box::new(Asked {
+            work,
+            result: None,
+            answer,
+        });
+        self.send_blocking(Command::Work(work), answered)
+    }
+
+    fn send_blocking<T>(
+        &self,
+        command: Command,
+        answer: oneshot::Receiver<Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let sender = self.sender()?;
+        let sent = sender.blocking_send(command);
+        sent.map_err(|_| StoreError::Closed)?;
+        drop(sender);
+        answer.blocking_recv().unwrap_or(Err(StoreError::Closed))
+    }
+
+    fn sender(&self) -> Result<mpsc::Sender<Command>, StoreError> {
         let sender = self.sender.lock().ok().and_then(|sender| sender.clone());
         sender.ok_or(StoreError::Closed)
+    }
+
+    /// Returns whether the thread that writes is there.
+    pub(super) fn is_running(&self) -> bool {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Returns how many commands wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        let sender = self.sender();
+        sender.map_or(0, |sender| sender.max_capacity() - sender.capacity())
+    }
+
+    /// Returns whether commands are accepted.
+    #[cfg(test)]
+    pub(super) fn accepts(&self) -> bool {
+        self.sender().is_ok()
     }
 
     /// Stops to accept, writes what was accepted, and waits for the thread.
@@ -125,15 +251,33 @@ impl Drop for Writer {
     }
 }
 
+fn appending(
+    delivery: PreparedDelivery,
+) -> (Command, oneshot::Receiver<Result<Vec<Outcome>, StoreError>>) {
+    let (answer, answered) = oneshot::channel();
+    let outcomes = Vec::new();
+    let append = Append {
+        delivery,
+        outcomes,
+        answer,
+    };
+    (Command::Append(append), answered)
+}
+
 struct Worker {
     connection: Connection,
     org_id: OrgId,
+    moments: Moments,
     encoder: Encoder,
     known_claims: KnownClaims,
+    /// The tables that somebody had locked when they were written last.
+    locked: Vec<FactTable>,
+    /// Begun with the first transaction, and after everything was forgotten.
+    epoch: Option<Epoch>,
 }
 
 impl Worker {
-    fn run(&mut self, mut receiver: mpsc::Receiver<Delivery>) {
+    fn run(&mut self, mut receiver: mpsc::Receiver<Command>) {
         while let Some(first) = receiver.blocking_recv() {
             let mut weight = first.weight();
             let mut group = vec![first];
@@ -147,98 +291,208 @@ impl Worker {
         }
     }
 
-    fn serve(&mut self, group: Vec<Delivery>) {
-        let all: Vec<&[Prepared]> = group
-            .iter()
-            .map(|delivery| delivery.facts.as_slice())
-            .collect();
-        match self.attempt(&all) {
-            Ok(outcomes) => {
-                for (delivery, outcomes) in group.into_iter().zip(outcomes) {
-                    // A sender that went away has no use for the answer.
-                    drop(delivery.answer.send(Ok(outcomes)));
-                }
-            }
-            // One delivery must not take the others down: each is tried on its own.
-            Err(error) if group.len() > 1 && self.connection.is_usable() => {
-                tracing::warn!(
+    fn serve(&mut self, mut group: Vec<Command>) {
+        let failure = self.write(&mut group).err();
+        match failure {
+            // One delivery must not take the others down: each is tried on its own. What is not in
+            // the data would fail as often as it is tried.
+            Some(error) if group.len() > 1 && error.is_of_data() => {
+                tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "store.group_failed"
                 );
-                for delivery in group {
-                    let answer = self
-                        .attempt(&[&delivery.facts])
-                        .map(|outcomes| outcomes.into_iter().flatten().collect());
-                    drop(delivery.answer.send(answer));
+                for command in group {
+                    self.serve(vec![command]);
                 }
             }
-            Err(error) => {
+            Some(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "store.append_failed"
                 );
-                let mut group = group.into_iter();
-                if let Some(delivery) = group.next() {
-                    drop(delivery.answer.send(Err(error)));
+                let mut error = Some(error);
+                for command in group {
+                    command.answer(error.take().or(Some(StoreError::NotStored)));
                 }
-                for delivery in group {
-                    drop(delivery.answer.send(Err(StoreError::NotStored)));
+            }
+            None => {
+                for command in group {
+                    command.answer(None);
                 }
             }
         }
     }
 
-    /// Writes a transaction, and again when the database gave it up for another server's.
-    fn attempt(&mut self, group: &[&[Prepared]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
-        for _ in 1..ATTEMPTS_MAX {
-            match self.transaction(group) {
-                Err(error) if error.is_given_up() => {
-                    tracing::debug!(
-                        error = &error as &dyn std::error::Error,
-                        "store.transaction_given_up"
-                    );
+    /// Writes a transaction, and again where the same may succeed: the database gave it up for
+    /// another server's, was set back, or the connection was lost.
+    ///
+    /// Facts may be written again whatever became of the first attempt: what is stored is found by
+    /// its natural key, and is then a redelivery. Other work is not, unless it is certain that nothing
+    /// was committed.
+    fn write(&mut self, group: &mut Vec<Command>) -> Result<(), StoreError> {
+        let (mut attempts, mut reconnected, mut set_back) = (1, false, false);
+        loop {
+            let table = Cell::new(None);
+            let unwritten = match self.attempt(group, &table) {
+                Ok(()) => {
+                    let written = |table: &FactTable| group.iter().any(|it| it.has(*table));
+                    self.locked.retain(|table| !written(table));
+                    return Ok(());
                 }
-                written => return written,
+                Err(unwritten) => unwritten,
+            };
+            let is_unknown = matches!(unwritten, Unwritten::Unknown(_));
+            let error = StoreError::from(unwritten);
+            if is_unknown {
+                self.forget();
+            }
+            let again = if error.is_busy()
+                && let Some(table) = table.get()
+            {
+                // A table that somebody has locked delays those that need it, and nobody else.
+                let all = std::mem::take(group).into_iter();
+                let (delayed, others): (Vec<Command>, Vec<Command>) =
+                    all.partition(|command| command.has(table));
+                *group = others;
+                for command in delayed {
+                    command.answer(Some(StoreError::NotStored));
+                }
+                tracing::warn!(%table, "store.table_locked");
+                if !self.locked.contains(&table) {
+                    self.locked.push(table);
+                }
+                true
+            } else if error.is_given_up() {
+                attempts += 1;
+                attempts <= ATTEMPTS_MAX
+            } else if matches!(error, StoreError::SetBack) {
+                self.forget();
+                tracing::warn!("store.set_back");
+                !std::mem::replace(&mut set_back, true)
+            } else if error.is_connection_lost() || !self.connection.is_usable() {
+                !std::mem::replace(&mut reconnected, true) && self.connection.reopen().is_ok()
+            } else {
+                false
+            };
+            if !again {
+                return Err(error);
+            }
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "store.transaction_repeated"
+            );
+            if is_unknown {
+                let is_append = |command: &Command| matches!(command, Command::Append(_));
+                let all = std::mem::take(group).into_iter();
+                let (appends, works): (Vec<Command>, Vec<Command>) = all.partition(is_append);
+                *group = appends;
+                for work in works {
+                    work.answer(Some(StoreError::NotStored));
+                }
             }
         }
-        self.transaction(group)
     }
 
-    fn transaction(&mut self, group: &[&[Prepared]]) -> Result<Vec<Vec<Outcome>>, StoreError> {
-        self.connection.reconnect()?;
-        self.connection.begin_write()?;
-        let mut transaction = Transaction {
-            connection: &mut self.connection,
-            org_id: &self.org_id,
-            encoder: &self.encoder,
-            known_claims: &self.known_claims,
-            afterwards: Afterwards::default(),
+    /// Writes one transaction. A panic costs the group its transaction, and nobody else anything.
+    fn attempt(
+        &mut self,
+        group: &mut [Command],
+        table: &Cell<Option<FactTable>>,
+    ) -> Result<(), Unwritten> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        self.connection.reconnect().map_err(Unwritten::Nothing)?;
+        let written = catch_unwind(AssertUnwindSafe(|| self.transaction(group, table)));
+        written.unwrap_or_else(|_| {
+            tracing::error!("store.writer_panicked");
+            self.forget();
+            // Whatever state the connection is in, the next one is in none.
+            drop(self.connection.rollback());
+            if let Err(error) = self.connection.reopen() {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "store.reopen_failed"
+                );
+            }
+            Err(Unwritten::Nothing(StoreError::NotStored))
+        })
+    }
+
+    fn transaction(
+        &mut self,
+        group: &mut [Command],
+        table: &Cell<Option<FactTable>>,
+    ) -> Result<(), Unwritten> {
+        let is_suspected = |table: &FactTable| group.iter().any(|it| it.has(*table));
+        let waits_briefly = self.locked.iter().any(is_suspected);
+        if self.epoch.as_ref().is_some_and(Epoch::is_used_up) {
+            self.forget();
+        }
+        let (mut appends, mut works) = (Vec::new(), Vec::new());
+        for command in group {
+            match command {
+                Command::Append(append) => appends.push(append),
+                Command::Work(work) => works.push(work),
+            }
+        }
+        let mut deliveries: Vec<&mut PreparedDelivery> = Vec::with_capacity(appends.len());
+        deliveries.extend(appends.iter_mut().map(|append| &mut append.delivery));
+        let epoch = &mut self.epoch;
+        let work = |transaction: &mut Transaction<'_>| {
+            if waits_briefly {
+                // Only PostgreSQL has locks of tables.
+                transaction.connection.execute(BRIEF_WAIT, &[])?;
+            }
+            let epoch = match epoch.take() {
+                Some(kept) if !kept.is_over() => epoch.insert(kept),
+                previous => epoch.insert(Epoch::begin(transaction.connection, previous.as_ref())?),
+            };
+            transaction.witness = Some(epoch.witness());
+            let mut appending = Appending {
+                transaction,
+                encoder: &self.encoder,
+                known_claims: &self.known_claims,
+                epoch,
+                table,
+                retained_calls: Vec::new(),
+                afterwards: Afterwards::default(),
+            };
+            let outcomes = append::write(&mut appending, &mut deliveries)?;
+            let Appending {
+                transaction,
+                afterwards,
+                ..
+            } = appending;
+            // Behind the lock that everybody takes first: nobody waits in a circle.
+            transaction.organization()?;
+            for work in &mut works {
+                work.write(transaction)?;
+            }
+            Ok((outcomes, afterwards))
         };
-        let facts: Vec<&Prepared> = group.iter().copied().flatten().collect();
-        let written = append::write(&mut transaction, &facts);
-        let afterwards = transaction.afterwards;
-        let committed = written.and_then(|outcomes| {
-            self.connection.commit()?;
-            Ok(outcomes)
-        });
-        match committed {
-            Ok(outcomes) => {
-                afterwards.run(&self.encoder, &mut self.known_claims);
-                let mut outcomes = outcomes.into_iter();
-                Ok(group
-                    .iter()
-                    .map(|facts| outcomes.by_ref().take(facts.len()).collect())
-                    .collect())
+        let ((outcomes, afterwards), changed) =
+            transaction::write(&mut self.connection, &self.org_id, self.moments, work)?;
+        afterwards.tell();
+        // What is remembered is what the witness of this commit stands for.
+        if changed == Changed::Yes {
+            if let Some(epoch) = &mut self.epoch {
+                epoch.committed();
             }
-            Err(error) => {
-                if let Err(error) = self.connection.rollback() {
-                    tracing::debug!(
-                        error = &error as &dyn std::error::Error,
-                        "store.rollback_failed"
-                    );
-                }
-                Err(error)
-            }
+            afterwards.remember(&self.encoder, &mut self.known_claims);
+        }
+        for (append, outcomes) in appends.iter_mut().zip(outcomes) {
+            append.outcomes = outcomes;
+        }
+        Ok(())
+    }
+
+    /// Forgets what is remembered of the database, and goes on under a new epoch.
+    fn forget(&mut self) {
+        self.encoder.forget();
+        self.known_claims = KnownClaims::default();
+        if let Some(epoch) = &mut self.epoch {
+            epoch.end();
         }
     }
 }

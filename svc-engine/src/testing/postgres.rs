@@ -209,6 +209,26 @@ impl Database<'_> {
             .execute(&format!("alter database {name} allow_connections true"));
     }
 
+    /// Keeps a copy of it as it is now. Every connection to it is ended.
+    pub fn back_up(&self) {
+        let name = &self.name;
+        self.refuse_connections();
+        self.cluster
+            .execute(&format!("create database {name}_copy template {name}"));
+        self.accept_connections();
+    }
+
+    /// Sets it back to the copy, as a standby that lags or a backup does. Every connection to it is
+    /// ended.
+    pub fn restore(&self) {
+        let name = &self.name;
+        self.refuse_connections();
+        self.cluster
+            .execute(&format!("drop database {name} with (force)"));
+        self.cluster
+            .execute(&format!("alter database {name}_copy rename to {name}"));
+    }
+
     /// Runs one statement in it and returns what it prints, a row a line.
     pub fn query(&self, statement: &str) -> String {
         self.cluster.run(&self.name, statement)

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::postgres;
 use crate::deadline::Deadline;
 use crate::store::{
-    Append, DatabaseUrl, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError,
+    DatabaseUrl, Delivery, Ledger, Outcome, Snapshot, Store, StoreConfig, StoreError,
 };
 
 /// A database that the store runs on.
@@ -23,7 +23,7 @@ pub enum Backend {
 pub struct TestStore {
     url: DatabaseUrl,
     folder: TempDir,
-    _database: Option<postgres::Database<'static>>,
+    database: Option<postgres::Database<'static>>,
 }
 
 impl TestStore {
@@ -43,7 +43,7 @@ impl TestStore {
         Some(Self {
             url,
             folder,
-            _database: database,
+            database,
         })
     }
 
@@ -57,28 +57,89 @@ impl TestStore {
         self.folder.path()
     }
 
-    /// Opens the store of an organization on it.
+    /// Opens the store of an organization on it, which keeps the moments of the facts as they are
+    /// given.
     pub fn open(&self, org_id: &str) -> Store {
         self.try_open(org_id).expect("a store")
     }
 
-    /// Opens the store of an organization on it.
+    /// Opens the store of an organization on it, which keeps the moments of the facts as they are
+    /// given.
     ///
     /// # Errors
     ///
     /// See [`Store::open`].
     pub fn try_open(&self, org_id: &str) -> Result<Store, StoreError> {
-        Store::open(&StoreConfig {
+        Store::open_with_given_moments(&self.config(org_id))
+    }
+
+    /// Opens the store of an organization on it, which stamps facts as a server does.
+    pub fn open_stamping(&self, org_id: &str) -> Store {
+        Store::open(&self.config(org_id)).expect("a store")
+    }
+
+    fn config(&self, org_id: &str) -> StoreConfig {
+        StoreConfig {
             url: self.url.clone(),
             org_id: OrgId::new(org_id).expect("an organization"),
             migrate: true,
             readers: 4,
-        })
+        }
     }
 
     /// Returns the rows of a selection of texts.
     pub fn rows(&self, sql: &str, columns: usize) -> Vec<Vec<String>> {
         crate::store::text_rows(&self.url, sql, columns).expect("rows")
+    }
+
+    /// Keeps a copy of the database as it is now.
+    pub fn back_up(&self) {
+        match &self.database {
+            Some(database) => database.back_up(),
+            None => self.run(&format!("VACUUM INTO '{}'", self.copy().display())),
+        }
+    }
+
+    /// Sets the database back to the copy, under whoever uses it.
+    pub fn restore(&self) {
+        if let Some(database) = &self.database {
+            database.restore();
+            return;
+        }
+        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'
+            AND name NOT LIKE 'sqlite\\_stat%' ESCAPE '\\'";
+        let replace = |table: String| {
+            format!(
+                "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM copy.{table};"
+            )
+        };
+        let replaced: String = self
+            .rows(tables, 1)
+            .concat()
+            .into_iter()
+            .map(replace)
+            .collect();
+        let copy = self.copy();
+        self.run(&format!(
+            "ATTACH '{}' AS copy; BEGIN IMMEDIATE; {replaced} COMMIT; DETACH copy;",
+            copy.display()
+        ));
+    }
+
+    fn copy(&self) -> std::path::PathBuf {
+        self.folder.path().join("copy.db")
+    }
+
+    fn run(&self, sql: &str) {
+        crate::store::run_sql(&self.url, sql).expect("it runs");
+    }
+
+    /// Ends every connection to the PostgreSQL database.
+    pub fn end_connections(&self) {
+        if let Some(database) = &self.database {
+            database.refuse_connections();
+            database.accept_connections();
+        }
     }
 
     /// Opens the ledger of an organization on it.
@@ -88,12 +149,12 @@ impl TestStore {
 }
 
 impl Store {
-    /// Appends facts and waits, from a thread without a runtime.
-    pub fn append_now(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, StoreError> {
+    /// Appends a delivery and waits, from a thread without a runtime.
+    pub fn append_now(&self, delivery: impl Into<Delivery>) -> Result<Vec<Outcome>, StoreError> {
         tokio::runtime::Builder::new_current_thread()
             .build()
             .expect("a runtime")
-            .block_on(self.append(facts))
+            .block_on(self.append(delivery))
     }
 
     /// Opens a snapshot with time enough for any test.

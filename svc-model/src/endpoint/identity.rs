@@ -11,7 +11,7 @@ impl Endpoint for HealthProbe {
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/health";
     const ACCESS: Access = Access::Open;
-    const STATUSES: &'static [u16] = &[];
+    const STATUSES: &'static [u16] = &[503];
     type Request = NoParameters;
     type Reply = Health;
 }

@@ -6,7 +6,12 @@ use svc_model::version::SERVICE_VERSION;
 use crate::dispatch::Exchange;
 use crate::settings::Grant;
 
-pub(super) async fn health(_: Exchange, _: NoParameters) -> Result<Health, Problem> {
+/// The database is not asked: it may come back. A writer that is gone does not, and the service must
+/// be started anew.
+pub(super) async fn health(exchange: Exchange, _: NoParameters) -> Result<Health, Problem> {
+    if !exchange.app.engine.is_writing() {
+        return Err(Problem::StoreUnavailable);
+    }
     Ok(Health {
         status: HealthStatus::Ok,
         version: SERVICE_VERSION.to_owned(),

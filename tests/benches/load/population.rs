@@ -209,7 +209,7 @@ impl Population {
     /// Writes it into an empty database.
     pub(crate) fn write(&self, url: &str) -> Result<Duration, Failure> {
         let begin = Moment::now();
-        let store = Arc::new(Store::open(&StoreConfig {
+        let store = Arc::new(Store::open_with_given_moments(&StoreConfig {
             url: DatabaseUrl::parse(url).map_err(|_| "no URL of a database")?,
             org_id: OrgId::new("acme")?,
             migrate: true,

@@ -80,12 +80,12 @@ impl Refresh {
         let git = Git::find(&Allowance::of(PROBE_MAX, call_off.clone()))
             .map_err(|error| CommandError::refused("git_unusable", error.to_string()))?;
         let store = Arc::new(Store::open(&StoreConfig {
-            url: url.clone(),
-            org_id: org_id.clone(),
+            url,
+            org_id,
             migrate: false,
             readers: 2,
         })?);
-        let jobs = MirrorJobs::new(url, org_id);
+        let jobs = MirrorJobs::new(Arc::clone(&store));
         let refresher = Refresher::new(store, jobs, config, git, Clock::system(), Ids::random());
         let mut shown = Shown {
             mirrors: Vec::new(),

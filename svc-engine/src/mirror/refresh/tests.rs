@@ -8,7 +8,7 @@ use svc_model::repository::CommitSha;
 use super::*;
 use crate::fact::Push;
 use crate::mirror::remote::AllowedHosts;
-use crate::store::{JobState, MirrorStatus, RefreshRequest};
+use crate::store::{Delivery, JobState, MirrorStatus, RefreshRequest};
 use crate::testing::builders::{at, id, push, repository};
 use crate::testing::git::{NOTES, Repository, stamp};
 use crate::testing::{Backend, TestStore};
@@ -68,12 +68,15 @@ impl Service {
             ..push(number)
         };
         change(&mut push);
-        let request = Append::RefreshRequest(Box::new(RefreshRequest {
+        let request = RefreshRequest {
             due_at: push.captured_at,
             push: push.clone(),
-        }));
-        let facts = vec![Append::Push(Box::new(push)), request];
-        self.store.append_blocking(facts).unwrap();
+        };
+        let delivery = Delivery {
+            facts: vec![Append::Push(Box::new(push))],
+            refreshes: vec![request],
+        };
+        self.store.append_blocking(delivery).unwrap();
         id(number)
     }
 
@@ -130,7 +133,7 @@ fn refresher(
     let mut config = MirrorConfig::new(database.folder().join("mirrors"), remotes);
     config.reserve_bytes = 0;
     configure(&mut config);
-    let jobs = MirrorJobs::new(database.url().clone(), store.org_id().clone());
+    let jobs = MirrorJobs::new(Arc::clone(store));
     let allowance = Allowance::of(Duration::from_mins(1), CallOff::default());
     let git = Git::find(&allowance).unwrap();
     // Far behind every delivery, so that each is due.

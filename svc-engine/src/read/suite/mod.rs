@@ -66,7 +66,8 @@ impl Stage {
 
     /// Stores facts, of which each is new.
     fn add(&self, facts: impl IntoIterator<Item = Append>) {
-        let outcomes = self.store.append_now(facts.into_iter().collect()).unwrap();
+        let facts: Vec<Append> = facts.into_iter().collect();
+        let outcomes = self.store.append_now(facts).unwrap();
         let new = |outcome: &Outcome| matches!(outcome, Outcome::Stored(_));
         assert!(outcomes.iter().all(new), "{outcomes:?}");
     }
@@ -121,7 +122,7 @@ impl Stage {
         let request = SessionRequest {
             session_id: SessionId::new(session).unwrap(),
         };
-        session_dossier(&mut self.snapshot(), request, at(1_000_000))
+        session_dossier(&mut self.snapshot(), request)
     }
 
     fn dossier(&self, session: &str) -> SessionDossier {
@@ -132,7 +133,7 @@ impl Stage {
     }
 
     fn commit(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
-        commit_evidence(&mut self.snapshot(), request, at(1_000_000))
+        commit_evidence(&mut self.snapshot(), request)
     }
 }
 

@@ -262,7 +262,8 @@ fn deliveries_are_those_of_the_same_repository_and_commit(
     let link = dossier.ci_outcomes[0].commit_query.request().unwrap();
     assert_eq!(
         (link.repository, link.as_of),
-        (by_identity(7), Some(at(1_000_000)))
+        (by_identity(7), Some(at(1))),
+        "the last stored fact"
     );
 }
 

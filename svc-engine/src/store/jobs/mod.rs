@@ -7,12 +7,17 @@
 //! come faster than a refresh share one. A job ends in one transaction that also forgets the
 //! deliveries it looked at, unless they came again in the meantime.
 
+mod claim;
+mod end;
 mod list;
 mod schedule;
-mod work;
+mod waiting;
 
+pub use claim::{ClaimedJob, JobChoice, MirrorJobs};
+pub use end::JobEnd;
 pub use list::{JobState, MirrorStatus};
 pub use schedule::RefreshRequest;
-pub use work::{ClaimedJob, DeferredNote, JobChoice, JobEnd, MirrorJobs, WaitingPush};
+pub use waiting::{DeferredNote, WaitingPush};
 
 pub(super) use list::{last_push_at, list};
+pub(super) use schedule::request;

@@ -5,11 +5,10 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::super::StoreError;
-use super::super::append::{Kind, Outcome, Transaction};
 use super::super::connection::Connection;
 use super::super::deliveries::identity_keys;
 use super::super::error::corrupt;
-use super::super::traces::Traces;
+use super::super::transaction::Transaction;
 use super::super::value::Value;
 use crate::fact::{Lifetime, Push};
 
@@ -54,34 +53,21 @@ const DUE: &str = "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, att
         attempts = 0";
 const WAITING: &str = "SELECT 1 FROM mirror_deliveries WHERE org_id = $1 AND mirror = $2 LIMIT 1";
 
-impl Kind for RefreshRequest {
-    type Prepared = Self;
-
-    fn prepare(self: Box<Self>, _: &OrgId) -> Self {
-        *self
+/// Makes the mirrors of pushes due that are stored.
+pub(in super::super) fn request(
+    transaction: &mut Transaction<'_>,
+    requests: &[&RefreshRequest],
+) -> Result<(), StoreError> {
+    let mut found = Vec::new();
+    for request in requests {
+        found.extend(find(transaction.connection, transaction.org_id, request)?);
     }
-
-    fn weight(_: &Self) -> usize {
-        1
+    // Servers that make the same mirrors due at once wait for each other in one order.
+    found.sort_by(|a, b| (&a.mirror, &a.push_id).cmp(&(&b.mirror, &b.push_id)));
+    for delivery in &found {
+        delivery.write(transaction.connection, transaction.org_id)?;
     }
-
-    fn store(
-        transaction: &mut Transaction<'_>,
-        requests: &[&Self],
-    ) -> Result<Vec<Outcome>, StoreError> {
-        let mut found = Vec::new();
-        for request in requests {
-            found.extend(find(transaction.connection, transaction.org_id, request)?);
-        }
-        // Servers that make the same mirrors due at once wait for each other in one order.
-        found.sort_by(|a, b| (&a.mirror, &a.push_id).cmp(&(&b.mirror, &b.push_id)));
-        for delivery in &found {
-            delivery.write(transaction.connection, transaction.org_id)?;
-        }
-        Ok(vec![Outcome::Known; requests.len()])
-    }
-
-    fn trace<'a>(_: &'a Self, _: &mut Traces<'a>) {}
+    Ok(())
 }
 
 /// A push that its mirror is to look at.
@@ -158,11 +144,11 @@ fn find(
 /// Makes a mirror due. When no delivery waits, the newest push is delivered again. Returns whether
 /// there is anything to refresh from.
 pub(super) fn make_due(
-    connection: &mut Connection,
-    org_id: &OrgId,
+    transaction: &mut Transaction<'_>,
     lifetime: &Lifetime,
     now: Instant,
 ) -> Result<bool, StoreError> {
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mirror = lifetime.to_string();
     let mut keys: Vec<Value<'_>> = vec![org_id.as_str().into()];
     let select = match lifetime {

@@ -41,26 +41,3 @@ fn a_delivery_that_cannot_be_stored_takes_no_other_down() {
         39
     );
 }
-
-#[rstest]
-fn what_was_accepted_is_stored_when_the_store_closes(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
-    let database = database!(backend);
-    let store = database.open("acme");
-    append(&store, vec![call(1).build()]);
-    store.close();
-    let facts = vec![Append::InferenceCall(Box::new(
-        store.encode(call(2).build(), at(0)),
-    ))];
-    assert!(matches!(store.append_now(facts), Err(StoreError::Closed)));
-    assert_eq!(
-        store
-            .snapshot_now()
-            .fact_counts()
-            .unwrap()
-            .inference_calls
-            .total,
-        1
-    );
-}

@@ -8,7 +8,7 @@ use super::*;
 use crate::fact::{Lifetime, Push};
 
 fn jobs(database: &TestStore) -> MirrorJobs {
-    MirrorJobs::new(database.url().clone(), OrgId::new("acme").unwrap())
+    MirrorJobs::new(Arc::new(database.open("acme")))
 }
 
 fn identified(number: u128, repository: RepositoryIdentity) -> Push {
@@ -20,13 +20,19 @@ fn identified(number: u128, repository: RepositoryIdentity) -> Push {
 
 /// Stores a push and asks for a refresh, as a delivery does.
 fn deliver(store: &Store, push: Push) {
-    let request = Append::RefreshRequest(Box::new(RefreshRequest {
+    let request = RefreshRequest {
         due_at: push.captured_at,
         push: push.clone(),
-    }));
-    store
-        .append_now(vec![Append::Push(Box::new(push)), request])
-        .unwrap();
+    };
+    deliver_with(store, push, request);
+}
+
+fn deliver_with(store: &Store, push: Push, request: RefreshRequest) {
+    let delivery = Delivery {
+        facts: vec![Append::Push(Box::new(push))],
+        refreshes: vec![request],
+    };
+    store.append_now(delivery).unwrap();
 }
 
 fn lifetime(text: &str) -> Lifetime {
@@ -49,13 +55,13 @@ fn waiting(jobs: &MirrorJobs, repository: &str) -> Vec<WaitingPush> {
 
 fn succeed(jobs: &MirrorJobs, job: &ClaimedJob, done: &[WaitingPush], second: i64) -> bool {
     let end = JobEnd::Succeeded {
-        done,
-        notes: "",
-        reached: &[],
+        done: done.to_vec(),
+        notes: String::new(),
+        reached: Vec::new(),
         remark: None,
         more: false,
     };
-    jobs.end(job, &end, at(second)).unwrap()
+    jobs.end(job, end, at(second)).unwrap()
 }
 
 fn status(store: &Store, second: i64) -> Vec<MirrorStatus> {
@@ -262,11 +268,11 @@ fn what_failed_before_is_not_taken_by_who_takes_sound_jobs(
     deliver(&store, push(1));
     let job = sound(0).expect("it was never tried");
     let failed = JobEnd::Failed {
-        tried: &waiting(&jobs, "own/repo"),
+        tried: waiting(&jobs, "own/repo"),
         reason: "fetch_timeout",
         retry_at: Some(at(5)),
     };
-    assert!(jobs.end(&job, &failed, at(2)).unwrap());
+    assert!(jobs.end(&job, failed, at(2)).unwrap());
     assert_eq!(sound(6), None);
     let job = claim(&jobs, 6).expect("others take it");
     assert!(succeed(&jobs, &job, &waiting(&jobs, "own/repo"), 7));
@@ -296,10 +302,7 @@ fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
             push: push.clone(),
             due_at: at(due),
         };
-        let request = Append::RefreshRequest(Box::new(request));
-        store
-            .append_now(vec![Append::Push(Box::new(push)), request])
-            .unwrap();
+        deliver_with(&store, push, request);
     };
     settled(1, 'c', 0, 10);
     settled(2, 'd', 5, 15);
@@ -309,11 +312,11 @@ fn pushes_that_follow_each_other_share_a_refresh_and_do_not_put_it_off(
     let both = waiting(&jobs, "own/repo");
     assert_eq!(both.len(), 2);
     let failed = JobEnd::Failed {
-        tried: &both,
+        tried: both,
         reason: "fetch_failed",
         retry_at: Some(at(1_000)),
     };
-    assert!(jobs.end(&job, &failed, at(11)).unwrap());
+    assert!(jobs.end(&job, failed, at(11)).unwrap());
     settled(3, 'e', 20, 30);
     assert_eq!(jobs.next_due(at(20)).unwrap(), Some(at(30)), "news");
     assert!(claim(&jobs, 30).is_some());
@@ -384,11 +387,11 @@ fn a_failure_is_tried_again_then_given_up_until_something_is_delivered(
     let fail = |job: &ClaimedJob, retry_at: Option<i64>, now: i64| {
         let tried = waiting(&jobs, "own/repo");
         let end = JobEnd::Failed {
-            tried: &tried,
+            tried: tried.clone(),
             reason: "fetch_failed",
             retry_at: retry_at.map(at),
         };
-        assert!(jobs.end(job, &end, at(now)).unwrap());
+        assert!(jobs.end(job, end, at(now)).unwrap());
     };
     fail(&claim(&jobs, 0).unwrap(), Some(30), 1);
     assert_eq!(claim(&jobs, 29), None);
@@ -442,11 +445,11 @@ fn a_delivery_during_a_failing_attempt_is_tried_at_once(
     };
     deliver(&store, repaired);
     let end = JobEnd::Failed {
-        tried: &tried,
+        tried: tried.clone(),
         reason: "fetch_failed",
         retry_at: Some(at(1_000)),
     };
-    assert!(jobs.end(&job, &end, at(3)).unwrap());
+    assert!(jobs.end(&job, end, at(3)).unwrap());
     assert_eq!(claim(&jobs, 3).unwrap().attempts, 0);
 }
 
@@ -459,10 +462,10 @@ fn a_declined_push_is_forgotten_and_the_others_stay(
     deliver(&store, push(1));
     let decline = |job: &ClaimedJob, done: &[WaitingPush], now| {
         let end = JobEnd::Declined {
-            done,
+            done: done.to_vec(),
             reason: Some("clone_url_refused"),
         };
-        assert!(jobs.end(job, &end, at(now)).unwrap());
+        assert!(jobs.end(job, end, at(now)).unwrap());
     };
     let job = claim(&jobs, 0).unwrap();
     let pushes = waiting(&jobs, "own/repo");
@@ -498,7 +501,7 @@ fn a_job_that_was_put_back_is_as_it_was(
         due_at: at(60),
         reason: None,
     };
-    assert!(jobs.end(&job, &end, at(1)).unwrap());
+    assert!(jobs.end(&job, end, at(1)).unwrap());
     assert_eq!(claim(&jobs, 59), None);
     let again = claim(&jobs, 60).unwrap();
     assert_eq!((again.attempts, &again.lifetime), (0, &job.lifetime));
@@ -516,17 +519,17 @@ fn what_a_refresh_leaves_is_there_for_the_next(
         notes_ref: "refs/notes/svc".to_owned(),
         commit_sha: commit(digit),
     };
-    let refresh = |deferred: &[DeferredNote], reached: &[DeferredNote], notes, more, now| {
+    let refresh = |deferred: &[DeferredNote], reached: &[DeferredNote], notes: &str, more, now| {
         let job = claim(&jobs, now).unwrap();
         jobs.defer(&job.lifetime, deferred, at(now)).unwrap();
         let end = JobEnd::Succeeded {
-            done: &waiting(&jobs, "own/repo"),
-            notes,
-            reached,
+            done: waiting(&jobs, "own/repo"),
+            notes: notes.to_owned(),
+            reached: reached.to_vec(),
             remark: None,
             more,
         };
-        assert!(jobs.end(&job, &end, at(now)).unwrap());
+        assert!(jobs.end(&job, end, at(now)).unwrap());
     };
     let own = lifetime("own/repo");
     refresh(&[note('1'), note('2')], &[], "one", true, 0);
@@ -537,7 +540,7 @@ fn what_a_refresh_leaves_is_there_for_the_next(
         due_at: at(2),
         reason: Some("disk_reserve"),
     };
-    jobs.end(&job, &back, at(2)).unwrap();
+    jobs.end(&job, back, at(2)).unwrap();
     let shown = status(&store, 2).remove(0);
     assert_eq!(shown.last_failure.as_deref(), Some("disk_reserve"));
     assert_eq!(shown.attempts, 0);
@@ -609,6 +612,6 @@ fn jobs_survive_a_restart(#[values(Backend::Sqlite, Backend::Postgres)] backend:
     drop(database.open("acme"));
     let restarted = jobs(&database);
     assert!(claim(&restarted, 0).is_some());
-    let other = MirrorJobs::new(database.url().clone(), OrgId::new("other").unwrap());
+    let other = MirrorJobs::new(Arc::new(database.open("other")));
     assert_eq!(claim(&other, 100), None, "jobs are of one organization");
 }

@@ -1,7 +1,7 @@
 //! The store suite: every case runs on SQLite and on PostgreSQL.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -35,14 +35,17 @@ mod appending;
 mod bulk_quarantine;
 mod cohorts;
 mod every_kind;
+mod faults;
 mod inference_calls;
 mod log_facts;
 mod mirror_jobs;
+mod order_and_counts;
 mod plans;
 mod reading;
 mod repository_claims;
 mod repository_facts;
 mod schema;
+mod set_back;
 mod visibility;
 
 /// Any text, with NUL, surrogates and what JSON escapes.
@@ -66,7 +69,7 @@ fn session(text: &str) -> SessionId {
 }
 
 fn append(store: &Store, calls: Vec<InferenceCall>) -> Vec<Outcome> {
-    let facts = calls
+    let facts: Vec<Append> = calls
         .into_iter()
         .map(|call| Append::InferenceCall(Box::new(store.encode(call, at(0)))))
         .collect();
@@ -75,7 +78,7 @@ fn append(store: &Store, calls: Vec<InferenceCall>) -> Vec<Outcome> {
 
 /// Appends facts of one kind, as one delivery.
 fn append_all<F>(store: &Store, kind: fn(Box<F>) -> Append, facts: Vec<F>) -> Vec<Outcome> {
-    let facts = facts.into_iter().map(|fact| kind(Box::new(fact))).collect();
+    let facts: Vec<Append> = facts.into_iter().map(|fact| kind(Box::new(fact))).collect();
     store.append_now(facts).unwrap()
 }
 

@@ -315,17 +315,27 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
         ..outcome(number, "r")
     };
     let mut deliver = |facts: Vec<CiOutcome>| -> Vec<String> {
-        let mut transaction = append::Transaction {
-            connection: &mut connection,
-            org_id: &org_id,
-            encoder: &Encoder::default(),
-            known_claims: &claims::KnownClaims::default(),
-            afterwards: append::Afterwards::default(),
-        };
-        let prepare = |fact| Append::CiOutcome(Box::new(fact)).prepare(&org_id);
-        let prepared: Vec<Prepared> = facts.into_iter().map(prepare).collect();
-        append::write(&mut transaction, &prepared.iter().collect::<Vec<_>>()).unwrap();
-        let differences = transaction.afterwards.differences;
+        let facts = facts.into_iter();
+        let facts: Vec<Append> = facts
+            .map(|fact| Append::CiOutcome(Box::new(fact)))
+            .collect();
+        let mut delivery = Delivery::from(facts).prepare(&org_id);
+        let given = organization::Moments::Given;
+        let differences = transaction::write(&mut connection, &org_id, given, |transaction| {
+            let mut appending = append::Appending {
+                encoder: &Encoder::default(),
+                known_claims: &claims::KnownClaims::default(),
+                epoch: &mut witness::Epoch::begin(transaction.connection, None)?,
+                transaction,
+                table: &std::cell::Cell::new(None),
+                retained_calls: Vec::new(),
+                afterwards: append::Afterwards::default(),
+            };
+            append::write(&mut appending, &mut [&mut delivery])?;
+            Ok(appending.afterwards.differences)
+        })
+        .unwrap()
+        .0;
         differences
             .iter()
             .map(|it| it.columns().join(" "))

@@ -47,11 +47,6 @@ fn every_answer_is_that_of_a_walk_through_all_facts(#[case] backend: Backend, #[
     assert!(telling.get() > asked / 4, "{} of {asked}", telling.get());
 }
 
-/// The moment at which everything is asked.
-fn now() -> Instant {
-    at(1_000)
-}
-
 /// One organization, as it is stored and as a list.
 struct Asked<'w> {
     store: &'w Store,
@@ -75,7 +70,11 @@ impl Asked<'_> {
             Ok(None) => "nothing".to_owned(),
             Err(error) => error_word(&error),
         };
-        let expected = self.reference.outcome(request);
+        let asked = CiOutcomeRequest {
+            as_of: self.within(request.as_of),
+            ..request.clone()
+        };
+        let expected = self.reference.outcome(&asked);
         self.compare(request, &answer, &expected);
     }
 
@@ -102,13 +101,26 @@ impl Asked<'_> {
         self.compare(request, &answer, &expected);
     }
 
+    /// Returns when the last fact was captured. Nobody asks beyond that.
+    fn last(&self) -> Instant {
+        self.store.snapshot_now().boundary(None).unwrap()
+    }
+
+    fn within(&self, as_of: Option<Instant>) -> Option<Instant> {
+        as_of.map(|as_of| as_of.min(self.last()))
+    }
+
     fn commit(&self, request: &CommitRequest) {
-        let answer = commit_evidence(&mut self.store.snapshot_now(), request.clone(), now());
+        let answer = commit_evidence(&mut self.store.snapshot_now(), request.clone());
         let answer = match answer {
             Ok(evidence) => commit_text(&evidence),
             Err(error) => error_word(&error),
         };
-        let expected = self.reference.commit(request, now());
+        let asked = CommitRequest {
+            as_of: self.within(request.as_of),
+            ..request.clone()
+        };
+        let expected = self.reference.commit(&asked, self.last());
         self.compare(request, &answer, &expected);
     }
 
@@ -116,13 +128,13 @@ impl Asked<'_> {
         let request = SessionRequest {
             session_id: SessionId::new(session).unwrap(),
         };
-        let answer = session_dossier(&mut self.store.snapshot_now(), request, now());
+        let answer = session_dossier(&mut self.store.snapshot_now(), request);
         let answer = match answer.map(SessionAnswer::dossier) {
             Ok(Some(dossier)) => dossier_text(&dossier),
             Ok(None) => "nothing".to_owned(),
             Err(error) => error_word(&error),
         };
-        let expected = self.reference.dossier(session, now());
+        let expected = self.reference.dossier(session, self.last());
         self.compare(&session, &answer, &expected);
     }
 }

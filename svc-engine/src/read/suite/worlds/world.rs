@@ -249,7 +249,7 @@ fn add_some(store: &Store, facts: &mut Facts, dice: &mut Dice) {
             _ => Sent::SessionCommitObservation(any_observation(facts, dice)),
         })
         .collect();
-    let appended = sent.iter().map(|it| it.append(store)).collect();
+    let appended: Vec<Append> = sent.iter().map(|it| it.append(store)).collect();
     let outcomes = store.append_now(appended).unwrap();
     for (sent, outcome) in sent.into_iter().zip(outcomes) {
         // A redelivery or a conflict leaves no fact.

@@ -1,0 +1,231 @@
+//! A server claims a job and keeps it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use svc_model::limit::READ_DEADLINE_SECONDS;
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+use super::super::column::Columns;
+use super::super::connection::Sql;
+use super::super::error::corrupt;
+use super::super::transaction::Transaction;
+use super::super::value::Row;
+use super::super::{Snapshot, Store, StoreError};
+use super::schedule;
+use crate::deadline::Deadline;
+use crate::fact::Lifetime;
+
+/// Whether anything is due: asked often, so without a transaction.
+const ANY_DUE: &str = "SELECT 1 FROM mirror_jobs
+    WHERE org_id = $1 AND due_at_us <= $2 AND (lease_until_us IS NULL OR lease_until_us <= $2)
+    LIMIT 1";
+macro_rules! due {
+    ($lock:literal) => {
+        concat!(
+            "SELECT mirror, attempts, notes FROM mirror_jobs
+            WHERE org_id = $1 AND due_at_us <= $2
+                AND (lease_until_us IS NULL OR lease_until_us <= $2)
+                AND (CAST($3 AS BIGINT) = 1 OR last_failure_at_us IS NULL
+                    OR last_failure_at_us <= last_success_at_us)
+            ORDER BY due_at_us, mirror LIMIT 1",
+            $lock
+        )
+    };
+}
+/// The job that has waited longest. Servers that ask at once are given different ones.
+const NEXT: Sql = Sql {
+    sqlite: due!(""),
+    postgres: due!(" FOR UPDATE SKIP LOCKED"),
+};
+macro_rules! named {
+    ($lock:literal) => {
+        concat!(
+            "SELECT mirror, attempts, notes FROM mirror_jobs
+            WHERE org_id = $1 AND mirror = $3 AND due_at_us IS NOT NULL
+                AND (lease_until_us IS NULL OR lease_until_us <= $2)",
+            $lock
+        )
+    };
+}
+/// One job, when nobody works on it.
+const NAMED: Sql = Sql {
+    sqlite: named!(""),
+    postgres: named!(" FOR UPDATE"),
+};
+const CLAIM: &str = "UPDATE mirror_jobs
+    SET holder = $3, lease_until_us = $4, started_at_us = $5 WHERE org_id = $1 AND mirror = $2";
+/// The next job that is not due yet.
+const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
+    WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
+const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
+    WHERE org_id = $1 AND mirror = $2 AND holder = $3";
+
+/// The jobs of a store: what is asked is read from snapshots, what changes is written by the store's
+/// writer. Calls block.
+#[derive(Clone, Debug)]
+pub struct MirrorJobs(pub(super) Arc<Store>);
+
+/// Which jobs a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobChoice {
+    /// Any.
+    Any,
+    /// Those whose last attempt did not fail, or that never had one.
+    Sound,
+}
+
+/// A job that nobody else works on until the lease ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedJob {
+    /// The repository.
+    pub lifetime: Lifetime,
+    /// Failures in a row before this attempt.
+    pub attempts: u64,
+    /// What the last success left in [`JobEnd::Succeeded`]; empty before the first.
+    pub notes: String,
+    pub(super) holder: String,
+}
+
+impl MirrorJobs {
+    /// Names the jobs of a store.
+    pub fn new(store: Arc<Store>) -> Self {
+        Self(store)
+    }
+
+    /// Claims the job that has waited longest of those that are chosen, when one is due.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer; so for every method here.
+    pub fn claim(
+        &self,
+        choice: JobChoice,
+        now: Instant,
+        lease_until: Instant,
+        holder: Uuid,
+    ) -> Result<Option<ClaimedJob>, StoreError> {
+        let any_due = self.read(|snapshot| {
+            let keys = [snapshot.org_id.as_str().into(), now.into()];
+            snapshot.connection()?.first(ANY_DUE, &keys, |_| Ok(()))
+        })?;
+        if any_due.is_none() {
+            return Ok(None);
+        }
+        self.0.writer.run_blocking(move |transaction| {
+            let next = transaction.connection.text(NEXT);
+            let any = choice == JobChoice::Any;
+            let keys = [transaction.org_id.as_str().into(), now.into(), any.into()];
+            let found = transaction.connection.first(next, &keys, read_job)?;
+            take(transaction, found, now, lease_until, holder)
+        })
+    }
+
+    /// Returns when the next job becomes due that is not due yet.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn next_due(&self, now: Instant) -> Result<Option<Instant>, StoreError> {
+        self.read(|snapshot| {
+            let keys = [snapshot.org_id.as_str().into(), now.into()];
+            snapshot.connection()?.first(NEXT_DUE, &keys, |row| {
+                Columns::of(row, "mirror_jobs", &["due_at_us"]).next()
+            })
+        })
+    }
+
+    /// Makes the mirror of a repository due and claims its job, unless somebody works on it or there
+    /// is no push to refresh it from.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn claim_now(
+        &self,
+        lifetime: &Lifetime,
+        now: Instant,
+        lease_until: Instant,
+        holder: Uuid,
+    ) -> Result<Option<ClaimedJob>, StoreError> {
+        let lifetime = lifetime.clone();
+        self.0.writer.run_blocking(move |transaction| {
+            if !schedule::make_due(transaction, &lifetime, now)? {
+                return Ok(None);
+            }
+            let mirror = lifetime.to_string();
+            let keys = [
+                transaction.org_id.as_str().into(),
+                now.into(),
+                mirror.as_str().into(),
+            ];
+            let named = transaction.connection.text(NAMED);
+            let found = transaction.connection.first(named, &keys, read_job)?;
+            take(transaction, found, now, lease_until, holder)
+        })
+    }
+
+    /// Extends the lease of a job that is worked on. Returns false when somebody else has taken it.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn renew(&self, job: &ClaimedJob, lease_until: Instant) -> Result<bool, StoreError> {
+        let (mirror, holder) = (job.lifetime.to_string(), job.holder.clone());
+        self.0.writer.run_blocking(move |transaction| {
+            let values = [
+                transaction.org_id.as_str().into(),
+                mirror.as_str().into(),
+                holder.as_str().into(),
+                lease_until.into(),
+            ];
+            Ok(transaction.connection.execute(RENEW, &values)? > 0)
+        })
+    }
+
+    /// Reads from a snapshot of its own.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&mut Snapshot<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let deadline = Deadline::after(Duration::from_secs(READ_DEADLINE_SECONDS));
+        read(&mut self.0.snapshot(&deadline)?)
+    }
+}
+
+fn read_job(row: &Row<'_>) -> Result<(Lifetime, u64, String), StoreError> {
+    let lifetime = Lifetime::parse(&row.text(0)?);
+    Ok((
+        lifetime.ok_or(corrupt("mirror_jobs", "its repository"))?,
+        row.count(1)?,
+        row.text(2)?,
+    ))
+}
+
+fn take(
+    transaction: &mut Transaction<'_>,
+    found: Option<(Lifetime, u64, String)>,
+    now: Instant,
+    lease_until: Instant,
+    holder: Uuid,
+) -> Result<Option<ClaimedJob>, StoreError> {
+    let Some((lifetime, attempts, notes)) = found else {
+        return Ok(None);
+    };
+    let (mirror, holder) = (lifetime.to_string(), holder.to_string());
+    let lease = [
+        transaction.org_id.as_str().into(),
+        mirror.as_str().into(),
+        holder.as_str().into(),
+        lease_until.into(),
+        now.into(),
+    ];
+    transaction.connection.execute(CLAIM, &lease)?;
+    Ok(Some(ClaimedJob {
+        lifetime,
+        attempts,
+        notes,
+        holder,
+    }))
+}

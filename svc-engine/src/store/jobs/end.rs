@@ -1,0 +1,293 @@
+//! A server ends a job.
+
+use std::sync::Arc;
+
+use svc_model::time::Instant;
+
+use super::super::StoreError;
+use super::super::connection::{Connection, Sql};
+use super::{ClaimedJob, DeferredNote, MirrorJobs, WaitingPush};
+use crate::fact::Lifetime;
+
+/// Locks the job. What is read afterwards is then what every delivery before has left.
+const HELD: Sql = Sql {
+    sqlite: "SELECT 1 FROM mirror_jobs WHERE org_id = $1 AND mirror = $2 AND holder = $3",
+    postgres: "SELECT 1 FROM mirror_jobs WHERE org_id = $1 AND mirror = $2 AND holder = $3
+        FOR UPDATE",
+};
+const FORGET_DELIVERY: &str = "DELETE FROM mirror_deliveries
+    WHERE org_id = $1 AND mirror = $2 AND push_id = $3 AND delivered_at_us = $4";
+const DEFER: &str = "INSERT INTO mirror_deferred_notes
+    (org_id, mirror, notes_ref, commit_sha, deferred_at_us) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING";
+const FORGET_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
+    WHERE org_id = $1 AND mirror = $2 AND notes_ref = $3 AND commit_sha = $4";
+/// The oldest give way: a commit that no branch has reached for long is none of the repository.
+const TRIM_DEFERRED: &str = "DELETE FROM mirror_deferred_notes
+    WHERE org_id = $1 AND mirror = $2 AND (notes_ref, commit_sha) IN (
+        SELECT notes_ref, commit_sha FROM mirror_deferred_notes
+        WHERE org_id = $1 AND mirror = $2
+        ORDER BY deferred_at_us DESC, commit_sha LIMIT $4 OFFSET $3)";
+const LATER: &str = "SELECT 1 FROM mirror_deliveries
+    WHERE org_id = $1 AND mirror = $2 AND delivered_at_us > $3 LIMIT 1";
+const SUCCEEDED: &str = "UPDATE mirror_jobs
+    SET holder = NULL, lease_until_us = NULL, attempts = 0, due_at_us = $3,
+        last_success_at_us = $4, notes = $5
+    WHERE org_id = $1 AND mirror = $2";
+const RELEASE: &str = "UPDATE mirror_jobs
+    SET holder = NULL, lease_until_us = NULL, attempts = $3, due_at_us = $4
+    WHERE org_id = $1 AND mirror = $2";
+const REMARK: &str = "UPDATE mirror_jobs SET last_failure_at_us = $3, last_failure = $4
+    WHERE org_id = $1 AND mirror = $2";
+const PUT_BACK: &str = "UPDATE mirror_jobs
+    SET holder = NULL, lease_until_us = NULL,
+        due_at_us = CASE WHEN due_at_us > $3 THEN due_at_us ELSE $3 END
+    WHERE org_id = $1 AND mirror = $2";
+
+/// Notes of one mirror that wait for a branch to reach their commits, at most.
+const DEFERRED_NOTES_MAX: i64 = 10_000;
+
+/// How a job ends.
+#[derive(Clone, Debug)]
+pub enum JobEnd {
+    /// The mirror was fetched and its notes observed.
+    Succeeded {
+        /// The pushes that were looked at.
+        done: Vec<WaitingPush>,
+        /// What the next refresh needs to know.
+        notes: String,
+        /// Deferred notes that do not wait any more.
+        reached: Vec<DeferredNote>,
+        /// What the operator should know all the same, in one closed word.
+        remark: Option<&'static str>,
+        /// Whether something is left to do at once.
+        more: bool,
+    },
+    /// These pushes may not be fetched for, whatever is tried.
+    Declined {
+        /// The pushes.
+        done: Vec<WaitingPush>,
+        /// Why, in one closed word, when the operator should know.
+        reason: Option<&'static str>,
+    },
+    /// It failed, and may succeed later.
+    Failed {
+        /// The pushes that were to be looked at. They stay.
+        tried: Vec<WaitingPush>,
+        /// Why, in one closed word.
+        reason: &'static str,
+        /// When to try again; nothing gives up until something new is delivered.
+        retry_at: Option<Instant>,
+    },
+    /// It was not really tried.
+    PutBack {
+        /// When it may be taken again.
+        due_at: Instant,
+        /// Why, in one closed word, when the operator should know.
+        reason: Option<&'static str>,
+    },
+}
+
+impl MirrorJobs {
+    /// Lets notes wait for a branch to reach their commits, a few in each transaction: other writers
+    /// do not wait for all of them.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn defer(
+        &self,
+        lifetime: &Lifetime,
+        notes: &[DeferredNote],
+        now: Instant,
+    ) -> Result<(), StoreError> {
+        const NOTES_PER_TRANSACTION: usize = 500;
+        let mirror: Arc<str> = lifetime.to_string().into();
+        for notes in notes.chunks(NOTES_PER_TRANSACTION) {
+            let (mirror, notes) = (Arc::clone(&mirror), notes.to_vec());
+            self.0.writer.run_blocking(move |transaction| {
+                let org_id = transaction.org_id.as_str();
+                defer(transaction.connection, org_id, &mirror, &notes, now)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Ends a job. Returns false when its lease had ended and somebody else has taken it; then
+    /// nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn end(&self, job: &ClaimedJob, end: JobEnd, now: Instant) -> Result<bool, StoreError> {
+        let (job, mirror) = (job.clone(), job.lifetime.to_string());
+        self.0.writer.run_blocking(move |transaction| {
+            Ending {
+                org_id: transaction.org_id.as_str(),
+                connection: transaction.connection,
+                mirror: &mirror,
+                now,
+            }
+            .write(&job, &end)
+        })
+    }
+}
+
+/// A job that is being ended, in its transaction.
+struct Ending<'e> {
+    connection: &'e mut Connection,
+    org_id: &'e str,
+    mirror: &'e str,
+    now: Instant,
+}
+
+impl Ending<'_> {
+    fn write(mut self, job: &ClaimedJob, end: &JobEnd) -> Result<bool, StoreError> {
+        let keys = [
+            self.org_id.into(),
+            self.mirror.into(),
+            job.holder.as_str().into(),
+        ];
+        let held = self.connection.text(HELD);
+        if self.connection.first(held, &keys, |_| Ok(()))?.is_none() {
+            return Ok(false);
+        }
+        match end {
+            JobEnd::Succeeded {
+                done,
+                notes,
+                reached,
+                remark,
+                more,
+            } => {
+                self.forget(done)?;
+                self.forget_deferred(reached)?;
+                self.remark(*remark)?;
+                self.succeed(notes, *more)?;
+            }
+            JobEnd::Declined { done, reason } => {
+                self.forget(done)?;
+                self.remark(*reason)?;
+                let due_at = self.anything_later(None)?.then_some(self.now);
+                self.release(0, due_at)?;
+            }
+            JobEnd::Failed {
+                tried,
+                reason,
+                retry_at,
+            } => {
+                self.remark(Some(reason))?;
+                let last = tried.iter().map(|it| it.delivered_at).max();
+                // What came in the meantime may bring what was missing.
+                if last.is_some() && self.anything_later(last)? {
+                    self.release(0, Some(self.now))?;
+                } else {
+                    self.release(job.attempts + 1, *retry_at)?;
+                }
+            }
+            JobEnd::PutBack { due_at, reason } => {
+                self.remark(*reason)?;
+                let values = [self.org_id.into(), self.mirror.into(), (*due_at).into()];
+                self.connection.execute(PUT_BACK, &values)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Forgets pushes, unless they were delivered again since.
+    fn forget(&mut self, done: &[WaitingPush]) -> Result<(), StoreError> {
+        for waiting in done {
+            let push_id = waiting.push.push_id.to_string();
+            let values = [
+                self.org_id.into(),
+                self.mirror.into(),
+                push_id.as_str().into(),
+                waiting.delivered_at.into(),
+            ];
+            self.connection.execute(FORGET_DELIVERY, &values)?;
+        }
+        Ok(())
+    }
+
+    fn forget_deferred(&mut self, notes: &[DeferredNote]) -> Result<(), StoreError> {
+        for note in notes {
+            let values = [
+                self.org_id.into(),
+                self.mirror.into(),
+                note.notes_ref.as_str().into(),
+                note.commit_sha.as_str().into(),
+            ];
+            self.connection.execute(FORGET_DEFERRED, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves a closed word for the operator.
+    fn remark(&mut self, remark: Option<&str>) -> Result<(), StoreError> {
+        if let Some(remark) = remark {
+            let values = [
+                self.org_id.into(),
+                self.mirror.into(),
+                self.now.into(),
+                remark.into(),
+            ];
+            self.connection.execute(REMARK, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether anything was delivered after a moment, or waits at all.
+    fn anything_later(&mut self, than: Option<Instant>) -> Result<bool, StoreError> {
+        let than = than.map_or(i64::MIN, Instant::microseconds);
+        let keys = [self.org_id.into(), self.mirror.into(), than.into()];
+        Ok(self.connection.first(LATER, &keys, |_| Ok(()))?.is_some())
+    }
+
+    fn succeed(&mut self, notes: &str, more: bool) -> Result<(), StoreError> {
+        let more = more || self.anything_later(None)?;
+        let values = [
+            self.org_id.into(),
+            self.mirror.into(),
+            more.then_some(self.now).into(),
+            self.now.into(),
+            notes.into(),
+        ];
+        self.connection.execute(SUCCEEDED, &values).map(drop)
+    }
+
+    fn release(&mut self, attempts: u64, due_at: Option<Instant>) -> Result<(), StoreError> {
+        let values = [
+            self.org_id.into(),
+            self.mirror.into(),
+            i64::try_from(attempts).unwrap_or(i64::MAX).into(),
+            due_at.into(),
+        ];
+        self.connection.execute(RELEASE, &values).map(drop)
+    }
+}
+
+fn defer(
+    connection: &mut Connection,
+    org_id: &str,
+    mirror: &str,
+    notes: &[DeferredNote],
+    now: Instant,
+) -> Result<(), StoreError> {
+    for note in notes {
+        let values = [
+            org_id.into(),
+            mirror.into(),
+            note.notes_ref.as_str().into(),
+            note.commit_sha.as_str().into(),
+            now.into(),
+        ];
+        connection.execute(DEFER, &values)?;
+    }
+    let values = [
+        org_id.into(),
+        mirror.into(),
+        DEFERRED_NOTES_MAX.into(),
+        i64::MAX.into(),
+    ];
+    connection.execute(TRIM_DEFERRED, &values).map(drop)
+}

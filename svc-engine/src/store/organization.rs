@@ -1,0 +1,319 @@
+//! The row of an organization: when its last fact was captured, and how many facts it has.
+//!
+//! Every transaction that writes facts, the quarantine log or jobs locks the row before it does, and
+//! holds it until it is committed. So these transactions of one organization are committed one after
+//! the other, whichever server writes them, and what follows from their order is true:
+//!
+//! - A fact is captured when it was received, or a microsecond after the last fact that was committed
+//!   before, whichever is later. Nothing that is committed later was captured earlier, so an answer
+//!   up to a moment that is no later than the last one is final.
+//! - A revision of the quarantine log that is seen is seen with all before it.
+//! - The counts are exact, also where a quarantine came before its fact.
+
+use std::sync::LazyLock;
+
+use svc_model::facts::{FactCount, FactTable, FactTables};
+use svc_model::id::{FactId, OrgId};
+use svc_model::time::Instant;
+
+use super::StoreError;
+use super::connection::{Connection, Lookup, Sql};
+use super::error::corrupt;
+use super::transaction::{Changed, Transaction};
+use super::value::{Row, Value};
+use super::witness::Witness;
+
+macro_rules! lock {
+    ($lock:literal) => {
+        concat!(
+            "SELECT captured_at_us, quarantined_ahead, (SELECT commits FROM writers WHERE epoch = $2)
+            FROM organizations WHERE org_id = $1",
+            $lock
+        )
+    };
+}
+const LOCK: Sql = Sql {
+    sqlite: lock!(""),
+    postgres: lock!(" FOR UPDATE"),
+};
+const ENTER: &str = "INSERT INTO organizations (org_id) VALUES ($1) ON CONFLICT DO NOTHING";
+const CAPTURED: &str = "SELECT captured_at_us FROM organizations WHERE org_id = $1";
+/// The facts of a kind that are quarantined, of these.
+const QUARANTINED: Lookup<'_> = Lookup {
+    select: "SELECT q.fact_id FROM quarantine_log q WHERE q.org_id = $1 AND q.fact_table = $2
+        AND q.action = 'quarantine' AND NOT EXISTS (SELECT 1 FROM quarantine_log later
+            WHERE later.org_id = q.org_id AND later.fact_table = q.fact_table
+                AND later.fact_id = q.fact_id
+                AND later.quarantine_revision > q.quarantine_revision)
+        AND q.fact_id",
+    then: "",
+};
+
+/// Adds what a transaction changed. The columns of the counts are named after the kinds of fact.
+static CHANGE: LazyLock<String> = LazyLock::new(|| {
+    use std::fmt::Write as _;
+    let mut text = "UPDATE organizations SET captured_at_us = $2, \
+        quarantined_ahead = quarantined_ahead + $3, sessions = sessions + $4"
+        .to_owned();
+    for (place, table) in FactTable::ALL.iter().enumerate() {
+        let (total, quarantined) = (5 + 2 * place, 6 + 2 * place);
+        write!(
+            text,
+            ", {table} = {table} + ${total}, {table}_quarantined = {table}_quarantined + ${quarantined}"
+        )
+        .expect("writing to a string cannot fail");
+    }
+    text + " WHERE org_id = $1"
+});
+
+/// Selects the counts: of Sessions, and of each kind of fact.
+static COUNTS: LazyLock<String> = LazyLock::new(|| {
+    let kinds = FactTable::ALL.iter();
+    let columns = kinds.map(|table| format!(", {table}, {table}_quarantined"));
+    let columns: String = columns.collect();
+    format!("SELECT sessions{columns} FROM organizations WHERE org_id = $1")
+});
+
+/// When the facts of a transaction are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stamp {
+    /// When they were received, but no earlier than this.
+    NotBefore(Instant),
+    /// When they were received.
+    #[cfg(any(test, feature = "testing"))]
+    AsReceived,
+}
+
+impl Stamp {
+    /// Returns when a fact is captured.
+    pub(super) fn of(self, received_at: Instant) -> Instant {
+        match self {
+            Self::NotBefore(earliest) => received_at.max(earliest),
+            #[cfg(any(test, feature = "testing"))]
+            Self::AsReceived => received_at,
+        }
+    }
+}
+
+/// The row as it was when it was locked, and what the transaction changes.
+#[derive(Debug)]
+pub(super) struct Organization {
+    captured_at: Instant,
+    quarantined_ahead: i64,
+    changes: Changes,
+}
+
+#[derive(Debug, Default)]
+struct Changes {
+    captured_at: Option<Instant>,
+    /// Quarantined facts that do not exist.
+    quarantined_ahead: i64,
+    sessions: i64,
+    /// All facts and the quarantined ones, by the place of their kind.
+    facts: [(i64, i64); FactTable::ALL.len()],
+}
+
+impl Changes {
+    fn of(&mut self, table: FactTable) -> &mut (i64, i64) {
+        let place = FactTable::ALL.iter().position(|it| *it == table);
+        &mut self.facts[place.expect("every kind is among all")]
+    }
+
+    fn is_empty(&self) -> bool {
+        self.quarantined_ahead == 0
+            && self.sessions == 0
+            && self.facts.iter().all(|change| *change == (0, 0))
+    }
+}
+
+impl Transaction<'_> {
+    /// Locks the row of the organization until the transaction ends, and returns it.
+    pub(super) fn organization(&mut self) -> Result<&mut Organization, StoreError> {
+        let locked = match self.organization.take() {
+            Some(locked) => locked,
+            None => lock(self.connection, self.org_id, self.witness)?,
+        };
+        Ok(self.organization.insert(locked))
+    }
+
+    /// Returns when the facts of this transaction are captured.
+    pub(super) fn stamp(&mut self) -> Result<Stamp, StoreError> {
+        let moments = self.moments;
+        let last = self.organization()?.captured_at;
+        Ok(match moments {
+            Moments::Stamped => Stamp::NotBefore(after(last)),
+            #[cfg(any(test, feature = "testing"))]
+            Moments::Given => Stamp::AsReceived,
+        })
+    }
+
+    /// Adds facts of a kind that are stored now, of which the last was captured at a moment.
+    pub(super) fn add_facts(
+        &mut self,
+        table: FactTable,
+        fact_ids: &[FactId],
+        captured_at: Instant,
+    ) -> Result<(), StoreError> {
+        if fact_ids.is_empty() {
+            return Ok(());
+        }
+        let organization = self.organization()?;
+        let ahead = organization.quarantined_ahead + organization.changes.quarantined_ahead;
+        let quarantined = match ahead {
+            0 => 0,
+            _ => count_quarantined(self.connection, self.org_id, table, fact_ids)?,
+        };
+        let changes = &mut self.organization()?.changes;
+        changes.captured_at = changes.captured_at.max(Some(captured_at));
+        changes.quarantined_ahead -= quarantined;
+        let facts = changes.of(table);
+        facts.0 += i64::try_from(fact_ids.len()).unwrap_or(i64::MAX);
+        facts.1 += quarantined;
+        Ok(())
+    }
+
+    /// Adds Sessions that are known now.
+    pub(super) fn add_sessions(&mut self, count: i64) -> Result<(), StoreError> {
+        self.organization()?.changes.sessions += count;
+        Ok(())
+    }
+
+    /// Adds facts of a kind that are quarantined now, or takes them away.
+    pub(super) fn add_quarantined(
+        &mut self,
+        table: FactTable,
+        count: i64,
+    ) -> Result<(), StoreError> {
+        self.organization()?.changes.of(table).1 += count;
+        Ok(())
+    }
+
+    /// Adds quarantined facts that do not exist, or takes them away.
+    pub(super) fn add_quarantined_ahead(&mut self, count: i64) -> Result<(), StoreError> {
+        self.organization()?.changes.quarantined_ahead += count;
+        Ok(())
+    }
+
+    /// Writes what changed.
+    pub(super) fn write_changes(&mut self) -> Result<Changed, StoreError> {
+        let Some(organization) = self.organization.take() else {
+            return Ok(Changed::No);
+        };
+        let changes = &organization.changes;
+        if changes.is_empty() {
+            return Ok(Changed::No);
+        }
+        let captured_at = Some(organization.captured_at).max(changes.captured_at);
+        let mut values = vec![
+            self.org_id.as_str().into(),
+            captured_at.into(),
+            changes.quarantined_ahead.into(),
+            changes.sessions.into(),
+        ];
+        for (total, quarantined) in changes.facts {
+            values.extend([Value::Integer(total), Value::Integer(quarantined)]);
+        }
+        self.connection.execute(&CHANGE, &values)?;
+        if let Some(witness) = self.witness {
+            witness.write(self.connection)?;
+        }
+        Ok(Changed::Yes)
+    }
+}
+
+/// How the facts that a store appends are stamped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Moments {
+    /// In the order in which they are committed.
+    #[default]
+    Stamped,
+    /// As they were received, also when that is out of order.
+    #[cfg(any(test, feature = "testing"))]
+    Given,
+}
+
+/// Returns the next moment. At the end of time it is the last.
+fn after(moment: Instant) -> Instant {
+    let next = moment.microseconds().checked_add(1);
+    next.and_then(Instant::from_microseconds).unwrap_or(moment)
+}
+
+fn lock(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    witness: Option<Witness>,
+) -> Result<Organization, StoreError> {
+    let text = connection.text(LOCK);
+    let epoch = witness.map(|witness| witness.epoch);
+    let keys = [org_id.as_str().into(), epoch.into()];
+    let read = |connection: &mut Connection| {
+        connection.first(text, &keys, |row| {
+            let captured_at = Instant::from_microseconds(row.integer(0)?);
+            let organization = Organization {
+                captured_at: captured_at.ok_or(corrupt("organizations", "a time"))?,
+                quarantined_ahead: row.integer(1)?,
+                changes: Changes::default(),
+            };
+            Ok((organization, row.optional_integer(2)?))
+        })
+    };
+    let mut locked = read(connection)?;
+    if locked.is_none() {
+        connection.execute(ENTER, &keys[..1])?;
+        locked = read(connection)?;
+    }
+    let (organization, commits) = locked.ok_or(corrupt("organizations", "the row is absent"))?;
+    if witness.is_some_and(|witness| witness.commits != commits) {
+        return Err(StoreError::SetBack);
+    }
+    Ok(organization)
+}
+
+fn count_quarantined(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    table: FactTable,
+    fact_ids: &[FactId],
+) -> Result<i64, StoreError> {
+    let ids: Vec<String> = fact_ids.iter().map(ToString::to_string).collect();
+    let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+    let shared = [org_id.as_str().into(), table.as_str().into()];
+    let mut count = 0;
+    connection.lookup(&QUARANTINED, &shared, &ids, |_| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Returns when the last fact of the organization was captured: 1970 when it has none.
+pub(super) fn captured_at(
+    connection: &mut Connection,
+    org_id: &OrgId,
+) -> Result<Instant, StoreError> {
+    let read = |row: &Row<'_>| row.integer(0);
+    let captured_at = connection.first(CAPTURED, &[org_id.as_str().into()], read)?;
+    Instant::from_microseconds(captured_at.unwrap_or_default())
+        .ok_or(corrupt("organizations", "a time"))
+}
+
+/// Returns how many Sessions are known, and how many facts there are of each kind.
+pub(super) fn counts(
+    connection: &mut Connection,
+    org_id: &OrgId,
+) -> Result<(u64, FactTables), StoreError> {
+    let counts = connection.first(&COUNTS, &[org_id.as_str().into()], |row| {
+        let tables = FactTables::try_from_fn(|table| {
+            let place = FactTable::ALL.iter().position(|it| *it == table);
+            let column = 1 + 2 * place.expect("every kind is among all");
+            let (total, quarantined) = (row.count(column)?, row.count(column + 1)?);
+            let visible = total.checked_sub(quarantined);
+            Ok::<_, StoreError>(FactCount {
+                total,
+                visible: visible.ok_or(corrupt("organizations", "a count"))?,
+            })
+        })?;
+        Ok((row.count(0)?, tables))
+    })?;
+    Ok(counts.unwrap_or_default())
+}

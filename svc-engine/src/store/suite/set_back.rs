@@ -1,0 +1,141 @@
+//! A database that is set back under a running service: what is remembered of the lost state must
+//! not be taken for what is stored.
+
+use super::*;
+use crate::read::ContentCache;
+
+fn said(number: u128, session_id: &str, content: &str) -> InferenceCall {
+    let mut call = call(number).session(session_id).build();
+    call.input_messages = vec![text("user", content)];
+    call
+}
+
+fn prepared(store: &Store, call: InferenceCall) -> Append {
+    Append::InferenceCall(Box::new(store.encode(call, at(0))))
+}
+
+/// What the calls of a Session were asked, from the cache or from the store.
+fn asked(store: &Store, cache: &ContentCache, session_id: &str) -> Vec<Message> {
+    let mut snapshot = store.snapshot_now();
+    let calls = snapshot.call_contents(&session(session_id)).unwrap();
+    let ids = calls.iter().flat_map(|call| call.input.clone());
+    let loaded = cache.load(&mut snapshot, ids).unwrap();
+    let first = |call: &CallContents| loaded[&call.input[0]].message.clone();
+    calls.iter().map(first).collect()
+}
+
+#[rstest]
+fn no_session_reads_the_text_of_another_after_the_database_was_set_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+    #[values(true, false)] begins_with_what_is_lost: bool,
+) {
+    let database = database!(backend);
+    let (store, cache) = (database.open("acme"), ContentCache::new(1_000_000));
+    append(&store, vec![said(1, "mine", "before")]);
+    database.back_up();
+    append(&store, vec![said(2, "mine", "of mine alone")]);
+    assert_eq!(asked(&store, &cache, "mine").len(), 2);
+    let relies_on_what_is_lost = prepared(&store, said(3, "mine", "of mine alone"));
+    database.restore();
+
+    let lost = |delivery: Append| {
+        let refused = store.append_now(vec![delivery]);
+        assert!(
+            matches!(refused, Err(StoreError::ContentLost)),
+            "{refused:?}"
+        );
+    };
+    let other = |store: &Store| {
+        let stored = append(store, vec![said(4, "other", "of the other alone")]);
+        assert_eq!(stored, [Outcome::Stored(id(4))]);
+    };
+    if begins_with_what_is_lost {
+        lost(relies_on_what_is_lost);
+        other(&store);
+    } else {
+        other(&store);
+        lost(relies_on_what_is_lost);
+    }
+    // The same again, prepared anew, and once more from what is known by now.
+    for number in [3, 5] {
+        let stored = append(&store, vec![said(number, "mine", "of mine alone")]);
+        assert_eq!(stored, [Outcome::Stored(id(number))]);
+    }
+    let user = |content| text("user", content);
+    for cache in [&cache, &ContentCache::new(1_000_000)] {
+        assert_eq!(
+            asked(&store, cache, "mine"),
+            [user("before"), user("of mine alone"), user("of mine alone")]
+        );
+        assert_eq!(asked(&store, cache, "other"), [user("of the other alone")]);
+    }
+    assert_eq!(count(&store, FactTable::InferenceCalls).total, 4);
+}
+
+#[rstest]
+fn what_is_still_there_is_used_though_it_was_prepared_before(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    append(&store, vec![said(1, "mine", "before")]);
+    database.back_up();
+    append(&store, vec![said(2, "mine", "after")]);
+    let relies_on_what_is_there = prepared(&store, said(3, "mine", "before"));
+    database.restore();
+    let stored = store.append_now(vec![relies_on_what_is_there]).unwrap();
+    assert_eq!(stored, [Outcome::Stored(id(3))]);
+    let cache = ContentCache::new(1_000_000);
+    let before = text("user", "before");
+    assert_eq!(asked(&store, &cache, "mine"), [before.clone(), before]);
+}
+
+#[rstest]
+fn claims_are_stored_again_after_the_database_was_set_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let pushed = |number: u128, after| crate::fact::Push {
+        repository: Some(repository(7)),
+        after_sha: commit(after),
+        ..push(number)
+    };
+    let claims = || database.rows("SELECT name FROM repository_claims", 1).len();
+    append_one(&store, Append::CiOutcome, outcome(1, "r"));
+    database.back_up();
+    append_one(&store, Append::Push, pushed(2, 'a'));
+    assert_eq!(claims(), 1);
+    database.restore();
+    assert_eq!(claims(), 0);
+    append_one(&store, Append::Push, pushed(3, 'b'));
+    assert_eq!(claims(), 1);
+    append_one(&store, Append::Push, pushed(4, 'c'));
+    assert_eq!((claims(), count(&store, FactTable::Pushes).total), (1, 2));
+}
+
+#[rstest]
+fn an_id_of_content_is_never_given_again(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let ids = || {
+        let sql = "SELECT CAST(content_id AS TEXT) FROM content";
+        let rows = database.rows(sql, 1).into_iter();
+        rows.map(|row| row[0].clone())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let store = database.open("acme");
+    append(&store, vec![said(1, "s", "first")]);
+    let kept = ids();
+    database.back_up();
+    append(&store, vec![said(2, "s", "second")]);
+    let lost: Vec<String> = ids().difference(&kept).cloned().collect();
+    database.restore();
+    append(&store, vec![said(3, "s", "third")]);
+    let restarted = database.open("acme");
+    append(&restarted, vec![said(4, "s", "fourth")]);
+    let given = ids();
+    assert!(given.len() > kept.len() + 1);
+    assert!(!lost.is_empty() && lost.iter().all(|id| !given.contains(id)));
+}
