@@ -1,70 +1,49 @@
-//! How long a piece of work may go on, and what stops it earlier.
+//! What a piece of work may take: time, until it is cancelled, and space on the disk.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::deadline::{Deadline, Passed};
 
 /// Why a piece of work was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Stopped {
-    /// Its deadline has passed.
-    #[error("the deadline has passed")]
-    Deadline,
-    /// It was called off.
-    #[error("it was called off")]
-    CalledOff,
+pub(super) enum Stopped {
+    /// Its deadline has passed, or it was cancelled.
+    #[error(transparent)]
+    Passed(#[from] Passed),
     /// Less space is free than is kept in reserve.
     #[error("less space is free than is kept in reserve")]
     DiskReserve,
 }
 
-/// Calls work off. Cloning gives another handle to the same switch.
-#[derive(Clone, Debug, Default)]
-pub struct CallOff(Arc<AtomicBool>);
-
-impl CallOff {
-    /// Calls the work off, for good.
-    pub fn now(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns whether the work is called off.
-    pub fn is_called_off(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// What a piece of work may take.
 #[derive(Clone, Debug)]
-pub struct Allowance {
-    deadline: Instant,
-    call_off: CallOff,
+pub(super) struct Allowance {
+    deadline: Deadline,
     reserve: Option<(PathBuf, u64)>,
 }
 
 impl Allowance {
-    /// Returns an allowance of so much time, from now.
-    pub fn of(time: Duration, call_off: CallOff) -> Self {
+    /// Returns an allowance of everything until a deadline.
+    pub(super) fn until(deadline: Deadline) -> Self {
         Self {
-            deadline: Instant::now() + time,
-            call_off,
+            deadline,
             reserve: None,
         }
     }
 
     /// Keeps so many bytes free at a path while the work goes on.
     #[must_use]
-    pub fn keeping_free(mut self, path: &Path, bytes: u64) -> Self {
+    pub(super) fn keeping_free(mut self, path: &Path, bytes: u64) -> Self {
         self.reserve = Some((path.to_owned(), bytes));
         self
     }
 
     /// Returns the same allowance with at most so much time, from now.
     #[must_use]
-    pub fn at_most(&self, time: Duration) -> Self {
+    pub(super) fn within(&self, time: Duration) -> Self {
         Self {
-            deadline: self.deadline.min(Instant::now() + time),
+            deadline: self.deadline.within(time),
             ..self.clone()
         }
     }
@@ -74,14 +53,12 @@ impl Allowance {
     /// # Errors
     ///
     /// When the work must stop.
-    pub fn left(&self) -> Result<Duration, Stopped> {
-        if self.call_off.is_called_off() {
-            return Err(Stopped::CalledOff);
-        }
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Stopped::Deadline);
-        }
+    pub(super) fn left(&self) -> Result<Duration, Stopped> {
+        let Some(left) = self.deadline.remaining() else {
+            // A deadline that passes in between has passed.
+            self.deadline.check()?;
+            return Err(Passed::Time.into());
+        };
         match &self.reserve {
             Some((path, bytes)) if free_space(path).is_some_and(|free| free < *bytes) => {
                 Err(Stopped::DiskReserve)
@@ -105,17 +82,17 @@ mod tests {
 
     #[test]
     fn work_goes_on_until_something_stops_it() {
-        let call_off = CallOff::default();
         let folder = tempfile::tempdir().unwrap();
-        let long = Allowance::of(Duration::from_mins(1), call_off.clone());
+        let deadline = Deadline::after(Duration::from_mins(1));
+        let long = Allowance::until(deadline.clone());
         assert!(long.left().unwrap() > Duration::from_secs(50));
-        let none = Allowance::of(Duration::ZERO, call_off.clone());
-        assert_eq!(none.left(), Err(Stopped::Deadline));
+        let none = long.within(Duration::ZERO);
+        assert_eq!(none.left(), Err(Stopped::Passed(Passed::Time)));
         let room = long.clone().keeping_free(&folder.path().join("a/b"), 1);
         assert!(room.left().is_ok());
         let no_room = long.keeping_free(folder.path(), u64::MAX);
         assert_eq!(no_room.left(), Err(Stopped::DiskReserve));
-        call_off.now();
-        assert_eq!(room.left(), Err(Stopped::CalledOff));
+        deadline.cancel();
+        assert_eq!(room.left(), Err(Stopped::Passed(Passed::Cancelled)));
     }
 }

@@ -4,9 +4,9 @@
 //! out as streams. What a repository holds was written by others, so nothing is read without a
 //! bound.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
-use std::io::{self, BufRead, Read as _, Write as _};
+use std::io::{self, BufRead as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::allowance::Allowance;
@@ -15,18 +15,15 @@ use super::git::{Git, GitError};
 use super::object_id::ObjectId;
 use super::process::Input;
 use super::remote::Remote;
+use super::unfinished;
 use crate::capture::notes::NotesRef;
 use crate::fact::Lifetime;
 
 /// What is fetched beside the notes: branches, and the heads of pull requests.
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
 const PULL_REQUESTS: &str = "+refs/pull/*/head:refs/pull/*/head";
-/// Bytes of a path in a tree that is read; a longer one is no note.
-const PATH_BYTES_MAX: usize = 256;
 /// Bytes of one line that git answers.
 const LINE_BYTES_MAX: u64 = 1_024;
-/// Changes between two states of the notes that are compared; more are not notes of people.
-pub(super) const CHANGES_MAX: usize = 500_000;
 /// Packs after which a mirror is repacked. A fetch leaves one.
 const PACKS_MAX: usize = 24;
 
@@ -95,29 +92,11 @@ pub(super) enum Object {
     Absent,
 }
 
-/// A note in a notes tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Noted {
-    pub(super) commit: ObjectId,
-    pub(super) note: ObjectId,
-}
-
-/// Why a question about notes has no answer.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NotesError {
-    /// git gave none.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// There are more changes than [`CHANGES_MAX`].
-    #[error("the notes have too many changes")]
-    TooMany,
-}
-
 /// One mirror of this machine.
 #[derive(Debug)]
 pub(super) struct Mirror<'g> {
-    git: &'g Git,
-    path: PathBuf,
+    pub(super) git: &'g Git,
+    pub(super) path: PathBuf,
 }
 
 impl<'g> Mirror<'g> {
@@ -130,24 +109,22 @@ impl<'g> Mirror<'g> {
         &self,
         lifetime: &Lifetime,
         like: ObjectId,
+        lock: &Locked,
         allowance: &Allowance,
     ) -> Result<(), PrepareError> {
         if self.path.join("HEAD").is_file() {
-            return Ok(());
+            return Ok(unfinished::begin(&self.path)?);
         }
         make_private(&self.path)?;
-        let format = match like.to_string().len() {
-            40 => "sha1",
-            _ => "sha256",
-        };
+        unfinished::begin(&self.path)?;
         self.git
             .call("init", &self.path)
             .args(["init", "--quiet", "--bare", "--template="])
             .arg("--initial-branch=main")
-            .arg(format!("--object-format={format}"))
+            .arg(format!("--object-format={}", like.format()))
             .arg("--end-of-options")
             .arg(&self.path)
-            .answer(Input::Nothing, allowance)?;
+            .answer(Input::Held(lock.share()?), allowance)?;
         fs::write(self.path.join("description"), format!("{lifetime}\n"))?;
         Ok(())
     }
@@ -182,6 +159,51 @@ impl<'g> Mirror<'g> {
         Ok(())
     }
 
+    /// Removes what a program that was killed in the middle of its work has left.
+    pub(super) fn sweep(&self) {
+        if let Err(error) = unfinished::sweep(&self.path) {
+            tracing::debug!(error = &error as &dyn std::error::Error, "mirror_not_swept");
+        }
+    }
+
+    /// Remembers that nothing is left half done.
+    pub(super) fn finish(&self) {
+        if let Err(error) = unfinished::end(&self.path) {
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "mirror_not_finished"
+            );
+        }
+    }
+
+    /// Returns whether git can read the mirror: its settings, its refs, and what they point to, with
+    /// ids as long as this one.
+    pub(super) fn is_sound(&self, like: ObjectId, allowance: &Allowance) -> Result<bool, GitError> {
+        let format = self
+            .git
+            .on("rev-parse", &self.path)
+            .args(["rev-parse", "--show-object-format"])
+            .answer(Input::Nothing, allowance);
+        match format {
+            Ok(format) if format.trim_end() == like.format() => {}
+            Ok(_) => return Ok(false),
+            Err(error) if error.is_failure() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        let read = self
+            .git
+            .on("for-each-ref", &self.path)
+            .args(["for-each-ref", "--format=%(objecttype)"])
+            .run(Input::Nothing, allowance, |output| {
+                io::copy(output, &mut io::sink()).map(drop)
+            });
+        match read {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_failure() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns whether the mirror has a branch.
     pub(super) fn has_branch(&self, allowance: &Allowance) -> Result<bool, GitError> {
         let answer = self
@@ -191,31 +213,6 @@ impl<'g> Mirror<'g> {
             .args(["--end-of-options", "refs/heads/"])
             .answer(Input::Nothing, allowance)?;
         Ok(!answer.is_empty())
-    }
-
-    /// Returns the commits that notes refs point to.
-    pub(super) fn notes_tips(
-        &self,
-        refs: &[NotesRef],
-        allowance: &Allowance,
-    ) -> Result<Vec<Option<ObjectId>>, GitError> {
-        let answer = self
-            .git
-            .on("for-each-ref", &self.path)
-            .args([
-                "for-each-ref",
-                "--format=%(objecttype) %(objectname) %(refname)",
-            ])
-            .arg("--end-of-options")
-            .args(refs.iter().map(|it| it.as_str()))
-            .answer(Input::Nothing, allowance)?;
-        let tip = |notes: &NotesRef| {
-            answer.lines().find_map(|line| {
-                let (id, name) = line.strip_prefix("commit ")?.split_once(' ')?;
-                (name == notes.as_str()).then(|| ObjectId::parse(id.as_bytes()))?
-            })
-        };
-        Ok(refs.iter().map(tip).collect())
     }
 
     /// Returns what objects are, in the order in which they are named: by id, or as `TREE:PATH`.
@@ -265,60 +262,6 @@ impl<'g> Mirror<'g> {
             .lines()
             .filter_map(|line| ObjectId::parse(line.as_bytes()))
             .collect())
-    }
-
-    /// Returns the notes of commits, as they are in a state of the notes.
-    pub(super) fn notes_of(
-        &self,
-        tip: ObjectId,
-        commits: &[ObjectId],
-        allowance: &Allowance,
-    ) -> Result<Vec<Noted>, GitError> {
-        // git spreads many notes over folders: this deep for up to some ten million of them.
-        const DEPTH_MAX: usize = 3;
-        let paths = commits.iter().flat_map(|commit| {
-            let digits = commit.to_string();
-            (0..=DEPTH_MAX).map(move |depth| format!("{tip}:{}", fanned_out(&digits, depth)))
-        });
-        let objects = self.objects(paths, allowance)?;
-        let noted = |(commit, objects): (&ObjectId, &[Object])| {
-            objects.iter().find_map(|object| match object {
-                Object::Blob { id, .. } => Some(Noted {
-                    commit: *commit,
-                    note: *id,
-                }),
-                Object::Commit | Object::Other | Object::Absent => None,
-            })
-        };
-        Ok(commits
-            .iter()
-            .zip(objects.chunks(DEPTH_MAX + 1))
-            .filter_map(noted)
-            .collect())
-    }
-
-    /// Returns the notes that are new or changed between two states of the notes, by commit; all of
-    /// them when there is no earlier state.
-    pub(super) fn new_notes(
-        &self,
-        before: Option<ObjectId>,
-        tip: ObjectId,
-        allowance: &Allowance,
-    ) -> Result<Vec<Noted>, NotesError> {
-        let call = self.git.on("diff-tree", &self.path);
-        let call = match before {
-            Some(before) => call
-                .args(["diff-tree", "-r", "-z", "--raw", "--no-renames"])
-                .arg("--end-of-options")
-                .args([before.to_string(), tip.to_string()]),
-            None => call
-                .args(["ls-tree", "-r", "-z", "--full-tree", "--end-of-options"])
-                .arg(tip.to_string()),
-        };
-        let changes = call.run(Input::Nothing, allowance, |output| {
-            read_changes(output, before.is_some())
-        })?;
-        changes.ok_or(NotesError::TooMany)
     }
 
     /// Returns which of these commits no branch reaches.
@@ -384,7 +327,7 @@ impl<'g> Mirror<'g> {
     }
 
     /// Puts the packs of many fetches together, when there are many.
-    pub(super) fn tidy(&self, allowance: &Allowance) -> Result<(), GitError> {
+    pub(super) fn tidy(&self, lock: &Locked, allowance: &Allowance) -> Result<(), PrepareError> {
         if count_packs(&self.path) < PACKS_MAX {
             return Ok(());
         }
@@ -392,17 +335,21 @@ impl<'g> Mirror<'g> {
             .on("repack", &self.path)
             .args(["repack", "-d", "-q", "--geometric=2"])
             .args(["--no-write-bitmap-index", "--write-midx"])
-            .answer(Input::Nothing, allowance)?;
-        self.pack_refs(allowance)
+            .answer(Input::Held(lock.share()?), allowance)?;
+        self.pack_refs(lock, allowance)
     }
 
     /// Puts the refs into one file. A first fetch writes one for each.
-    pub(super) fn pack_refs(&self, allowance: &Allowance) -> Result<(), GitError> {
+    pub(super) fn pack_refs(
+        &self,
+        lock: &Locked,
+        allowance: &Allowance,
+    ) -> Result<(), PrepareError> {
         self.git
             .on("pack-refs", &self.path)
             .args(["pack-refs", "--all", "--prune"])
-            .answer(Input::Nothing, allowance)
-            .map(drop)
+            .answer(Input::Held(lock.share()?), allowance)?;
+        Ok(())
     }
 }
 
@@ -415,10 +362,21 @@ pub(super) enum PrepareError {
     Folder(#[from] io::Error),
 }
 
+impl PrepareError {
+    /// Returns whether the work was stopped, or lacked space.
+    pub(super) fn is_stopped(&self) -> bool {
+        match self {
+            Self::Git(error) => error.stopped().is_some() || error.lacked_space(),
+            Self::Folder(_) => false,
+        }
+    }
+}
+
 /// Why a fetch failed.
 pub(super) type FetchError = PrepareError;
 
-fn lines<N: std::fmt::Display>(names: impl IntoIterator<Item = N>) -> (Vec<u8>, usize) {
+/// Returns names as lines, and how many they are.
+pub(super) fn lines<N: std::fmt::Display>(names: impl IntoIterator<Item = N>) -> (Vec<u8>, usize) {
     let mut lines = Vec::new();
     let mut count = 0;
     for name in names {
@@ -446,116 +404,6 @@ fn read_object(line: &str) -> Option<Object> {
     }
 }
 
-/// Returns the path of a note at this depth of folders.
-fn fanned_out(digits: &str, depth: usize) -> String {
-    let mut path = String::with_capacity(digits.len() + depth);
-    let (folders, name) = digits.split_at(depth * 2);
-    for folder in folders.as_bytes().chunks_exact(2) {
-        path.extend(folder.iter().map(|byte| char::from(*byte)));
-        path.push('/');
-    }
-    path + name
-}
-
-/// Reads the records of `diff-tree` or `ls-tree`; nothing when there are too many.
-fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Vec<Noted>>> {
-    let mut added = Vec::new();
-    let mut removed = HashMap::new();
-    let mut record = Vec::new();
-    let mut path = Vec::new();
-    while read_record(output, &mut record)? {
-        if added.len() + removed.len() == CHANGES_MAX {
-            io::copy(output, &mut io::sink())?;
-            return Ok(None);
-        }
-        let change = if is_diff {
-            if !read_record(output, &mut path)? {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            read_difference(&record, &path)
-        } else {
-            read_entry(&record)
-        };
-        match change {
-            Some(Change::Added(noted)) => added.push(noted),
-            Some(Change::Removed(noted)) => {
-                removed.insert(noted.commit, noted.note);
-            }
-            None => {}
-        }
-    }
-    // git moves notes between folders as they become more.
-    added.retain(|noted| removed.get(&noted.commit) != Some(&noted.note));
-    added.sort_unstable();
-    added.dedup_by_key(|noted| noted.commit);
-    Ok(Some(added))
-}
-
-enum Change {
-    Added(Noted),
-    Removed(Noted),
-}
-
-/// Reads `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS` and its path.
-fn read_difference(record: &[u8], path: &[u8]) -> Option<Change> {
-    let mut fields = record.strip_prefix(b":")?.split(|byte| *byte == b' ');
-    let modes = [fields.next()?, fields.next()?];
-    let ids = [fields.next()?, fields.next()?];
-    let commit = noted_commit(path)?;
-    let note = |side: usize| {
-        let note = ObjectId::parse(ids[side])?;
-        modes[side]
-            .starts_with(b"100")
-            .then_some(Noted { commit, note })
-    };
-    match fields.next()? {
-        b"D" => note(0).map(Change::Removed),
-        _ => note(1).map(Change::Added),
-    }
-}
-
-/// Reads `MODE TYPE ID<tab>PATH`.
-fn read_entry(record: &[u8]) -> Option<Change> {
-    let tab = record.iter().position(|byte| *byte == b'\t')?;
-    let mut fields = record[..tab].split(|byte| *byte == b' ');
-    if !fields.next()?.starts_with(b"100") {
-        return None;
-    }
-    fields.next()?;
-    Some(Change::Added(Noted {
-        commit: noted_commit(&record[tab + 1..])?,
-        note: ObjectId::parse(fields.next()?)?,
-    }))
-}
-
-/// Returns the commit whose note lies at a path of a notes tree. Other files may lie there too.
-fn noted_commit(path: &[u8]) -> Option<ObjectId> {
-    let digits: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
-    ObjectId::parse(&digits)
-}
-
-/// Reads a record that ends with NUL. Of one that is too long only the beginning is kept, which is
-/// then no path of a note. Returns whether there was one.
-fn read_record(output: &mut dyn BufRead, record: &mut Vec<u8>) -> io::Result<bool> {
-    record.clear();
-    let mut any = false;
-    loop {
-        let buffer = output.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(any);
-        }
-        any = true;
-        let end = buffer.iter().position(|byte| *byte == 0);
-        let length = end.unwrap_or(buffer.len());
-        let room = (2 * PATH_BYTES_MAX).saturating_sub(record.len());
-        record.extend_from_slice(&buffer[..length.min(room)]);
-        output.consume(length + usize::from(end.is_some()));
-        if end.is_some() {
-            return Ok(true);
-        }
-    }
-}
-
 fn count_packs(repository: &Path) -> usize {
     let entries = fs::read_dir(repository.join("objects/pack"));
     let is_pack = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|it| it == "pack");
@@ -567,4 +415,4 @@ fn count_packs(repository: &Path) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

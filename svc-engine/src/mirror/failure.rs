@@ -5,6 +5,7 @@ use super::bare::PrepareError;
 use super::folder::LockError;
 use super::git::GitError;
 use super::remote::RemoteError;
+use crate::deadline::Passed;
 
 /// Why a mirror is not as new as its pushes, in one closed word for the log and the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub enum MirrorFailure {
     NoteInvalid,
     /// Less space is free than is kept in reserve.
     DiskReserve,
+    /// So many notes wait for a branch to reach their commits that the oldest were forgotten.
+    NotesGivenUp,
+    /// The store did not take or give what the refresh needed.
+    StoreFailed,
 }
 
 impl MirrorFailure {
@@ -33,6 +38,8 @@ impl MirrorFailure {
             Self::NameAmbiguous => "name_ambiguous",
             Self::NoteInvalid => "note_invalid",
             Self::DiskReserve => "disk_reserve",
+            Self::NotesGivenUp => "notes_given_up",
+            Self::StoreFailed => "store_failed",
         }
     }
 }
@@ -55,14 +62,16 @@ pub(super) enum Setback {
     /// Somebody else works on the mirror.
     Taken,
     /// The service stops.
-    CalledOff,
+    Cancelled,
 }
 
 impl From<Stopped> for Setback {
     fn from(stopped: Stopped) -> Self {
         match stopped {
-            Stopped::Deadline => Self::Failed(MirrorFailure::FetchTimeout, stopped.to_string()),
-            Stopped::CalledOff => Self::CalledOff,
+            Stopped::Passed(Passed::Time) => {
+                Self::Failed(MirrorFailure::FetchTimeout, stopped.to_string())
+            }
+            Stopped::Passed(Passed::Cancelled) => Self::Cancelled,
             Stopped::DiskReserve => Self::NoSpace,
         }
     }
@@ -72,6 +81,7 @@ impl From<GitError> for Setback {
     fn from(error: GitError) -> Self {
         match error.stopped() {
             Some(stopped) => stopped.into(),
+            None if error.lacked_space() => Self::NoSpace,
             None => Self::Failed(MirrorFailure::FetchFailed, error.complaint()),
         }
     }
@@ -97,6 +107,13 @@ impl From<LockError> for Setback {
 }
 
 fn folder(error: &std::io::Error) -> Setback {
+    use std::io::ErrorKind;
+    if matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    ) {
+        return Setback::NoSpace;
+    }
     let detail = format!("the folder of the mirrors: {}", error.kind());
     Setback::Failed(MirrorFailure::FetchFailed, detail)
 }

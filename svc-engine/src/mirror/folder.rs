@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `repositories-v1/ORG/PROVIDER/HOST/ID` | the bare repository of an identified lifetime |
 //! | `ORG%2FOWNER%2FNAME` | the bare repository of a bare name |
-//! | `.locks/…` | the lock file of each, under the same path |
+//! | `.locks/…` | the lock file of each, under the same path: whoever changes it holds it |
+//! | `.reading-locks/…` | another: held together by those who read it, alone by who removes it |
 //!
 //! Every part is percent-encoded but for letters, digits, `_`, `.`, `-` and `~`. A mirror exists
 //! when it has a `HEAD`. A rename moves nothing: an identity keeps its folder.
@@ -12,7 +13,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -22,10 +23,12 @@ use svc_model::id::OrgId;
 use svc_model::repository::RepositoryProvider;
 
 use super::allowance::{Allowance, Stopped};
+use crate::deadline::Passed;
 use crate::fact::Lifetime;
 
 const IDENTIFIED: &str = "repositories-v1";
 const LOCKS: &str = ".locks";
+const KEEPS: &str = ".reading-locks";
 /// Bytes of a file name on every common file system.
 const FILE_NAME_BYTES_MAX: usize = 255;
 /// How often a lock that somebody else holds is tried.
@@ -42,6 +45,12 @@ pub struct MirrorFolder {
 #[derive(Debug)]
 pub(super) struct Locked {
     file: File,
+}
+
+/// A mirror that is not removed for as long as this is kept.
+#[derive(Debug)]
+pub(super) struct Kept {
+    _file: File,
 }
 
 /// Why a mirror cannot be locked.
@@ -84,21 +93,66 @@ impl MirrorFolder {
 
     /// Locks a mirror, waiting at most so long for somebody else on this machine.
     pub(super) fn lock(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Locked, LockError> {
-        let path = self.root.join(LOCKS).join(self.relative(lifetime));
-        make_private(path.parent().unwrap_or(&self.root))?;
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)?;
+        let file = self.hold(LOCKS, lifetime, File::try_lock, wait)?;
+        Ok(Locked { file })
+    }
+
+    /// Keeps a mirror from being removed for as long as it is read. Others may read it too, and it
+    /// may be fetched meanwhile: that adds to what it has.
+    pub(super) fn keep(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Kept, LockError> {
+        let file = self.hold(KEEPS, lifetime, File::try_lock_shared, wait)?;
+        Ok(Kept { _file: file })
+    }
+
+    /// Removes a mirror that its owner has locked, waiting at most so long for those who read it.
+    pub(super) fn remove(
+        &self,
+        lifetime: &Lifetime,
+        _lock: &Locked,
+        wait: &Allowance,
+    ) -> Result<(), LockError> {
+        let alone = self.hold(KEEPS, lifetime, File::try_lock, wait)?;
+        let path = self.path(lifetime);
+        // Without it there is no mirror: what an interruption leaves is fetched anew.
+        for removed in [
+            fs::remove_file(path.join("HEAD")),
+            fs::remove_dir_all(&path),
+        ] {
+            match removed {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        drop(alone);
+        Ok(())
+    }
+
+    /// Opens a lock file and locks it, waiting at most so long.
+    fn hold(
+        &self,
+        kind: &str,
+        lifetime: &Lifetime,
+        try_lock: fn(&File) -> Result<(), TryLockError>,
+        wait: &Allowance,
+    ) -> Result<File, LockError> {
+        let path = self.root.join(kind).join(self.relative(lifetime));
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Locked { file }),
+            make_private(path.parent().unwrap_or(&self.root))?;
+            let file = File::options()
+                .create(true)
+                .truncate(false)
+                .read(true)
+                .write(true)
+                .open(&path)?;
+            match try_lock(&file) {
+                // Whoever removes the folder of the mirrors takes the file away from under the lock,
+                // and the next one would lock another.
+                Ok(()) if is_at(&file, &path)? => return Ok(file),
+                Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error.into()),
                 Err(TryLockError::WouldBlock) => match wait.left() {
                     Ok(left) => thread::sleep(left.min(LOOK)),
-                    Err(Stopped::Deadline) => return Err(LockError::Taken),
+                    Err(Stopped::Passed(Passed::Time)) => return Err(LockError::Taken),
                     Err(stopped) => return Err(stopped.into()),
                 },
             }
@@ -172,6 +226,17 @@ impl Locked {
     }
 }
 
+/// Returns whether an open file is the one that lies at a path.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let open = identity(file.metadata()?);
+    match fs::symlink_metadata(path) {
+        Ok(there) => Ok(identity(there) == open),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Makes a folder that only this account can look into: mirrors are other people's source code.
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
@@ -241,7 +306,7 @@ fn entries(folder: &Path) -> io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mirror::allowance::CallOff;
+    use crate::deadline::Deadline;
 
     fn lifetime(text: &str) -> Lifetime {
         Lifetime::parse(text).unwrap()
@@ -314,11 +379,59 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_file_that_was_taken_away_locks_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = folder(root.path());
+        let wait = Allowance::until(Deadline::after(Duration::from_secs(20)));
+        let lifetime = lifetime("o/a");
+        let path = root.path().join(LOCKS).join(folder.relative(&lifetime));
+        let first = folder.lock(&lifetime, &wait).unwrap();
+        thread::scope(|scope| {
+            // It has opened the file before that is removed, and is given its lock after.
+            let waiting = scope.spawn(|| folder.lock(&lifetime, &wait).unwrap());
+            while fs::read_dir("/proc/self/fd")
+                .unwrap()
+                .filter_map(|it| fs::read_link(it.unwrap().path()).ok())
+                .filter(|it| *it == path)
+                .count()
+                < 2
+            {
+                thread::sleep(Duration::from_millis(1));
+            }
+            fs::remove_dir_all(root.path().join(LOCKS)).unwrap();
+            drop(first);
+            let second = waiting.join().unwrap();
+            assert!(is_at(&second.file, &path).unwrap());
+        });
+    }
+
+    #[test]
+    fn a_mirror_that_is_read_is_changed_but_not_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = folder(root.path());
+        let lifetime = lifetime("o/a");
+        fs::create_dir_all(folder.path(&lifetime)).unwrap();
+        fs::write(folder.path(&lifetime).join("HEAD"), "").unwrap();
+        let wait =
+            |milliseconds| Allowance::until(Deadline::after(Duration::from_millis(milliseconds)));
+        let lock = folder.lock(&lifetime, &wait(0)).unwrap();
+        let readers = [0, 1].map(|_| folder.keep(&lifetime, &wait(0)).unwrap());
+        let removed = folder.remove(&lifetime, &lock, &wait(80));
+        assert!(matches!(removed, Err(LockError::Taken)));
+        assert!(folder.exists(&lifetime));
+        drop(readers);
+        // A program that another thread starts holds every file for a moment.
+        folder.remove(&lifetime, &lock, &wait(5_000)).unwrap();
+        assert!(!folder.path(&lifetime).exists());
+        folder.remove(&lifetime, &lock, &wait(5_000)).unwrap();
+    }
+
+    #[test]
     fn one_at_a_time_works_on_a_mirror() {
         let root = tempfile::tempdir().unwrap();
         let folder = folder(&root.path().join("new"));
         let wait =
-            |milliseconds| Allowance::of(Duration::from_millis(milliseconds), CallOff::default());
+            |milliseconds| Allowance::until(Deadline::after(Duration::from_millis(milliseconds)));
         let first = folder.lock(&lifetime("o/a"), &wait(0)).unwrap();
         assert!(matches!(
             folder.lock(&lifetime("o/a"), &wait(80)),

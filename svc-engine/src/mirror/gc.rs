@@ -1,16 +1,15 @@
 //! Mirrors that nobody pushes to any more are removed, when an operator asks. Facts stay; a mirror is
 //! fetched again when somebody pushes.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
-use super::allowance::{Allowance, CallOff};
-use super::folder::MirrorFolder;
+use super::allowance::Allowance;
+use super::folder::{LockError, MirrorFolder};
+use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 use crate::store::{Snapshot, StoreError};
 
@@ -142,26 +141,16 @@ fn display_name(
 }
 
 /// Removes a mirror while nobody works on it.
-fn remove(folder: &MirrorFolder, lifetime: &Lifetime) -> io::Result<()> {
-    let wait = Allowance::of(LOCK_WAIT, CallOff::default());
-    let lock = folder.lock(lifetime, &wait).map_err(io::Error::other)?;
-    let path = folder.path(lifetime);
-    // Without it there is no mirror: what an interruption leaves is fetched anew.
-    fs::remove_file(path.join("HEAD"))?;
-    remove_all(&path)?;
-    drop(lock);
-    Ok(())
-}
-
-fn remove_all(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
+fn remove(folder: &MirrorFolder, lifetime: &Lifetime) -> Result<(), LockError> {
+    let wait = Allowance::until(Deadline::after(LOCK_WAIT));
+    let lock = folder.lock(lifetime, &wait)?;
+    folder.remove(lifetime, &lock, &wait)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use svc_model::id::OrgId;
 
     use super::*;
@@ -250,7 +239,7 @@ mod tests {
         assert_eq!(run(false), expected, "it only looks");
         let first = Lifetime::Identified(repository(1));
         assert!(folder.exists(&first));
-        let wait = Allowance::of(Duration::from_secs(9), CallOff::default());
+        let wait = Allowance::until(Deadline::after(Duration::from_secs(9)));
         let working = folder.lock(&first, &wait).unwrap();
         assert_eq!(run(true)[0].3, GcAction::Kept(GcReason::RemoveFailed));
         assert!(folder.exists(&first));

@@ -11,13 +11,17 @@ use std::path::Path;
 use std::process::Command;
 
 use super::allowance::Allowance;
-use super::process::{self, Input, ProcessError};
+use super::process::{self, Conversation, Input, ProcessError};
+use crate::deadline::Deadline;
 
 /// The oldest git that is used: the first that a supported Linux ships with pinned addresses
 /// (2.37) and `cat-file --batch-command` (2.36).
 pub(super) const VERSION_MIN: (u32, u32) = (2, 39);
 /// Bytes of an answer that is read whole.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What the C library says of a full disk and of a used-up quota.
+const NO_SPACE: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
 
 /// Variables of this process that git gets too: where programs are, and whom TLS trusts.
 const INHERITED: [&str; 6] = [
@@ -91,11 +95,28 @@ pub(super) struct GitError {
 }
 
 impl GitError {
+    pub(super) fn new(what: &'static str, cause: ProcessError) -> Self {
+        Self { what, cause }
+    }
+
+    /// Returns whether git ran and ended without success.
+    pub(super) fn is_failure(&self) -> bool {
+        matches!(self.cause, ProcessError::Failed { .. })
+    }
+
     /// Returns why git was stopped, when it was.
     pub(super) fn stopped(&self) -> Option<super::allowance::Stopped> {
         match &self.cause {
             ProcessError::Stopped(stopped) => Some(*stopped),
             ProcessError::Start(_) | ProcessError::Failed { .. } | ProcessError::Output(_) => None,
+        }
+    }
+
+    /// Returns whether git complained of a full disk.
+    pub(super) fn lacked_space(&self) -> bool {
+        match &self.cause {
+            ProcessError::Failed { complaint } => NO_SPACE.iter().any(|it| complaint.contains(it)),
+            ProcessError::Start(_) | ProcessError::Stopped(_) | ProcessError::Output(_) => false,
         }
     }
 
@@ -125,7 +146,7 @@ impl Git {
     /// # Errors
     ///
     /// When there is none that can be used.
-    pub fn find(allowance: &Allowance) -> Result<Self, GitUnusable> {
+    pub fn find(deadline: &Deadline) -> Result<Self, GitUnusable> {
         let given = |name| Some((name, std::env::var_os(name)?));
         let mut git = Self {
             version: (0, 0),
@@ -133,7 +154,7 @@ impl Git {
         };
         let answer = git.call("version", Path::new("/")).arg("version");
         let answer = answer
-            .answer(Input::Nothing, allowance)
+            .answer(Input::Nothing, &Allowance::until(deadline.clone()))
             .map_err(|_| GitUnusable::Absent)?;
         git.version = read_version(&answer).ok_or(GitUnusable::Absent)?;
         if git.version < VERSION_MIN {
@@ -156,7 +177,11 @@ impl Git {
 
     /// Prepares a call that runs in a folder.
     pub(super) fn call(&self, what: &'static str, folder: &Path) -> Call {
-        let mut command = Command::new("git");
+        self.call_within(what, folder, None)
+    }
+
+    fn call_within(&self, what: &'static str, folder: &Path, memory_max: Option<u64>) -> Call {
+        let mut command = process::supervised("git", memory_max);
         command
             .current_dir(folder)
             .env_clear()
@@ -172,9 +197,13 @@ impl Git {
 
     /// Prepares a call on a bare repository.
     pub(super) fn on(&self, what: &'static str, repository: &Path) -> Call {
-        let mut call = self.call(what, repository);
-        call.command.env("GIT_DIR", repository);
-        call
+        self.call_within(what, repository, None).on(repository)
+    }
+
+    /// Prepares a call on a bare repository that may use so many bytes of address space.
+    pub(super) fn on_within(&self, what: &'static str, repository: &Path, memory_max: u64) -> Call {
+        let call = self.call_within(what, repository, Some(memory_max));
+        call.on(repository)
     }
 }
 
@@ -187,6 +216,11 @@ pub(super) struct Call {
 }
 
 impl Call {
+    fn on(mut self, repository: &Path) -> Self {
+        self.command.env("GIT_DIR", repository);
+        self
+    }
+
     pub(super) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
@@ -221,6 +255,19 @@ impl Call {
         allowance: &Allowance,
         read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
     ) -> Result<T, GitError> {
+        self.configure();
+        process::run(&mut self.command, input, allowance, read)
+            .map_err(|cause| GitError::new(self.what, cause))
+    }
+
+    /// Starts git to be asked one question after another.
+    pub(super) fn converse(mut self, allowance: &Allowance) -> Result<Conversation, GitError> {
+        self.configure();
+        Conversation::start(&mut self.command, allowance)
+            .map_err(|cause| GitError::new(self.what, cause))
+    }
+
+    fn configure(&mut self) {
         self.command
             .env("GIT_CONFIG_COUNT", self.settings.len().to_string());
         for (number, (name, value)) in self.settings.iter().enumerate() {
@@ -228,10 +275,6 @@ impl Call {
             self.command
                 .env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
-        process::run(&mut self.command, input, allowance, read).map_err(|cause| GitError {
-            what: self.what,
-            cause,
-        })
     }
 
     /// Runs git and returns its output whole.
@@ -259,10 +302,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::mirror::allowance::CallOff;
+    use crate::mirror::failure::Setback;
 
     fn long() -> Allowance {
-        Allowance::of(Duration::from_secs(30), CallOff::default())
+        Allowance::until(deadline())
+    }
+
+    fn deadline() -> Deadline {
+        Deadline::after(Duration::from_secs(30))
     }
 
     #[test]
@@ -277,13 +324,13 @@ mod tests {
         ] {
             assert_eq!(read_version(answer), version, "{answer}");
         }
-        assert!(Git::find(&long()).unwrap().version() >= VERSION_MIN);
+        assert!(Git::find(&deadline()).unwrap().version() >= VERSION_MIN);
     }
 
     #[test]
     fn no_configuration_but_ours_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        let git = Git::find(&long()).unwrap();
+        let git = Git::find(&deadline()).unwrap();
         let listed = git
             .call("config", folder.path())
             .args(["config", "--list", "--show-scope"])
@@ -296,6 +343,27 @@ mod tests {
             .collect();
         assert_eq!(foreign, Vec::<&str>::new());
         assert!(listed.contains("protocol.allow=never"));
+    }
+
+    #[test]
+    fn a_full_disk_is_no_failure_of_the_fetch() {
+        let error = |complaint: &str| GitError {
+            what: "fetch",
+            cause: ProcessError::Failed {
+                complaint: complaint.to_owned(),
+            },
+        };
+        let full =
+            "error: unable to write file: No space left on device\nfatal: fetch-pack failed\n";
+        for (complaint, expected) in [
+            (full, true),
+            ("fatal: cannot create '/m': Disk quota exceeded\n", true),
+            ("fatal: the remote end hung up\n", false),
+        ] {
+            let setback = Setback::from(error(complaint));
+            let waits = matches!(setback, Setback::NoSpace);
+            assert_eq!(waits, expected, "{complaint}");
+        }
     }
 
     #[test]

@@ -8,22 +8,29 @@ mod folder;
 mod gate;
 mod gc;
 mod git;
+mod notes;
 mod object_id;
 mod observe;
 mod process;
 mod progress;
+mod reader;
 mod refresh;
 mod remote;
 mod retry;
+mod unfinished;
 mod workers;
 
 pub use crate::capture::notes::NotesRef;
-pub use allowance::{Allowance, CallOff, Stopped, free_space};
+pub use allowance::free_space;
 pub use failure::MirrorFailure;
 pub use folder::MirrorFolder;
 pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retention, collect};
 pub use git::{Git, GitUnusable};
 pub use observe::NotesBudget;
+pub use reader::{
+    Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader, ReadDecline, ReadError, Renames,
+    TreeEntry,
+};
 pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
 pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};
 pub use workers::Mirrors;

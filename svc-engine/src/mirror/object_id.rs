@@ -30,6 +30,24 @@ impl ObjectId {
         Self::parse(commit.as_str().as_bytes()).expect("a commit id is 40 or 64 digits")
     }
 
+    /// Returns the id that these bytes are.
+    pub(super) fn of_bytes(raw: &[u8]) -> Option<Self> {
+        let length = u8::try_from(raw.len()).ok()?;
+        let mut bytes = [0; 32];
+        matches!(length, 20 | 32).then(|| bytes[..raw.len()].copy_from_slice(raw))?;
+        Some(Self { length, bytes })
+    }
+
+    /// Returns the bytes of the id.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Returns the name of the hash that the id is of, as git names it.
+    pub(super) const fn format(self) -> &'static str {
+        if self.length == 20 { "sha1" } else { "sha256" }
+    }
+
     /// Returns the id as that of a commit.
     pub(super) fn commit(self) -> CommitSha {
         CommitSha::new(&self.to_string()).expect("an object id is 40 or 64 digits")
@@ -46,7 +64,7 @@ fn digit(character: u8) -> Option<u8> {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in &self.bytes[..usize::from(self.length)] {
+        for byte in self.bytes() {
             write!(f, "{byte:02x}")?;
         }
         Ok(())

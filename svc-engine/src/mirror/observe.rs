@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use svc_model::id::SessionId;
 
 use super::allowance::Allowance;
-use super::bare::{Mirror, Noted, NotesError, Object};
+use super::bare::{Mirror, Object};
 use super::git::GitError;
+use super::notes::{Noted, NotesError};
 use super::object_id::ObjectId;
 use super::progress::{Going, Progress, RefProgress};
 use crate::capture::notes::NotesRef;
@@ -19,10 +20,9 @@ use crate::store::{DeferredNote, WaitingPush};
 
 /// Commits of one push whose notes are looked at.
 const PUSH_COMMITS_MAX: usize = 20;
-/// New notes of one refresh that are remembered because no branch reaches their commits.
-const DEFERRED_MAX: usize = 10_000;
 
-/// What one refresh may read of the notes that are new. The rest is for the next.
+/// What one refresh may look at of the notes that are new, whether a branch reaches their commits or
+/// not. The rest is for the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotesBudget {
     /// Notes.
@@ -31,6 +31,10 @@ pub struct NotesBudget {
     pub bytes: u64,
     /// Sessions that they name.
     pub sessions: usize,
+    /// Notes that wait for a branch to reach their commits, over all refreshes; each asks about all of
+    /// them. A branch that is squashed when it is merged leaves its notes there for good, so there is
+    /// an end to it: the oldest give way, and the operator is told.
+    pub waiting: usize,
 }
 
 impl Default for NotesBudget {
@@ -39,6 +43,7 @@ impl Default for NotesBudget {
             notes: 1_000,
             bytes: 256 * 1024 * 1024,
             sessions: 20_000,
+            waiting: 50_000,
         }
     }
 }
@@ -111,14 +116,6 @@ pub(super) struct Known<'k> {
     pub(super) pushes: &'k [WaitingPush],
     pub(super) progress: &'k Progress,
     pub(super) deferred: &'k [DeferredNote],
-}
-
-/// How far new notes were read.
-enum End {
-    /// All of them.
-    Whole,
-    /// Up to this commit, if any.
-    Part(Option<ObjectId>),
 }
 
 struct Reading<'r> {
@@ -252,22 +249,23 @@ impl Reading<'_> {
                 .into_iter()
                 .filter(|noted| after.is_none_or(|after| noted.commit > after))
                 .collect();
-            match self.read_reached(notes, &new)? {
-                End::Whole => {
-                    progress = RefProgress {
-                        observed: Some(target),
-                        going: None,
-                    };
-                }
-                End::Part(last) => {
-                    self.observed.more = true;
-                    // Where nothing could be read, nothing has changed.
-                    if let Some(after) = last.or(after) {
-                        progress.going = Some(Going { target, after });
-                    }
-                    break;
-                }
+            // Only of so many is asked whether a branch reaches them: each refresh of many that follow
+            // each other would otherwise ask again of all that are left.
+            let next = &new[..new.len().min(self.left.notes)];
+            let done = self.read_reached(notes, next)?;
+            if done == new.len() {
+                progress = RefProgress {
+                    observed: Some(target),
+                    going: None,
+                };
+                continue;
             }
+            self.observed.more = true;
+            // Where nothing could be read, nothing has changed.
+            if let Some(after) = new[..done].last().map(|noted| noted.commit).or(after) {
+                progress.going = Some(Going { target, after });
+            }
+            break;
         }
         self.observed.progress.set(notes, progress);
         Ok(())
@@ -289,35 +287,31 @@ impl Reading<'_> {
         Ok(progress)
     }
 
-    /// Reads those of the notes whose commits a branch reaches, and lets the others wait.
-    fn read_reached(&mut self, notes: NotesRef, new: &[Noted]) -> Result<End, GitError> {
+    /// Reads those of the notes whose commits a branch reaches, lets the others wait, and returns how
+    /// many of all were done before the budget was used up.
+    fn read_reached(&mut self, notes: NotesRef, new: &[Noted]) -> Result<usize, GitError> {
         let commits: Vec<ObjectId> = new.iter().map(|noted| noted.commit).collect();
         let reached = self.reached(&commits)?;
         let to_read: Vec<_> = new
             .iter()
             .filter(|noted| reached.contains(&noted.commit))
             .map(|noted| (*noted, None))
-            .take(self.left.notes.saturating_add(1))
             .collect();
         let read = self.read(notes, &to_read)?;
-        let first_unread = to_read.get(read).map(|(noted, _)| noted.commit);
-        let done = new
+        let done = match to_read.get(read) {
+            Some((unread, _)) => new.partition_point(|noted| noted.commit < unread.commit),
+            None => new.len(),
+        };
+        let waiting = new[..done]
             .iter()
-            .take_while(|noted| Some(noted.commit) != first_unread);
-        let mut last = None;
-        for noted in done {
-            last = Some(noted.commit);
-            if !reached.contains(&noted.commit) && self.observed.deferred.len() < DEFERRED_MAX {
-                self.observed.deferred.push(DeferredNote {
-                    notes_ref: notes.as_str().to_owned(),
-                    commit_sha: noted.commit.commit(),
-                });
-            }
-        }
-        Ok(match first_unread {
-            None => End::Whole,
-            Some(_) => End::Part(last),
-        })
+            .filter(|noted| !reached.contains(&noted.commit))
+            .map(|noted| DeferredNote {
+                notes_ref: notes.as_str().to_owned(),
+                commit_sha: noted.commit.commit(),
+            });
+        self.observed.deferred.extend(waiting);
+        self.left.notes = self.left.notes.saturating_sub(done - read);
+        Ok(done)
     }
 
     /// Returns which of these commits exist and are reached by a branch.

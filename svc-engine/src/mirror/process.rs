@@ -4,11 +4,18 @@
 //! is read through a channel, so that a program that says nothing and does not end cannot hold up
 //! whoever waits for it. When its allowance is used up the whole group is asked to end, and killed
 //! a second later.
+//!
+//! A server that is killed can end nothing any more. So a small shell leads the group, and a part of
+//! it reads from a pipe that only this process can write to and never does: once this process is
+//! gone, however it went, the pipe ends, and with it the group. Nothing but a POSIX shell is needed.
 
+use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write as _};
+use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +34,52 @@ const PIECE_BYTES: usize = 64 * 1024;
 const PIECES_MAX: usize = 4;
 /// Bytes of a complaint that are kept: its beginning.
 const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
+/// What a shell ends with when it cannot start a program.
+const NOT_STARTED: [i32; 2] = [126, 127];
+
+/// Leads the group of a program: `LIFELINE MEMORY PROGRAM ARGUMENT…`.
+///
+/// The shell lets go of everything that the program reads and writes, so that a pipe ends, and a lock
+/// is free, when the program is done with it. A trapped signal ends `wait` early, so it is repeated:
+/// the program may tidy up before its leader is gone and the rest is killed.
+const LEADER: &str = r#"
+lifeline=$1
+ulimit -v "$2" 2>/dev/null
+shift 2
+trap : TERM
+exec 3<&0 </dev/null
+"$@" <&3 3<&- &
+program=$!
+exec 3<&- >/dev/null 2>&1
+(
+    trap '' TERM
+    read -r _
+    kill -TERM 0
+    sleep 1
+    kill -KILL 0
+) <"/proc/self/fd/$lifeline" &
+watcher=$!
+while :; do
+    wait "$program"
+    status=$?
+    kill -0 "$program" || break
+done
+kill -KILL "$watcher"
+wait "$watcher"
+exit "$status"
+"#;
+
+/// The least number of the pipe: smaller ones are the shell's own to redirect.
+const LIFELINE_MIN: i32 = 10;
+
+/// The pipe that ends with this process. Its end for reading is left open in every program that is
+/// started; the other is closed in all of them.
+static LIFELINE: LazyLock<io::Result<(OwnedFd, PipeWriter)>> = LazyLock::new(|| {
+    let (reader, writer) = io::pipe()?;
+    let reader = rustix::io::fcntl_dupfd_cloexec(&reader, LIFELINE_MIN)?;
+    rustix::io::fcntl_setfd(&reader, rustix::io::FdFlags::empty())?;
+    Ok((reader, writer))
+});
 
 /// What a program reads.
 #[derive(Debug)]
@@ -59,7 +112,23 @@ pub(super) enum ProcessError {
     Output(#[source] io::Error),
 }
 
-/// Runs a program to its end and returns what `read` made of its output.
+/// Prepares a program that ends with this process, whatever ends this process. Without a limit it may
+/// use as much memory as it likes; otherwise so many bytes of address space.
+pub(super) fn supervised(program: impl AsRef<OsStr>, memory_max: Option<u64>) -> Command {
+    let lifeline = match &*LIFELINE {
+        Ok((reader, _)) => reader.as_raw_fd().to_string(),
+        // There is no such file, so nobody watches; that is no reason to do nothing.
+        Err(_) => "none".to_owned(),
+    };
+    let memory = memory_max.map_or("unlimited".to_owned(), |bytes| (bytes / 1_024).to_string());
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", LEADER, "svc-leader", &lifeline, &memory])
+        .arg(program);
+    command
+}
+
+/// Runs a supervised program to its end and returns what `read` made of its output.
 pub(super) fn run<T>(
     command: &mut Command,
     input: Input,
@@ -67,12 +136,16 @@ pub(super) fn run<T>(
     read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
 ) -> Result<T, ProcessError> {
     allowance.left()?;
-    let mut running = Running::start(command, input).map_err(ProcessError::Start)?;
-    let pieces = running
-        .pieces
-        .take()
-        .ok_or(ProcessError::Start(io::ErrorKind::BrokenPipe.into()))?;
-    let mut output = BufReader::with_capacity(PIECE_BYTES, Output::new(pieces, allowance));
+    let (stdin, bytes) = match input {
+        Input::Nothing => (Stdio::null(), None),
+        Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
+        Input::Held(file) => (file.into(), None),
+    };
+    let (mut running, pieces) = Running::start(command, stdin).map_err(ProcessError::Start)?;
+    if let Some(bytes) = bytes {
+        running.feed(bytes).map_err(ProcessError::Start)?;
+    }
+    let mut output = BufReader::with_capacity(PIECE_BYTES, Output::new(pieces, allowance.clone()));
     let result = read(&mut output);
     if let Some(stopped) = output.get_ref().stopped {
         return Err(stopped.into());
@@ -82,14 +155,73 @@ pub(super) fn run<T>(
     let status = match &result {
         Ok(_) => running.end(allowance)?,
         // It may have ended before its output was whole; then that is the reason.
-        Err(_) => running.end(&allowance.at_most(GRACE))?,
+        Err(_) => running.end(&allowance.within(GRACE))?,
     };
     match result {
         Ok(result) if status.success() => Ok(result),
         Err(error) if status.success() => Err(ProcessError::Output(error)),
-        _ => Err(ProcessError::Failed {
-            complaint: running.complaint(),
-        }),
+        _ => Err(running.failure(status)),
+    }
+}
+
+/// A supervised program that answers one question after another. Dropping it ends the program.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    stdin: ChildStdin,
+    output: BufReader<Output>,
+    running: Running,
+}
+
+impl Conversation {
+    /// Starts a program. The allowance is for everything that it is asked.
+    pub(super) fn start(
+        command: &mut Command,
+        allowance: &Allowance,
+    ) -> Result<Self, ProcessError> {
+        allowance.left()?;
+        let started = Running::start(command, Stdio::piped());
+        let (mut running, pieces) = started.map_err(ProcessError::Start)?;
+        let stdin = running.child.stdin.take();
+        let stdin = stdin.ok_or(ProcessError::Start(io::ErrorKind::BrokenPipe.into()))?;
+        let output = Output::new(pieces, allowance.clone());
+        Ok(Self {
+            stdin,
+            output: BufReader::with_capacity(PIECE_BYTES, output),
+            running,
+        })
+    }
+
+    /// Asks a question and returns what `read` makes of the answer. It must read the whole answer,
+    /// and the question must be smaller than a pipe holds, which is 4 KiB everywhere: the program
+    /// has read every earlier question, so writing never waits. After an error no further question is
+    /// answered.
+    pub(super) fn ask<T>(
+        &mut self,
+        question: &[u8],
+        read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
+    ) -> Result<T, ProcessError> {
+        self.output.get_ref().allowance.left()?;
+        let asked = self.stdin.write_all(question);
+        let answer = asked.and_then(|()| read(&mut self.output));
+        answer.map_err(|error| self.why(error))
+    }
+
+    /// Returns why there is no answer.
+    fn why(&mut self, error: io::Error) -> ProcessError {
+        if let Some(stopped) = self.output.get_ref().stopped {
+            return stopped.into();
+        }
+        let allowance = self.output.get_ref().allowance.within(GRACE);
+        match error.kind() {
+            // The program has ended, and may have said why.
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => {
+                match self.running.end(&allowance) {
+                    Ok(status) => self.running.failure(status),
+                    Err(error) => error,
+                }
+            }
+            _ => ProcessError::Output(error),
+        }
     }
 }
 
@@ -99,58 +231,47 @@ struct Running {
     child: Child,
     group: Pid,
     ended: bool,
-    pieces: Option<Receiver<Vec<u8>>>,
     complaint: Receiver<Vec<u8>>,
 }
 
 impl Running {
-    fn start(command: &mut Command, input: Input) -> io::Result<Self> {
-        command
+    fn start(command: &mut Command, stdin: Stdio) -> io::Result<(Self, Receiver<Vec<u8>>)> {
+        let mut child = command
             .process_group(0)
+            .stdin(stdin)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let bytes = match input {
-            Input::Nothing => {
-                command.stdin(Stdio::null());
-                None
-            }
-            Input::Bytes(bytes) => {
-                command.stdin(Stdio::piped());
-                Some(bytes)
-            }
-            Input::Held(file) => {
-                command.stdin(file);
-                None
-            }
-        };
-        let mut child = command.spawn()?;
+            .stderr(Stdio::piped())
+            .spawn()?;
         // The group has the number of its first process.
         let group = Pid::from_child(&child);
-        let (stdin, stdout, stderr) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (piece, pieces) = sync_channel(PIECES_MAX);
         let (whole, complaint) = sync_channel(1);
         let running = Self {
             child,
             group,
             ended: false,
-            pieces: Some(pieces),
             complaint,
         };
         // The threads end with the pipes, at the latest when the group does.
-        if let (Some(mut stdin), Some(bytes)) = (stdin, bytes) {
-            start_thread(move || {
-                // A program need not read what it is given.
-                drop(stdin.write_all(&bytes));
-            })?;
-        }
         if let Some(stdout) = stdout {
             start_thread(move || hand_over(stdout, &piece))?;
         }
         if let Some(stderr) = stderr {
             start_thread(move || drop(whole.send(beginning(stderr))))?;
         }
-        Ok(running)
+        Ok((running, pieces))
+    }
+
+    /// Gives the program what it reads.
+    fn feed(&mut self, bytes: Vec<u8>) -> io::Result<()> {
+        let Some(mut stdin) = self.child.stdin.take() else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        start_thread(move || {
+            // A program need not read what it is given.
+            drop(stdin.write_all(&bytes));
+        })
     }
 
     /// Waits for the end of the program.
@@ -184,9 +305,18 @@ impl Running {
         let _gone = rustix::process::kill_process_group(self.group, signal).is_err();
     }
 
-    fn complaint(&self) -> String {
+    /// Returns what a program that has ended without success complained of.
+    fn failure(&self, status: ExitStatus) -> ProcessError {
+        if status
+            .code()
+            .is_some_and(|code| NOT_STARTED.contains(&code))
+        {
+            return ProcessError::Start(io::ErrorKind::NotFound.into());
+        }
         let complaint = self.complaint.recv_timeout(LOOK).unwrap_or_default();
-        String::from_utf8_lossy(&complaint).into_owned()
+        ProcessError::Failed {
+            complaint: String::from_utf8_lossy(&complaint).into_owned(),
+        }
     }
 }
 
@@ -243,15 +373,16 @@ fn beginning(mut stderr: impl Read) -> Vec<u8> {
 }
 
 /// The output of a program, for as long as its allowance lasts.
-struct Output<'a> {
+#[derive(Debug)]
+struct Output {
     pieces: Receiver<Vec<u8>>,
     piece: io::Cursor<Vec<u8>>,
-    allowance: &'a Allowance,
+    allowance: Allowance,
     stopped: Option<Stopped>,
 }
 
-impl<'a> Output<'a> {
-    fn new(pieces: Receiver<Vec<u8>>, allowance: &'a Allowance) -> Self {
+impl Output {
+    fn new(pieces: Receiver<Vec<u8>>, allowance: Allowance) -> Self {
         Self {
             pieces,
             piece: io::Cursor::default(),
@@ -261,7 +392,7 @@ impl<'a> Output<'a> {
     }
 }
 
-impl Read for Output<'_> {
+impl Read for Output {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let length = self.piece.read(buffer)?;
@@ -282,162 +413,4 @@ impl Read for Output<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mirror::allowance::CallOff;
-    use crate::testing::processes::group_is_gone;
-
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
-    }
-
-    fn long() -> Allowance {
-        Allowance::of(Duration::from_secs(30), CallOff::default())
-    }
-
-    fn everything(output: &mut dyn BufRead) -> io::Result<String> {
-        let mut text = String::new();
-        output.read_to_string(&mut text)?;
-        Ok(text)
-    }
-
-    /// Runs a script that says its group first, and returns it with what became of the run.
-    fn group_of(script: &str, allowance: &Allowance) -> (Pid, Result<(), ProcessError>) {
-        let mut group = None;
-        let result = run(&mut shell(script), Input::Nothing, allowance, |output| {
-            let mut line = String::new();
-            output.read_line(&mut line)?;
-            group = Some(line.trim().parse().unwrap());
-            everything(output).map(drop)
-        });
-        (Pid::from_raw(group.unwrap()).unwrap(), result)
-    }
-
-    fn is_gone(group: Pid) -> bool {
-        group_is_gone(group.as_raw_pid().cast_unsigned())
-    }
-
-    #[test]
-    fn input_goes_in_and_output_comes_out() {
-        let input = vec![b'x'; 1_000_000];
-        let output = run(
-            &mut shell("cat"),
-            Input::Bytes(input.clone()),
-            &long(),
-            everything,
-        );
-        assert_eq!(output.unwrap().as_bytes(), input);
-        let ignored = run(&mut shell("true"), Input::Bytes(input), &long(), everything);
-        assert_eq!(ignored.unwrap(), "");
-    }
-
-    #[test]
-    fn a_failure_says_why() {
-        let mut failing = shell("echo half; yes why | head -c 100000 >&2; exit 3");
-        let failed = run(&mut failing, Input::Nothing, &long(), everything);
-        match failed {
-            Err(ProcessError::Failed { complaint }) => {
-                assert!(complaint.starts_with("why\n"));
-                assert_eq!(complaint.len(), COMPLAINT_BYTES_MAX);
-            }
-            other => panic!("{other:?}"),
-        }
-        let missing = run(
-            &mut Command::new("/nowhere/at/all"),
-            Input::Nothing,
-            &long(),
-            everything,
-        );
-        assert!(matches!(missing, Err(ProcessError::Start(_))));
-        let refused = run(&mut shell("echo odd"), Input::Nothing, &long(), |_| {
-            Err::<(), _>(io::ErrorKind::InvalidData.into())
-        });
-        assert!(matches!(refused, Err(ProcessError::Output(_))));
-    }
-
-    #[test]
-    fn a_program_ends_at_its_deadline_with_everything_it_started() {
-        let start = Instant::now();
-        let allowance = Allowance::of(Duration::from_millis(200), CallOff::default());
-        let script = "echo $$; sleep 600 & sleep 600 & (sleep 600 | cat) & wait";
-        let (group, result) = group_of(script, &allowance);
-        assert!(matches!(
-            result,
-            Err(ProcessError::Stopped(Stopped::Deadline))
-        ));
-        assert!(is_gone(group));
-        assert!(start.elapsed() < Duration::from_secs(20));
-    }
-
-    #[test]
-    fn a_program_that_will_not_end_is_killed() {
-        let allowance = Allowance::of(Duration::from_millis(200), CallOff::default());
-        let script = "trap '' TERM; echo $$; while true; do sleep 1; done";
-        let (group, result) = group_of(script, &allowance);
-        assert!(matches!(
-            result,
-            Err(ProcessError::Stopped(Stopped::Deadline))
-        ));
-        assert!(is_gone(group));
-    }
-
-    #[test]
-    fn a_program_that_closes_its_output_and_stays_is_killed_too() {
-        let allowance = Allowance::of(Duration::from_millis(300), CallOff::default());
-        let (group, result) = group_of("echo $$; exec >&- 2>&-; exec sleep 600", &allowance);
-        assert!(matches!(
-            result,
-            Err(ProcessError::Stopped(Stopped::Deadline))
-        ));
-        assert!(is_gone(group));
-    }
-
-    #[test]
-    fn work_that_is_called_off_ends_at_once() {
-        let call_off = CallOff::default();
-        let allowance = Allowance::of(Duration::from_mins(10), call_off.clone());
-        let start = Instant::now();
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                thread::sleep(Duration::from_millis(100));
-                call_off.now();
-            });
-            let (group, result) = group_of("echo $$; exec sleep 600", &allowance);
-            assert!(matches!(
-                result,
-                Err(ProcessError::Stopped(Stopped::CalledOff))
-            ));
-            assert!(is_gone(group));
-        });
-        assert!(start.elapsed() < Duration::from_secs(20));
-    }
-
-    #[test]
-    fn a_helper_that_outlives_the_program_is_killed() {
-        let (group, result) = group_of("echo $$; sleep 600 >/dev/null 2>&1 &", &long());
-        assert!(result.is_ok(), "{result:?}");
-        assert!(is_gone(group));
-    }
-
-    #[test]
-    fn a_held_lock_lasts_as_long_as_the_group() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let lock = File::open(file.path()).unwrap();
-        lock.lock().unwrap();
-        let held = Input::Held(lock);
-        run(&mut shell("cat"), held, &long(), |output| {
-            let other = File::open(file.path())?;
-            assert!(other.try_lock().is_err());
-            everything(output)
-        })
-        .unwrap();
-        // A program that another thread starts holds every file for a moment.
-        let freed = (0..1_000).any(|_| {
-            thread::sleep(Duration::from_millis(1));
-            File::open(file.path()).unwrap().try_lock().is_ok()
-        });
-        assert!(freed);
-    }
-}
+mod tests;

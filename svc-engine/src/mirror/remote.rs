@@ -5,22 +5,32 @@
 //! together here, with the addresses that were checked, so that a name which resolves differently a
 //! second later leads nowhere else.
 
+mod arguments;
+mod clone_url;
+mod public;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs as _};
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use base64::Engine as _;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use svc_model::repository::RepositoryHost;
 
+pub(super) use self::arguments::Remote;
+pub use self::clone_url::Refusal;
+use self::clone_url::{CloneUrl, Host, Scheme};
+use self::public::is_public;
 use super::allowance::{Allowance, Stopped};
+use crate::deadline::Passed;
 
 /// How long a name may take to resolve.
 const RESOLUTION_MAX: Duration = Duration::from_secs(10);
+/// How often is looked whether the work was cancelled meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Which hosts a mirror may be fetched from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,29 +41,6 @@ pub enum AllowedHosts {
     Public,
     /// Every host, local paths and files too. For development only.
     Anything,
-}
-
-/// Why a clone URL is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Its scheme is none of http, https, git and ssh, or it is no URL.
-    #[error("the scheme is not http, https, git or ssh")]
-    Scheme,
-    /// It names no host, or one that is no host name.
-    #[error("there is no host name")]
-    Host,
-    /// Its path or port is none.
-    #[error("the path or port is malformed")]
-    Shape,
-    /// Its host is not among the allowed ones.
-    #[error("the host is not among the allowed ones")]
-    NotListed,
-    /// Its host has an address that is not public.
-    #[error("the host has an address that is not public")]
-    Internal,
-    /// Nothing says who is at the other end, and the host is not among the allowed ones.
-    #[error("git:// needs a host that is listed")]
-    Unauthenticated,
 }
 
 /// Why there is nothing to fetch from.
@@ -86,23 +73,6 @@ impl fmt::Debug for Remotes {
         f.debug_struct("Remotes")
             .field("allowed", &self.allowed)
             .field("tokens", &self.tokens.keys())
-            .finish_non_exhaustive()
-    }
-}
-
-/// What git is told about the other side of a fetch.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Remote {
-    pub(super) url: String,
-    pub(super) settings: Vec<(String, String)>,
-    pub(super) environment: Vec<(String, String)>,
-}
-
-impl fmt::Debug for Remote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The settings hold the credential.
-        f.debug_struct("Remote")
-            .field("url", &self.url)
             .finish_non_exhaustive()
     }
 }
@@ -161,7 +131,8 @@ impl Remotes {
         if self.allowed == AllowedHosts::Public && !all_public {
             return Err(Refusal::Internal.into());
         }
-        Ok(self.remote(&url, &addresses))
+        let token = RepositoryHost::new(&name).and_then(|host| self.tokens.get(&host));
+        Ok(arguments::remote(&url, &addresses, token))
     }
 
     /// Resolves a name. The system's resolver cannot be stopped, but it can be left behind.
@@ -171,17 +142,26 @@ impl Remotes {
         port: u16,
         allowance: &Allowance,
     ) -> Result<Vec<IpAddr>, RemoteError> {
-        let left = allowance.left()?.min(RESOLUTION_MAX);
+        let allowance = allowance.within(RESOLUTION_MAX);
         let (answer, answered) = sync_channel(1);
         let (resolve, name) = (Arc::clone(&self.resolve), name.to_owned());
         std::thread::Builder::new()
             .name("svc-resolver".to_owned())
             .spawn(move || drop(answer.send(resolve(&name, port))))
             .map_err(RemoteError::Unresolved)?;
-        let addresses = match answered.recv_timeout(left) {
-            Ok(addresses) => addresses,
-            Err(RecvTimeoutError::Timeout) => Err(io::ErrorKind::TimedOut.into()),
-            Err(RecvTimeoutError::Disconnected) => Err(io::ErrorKind::Other.into()),
+        let addresses = loop {
+            let left = match allowance.left() {
+                Ok(left) => left,
+                Err(Stopped::Passed(Passed::Time)) => {
+                    return Err(RemoteError::Unresolved(io::ErrorKind::TimedOut.into()));
+                }
+                Err(stopped) => return Err(stopped.into()),
+            };
+            match answered.recv_timeout(left.min(LOOK)) {
+                Ok(addresses) => break addresses,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break Err(io::ErrorKind::Other.into()),
+            }
         };
         let addresses = addresses.map_err(RemoteError::Unresolved)?;
         if addresses.is_empty() {
@@ -189,286 +169,16 @@ impl Remotes {
         }
         Ok(addresses)
     }
-
-    fn remote(&self, url: &CloneUrl, addresses: &[IpAddr]) -> Remote {
-        let scheme = url.scheme.as_str();
-        let mut remote = Remote {
-            url: format!("{scheme}://{}{}", url.authority(), url.path),
-            settings: vec![setting(&format!("protocol.{scheme}.allow"), "always")],
-            environment: Vec::new(),
-        };
-        match url.scheme {
-            Scheme::Http | Scheme::Https => self.pin_http(url, addresses, &mut remote),
-            Scheme::Git => pin_git(url, addresses, &mut remote),
-            Scheme::Ssh => pin_ssh(url, addresses, &mut remote),
-        }
-        remote
-    }
-
-    fn pin_http(&self, url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
-        if let Host::Name(name) = &url.host {
-            let pinned: Vec<String> = addresses.iter().map(|it| bracketed(*it)).collect();
-            let pin = format!("{name}:{}:{}", url.port(), pinned.join(","));
-            remote.settings.push(setting("http.curlOptResolve", &pin));
-        }
-        let host = RepositoryHost::new(&url.host.to_string());
-        let token = host.and_then(|host| self.tokens.get(&host));
-        // A token would be readable on its way over http.
-        if let (Scheme::Https, Some(token)) = (url.scheme, token) {
-            let base = format!("https://{}/", url.authority());
-            let header = authorization(token);
-            remote
-                .settings
-                .push(setting(&format!("http.{base}.extraHeader"), &header));
-        }
-    }
-}
-
-/// git connects to the address and asks for the host by name.
-fn pin_git(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
-    if let (Host::Name(_), Some(address)) = (&url.host, addresses.first()) {
-        remote.url = format!("git://{}:{}{}", bracketed(*address), url.port(), url.path);
-        remote
-            .environment
-            .push(setting("GIT_OVERRIDE_VIRTUAL_HOST", &url.authority()));
-    }
-}
-
-/// ssh connects to the address and knows the key of the host by name. The service's own key and the
-/// hosts it knows are those of the account it runs under.
-fn pin_ssh(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
-    let pin = if let (Host::Name(name), Some(address)) = (&url.host, addresses.first()) {
-        let alias = match url.port() {
-            22 => name.to_string(),
-            port => format!("[{name}]:{port}"),
-        };
-        format!(" -o 'HostName={address}' -o 'HostKeyAlias={alias}'")
-    } else {
-        String::new()
-    };
-    let command = "ssh -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=20 \
-                   -o ServerAliveInterval=15 -o ControlMaster=no -o ControlPath=none \
-                   -o ForwardAgent=no -o ForwardX11=no -o ClearAllForwardings=yes -o User=git"
-        .to_owned()
-        + &pin;
-    remote.environment.extend([
-        setting("GIT_SSH_COMMAND", &command),
-        setting("GIT_SSH_VARIANT", "ssh"),
-    ]);
-}
-
-impl Remote {
-    /// Returns a path or file of this machine.
-    fn local(url: &str) -> Self {
-        Self {
-            url: url.to_owned(),
-            settings: vec![setting("protocol.file.allow", "always")],
-            environment: Vec::new(),
-        }
-    }
-}
-
-fn setting(name: &str, value: &str) -> (String, String) {
-    (name.to_owned(), value.to_owned())
-}
-
-/// Returns the header of a token: `TOKEN`, which forges take as the password of any user, or
-/// `USER:PASSWORD`.
-fn authorization(token: &SecretString) -> String {
-    let token = token.expose_secret();
-    let pair = if token.contains(':') {
-        token.to_owned()
-    } else {
-        format!("x-access-token:{token}")
-    };
-    let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
-    format!("Authorization: Basic {encoded}")
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheme {
-    Http,
-    Https,
-    Git,
-    Ssh,
-}
-
-impl Scheme {
-    const ALL: [Self; 4] = [Self::Http, Self::Https, Self::Git, Self::Ssh];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Https => "https",
-            Self::Git => "git",
-            Self::Ssh => "ssh",
-        }
-    }
-
-    const fn port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-            Self::Git => 9418,
-            Self::Ssh => 22,
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Host {
-    Name(RepositoryHost),
-    Address(IpAddr),
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => name.fmt(f),
-            Self::Address(address) => address.fmt(f),
-        }
-    }
-}
-
-/// A clone URL in its parts. User and password are dropped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct CloneUrl {
-    scheme: Scheme,
-    host: Host,
-    port: Option<u16>,
-    path: String,
-}
-
-impl CloneUrl {
-    fn parse(text: &str) -> Result<Self, Refusal> {
-        let (scheme, rest) = text.split_once("://").ok_or(Refusal::Scheme)?;
-        let scheme = Scheme::ALL
-            .into_iter()
-            .find(|known| known.as_str().eq_ignore_ascii_case(scheme))
-            .ok_or(Refusal::Scheme)?;
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let authority = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, after)| after);
-        let (host, port) = split_port(authority)?;
-        let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'?' | b'#');
-        if !path.starts_with('/') || !path.bytes().all(plain) {
-            return Err(Refusal::Shape);
-        }
-        Ok(Self {
-            scheme,
-            host,
-            port,
-            path: path.to_owned(),
-        })
-    }
-
-    fn port(&self) -> u16 {
-        self.port.unwrap_or(self.scheme.port())
-    }
-
-    fn authority(&self) -> String {
-        let host = match &self.host {
-            Host::Name(name) => name.to_string(),
-            Host::Address(address) => bracketed(*address),
-        };
-        match self.port {
-            Some(port) => format!("{host}:{port}"),
-            None => host,
-        }
-    }
-}
-
-fn split_port(authority: &str) -> Result<(Host, Option<u16>), Refusal> {
-    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
-        let (address, after) = rest.split_once(']').ok_or(Refusal::Host)?;
-        let address: Ipv6Addr = address.parse().map_err(|_| Refusal::Host)?;
-        (Host::Address(address.into()), after.strip_prefix(':'))
-    } else {
-        let (host, port) = match authority.split_once(':') {
-            Some((host, port)) => (host, Some(port)),
-            None => (authority, None),
-        };
-        let host = match host.parse::<Ipv4Addr>() {
-            Ok(address) => Host::Address(address.into()),
-            Err(_) => Host::Name(RepositoryHost::new(host).ok_or(Refusal::Host)?),
-        };
-        (host, port)
-    };
-    let port = match port {
-        None | Some("") => None,
-        Some(port) => Some(
-            port.parse()
-                .ok()
-                .filter(|port| *port > 0)
-                .ok_or(Refusal::Shape)?,
-        ),
-    };
-    Ok((host, port))
-}
-
-fn bracketed(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
-    }
-}
-
-/// Returns whether an address is one of the public internet.
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match embedded(address) {
-            Some(address) => is_public_v4(address),
-            None => is_public_v6(address),
-        },
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let special = match a {
-        0 | 10 | 127 | 224.. => true,
-        100 => (64..128).contains(&b),
-        169 => b == 254,
-        172 => (16..32).contains(&b),
-        192 => matches!((b, c), (168, _) | (0, 0 | 2) | (88, 99)),
-        198 => matches!((b, c), (18 | 19, _) | (51, 100)),
-        203 => (b, c) == (0, 113),
-        _ => false,
-    };
-    !special
-}
-
-/// Returns the address that an IPv6 address stands for: mapped, or behind a translator.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let translated = address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
-    if !translated {
-        return address.to_ipv4_mapped();
-    }
-    let [.., a, b, c, d] = address.octets();
-    Some(Ipv4Addr::new(a, b, c, d))
-}
-
-/// Only 2000::/3 is given out; parts of it are for documentation, tunnels and other special ends.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, ..] = address.segments();
-    match a {
-        0x2001 => b >= 0x200 && b != 0xdb8,
-        0x2002 => false,
-        0x3fff => b >= 0x1000,
-        _ => (0x2000..0x4000).contains(&a),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::arguments::{authorization, setting};
     use super::*;
-    use crate::mirror::allowance::CallOff;
+    use crate::deadline::Deadline;
 
     fn long() -> Allowance {
-        Allowance::of(Duration::from_secs(30), CallOff::default())
+        Allowance::until(Deadline::after(Duration::from_secs(30)))
     }
 
     /// Names that are resolved for the tests.
@@ -604,71 +314,6 @@ mod tests {
     }
 
     #[test]
-    fn special_addresses_are_not_public() {
-        for special in [
-            "0.0.0.0",
-            "0.1.2.3",
-            "10.255.0.1",
-            "100.64.0.1",
-            "100.127.255.255",
-            "127.0.0.53",
-            "169.254.169.254",
-            "172.16.0.1",
-            "172.31.255.255",
-            "192.0.0.8",
-            "192.0.2.1",
-            "192.88.99.1",
-            "192.168.1.1",
-            "198.18.0.1",
-            "198.19.255.255",
-            "198.51.100.7",
-            "203.0.113.9",
-            "224.0.0.1",
-            "239.255.255.255",
-            "240.0.0.1",
-            "255.255.255.255",
-            "::",
-            "::1",
-            "::ffff:127.0.0.1",
-            "::ffff:100.64.0.1",
-            "::7f00:1",
-            "64:ff9b::a00:1",
-            "64:ff9b:1::1",
-            "100::1",
-            "2001::1",
-            "2001:10::1",
-            "2001:db8::1",
-            "2002:7f00:1::1",
-            "3fff::1",
-            "5f00::1",
-            "fc00::1",
-            "fd12:3456::1",
-            "fe80::1",
-            "fec0::1",
-            "ff02::1",
-        ] {
-            assert!(!is_public(special.parse().unwrap()), "{special}");
-        }
-        for public in [
-            "1.1.1.1",
-            "100.63.255.255",
-            "100.128.0.1",
-            "172.15.0.1",
-            "172.32.0.1",
-            "192.0.1.1",
-            "198.17.0.1",
-            "223.255.255.255",
-            "::ffff:8.8.8.8",
-            "64:ff9b::808:808",
-            "2001:4860:4860::8888",
-            "2606:4700::1111",
-            "2a00:1450::1",
-        ] {
-            assert!(is_public(public.parse().unwrap()), "{public}");
-        }
-    }
-
-    #[test]
     fn http_goes_to_the_checked_addresses_and_the_token_only_over_tls() {
         let remotes = listed(&["public.example", "127.0.0.1"]);
         let https = remotes
@@ -740,13 +385,44 @@ mod tests {
     }
 
     #[test]
+    fn a_resolver_that_hangs_does_not_hold_up_a_stop() {
+        let (asked, was_asked) = std::sync::mpsc::channel();
+        let asked = std::sync::Mutex::new(asked);
+        let hanging: Arc<Resolve> = Arc::new(move |_, _| {
+            asked.lock().unwrap().send(()).unwrap();
+            std::thread::sleep(Duration::from_secs(20));
+            Ok(Vec::new())
+        });
+        let remotes = listed(&["public.example"]).resolving_with(hanging);
+        let deadline = Deadline::after(Duration::from_mins(2));
+        std::thread::scope(|scope| {
+            let checked = scope.spawn(|| {
+                let allowance = Allowance::until(deadline.clone());
+                remotes.check("https://public.example/r", &allowance)
+            });
+            was_asked.recv().unwrap();
+            let start = std::time::Instant::now();
+            deadline.cancel();
+            let checked = checked.join().unwrap();
+            assert!(
+                matches!(
+                    checked,
+                    Err(RemoteError::Stopped(Stopped::Passed(Passed::Cancelled)))
+                ),
+                "{checked:?}"
+            );
+            assert!(start.elapsed() < Duration::from_secs(5));
+        });
+    }
+
+    #[test]
     fn a_resolver_that_hangs_is_left_behind() {
         let hanging: Arc<Resolve> = Arc::new(|_, _| {
             std::thread::sleep(Duration::from_secs(3));
             Ok(Vec::new())
         });
         let remotes = listed(&["public.example"]).resolving_with(hanging);
-        let short = Allowance::of(Duration::from_millis(100), CallOff::default());
+        let short = Allowance::until(Deadline::after(Duration::from_millis(100)));
         let start = std::time::Instant::now();
         let checked = remotes.check("https://public.example/r", &short);
         assert!(matches!(checked, Err(RemoteError::Unresolved(_))));

@@ -13,11 +13,11 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::allowance::{Allowance, CallOff};
 use super::failure::MirrorFailure;
 use super::git::Git;
 use super::refresh::{MirrorConfig, RefreshOutcome, Refresher, SPACE_PAUSE, later};
 use crate::clock::{Clock, Ids};
+use crate::deadline::{Cancellation, Deadline};
 use crate::fact::Push;
 use crate::store::{JobChoice, MirrorJobs, RefreshRequest, Store};
 
@@ -44,7 +44,7 @@ impl fmt::Debug for Mirrors {
 struct Bell {
     rings: Mutex<u64>,
     rung: Condvar,
-    call_off: CallOff,
+    cancellation: Cancellation,
 }
 
 impl Bell {
@@ -62,7 +62,7 @@ impl Bell {
     /// Waits until it has rung again, at most so long.
     fn wait(&self, heard: u64, at_most: Duration) {
         let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
-        let quiet = |rings: &mut u64| *rings == heard && !self.call_off.is_called_off();
+        let quiet = |rings: &mut u64| *rings == heard && !self.cancellation.is_cancelled();
         drop(self.rung.wait_timeout_while(rings, at_most, quiet));
     }
 }
@@ -126,7 +126,7 @@ impl Mirrors {
     /// Stops the workers. What they work on is put back, and their programs are killed. It takes
     /// some two seconds at most.
     pub fn stop(&self) {
-        self.bell.call_off.now();
+        self.bell.cancellation.cancel();
         self.bell.ring();
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
@@ -165,7 +165,7 @@ impl Worker {
             self.clock.clone(),
             self.ids.clone(),
         );
-        while !self.bell.call_off.is_called_off() {
+        while !self.bell.cancellation.is_cancelled() {
             let heard = self.bell.rings();
             // One repository that makes a worker stumble must not cost the others their worker.
             let next = catch_unwind(AssertUnwindSafe(|| self.work(&refresher)));
@@ -183,9 +183,9 @@ impl Worker {
 
     /// Looks for git until it can be used. Jobs wait for as long.
     fn find_git(&self) -> Option<Git> {
-        while !self.bell.call_off.is_called_off() {
-            let allowance = Allowance::of(PROBE_MAX, self.bell.call_off.clone());
-            match Git::find(&allowance) {
+        while !self.bell.cancellation.is_cancelled() {
+            let deadline = Deadline::after(PROBE_MAX).cancelled_by(&self.bell.cancellation);
+            match Git::find(&deadline) {
                 Ok(git) => return Some(git),
                 Err(error) => tracing::error!(%error, "mirror_git_unusable"),
             }
@@ -196,7 +196,7 @@ impl Worker {
 
     fn work(&self, refresher: &Refresher) -> Next {
         let outcome = match refresher.claim(self.choice) {
-            Ok(Some(job)) => refresher.run(&job, &self.bell.call_off),
+            Ok(Some(job)) => refresher.run(&job, &self.bell.cancellation),
             Ok(None) => {
                 let until_due = refresher.until_due().ok().flatten();
                 let look = self.config.look;
@@ -222,7 +222,7 @@ impl Worker {
     /// Waits, unless it is stopped.
     fn pause(&self, time: Duration) {
         let start = std::time::Instant::now();
-        while !self.bell.call_off.is_called_off() {
+        while !self.bell.cancellation.is_cancelled() {
             let left = time.saturating_sub(start.elapsed());
             if left.is_zero() {
                 return;

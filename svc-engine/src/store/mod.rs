@@ -245,15 +245,28 @@ pub(crate) fn text_rows(
     columns: usize,
 ) -> Result<Vec<Vec<String>>, StoreError> {
     let mut connection = Connection::open_reading(url)?;
-    let read = |connection: &mut Connection| {
+    unchecked(|| {
         connection.all(sql, &[], |row| {
             (0..columns).map(|column| row.text(column)).collect()
         })
-    };
+    })
+}
+
+/// Runs what a test asks for itself, whatever its plan.
+#[cfg(any(test, feature = "testing"))]
+fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     #[cfg(test)]
-    return plan_check::unchecked(|| read(&mut connection));
+    return plan_check::unchecked(run);
     #[cfg(not(test))]
-    read(&mut connection)
+    run()
+}
+
+/// Changes rows by a statement without values, and returns how many: tests break with it what is
+/// stored.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) fn change_rows(url: &DatabaseUrl, sql: &str) -> Result<u64, StoreError> {
+    let mut connection = Connection::open(url)?;
+    unchecked(|| connection.execute(sql, &[]))
 }
 
 /// Returns the state of the schema.

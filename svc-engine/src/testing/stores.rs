@@ -142,6 +142,11 @@ impl TestStore {
         }
     }
 
+    /// Changes rows behind the back of every store, and returns how many.
+    pub fn change(&self, sql: &str) -> u64 {
+        crate::store::change_rows(&self.url, sql).expect("changed rows")
+    }
+
     /// Opens the ledger of an organization on it.
     pub fn ledger(&self, org_id: &str) -> Ledger {
         Ledger::open(&self.url, OrgId::new(org_id).expect("an organization")).expect("a ledger")

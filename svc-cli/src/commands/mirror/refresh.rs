@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use svc_engine::clock::{Clock, Ids};
+use svc_engine::deadline::{Cancellation, Deadline};
 use svc_engine::derive::repository::{Repositories, Selection, Selector};
 use svc_engine::fact::Lifetime;
-use svc_engine::mirror::{Allowance, CallOff, Git, RefreshOutcome, Refresher};
+use svc_engine::mirror::{Git, RefreshOutcome, Refresher};
 use svc_engine::store::{JobState, Ledger, MirrorJobs, Store, StoreConfig};
 use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
@@ -76,8 +77,8 @@ impl Refresh {
                 .map(|text| lifetime(&ledger, text))
                 .collect::<Result<Vec<Lifetime>, CommandError>>()?
         };
-        let call_off = called_off_by_the_operator()?;
-        let git = Git::find(&Allowance::of(PROBE_MAX, call_off.clone()))
+        let cancellation = cancelled_by_the_operator()?;
+        let git = Git::find(&Deadline::after(PROBE_MAX).cancelled_by(&cancellation))
             .map_err(|error| CommandError::refused("git_unusable", error.to_string()))?;
         let store = Arc::new(Store::open(&StoreConfig {
             url,
@@ -93,7 +94,7 @@ impl Refresh {
         for lifetime in lifetimes {
             shown
                 .mirrors
-                .push(refresh(&refresher, &ledger, &lifetime, &call_off)?);
+                .push(refresh(&refresher, &ledger, &lifetime, &cancellation)?);
         }
         output.value(&shown, render)?;
         let failed = shown.mirrors.iter().filter(|it| it.outcome != "refreshed");
@@ -144,7 +145,7 @@ fn refresh(
     refresher: &Refresher,
     ledger: &Ledger,
     lifetime: &Lifetime,
-    call_off: &CallOff,
+    cancellation: &Cancellation,
 ) -> Result<Refreshed, CommandError> {
     let mut row = Refreshed {
         repository: lifetime.to_string(),
@@ -162,7 +163,7 @@ fn refresh(
             row.detail = Some(why_not(ledger, lifetime)?.to_owned());
             return Ok(row);
         };
-        match refresher.run(&job, call_off)? {
+        match refresher.run(&job, cancellation)? {
             RefreshOutcome::Refreshed {
                 stored,
                 duplicates,
@@ -214,9 +215,9 @@ fn why_not(ledger: &Ledger, lifetime: &Lifetime) -> Result<&'static str, Command
 }
 
 /// Returns a switch that the operator's Ctrl-C turns: what runs is put back, and its programs end.
-fn called_off_by_the_operator() -> Result<CallOff, CommandError> {
-    let call_off = CallOff::default();
-    let switch = call_off.clone();
+fn cancelled_by_the_operator() -> Result<Cancellation, CommandError> {
+    let cancellation = Cancellation::default();
+    let switch = cancellation.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -224,10 +225,10 @@ fn called_off_by_the_operator() -> Result<CallOff, CommandError> {
         .name("svc-interrupt".to_owned())
         .spawn(move || {
             if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                switch.now();
+                switch.cancel();
             }
         })?;
-    Ok(call_off)
+    Ok(cancellation)
 }
 
 fn render(shown: &Shown) -> String {

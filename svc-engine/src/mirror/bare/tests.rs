@@ -3,50 +3,55 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::*;
-use crate::mirror::allowance::CallOff;
+use crate::deadline::Deadline;
 use crate::mirror::folder::MirrorFolder;
 use crate::mirror::remote::{AllowedHosts, Remotes};
 use crate::testing::git::{NOTES, Repository, stamp};
 
 const SVC: NotesRef = NotesRef::Svc;
 
-fn long() -> Allowance {
-    Allowance::of(Duration::from_mins(1), CallOff::default())
+pub(in super::super) fn long() -> Allowance {
+    Allowance::until(Deadline::after(Duration::from_mins(1)))
 }
 
-fn id(text: &str) -> ObjectId {
+pub(in super::super) fn id(text: &str) -> ObjectId {
     ObjectId::parse(text.as_bytes()).unwrap()
 }
 
-fn digit(digit: char) -> ObjectId {
+pub(in super::super) fn digit(digit: char) -> ObjectId {
     id(&digit.to_string().repeat(40))
 }
 
 /// A mirror of a repository of this machine.
-struct Mirrored {
+pub(in super::super) struct Mirrored {
     git: Git,
     root: TempDir,
 }
 
 impl Mirrored {
-    fn new() -> Self {
+    pub(in super::super) fn new() -> Self {
         Self {
-            git: Git::find(&long()).unwrap(),
+            git: Git::find(&Deadline::after(Duration::from_mins(1))).unwrap(),
             root: tempfile::tempdir().unwrap(),
         }
     }
 
-    fn mirror(&self) -> Mirror<'_> {
+    pub(in super::super) fn mirror(&self) -> Mirror<'_> {
         Mirror::at(&self.git, self.root.path().join("m"))
     }
 
-    fn fetch(&self, repository: &Repository) -> Result<(), FetchError> {
-        let like = id(&repository.run(&["rev-parse", "HEAD"]));
-        let lifetime = Lifetime::parse("own/name").unwrap();
-        self.mirror().prepare(&lifetime, like, &long())?;
+    fn lock(&self) -> Locked {
         let org_id = svc_model::id::OrgId::new("acme").unwrap();
         let folder = MirrorFolder::new(self.root.path(), org_id);
-        let lock = folder.lock(&lifetime, &long()).unwrap();
+        let lifetime = Lifetime::parse("own/name").unwrap();
+        folder.lock(&lifetime, &long()).unwrap()
+    }
+
+    pub(in super::super) fn fetch(&self, repository: &Repository) -> Result<(), FetchError> {
+        let like = id(&repository.run(&["rev-parse", "HEAD"]));
+        let lifetime = Lifetime::parse("own/name").unwrap();
+        let lock = self.lock();
+        self.mirror().prepare(&lifetime, like, &lock, &long())?;
         let remotes = Remotes::new(AllowedHosts::Anything, std::collections::BTreeMap::new());
         let remote = remotes.check(&repository.url(), &long()).unwrap();
         self.mirror().fetch(&remote, &NotesRef::ALL, &lock, &long())
@@ -229,89 +234,6 @@ fn a_range_is_its_newest_commits() {
 }
 
 #[test]
-fn notes_are_found_at_every_depth_of_folders() {
-    let repository = Repository::create();
-    let mirrored = Mirrored::new();
-    let commits: Vec<String> = (0..4)
-        .map(|it| repository.commit(&it.to_string()))
-        .collect();
-    let blob = repository.run_with(&["hash-object", "-w", "--stdin"], "n");
-    let mut lines = vec![format!(
-        "commit {NOTES}\ncommitter A <a@x> 1 +0000\ndata 0\n"
-    )];
-    for (depth, commit) in commits.iter().enumerate() {
-        let path = fanned_out(commit, depth);
-        lines.push(format!("M 100644 {blob} {path}"));
-    }
-    // What lies beside the notes is none.
-    lines.push(format!("M 120000 {blob} {}", "a".repeat(40)));
-    lines.push(format!("M 100644 {blob} {}", "b".repeat(39)));
-    lines.push(format!("M 100644 {blob} \"{}\\n\\t\"", "x".repeat(3_000)));
-    lines.push(format!("M 100644 {blob} README\n"));
-    let stream = lines.join("\n");
-    repository.run_with(&["fast-import", "--quiet"], &stream);
-    repository.push();
-    mirrored.fetch(&repository).unwrap();
-    let tip = mirrored.mirror().notes_tips(&[SVC], &long()).unwrap()[0].unwrap();
-    let mut expected: Vec<Noted> = commits
-        .iter()
-        .map(|commit| Noted {
-            commit: id(commit),
-            note: id(&blob),
-        })
-        .collect();
-    let asked: Vec<ObjectId> = expected.iter().map(|noted| noted.commit).collect();
-    let asked = [&asked[..], &[digit('e')]].concat();
-    let noted = mirrored.mirror().notes_of(tip, &asked, &long()).unwrap();
-    assert_eq!(noted, expected);
-    expected.sort();
-    let all = mirrored.mirror().new_notes(None, tip, &long()).unwrap();
-    assert_eq!(all, expected);
-}
-
-#[test]
-fn only_new_and_changed_notes_are_new() {
-    let repository = Repository::create();
-    let mirrored = Mirrored::new();
-    let commits: Vec<String> = (0..4)
-        .map(|it| repository.commit(&it.to_string()))
-        .collect();
-    for commit in &commits[..3] {
-        repository.stamp(commit, &["s"]);
-    }
-    let before = id(&repository.run(&["rev-parse", NOTES]));
-    repository.stamp(&commits[0], &["other"]);
-    repository.run(&["notes", "--ref=refs/notes/svc", "remove", &commits[1]]);
-    repository.stamp(&commits[3], &["s"]);
-    let flat = id(&repository.run(&["rev-parse", NOTES]));
-    // The note that did not change moves into a folder.
-    let blob = repository.run(&["rev-parse", &format!("{NOTES}:{}", commits[2])]);
-    let stream = format!(
-        "commit {NOTES}\ncommitter A <a@x> 1 +0000\ndata 0\n\nfrom {flat}\nD {commit}\nM 100644 {blob} {path}\n",
-        commit = commits[2],
-        path = fanned_out(&commits[2], 1),
-    );
-    repository.run_with(&["fast-import", "--quiet", "--force"], &stream);
-    repository.push();
-    mirrored.fetch(&repository).unwrap();
-    let tip = mirrored.mirror().notes_tips(&[SVC], &long()).unwrap()[0].unwrap();
-    assert_ne!(tip, flat);
-    let new = mirrored
-        .mirror()
-        .new_notes(Some(before), tip, &long())
-        .unwrap();
-    let mut expected = [id(&commits[0]), id(&commits[3])];
-    expected.sort();
-    let new: Vec<ObjectId> = new.iter().map(|noted| noted.commit).collect();
-    assert_eq!(new, expected);
-    let none = mirrored
-        .mirror()
-        .new_notes(Some(tip), tip, &long())
-        .unwrap();
-    assert_eq!(none, []);
-}
-
-#[test]
 fn commits_that_no_branch_reaches_are_told() {
     let repository = Repository::create();
     let mirrored = Mirrored::new();
@@ -378,7 +300,7 @@ fn many_packs_become_few() {
     }
     let path = mirrored.root.path().join("m");
     assert!(count_packs(&path) > PACKS_MAX, "{}", count_packs(&path));
-    mirrored.mirror().tidy(&long()).unwrap();
+    mirrored.mirror().tidy(&mirrored.lock(), &long()).unwrap();
     assert!(count_packs(&path) <= 2, "{}", count_packs(&path));
     mirrored.git(&["fsck", "--strict"]);
     repository.commit("after");

@@ -17,6 +17,9 @@ use super::schedule;
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 
+/// The closed word of a job that cannot be read.
+const UNREADABLE: &str = "store_failed";
+
 /// Whether anything is due: asked often, so without a transaction.
 const ANY_DUE: &str = "SELECT 1 FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us <= $2 AND (lease_until_us IS NULL OR lease_until_us <= $2)
@@ -61,6 +64,12 @@ const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
 const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
     WHERE org_id = $1 AND mirror = $2 AND holder = $3";
+/// What cannot be read cannot be worked on, and must not stand before all other jobs for ever.
+const SET_ASIDE: &str = "UPDATE mirror_jobs
+    SET due_at_us = NULL, holder = NULL, lease_until_us = NULL, last_failure_at_us = $3,
+        last_failure = $4,
+        attempts = CASE WHEN attempts > 0 THEN attempts ELSE 1 END
+    WHERE org_id = $1 AND mirror = $2";
 
 /// The jobs of a store: what is asked is read from snapshots, what changes is written by the store's
 /// writer. Calls block.
@@ -117,8 +126,13 @@ impl MirrorJobs {
             let next = transaction.connection.text(NEXT);
             let any = choice == JobChoice::Any;
             let keys = [transaction.org_id.as_str().into(), now.into(), any.into()];
-            let found = transaction.connection.first(next, &keys, read_job)?;
-            take(transaction, found, now, lease_until, holder)
+            while let Some((mirror, job)) = transaction.connection.first(next, &keys, read_job)? {
+                match job {
+                    Ok(found) => return take(transaction, found, now, lease_until, holder),
+                    Err(error) => set_aside(transaction, &mirror, now, &error)?,
+                }
+            }
+            Ok(None)
         })
     }
 
@@ -161,8 +175,10 @@ impl MirrorJobs {
                 mirror.as_str().into(),
             ];
             let named = transaction.connection.text(NAMED);
-            let found = transaction.connection.first(named, &keys, read_job)?;
-            take(transaction, found, now, lease_until, holder)
+            match transaction.connection.first(named, &keys, read_job)? {
+                Some((_, job)) => take(transaction, job?, now, lease_until, holder),
+                None => Ok(None),
+            }
         })
     }
 
@@ -194,25 +210,50 @@ impl MirrorJobs {
     }
 }
 
-fn read_job(row: &Row<'_>) -> Result<(Lifetime, u64, String), StoreError> {
-    let lifetime = Lifetime::parse(&row.text(0)?);
-    Ok((
-        lifetime.ok_or(corrupt("mirror_jobs", "its repository"))?,
-        row.count(1)?,
-        row.text(2)?,
-    ))
+/// A job that is due: its repository, its failures in a row, and its notes.
+type Found = (Lifetime, u64, String);
+
+/// Reads the key of a job, and the job if it can be read.
+fn read_job(row: &Row<'_>) -> Result<(String, Result<Found, StoreError>), StoreError> {
+    let mirror = row.text(0)?;
+    let lifetime = Lifetime::parse(&mirror);
+    let job = || {
+        Ok((
+            lifetime.ok_or(corrupt("mirror_jobs", "its repository"))?,
+            row.count(1)?,
+            row.text(2)?,
+        ))
+    };
+    Ok((mirror, job()))
+}
+
+/// Gives a job up that cannot be read.
+fn set_aside(
+    transaction: &mut Transaction<'_>,
+    mirror: &str,
+    now: Instant,
+    error: &StoreError,
+) -> Result<(), StoreError> {
+    tracing::error!(
+        error = error as &dyn std::error::Error,
+        "mirror_job_set_aside"
+    );
+    let values = [
+        transaction.org_id.as_str().into(),
+        mirror.into(),
+        now.into(),
+        UNREADABLE.into(),
+    ];
+    transaction.connection.execute(SET_ASIDE, &values).map(drop)
 }
 
 fn take(
     transaction: &mut Transaction<'_>,
-    found: Option<(Lifetime, u64, String)>,
+    (lifetime, attempts, notes): Found,
     now: Instant,
     lease_until: Instant,
     holder: Uuid,
 ) -> Result<Option<ClaimedJob>, StoreError> {
-    let Some((lifetime, attempts, notes)) = found else {
-        return Ok(None);
-    };
     let (mirror, holder) = (lifetime.to_string(), holder.to_string());
     let lease = [
         transaction.org_id.as_str().into(),

@@ -44,9 +44,6 @@ const PUT_BACK: &str = "UPDATE mirror_jobs
         due_at_us = CASE WHEN due_at_us > $3 THEN due_at_us ELSE $3 END
     WHERE org_id = $1 AND mirror = $2";
 
-/// Notes of one mirror that wait for a branch to reach their commits, at most.
-const DEFERRED_NOTES_MAX: i64 = 10_000;
-
 /// How a job ends.
 #[derive(Clone, Debug)]
 pub enum JobEnd {
@@ -90,7 +87,8 @@ pub enum JobEnd {
 
 impl MirrorJobs {
     /// Lets notes wait for a branch to reach their commits, a few in each transaction: other writers
-    /// do not wait for all of them.
+    /// do not wait for all of them. Returns how many that had waited before were forgotten because
+    /// more would wait than may.
     ///
     /// # Errors
     ///
@@ -99,9 +97,13 @@ impl MirrorJobs {
         &self,
         lifetime: &Lifetime,
         notes: &[DeferredNote],
+        waiting_max: usize,
         now: Instant,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         const NOTES_PER_TRANSACTION: usize = 500;
+        if notes.is_empty() {
+            return Ok(0);
+        }
         let mirror: Arc<str> = lifetime.to_string().into();
         for notes in notes.chunks(NOTES_PER_TRANSACTION) {
             let (mirror, notes) = (Arc::clone(&mirror), notes.to_vec());
@@ -110,7 +112,16 @@ impl MirrorJobs {
                 defer(transaction.connection, org_id, &mirror, &notes, now)
             })?;
         }
-        Ok(())
+        let waiting_max = i64::try_from(waiting_max).unwrap_or(i64::MAX);
+        self.0.writer.run_blocking(move |transaction| {
+            let values = [
+                transaction.org_id.as_str().into(),
+                (*mirror).into(),
+                waiting_max.into(),
+                i64::MAX.into(),
+            ];
+            transaction.connection.execute(TRIM_DEFERRED, &values)
+        })
     }
 
     /// Ends a job. Returns false when its lease had ended and somebody else has taken it; then
@@ -283,11 +294,5 @@ fn defer(
         ];
         connection.execute(DEFER, &values)?;
     }
-    let values = [
-        org_id.into(),
-        mirror.into(),
-        DEFERRED_NOTES_MAX.into(),
-        i64::MAX.into(),
-    ];
-    connection.execute(TRIM_DEFERRED, &values).map(drop)
+    Ok(())
 }

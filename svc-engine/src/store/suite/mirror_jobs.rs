@@ -521,7 +521,8 @@ fn what_a_refresh_leaves_is_there_for_the_next(
     };
     let refresh = |deferred: &[DeferredNote], reached: &[DeferredNote], notes: &str, more, now| {
         let job = claim(&jobs, now).unwrap();
-        jobs.defer(&job.lifetime, deferred, at(now)).unwrap();
+        let given_up = jobs.defer(&job.lifetime, deferred, 100, at(now));
+        assert_eq!(given_up.unwrap(), 0);
         let end = JobEnd::Succeeded {
             done: waiting(&jobs, "own/repo"),
             notes: notes.to_owned(),
@@ -562,13 +563,14 @@ fn notes_that_wait_are_bounded_and_the_oldest_give_way(
     };
     deliver(&store, push(1));
     let own = lifetime("own/repo");
-    for (second, numbers) in [(0, 0..9_000), (1, 9_000..10_050)] {
+    for (second, numbers, expected) in [(0, 0..900, 0), (1, 900..1_050, 50), (2, 2_000..2_001, 1)] {
         let deferred: Vec<_> = numbers.map(note).collect();
-        jobs.defer(&own, &deferred, at(second)).unwrap();
+        let given_up = jobs.defer(&own, &deferred, 1_000, at(second)).unwrap();
+        assert_eq!(given_up, expected, "it is told how many");
     }
     let kept = jobs.deferred_notes(&own).unwrap();
-    assert_eq!(kept.len(), 10_000);
-    assert!(kept.contains(&note(10_049)));
+    assert_eq!(kept.len(), 1_000);
+    assert!(kept.contains(&note(1_049)) && kept.contains(&note(2_000)));
 }
 
 #[rstest]
@@ -600,6 +602,29 @@ fn an_operator_may_ask_for_a_refresh(
     assert_eq!(pushes[0].push.push_id, id(2), "the newest push once more");
     assert!(succeed(&jobs, &job, &pushes, 6));
     assert_eq!(claim(&jobs, 7), None);
+}
+
+#[rstest]
+fn a_job_that_cannot_be_read_does_not_stand_before_the_others(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, jobs) = (database.open("acme"), jobs(&database));
+    deliver(&store, push(1));
+    let broken = "UPDATE mirror_jobs SET mirror = 'no repository'";
+    assert_eq!(database.change(broken), 1);
+    deliver(
+        &store,
+        Push {
+            captured_at: at(1),
+            ..identified(2, repository(7))
+        },
+    );
+    let job = claim(&jobs, 2).unwrap();
+    assert_eq!(job.lifetime, Lifetime::Identified(repository(7)));
+    let aside = "SELECT last_failure FROM mirror_jobs WHERE due_at_us IS NULL";
+    assert_eq!(database.rows(aside, 1), [["store_failed"]]);
+    assert_eq!(claim(&jobs, 3), None);
 }
 
 #[rstest]

@@ -1,0 +1,393 @@
+//! A mirror, read while the refresher works on it.
+//!
+//! A reader keeps a mirror from being removed and shares it with other readers; a fetch beside it only
+//! adds. It asks git: one process answers every question about objects, and one every diff, so that
+//! a report on thousands of commits starts no thousands of processes. Both end with the reader, and
+//! with its deadline.
+//!
+//! What a repository holds was written by others. Sizes are asked for before anything is read, what
+//! is read is counted, git itself has a bound on its memory, and what is too much, or odd, is
+//! declined by a closed reason and not cut.
+
+mod ancestry;
+mod commit;
+mod diff;
+mod tree;
+
+use std::io::{self, BufRead, Read as _};
+use std::path::PathBuf;
+
+use svc_model::repository::CommitSha;
+
+pub use self::commit::Commit;
+pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
+pub use self::tree::{EntryKind, TreeEntry};
+use super::allowance::{Allowance, Stopped};
+use super::bare::Mirror;
+use super::folder::{Kept, LockError, MirrorFolder};
+use super::git::{Call, Git, GitError};
+use super::object_id::ObjectId;
+use super::process::{Conversation, ProcessError};
+use crate::deadline::{Deadline, Passed};
+use crate::fact::Lifetime;
+
+/// Bytes of address space of a git that reads for a request. It is far more than any sound
+/// repository needs here, and ends one that was made to use up the machine.
+const GIT_MEMORY_MAX: u64 = 2 * 1024 * 1024 * 1024;
+/// Bytes of a commit: of its message, for the most part.
+const COMMIT_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of a path, below what a question may have.
+const PATH_BYTES_MAX: usize = 3 * 1024;
+/// Bytes of the line before an object.
+const LINE_BYTES_MAX: u64 = 1_024;
+
+/// How git reads: in windows that its memory has room for, and without looking into files that
+/// nobody wrote by hand. Names of files are shown as they are.
+const SETTINGS: [(&str, &str); 4] = [
+    ("core.bigFileThreshold", "8m"),
+    ("core.packedGitWindowSize", "32m"),
+    ("core.packedGitLimit", "256m"),
+    ("core.quotePath", "false"),
+];
+
+/// Why something was not read, in one closed word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadDecline {
+    /// It has more bytes than were asked for.
+    TooLarge,
+    /// The diff has more files than were asked for.
+    TooManyFiles,
+    /// The folder has more entries than were asked for.
+    TooManyEntries,
+    /// The history is longer than is walked.
+    TooManyCommits,
+    /// More commits are asked about at once than can be.
+    TooManyPairs,
+    /// The commit is a merge, and merges were not asked for.
+    Merge,
+    /// It is no file.
+    NotAFile,
+    /// It is no folder.
+    NotAFolder,
+    /// The path is none that a repository can have, or is too long.
+    Path,
+    /// It is not what git says it is.
+    Malformed,
+}
+
+impl ReadDecline {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too_large",
+            Self::TooManyFiles => "too_many_files",
+            Self::TooManyEntries => "too_many_entries",
+            Self::TooManyCommits => "too_many_commits",
+            Self::TooManyPairs => "too_many_pairs",
+            Self::Merge => "merge",
+            Self::NotAFile => "not_a_file",
+            Self::NotAFolder => "not_a_folder",
+            Self::Path => "path",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The deadline has passed, or the work was cancelled.
+    #[error(transparent)]
+    Passed(#[from] Passed),
+    /// It is declined, and would be again.
+    #[error("declined: {}", .0.as_str())]
+    Declined(ReadDecline),
+    /// git gave none. What it complained of is for the log.
+    #[error("git could not read the mirror: {0}")]
+    Git(String),
+    /// The folder of the mirrors cannot be used.
+    #[error("the folder of the mirrors cannot be used")]
+    Folder(#[source] io::Error),
+}
+
+impl From<GitError> for ReadError {
+    fn from(error: GitError) -> Self {
+        match error.stopped() {
+            Some(Stopped::Passed(passed)) => Self::Passed(passed),
+            Some(Stopped::DiskReserve) | None => Self::Git(error.complaint()),
+        }
+    }
+}
+
+/// What an object is, and how large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Header {
+    id: ObjectId,
+    kind: Kind,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Commit,
+    Tree,
+    Blob,
+    Tag,
+}
+
+/// One mirror, open for reading. Calls block, until the deadline that it was opened with.
+#[derive(Debug)]
+pub struct MirrorReader {
+    objects: Option<Conversation>,
+    diffs: [Option<Conversation>; 2],
+    git: Git,
+    path: PathBuf,
+    allowance: Allowance,
+    // Dropped last: the programs above read until they have ended.
+    _kept: Kept,
+}
+
+impl MirrorReader {
+    /// Opens the mirror of a repository; nothing when there is none.
+    ///
+    /// # Errors
+    ///
+    /// When the deadline passes while the mirror is removed, or the folder cannot be used.
+    pub fn open(
+        git: &Git,
+        folder: &MirrorFolder,
+        lifetime: &Lifetime,
+        deadline: &Deadline,
+    ) -> Result<Option<Self>, ReadError> {
+        deadline.check()?;
+        // Nothing is made for a mirror that nobody ever fetched.
+        if !folder.exists(lifetime) {
+            return Ok(None);
+        }
+        let allowance = Allowance::until(deadline.clone());
+        let kept = match folder.keep(lifetime, &allowance) {
+            Ok(kept) => kept,
+            Err(LockError::Stopped(Stopped::Passed(passed))) => return Err(passed.into()),
+            Err(LockError::Taken | LockError::Stopped(Stopped::DiskReserve)) => {
+                return Err(Passed::Time.into());
+            }
+            Err(LockError::Folder(error)) => return Err(ReadError::Folder(error)),
+        };
+        if !folder.exists(lifetime) {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            objects: None,
+            diffs: [None, None],
+            git: git.clone(),
+            path: folder.path(lifetime),
+            allowance,
+            _kept: kept,
+        }))
+    }
+
+    /// Returns a commit; nothing when the mirror has none with this id.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadDecline::TooLarge`] beyond 1 MiB, [`ReadDecline::Malformed`], and see [`ReadError`].
+    pub fn commit(&mut self, commit: &CommitSha) -> Result<Option<Commit>, ReadError> {
+        let Some(header) = self.header(commit.as_str().as_bytes())? else {
+            return Ok(None);
+        };
+        if header.kind != Kind::Commit {
+            return Ok(None);
+        }
+        let text = self.contents(header, COMMIT_BYTES_MAX)?;
+        let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
+        Ok(Some(commit))
+    }
+
+    /// Returns the bytes of a file as it is at a commit; nothing when there is none. What a link
+    /// points to is not followed: its bytes are the path.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadDecline::TooLarge`] beyond so many bytes, [`ReadDecline::NotAFile`],
+    /// [`ReadDecline::Path`], and see [`ReadError`].
+    pub fn blob(
+        &mut self,
+        commit: &CommitSha,
+        path: &[u8],
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        let name = object_name(commit, path)?;
+        let Some(header) = self.header(&name)? else {
+            return Ok(None);
+        };
+        if header.kind != Kind::Blob {
+            return Err(ReadError::Declined(ReadDecline::NotAFile));
+        }
+        self.contents(header, bytes_max).map(Some)
+    }
+
+    /// Returns the entries of a folder as it is at a commit, in the order of the repository; nothing
+    /// when there is none. An empty path is the topmost folder.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadDecline::TooManyEntries`], [`ReadDecline::TooLarge`] where the names are too long for so
+    /// many, [`ReadDecline::NotAFolder`], [`ReadDecline::Path`], [`ReadDecline::Malformed`], and see
+    /// [`ReadError`].
+    pub fn tree_entries(
+        &mut self,
+        commit: &CommitSha,
+        path: &[u8],
+        entries_max: usize,
+    ) -> Result<Option<Vec<TreeEntry>>, ReadError> {
+        let name = if path.is_empty() {
+            format!("{commit}:").into_bytes()
+        } else {
+            object_name(commit, path)?
+        };
+        let Some(header) = self.header(&name)? else {
+            return Ok(None);
+        };
+        if header.kind != Kind::Tree {
+            return Err(ReadError::Declined(ReadDecline::NotAFolder));
+        }
+        let tree = self.contents(header, tree::bytes_max(entries_max))?;
+        let entries = tree::parse(&tree, header.id, entries_max).map_err(ReadError::Declined)?;
+        Ok(Some(entries))
+    }
+
+    /// Returns of each commit whether the mirror has it and a branch reaches it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    pub fn reached(&self, commits: &[CommitSha]) -> Result<Vec<bool>, ReadError> {
+        let mirror = Mirror::at(&self.git, self.path.clone());
+        let ids: Vec<ObjectId> = commits.iter().map(ObjectId::of).collect();
+        let objects = mirror.objects(&ids, &self.allowance)?;
+        let is_commit: Vec<bool> = objects
+            .iter()
+            .map(|object| *object == super::bare::Object::Commit)
+            .collect();
+        let existing: Vec<ObjectId> = ids
+            .iter()
+            .zip(&is_commit)
+            .filter_map(|(id, is_commit)| is_commit.then_some(*id))
+            .collect();
+        let unreached = mirror.unreached(&existing, &self.allowance)?;
+        let reached = |(id, is_commit): (&ObjectId, bool)| is_commit && !unreached.contains(id);
+        Ok(ids.iter().zip(is_commit).map(reached).collect())
+    }
+
+    /// Prepares a git that reads.
+    fn call(&self, what: &'static str) -> Call {
+        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        self.git
+            .on_within(what, &self.path, GIT_MEMORY_MAX)
+            .settings(SETTINGS.map(own))
+    }
+
+    /// Returns what an object is: by its id, or as `COMMIT:PATH`.
+    fn header(&mut self, name: &[u8]) -> Result<Option<Header>, ReadError> {
+        let question = [b"info ", name, b"\0"].concat();
+        self.ask_objects(&question, |output| read_header(output, name))
+    }
+
+    /// Returns the bytes of an object.
+    fn contents(&mut self, header: Header, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+        if header.bytes > bytes_max {
+            return Err(ReadError::Declined(ReadDecline::TooLarge));
+        }
+        let name = header.id.to_string().into_bytes();
+        let question = [b"contents ", &name[..], b"\0"].concat();
+        self.ask_objects(&question, |output| {
+            if read_header(output, &name)? != Some(header) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let mut bytes = Vec::new();
+            // The line break that follows is no part of it.
+            output.take(header.bytes + 1).read_to_end(&mut bytes)?;
+            if bytes.pop() != Some(b'\n') || bytes.len() as u64 != header.bytes {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            Ok(bytes)
+        })
+    }
+
+    fn ask_objects<T>(
+        &mut self,
+        question: &[u8],
+        read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
+    ) -> Result<T, ReadError> {
+        const WHAT: &str = "cat-file";
+        let mut conversation = match self.objects.take() {
+            Some(conversation) => conversation,
+            None => self
+                .call(WHAT)
+                .args(["cat-file", "-z"])
+                .arg("--batch-command=%(objectname) %(objecttype) %(objectsize)")
+                .converse(&self.allowance)?,
+        };
+        let answer = conversation
+            .ask(question, read)
+            .map_err(|cause| why(WHAT, cause))?;
+        // After an error the next question is for another process.
+        self.objects = Some(conversation);
+        Ok(answer)
+    }
+}
+
+fn why(what: &'static str, cause: ProcessError) -> ReadError {
+    GitError::new(what, cause).into()
+}
+
+/// Returns the name of what lies at a path. git gives a meaning of its own to paths that begin with
+/// a dot, and no tree that it makes has such names.
+fn object_name(commit: &CommitSha, path: &[u8]) -> Result<Vec<u8>, ReadError> {
+    let odd = |part: &[u8]| matches!(part, b"" | b"." | b"..");
+    let parts = || path.split(|byte| *byte == b'/');
+    if path.len() > PATH_BYTES_MAX || path.contains(&0) || parts().any(odd) {
+        return Err(ReadError::Declined(ReadDecline::Path));
+    }
+    Ok([commit.as_str().as_bytes(), b":", path].concat())
+}
+
+/// Reads the line before an object; nothing when there is no such object. Then git repeats its name,
+/// whatever line breaks that has.
+fn read_header(output: &mut dyn BufRead, name: &[u8]) -> io::Result<Option<Header>> {
+    let absent = [name, b" missing\n"].concat();
+    let mut line = Vec::new();
+    loop {
+        let room = LINE_BYTES_MAX + absent.len() as u64;
+        if output.take(room).read_until(b'\n', &mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if let Some(header) = parse_header(&line) {
+            return Ok(Some(header));
+        }
+        if line == absent {
+            return Ok(None);
+        }
+        if !absent.starts_with(&line) {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+fn parse_header(line: &[u8]) -> Option<Header> {
+    let line = str::from_utf8(line).ok()?.strip_suffix('\n')?;
+    let mut fields = line.split(' ');
+    let id = ObjectId::parse(fields.next()?.as_bytes())?;
+    let kind = match fields.next()? {
+        "commit" => Kind::Commit,
+        "tree" => Kind::Tree,
+        "blob" => Kind::Blob,
+        "tag" => Kind::Tag,
+        _ => return None,
+    };
+    let bytes = fields.next()?.parse().ok()?;
+    Some(Header { id, kind, bytes })
+}
+
+#[cfg(test)]
+mod tests;

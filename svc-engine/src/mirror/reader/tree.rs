@@ -1,0 +1,78 @@
+use svc_model::repository::CommitSha;
+
+use super::ReadDecline;
+use crate::mirror::object_id::ObjectId;
+
+/// Bytes of an entry of a folder on average, above which so many are too large.
+const ENTRY_BYTES_MAX: u64 = 320;
+
+/// What an entry of a folder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A file, one that can be run or not.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A folder.
+    Folder,
+    /// A commit of another repository.
+    Repository,
+}
+
+/// An entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its name, of no certain encoding and with any byte but NUL.
+    pub name: Vec<u8>,
+    /// The id of its object.
+    pub id: CommitSha,
+}
+
+/// Returns how many bytes so many entries may have.
+pub(super) fn bytes_max(entries_max: usize) -> u64 {
+    (entries_max as u64).saturating_mul(ENTRY_BYTES_MAX)
+}
+
+/// Reads the object of a folder, whose ids are as long as this one: `MODE NAME`, NUL and the bytes of
+/// the id for each entry.
+pub(super) fn parse(
+    mut tree: &[u8],
+    like: ObjectId,
+    entries_max: usize,
+) -> Result<Vec<TreeEntry>, ReadDecline> {
+    let id_bytes = like.bytes().len();
+    let mut entries = Vec::new();
+    while !tree.is_empty() {
+        if entries.len() == entries_max {
+            return Err(ReadDecline::TooManyEntries);
+        }
+        let (entry, rest) = parse_entry(tree, id_bytes).ok_or(ReadDecline::Malformed)?;
+        entries.push(entry);
+        tree = rest;
+    }
+    Ok(entries)
+}
+
+fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(TreeEntry, &[u8])> {
+    let end = tree.iter().position(|byte| *byte == 0)?;
+    let (head, rest) = (&tree[..end], &tree[end + 1..]);
+    let space = head.iter().position(|byte| *byte == b' ')?;
+    // Old programs wrote modes of other permissions, and with zeros before them.
+    let mode = u32::from_str_radix(str::from_utf8(&head[..space]).ok()?, 8).ok()?;
+    let kind = match mode >> 12 {
+        0o10 => EntryKind::File,
+        0o12 => EntryKind::Link,
+        0o4 => EntryKind::Folder,
+        0o16 => EntryKind::Repository,
+        _ => return None,
+    };
+    let (id, rest) = rest.split_at_checked(id_bytes)?;
+    let entry = TreeEntry {
+        kind,
+        name: head[space + 1..].to_owned(),
+        id: ObjectId::of_bytes(id)?.commit(),
+    };
+    Some((entry, rest))
+}

@@ -1,0 +1,162 @@
+//! A clone URL, taken apart.
+//!
+//! Only what git is told of is kept, and only if it is written plainly: git would read much more
+//! into a URL than a forge ever delivers.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use svc_model::repository::RepositoryHost;
+
+/// Why a clone URL is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Its scheme is none of http, https, git and ssh, or it is no URL.
+    #[error("the scheme is not http, https, git or ssh")]
+    Scheme,
+    /// It names no host, or one that is no host name.
+    #[error("there is no host name")]
+    Host,
+    /// Its path or port is none.
+    #[error("the path or port is malformed")]
+    Shape,
+    /// Its host is not among the allowed ones.
+    #[error("the host is not among the allowed ones")]
+    NotListed,
+    /// Its host has an address that is not public.
+    #[error("the host has an address that is not public")]
+    Internal,
+    /// Nothing says who is at the other end, and the host is not among the allowed ones.
+    #[error("git:// needs a host that is listed")]
+    Unauthenticated,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Http,
+    Https,
+    Git,
+    Ssh,
+}
+
+impl Scheme {
+    const ALL: [Self; 4] = [Self::Http, Self::Https, Self::Git, Self::Ssh];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Git => "git",
+            Self::Ssh => "ssh",
+        }
+    }
+
+    const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+            Self::Git => 9418,
+            Self::Ssh => 22,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    Name(RepositoryHost),
+    Address(IpAddr),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => name.fmt(f),
+            Self::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+/// A clone URL in its parts. User and password are dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CloneUrl {
+    pub(super) scheme: Scheme,
+    pub(super) host: Host,
+    port: Option<u16>,
+    pub(super) path: String,
+}
+
+impl CloneUrl {
+    pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
+        let (scheme, rest) = text.split_once("://").ok_or(Refusal::Scheme)?;
+        let scheme = Scheme::ALL
+            .into_iter()
+            .find(|known| known.as_str().eq_ignore_ascii_case(scheme))
+            .ok_or(Refusal::Scheme)?;
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let authority = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, after)| after);
+        let (host, port) = split_port(authority)?;
+        let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'?' | b'#');
+        if !path.starts_with('/') || !path.bytes().all(plain) {
+            return Err(Refusal::Shape);
+        }
+        Ok(Self {
+            scheme,
+            host,
+            port,
+            path: path.to_owned(),
+        })
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port.unwrap_or(self.scheme.port())
+    }
+
+    pub(super) fn authority(&self) -> String {
+        let host = match &self.host {
+            Host::Name(name) => name.to_string(),
+            Host::Address(address) => bracketed(*address),
+        };
+        match self.port {
+            Some(port) => format!("{host}:{port}"),
+            None => host,
+        }
+    }
+}
+
+fn split_port(authority: &str) -> Result<(Host, Option<u16>), Refusal> {
+    let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+        let (address, after) = rest.split_once(']').ok_or(Refusal::Host)?;
+        let address: Ipv6Addr = address.parse().map_err(|_| Refusal::Host)?;
+        (Host::Address(address.into()), after.strip_prefix(':'))
+    } else {
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        };
+        let host = match host.parse::<Ipv4Addr>() {
+            Ok(address) => Host::Address(address.into()),
+            Err(_) => Host::Name(RepositoryHost::new(host).ok_or(Refusal::Host)?),
+        };
+        (host, port)
+    };
+    let port = match port {
+        None | Some("") => None,
+        Some(port) => Some(
+            port.parse()
+                .ok()
+                .filter(|port| *port > 0)
+                .ok_or(Refusal::Shape)?,
+        ),
+    };
+    Ok((host, port))
+}
+
+pub(super) fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}

@@ -1,0 +1,150 @@
+//! What a program that was killed in the middle of its work leaves in a mirror.
+//!
+//! git guards its files with lock files and gathers what it receives in temporary ones. Killed with
+//! its server it leaves both: the lock files would refuse every later fetch, and the others would
+//! take space for ever. Whoever holds the lock of the mirror knows that nobody works on it, so they
+//! are removed: when a mark says that the last work did not come to its end, and after each failure.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// The mark. It lies in the mirror from the beginning of the work to its end.
+const MARK: &str = "svc-unfinished";
+/// Folders beneath `refs` that are looked into, one in another.
+const DEPTH_MAX: usize = 64;
+
+/// Marks that work begins, and removes what earlier work has left.
+pub(super) fn begin(repository: &Path) -> io::Result<()> {
+    let mark = repository.join(MARK);
+    if mark.exists() {
+        return sweep(repository);
+    }
+    fs::write(mark, "")
+}
+
+/// Marks that the work has come to its end.
+pub(super) fn end(repository: &Path) -> io::Result<()> {
+    absent_is_fine(fs::remove_file(repository.join(MARK)))
+}
+
+/// Removes what work has left that did not come to its end.
+pub(super) fn sweep(repository: &Path) -> io::Result<()> {
+    let objects = repository.join("objects");
+    for folder in [
+        repository.to_owned(),
+        objects.join("info"),
+        objects.join("info/commit-graphs"),
+    ] {
+        remove(&folder, 0, is_lock)?;
+    }
+    remove(&repository.join("refs"), DEPTH_MAX, is_lock)?;
+    remove(&objects.join("pack"), 0, |name| {
+        is_lock(name) || name.starts_with("tmp_") || name.starts_with(".tmp-")
+    })?;
+    for name in names(&objects)? {
+        if name.starts_with("tmp_objdir-") || name.starts_with("incoming-") {
+            absent_is_fine(fs::remove_dir_all(objects.join(name)))?;
+        }
+    }
+    Ok(())
+}
+
+fn is_lock(name: &str) -> bool {
+    // No ref may end like this.
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension == "lock")
+}
+
+/// Removes the files of a folder that are chosen by their names, and of those in it, so deep.
+fn remove(folder: &Path, depth: usize, chosen: fn(&str) -> bool) -> io::Result<()> {
+    for name in names(folder)? {
+        let path = folder.join(&name);
+        // What a link points to is nobody's business here.
+        let kind = match fs::symlink_metadata(&path) {
+            Ok(kind) => kind.file_type(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if kind.is_dir() {
+            if depth > 0 {
+                remove(&path, depth - 1, chosen)?;
+            }
+        } else if chosen(&name) {
+            absent_is_fine(fs::remove_file(path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the names in a folder that are text; none when it is absent.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEFT: [&str; 9] = [
+        "HEAD.lock",
+        "packed-refs.lock",
+        "refs/heads/deep/er/main.lock",
+        "refs/notes/svc.lock",
+        "objects/info/commit-graphs/commit-graph-chain.lock",
+        "objects/pack/multi-pack-index.lock",
+        "objects/pack/tmp_pack_x1Y2z3",
+        "objects/pack/.tmp-77-pack-0a.pack",
+        "objects/tmp_objdir-incoming-4/pack/tmp_pack_a",
+    ];
+    const KEPT: [&str; 5] = [
+        "HEAD",
+        "packed-refs",
+        "refs/heads/deep/er/main",
+        "refs/heads/lock",
+        "objects/pack/pack-0a.pack",
+    ];
+
+    fn fill(folder: &Path) {
+        for name in LEFT.iter().chain(&KEPT) {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+    }
+
+    #[test]
+    fn only_unfinished_work_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_there = |name: &&str| folder.path().join(name).exists();
+        fill(folder.path());
+        begin(folder.path()).unwrap();
+        assert!(LEFT.iter().all(&is_there), "nothing says so");
+        begin(folder.path()).unwrap();
+        assert!(!LEFT.iter().any(&is_there));
+        assert!(KEPT.iter().all(&is_there));
+        fill(folder.path());
+        end(folder.path()).unwrap();
+        end(folder.path()).unwrap();
+        begin(folder.path()).unwrap();
+        assert!(LEFT.iter().all(&is_there), "that was finished");
+        sweep(&folder.path().join("absent")).unwrap();
+    }
+}
