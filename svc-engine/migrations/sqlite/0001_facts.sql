@@ -66,6 +66,7 @@ CREATE TABLE sessions (
 ) WITHOUT ROWID;
 
 CREATE TABLE inference_calls (
+    call_number INTEGER PRIMARY KEY,
     inference_call_id TEXT NOT NULL,
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
@@ -85,11 +86,7 @@ CREATE TABLE inference_calls (
     output_byte_count BIGINT NOT NULL,
     output_part_count BIGINT NOT NULL,
     input_contents BLOB NOT NULL,
-    output_contents BLOB NOT NULL,
-    raw_codec BIGINT NOT NULL,
-    raw_byte_count BIGINT NOT NULL,
-    raw_contents BLOB NOT NULL,
-    raw_skeleton BLOB NOT NULL
+    output_contents BLOB NOT NULL
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
 CREATE UNIQUE INDEX inference_calls_by_model_call
@@ -97,6 +94,15 @@ CREATE UNIQUE INDEX inference_calls_by_model_call
 CREATE INDEX inference_calls_by_session
     ON inference_calls (session_id, org_id, observed_at_us, inference_call_id);
 CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);
+
+-- What the gateway said of each call, in a table of its own: reads of calls never touch it.
+CREATE TABLE raw_payloads (
+    call_number INTEGER PRIMARY KEY,
+    codec BIGINT NOT NULL,
+    byte_count BIGINT NOT NULL,
+    contents BLOB NOT NULL,
+    skeleton BLOB NOT NULL
+);
 
 -- Under which ids decisions may name a call beside its model_call_id, which has an index of its own.
 CREATE TABLE call_aliases (

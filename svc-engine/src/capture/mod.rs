@@ -6,6 +6,7 @@
 pub mod ci;
 pub mod forge;
 pub mod gateway;
+mod messages;
 pub mod notes;
 pub mod otlp;
 pub mod redaction;

@@ -1,8 +1,9 @@
 use svc_model::evidence::Message;
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
-use svc_model::json::Json;
 use svc_model::time::Instant;
+
+use super::RawPayload;
 
 /// One model call, copied from a gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,5 +38,5 @@ pub struct InferenceCall {
     /// distinct and sorted.
     pub call_aliases: Vec<String>,
     /// The gateway's whole description, with credentials redacted. Never returned.
-    pub raw: Json,
+    pub raw: RawPayload,
 }

@@ -11,6 +11,7 @@ mod lifetime;
 mod observation;
 mod pull_request;
 mod push;
+mod raw;
 mod rename;
 mod retry;
 
@@ -23,5 +24,6 @@ pub use lifetime::Lifetime;
 pub use observation::SessionCommitObservation;
 pub use pull_request::{PullRequest, PullRequestMerge, PullRequestRevision};
 pub use push::Push;
+pub use raw::{RawPayload, Repeats, Segment};
 pub use rename::RepositoryRename;
 pub use retry::RetryLinkage;

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use svc_model::evidence::CallSummary;
+use svc_model::evidence::{CallSummary, Message};
 use svc_model::facts::SessionInferenceCall;
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
+use svc_model::json;
 use svc_model::problem::Code;
 use svc_model::time::Instant;
 
@@ -16,11 +17,13 @@ use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
 use super::organization::Stamp;
+use super::said::Ids;
+use super::skeleton::Pieces;
 use super::table::Table;
 use super::traces::Traces;
 use super::value::{Row, Value};
 use super::witness::Epoch;
-use super::{id_list, packing, skeleton};
+use super::{id_list, packing};
 
 /// What writing a call costs, in units of a small row: it comes with messages and aliases.
 const WEIGHT: usize = 8;
@@ -30,11 +33,10 @@ const INSERT: Insert = Insert {
         (inference_call_id, org_id, session_id, user_id, gateway_provider, model_call_id,
          model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
-         output_part_count, input_contents, output_contents, raw_codec, raw_byte_count,
-         raw_contents, raw_skeleton)",
-    columns: 24,
+         output_part_count, input_contents, output_contents)",
+    columns: 20,
     then: "ON CONFLICT DO NOTHING",
-    returning: "CAST(0 AS BIGINT), inference_call_id",
+    returning: "call_number, inference_call_id",
     unique: 0,
 };
 /// What holds for every kind of fact; a call has statements of its own beside.
@@ -51,6 +53,13 @@ pub(super) const TABLE: Table = Table {
     select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.captured_at_us
         FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1",
     names: &[],
+};
+const INSERT_RAW: Insert = Insert {
+    into: "INSERT INTO raw_payloads (call_number, codec, byte_count, contents, skeleton)",
+    columns: 5,
+    then: "",
+    returning: "call_number, contents",
+    unique: 3,
 };
 const INSERT_ALIAS: Insert = Insert {
     into: "INSERT INTO call_aliases (org_id, call_id, inference_call_id, ordinal)",
@@ -100,8 +109,10 @@ const MEASURE: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGIN
         f.input_byte_count + f.output_byte_count AS messages,
         f.input_part_count + f.output_part_count AS parts
     FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2) AS measured";
-const RAW: &str = "SELECT raw_codec, raw_byte_count, raw_skeleton, raw_contents
-    FROM inference_calls WHERE org_id = $1 AND inference_call_id = $2";
+const RAW: &str = "SELECT r.codec, r.byte_count, r.skeleton, r.contents, f.session_id,
+        f.model_call_id, f.input_contents, f.output_contents
+    FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
+    WHERE f.org_id = $1 AND f.inference_call_id = $2";
 
 /// The ids of a call, by which a redelivery is told from a conflict.
 #[derive(Clone, Debug)]
@@ -336,23 +347,19 @@ fn insert(
             .copied()
             .or_else(|| encoder.known(&new.digest))
             .ok_or(corrupt("content", "it was not stored")),
-        ContentRef::Input(_) => Err(corrupt("content", "it refers to another reference")),
     };
-    let ids = |encoded: &Encoded, contents: &[ContentRef]| {
-        let ids = contents.iter().map(|content| match content {
-            ContentRef::Input(place) => id(&encoded.input.contents[*place]),
-            content => id(content),
-        });
-        Ok::<_, StoreError>(id_list::write_ids(ids.collect::<Result<Vec<_>, _>>()?))
+    let ids = |contents: &[ContentRef]| {
+        let ids = contents.iter().map(id).collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, StoreError>(id_list::write_ids(ids))
     };
     let columns: Vec<Columns> = calls
         .iter()
         .map(|encoded| {
             Ok(Columns {
                 inference_call_id: encoded.call.inference_call_id.to_string(),
-                input_contents: ids(encoded, &encoded.input.contents)?,
-                output_contents: ids(encoded, &encoded.output.contents)?,
-                raw_contents: ids(encoded, &encoded.raw_contents)?,
+                input_contents: ids(&encoded.input.contents)?,
+                output_contents: ids(&encoded.output.contents)?,
+                raw_contents: ids(&encoded.raw_contents)?,
             })
         })
         .collect::<Result<_, StoreError>>()?;
@@ -380,22 +387,22 @@ fn insert(
             number(encoded.output.part_count),
             Value::Blob(&columns.input_contents),
             Value::Blob(&columns.output_contents),
+        ]);
+    }
+    let inserted = connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;
+    let mut raw = Vec::with_capacity(calls.len() * INSERT_RAW.columns);
+    let mut values = Vec::new();
+    for ((encoded, columns), call_number) in calls.iter().zip(&columns).zip(&inserted) {
+        let Some(call_number) = call_number else {
+            continue;
+        };
+        raw.extend([
+            Value::Integer(*call_number),
             Value::Integer(encoded.raw_skeleton.codec.number()),
             number(encoded.raw_skeleton.byte_count),
             Value::Blob(&columns.raw_contents),
             Value::Blob(&encoded.raw_skeleton.bytes),
         ]);
-    }
-    let inserted: Vec<bool> = connection
-        .insert(&INSERT, values.chunks_exact(INSERT.columns))?
-        .iter()
-        .map(Option::is_some)
-        .collect();
-    let mut values = Vec::new();
-    for ((encoded, columns), inserted) in calls.iter().zip(&columns).zip(&inserted) {
-        if !inserted {
-            continue;
-        }
         let by_own_id = encoded.call.model_call_id.as_ref();
         for (ordinal, call_id) in encoded.call.call_aliases.iter().enumerate() {
             if Some(call_id) == by_own_id {
@@ -409,8 +416,9 @@ fn insert(
             ]);
         }
     }
+    connection.put(&INSERT_RAW, raw.chunks_exact(INSERT_RAW.columns))?;
     connection.put(&INSERT_ALIAS, values.chunks_exact(INSERT_ALIAS.columns))?;
-    Ok(inserted)
+    Ok(inserted.iter().map(Option::is_some).collect())
 }
 
 /// Stores the content of calls that is not known to be stored, each once.
@@ -425,7 +433,7 @@ fn resolve(
         .iter()
         .flat_map(|encoded| encoded.contents())
         .filter_map(|content| match content {
-            ContentRef::Known(_) | ContentRef::Input(_) => None,
+            ContentRef::Known(_) => None,
             ContentRef::New(new) => Some(&**new),
         })
         .filter(|new| !fresh.contains_key(&new.digest) && encoder.known(&new.digest).is_none())
@@ -617,21 +625,63 @@ pub(super) fn raw(
         org_id.as_str().into(),
         Value::Text(&inference_call_id.to_string()),
     ];
-    let Some((skeleton, ids)) = connection.first(RAW, &keys, |row| {
-        let skeleton = packing::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?;
-        Ok((skeleton, id_list::read_ids(&row.blob(3)?)?))
+    let Some(row) = connection.first(RAW, &keys, |row| {
+        Ok(RawRow {
+            skeleton: packing::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?,
+            contents: id_list::read_ids(&row.blob(3)?)?,
+            session_id: row.text(4)?,
+            model_call_id: row.optional_text(5)?,
+            input: id_list::read_ids(&row.blob(6)?)?,
+            output: id_list::read_ids(&row.blob(7)?)?,
+        })
     })?
     else {
         return Ok(None);
     };
+    let mut ids = [&row.contents[..], &row.input, &row.output].concat();
+    ids.sort_unstable();
+    ids.dedup();
     let mut found = HashMap::new();
     content::read(connection, &ids, |id, bytes| {
         found.insert(id, Arc::new(bytes));
         Ok(())
     })?;
-    let contents: Option<Vec<_>> = ids.iter().map(|id| found.get(id).cloned()).collect();
-    contents
-        .and_then(|contents| skeleton::join(&skeleton, &contents))
-        .ok_or(corrupt("inference_calls", "its raw payload"))
+    row.join(&found)
+        .ok_or(corrupt("raw_payloads", "its skeleton"))
         .map(Some)
+}
+
+/// What a raw payload is joined from.
+struct RawRow {
+    skeleton: Vec<u8>,
+    contents: Vec<i64>,
+    session_id: String,
+    model_call_id: Option<String>,
+    input: Vec<i64>,
+    output: Vec<i64>,
+}
+
+impl RawRow {
+    fn join(&self, found: &HashMap<i64, Arc<Vec<u8>>>) -> Option<Vec<u8>> {
+        let messages = |ids: &[i64]| {
+            ids.iter()
+                .map(|id| json::from_written(found.get(id)?).ok())
+                .collect::<Option<Vec<Message>>>()
+        };
+        let contents: Option<Vec<_>> = self
+            .contents
+            .iter()
+            .map(|id| found.get(id).cloned())
+            .collect();
+        Pieces {
+            contents: contents?,
+            ids: Ids {
+                session_id: &self.session_id,
+                model_call_id: self.model_call_id.as_deref(),
+            },
+            input: &messages(&self.input)?,
+            output: &messages(&self.output)?,
+        }
+        .join(&self.skeleton)
+    }
 }

@@ -20,42 +20,44 @@ use super::StoreError;
 use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
 use super::packing::{Packed, unpack};
+use super::said::Ids;
 use super::skeleton::Skeleton;
 use super::value::Value;
 use super::witness::Epoch;
 use crate::fact::InferenceCall;
 
-/// The key of a content: eight bytes of its scope, and 24 of its SHA-256.
+/// The key of a content: four bytes of its scope, and 20 of its SHA-256.
 ///
 /// Messages are shared within their Session, where they repeat; what every Session of an agent sends
 /// (system prompts, tool definitions, price tables) is shared by all. A Session's keys lie together,
 /// so storing a call touches one page of the index and not one a message.
-pub(super) type ContentDigest = [u8; 32];
+pub(super) type ContentDigest = [u8; 24];
 
 /// With whom a content is shared.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope {
     /// With every call.
     Global,
-    /// With the calls of a Session, known by eight bytes of its hash.
-    Session([u8; 8]),
+    /// With the calls of a Session, known by four bytes of its hash. Where
+    /// two Sessions have the same four, equal contents are shared between them.
+    Session([u8; 4]),
 }
 
 impl Scope {
     fn of(session_id: &SessionId) -> Self {
         let hash = Sha256::digest(session_id.as_str().as_bytes());
-        let mut scope = [0; 8];
-        scope.copy_from_slice(&hash[..8]);
+        let mut scope = [0; 4];
+        scope.copy_from_slice(&hash[..4]);
         Self::Session(scope)
     }
 
     fn digest(self, bytes: &[u8]) -> ContentDigest {
         let hash = Sha256::digest(bytes);
-        let mut digest = [0; 32];
+        let mut digest = [0; 24];
         if let Self::Session(scope) = self {
-            digest[..8].copy_from_slice(&scope);
+            digest[..4].copy_from_slice(&scope);
         }
-        digest[8..].copy_from_slice(&hash[..24]);
+        digest[4..].copy_from_slice(&hash[..20]);
         digest
     }
 }
@@ -70,8 +72,6 @@ pub(super) enum ContentRef {
     Known(i64),
     /// It may not be stored yet.
     New(Box<NewContent>),
-    /// It is that of the input message at this place.
-    Input(usize),
 }
 
 /// A content that may not be stored yet.
@@ -145,8 +145,19 @@ impl Encoder {
         let session = Scope::of(&call.session_id);
         let input = self.side(session, &call.input_messages, &mut buffer);
         let output = self.side(session, &call.output_messages, &mut buffer);
-        let raw = std::mem::replace(&mut call.raw, Json::Null);
-        let (skeleton, raw_contents) = Skeleton::of(self, session, &raw, &call.input_messages);
+        let ids = Ids {
+            session_id: call.session_id.as_str(),
+            model_call_id: call.model_call_id.as_deref(),
+        };
+        let (skeleton, raw_contents) = Skeleton::of(
+            self,
+            session,
+            ids,
+            &call.raw,
+            &call.input_messages,
+            &call.output_messages,
+        );
+        call.raw = Json::Null.into();
         call.input_messages = Vec::new();
         call.output_messages = Vec::new();
         Encoded {
@@ -212,6 +223,31 @@ impl Encoder {
             })),
         }
     }
+}
+
+/// Returns what a call is stored as before it is compressed: what a dictionary is trained on.
+#[cfg(any(test, feature = "testing"))]
+pub fn samples(call: InferenceCall) -> Vec<Vec<u8>> {
+    let captured_at = call.observed_at;
+    let encoded = Encoder::default().encode(call, captured_at);
+    let contents = [
+        encoded.input.contents,
+        encoded.output.contents,
+        encoded.raw_contents,
+    ];
+    let new = contents
+        .into_iter()
+        .flatten()
+        .filter_map(|content| match content {
+            ContentRef::New(new) => Some(new.packed),
+            ContentRef::Known(_) => None,
+        });
+    new.chain([encoded.raw_skeleton])
+        .filter_map(|packed| {
+            let byte_count = u64::try_from(packed.byte_count).ok()?;
+            unpack(packed.codec.number(), byte_count, packed.bytes).ok()
+        })
+        .collect()
 }
 
 /// Writes the canonical form of a message, in which it is stored, measured and addressed.
@@ -337,7 +373,7 @@ pub(super) fn verify(
         .flat_map(|it| it.contents())
         .filter_map(|it| match it {
             ContentRef::Known(content_id) => Some(*content_id),
-            ContentRef::New(_) | ContentRef::Input(_) => None,
+            ContentRef::New(_) => None,
         });
     let mut missing: BTreeSet<i64> = known.collect();
     let keys: Vec<Value<'_>> = missing.iter().copied().map(Value::Integer).collect();

@@ -2,6 +2,7 @@
 
 use super::StoreError;
 use super::error::corrupt;
+use super::number;
 
 /// Writes ids as the differences between neighbours, each in as few bytes as it needs: a history
 /// that was stored in order takes about a byte a message.
@@ -11,15 +12,11 @@ pub(super) fn write_ids(ids: impl IntoIterator<Item = i64>) -> Vec<u8> {
     for id in ids {
         let difference = id.wrapping_sub(previous);
         previous = id;
-        #[expect(clippy::cast_sign_loss, reason = "the sign goes to the lowest bit")]
-        let mut rest = ((difference << 1) ^ (difference >> 63)) as u64;
-        while rest >= 0x80 {
-            #[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
-            bytes.push(rest as u8 | 0x80);
-            rest >>= 7;
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "below 128")]
-        bytes.push(rest as u8);
+        // The sign goes to the lowest bit.
+        number::write(
+            ((difference << 1) ^ (difference >> 63)).cast_unsigned(),
+            &mut bytes,
+        );
     }
     bytes
 }
@@ -28,31 +25,15 @@ pub(super) fn write_ids(ids: impl IntoIterator<Item = i64>) -> Vec<u8> {
 pub(super) fn read_ids(bytes: &[u8]) -> Result<Vec<i64>, StoreError> {
     let mut ids = Vec::with_capacity(bytes.len());
     let mut previous = 0_i64;
-    let mut rest = 0_u64;
-    let mut shift = 0;
-    for byte in bytes {
-        if shift > 63 {
-            return Err(corrupt("inference_calls", "its list of contents"));
-        }
-        rest |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 != 0 {
-            shift += 7;
-            continue;
-        }
-        #[expect(
-            clippy::cast_possible_wrap,
-            reason = "the sign comes from the lowest bit"
-        )]
-        let difference = (rest >> 1) as i64 ^ -((rest & 1) as i64);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written =
+            number::read(&mut rest).ok_or(corrupt("inference_calls", "its list of contents"))?;
+        let difference = (written >> 1).cast_signed() ^ -(written & 1).cast_signed();
         previous = previous.wrapping_add(difference);
         ids.push(previous);
-        (rest, shift) = (0, 0);
     }
-    if shift == 0 {
-        Ok(ids)
-    } else {
-        Err(corrupt("inference_calls", "its list of contents"))
-    }
+    Ok(ids)
 }
 
 #[cfg(test)]

@@ -2,41 +2,90 @@
 
 use std::cell::RefCell;
 
+use zstd::bulk::{Compressor, Decompressor};
+
 use super::StoreError;
 use super::error::corrupt;
+use super::{dictionary, number};
 
 /// Below this many bytes compression does not pay.
-const COMPRESSED_FROM: usize = 1_024;
-/// The fastest of the ordinary levels: the bytes repeat, so most are never compressed at all.
-const COMPRESSION_LEVEL: i32 = 1;
+const COMPRESSED_FROM: usize = 32;
+/// From this many bytes on a text is long enough to be compressed by itself.
+const ALONE_FROM: usize = 32 * 1_024;
+/// What is long is compressed once and repeats often, but a sender waits for it.
+const ALONE_LEVEL: i32 = 3;
 
-/// How bytes are kept.
+/// How bytes are kept. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    /// As they are.
+    /// As they are: 0.
     Plain,
-    /// Compressed with zstd.
+    /// Compressed with zstd by themselves: 1.
     Zstd,
+    /// Compressed with zstd and the dictionary of this number: 1 more than that.
+    ZstdWith(u8),
 }
 
 impl Codec {
-    const fn byte(self) -> u8 {
+    pub(super) const fn number(self) -> i64 {
         match self {
             Self::Plain => 0,
             Self::Zstd => 1,
+            Self::ZstdWith(dictionary) => 1 + dictionary as i64,
         }
-    }
-
-    pub(super) fn number(self) -> i64 {
-        i64::from(self.byte())
     }
 
     fn from_number(number: i64) -> Option<Self> {
         match number {
             0 => Some(Self::Plain),
             1 => Some(Self::Zstd),
-            _ => None,
+            number => Some(Self::ZstdWith(u8::try_from(number.checked_sub(1)?).ok()?)),
         }
+    }
+
+    const fn for_length(byte_count: usize) -> Self {
+        match byte_count {
+            ..COMPRESSED_FROM => Self::Plain,
+            COMPRESSED_FROM..ALONE_FROM => Self::ZstdWith(dictionary::CURRENT),
+            ALONE_FROM.. => Self::Zstd,
+        }
+    }
+
+    fn compress(self, bytes: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Plain => None,
+            Self::Zstd => compress(&ALONE, bytes, || Compressor::new(ALONE_LEVEL).ok()),
+            Self::ZstdWith(_) => compress(&WITH_DICTIONARY, bytes, || {
+                let mut compressor =
+                    Compressor::with_prepared_dictionary(dictionary::encoder()?).ok()?;
+                // The codec says which it is.
+                compressor.include_dictid(false).ok()?;
+                Some(compressor)
+            }),
+        }
+    }
+
+    fn decompress(self, bytes: Vec<u8>, length: usize) -> Option<Vec<u8>> {
+        let dictionary = match self {
+            Self::Plain => return Some(bytes),
+            Self::Zstd => 0,
+            Self::ZstdWith(dictionary) => dictionary,
+        };
+        DECOMPRESSORS.with_borrow_mut(|decompressors| {
+            let known = decompressors.iter().position(|(of, _)| *of == dictionary);
+            let place = if let Some(place) = known {
+                place
+            } else {
+                let decompressor = if dictionary == 0 {
+                    Decompressor::new()
+                } else {
+                    Decompressor::with_prepared_dictionary(dictionary::decoder(dictionary)?)
+                };
+                decompressors.push((dictionary, decompressor.ok()?));
+                decompressors.len() - 1
+            };
+            decompressors[place].1.decompress(&bytes, length).ok()
+        })
     }
 }
 
@@ -48,59 +97,57 @@ pub(super) struct Packed {
     pub(super) bytes: Vec<u8>,
 }
 
+type ThreadCompressor = RefCell<Option<Compressor<'static>>>;
+
 thread_local! {
     /// Making one costs more than using it.
-    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
-    static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+    static ALONE: ThreadCompressor = const { RefCell::new(None) };
+    static WITH_DICTIONARY: ThreadCompressor = const { RefCell::new(None) };
+    /// By the number of the dictionary, 0 for none.
+    static DECOMPRESSORS: RefCell<Vec<(u8, Decompressor<'static>)>> =
+        const { RefCell::new(Vec::new()) };
+}
+
+fn compress(
+    compressor: &'static std::thread::LocalKey<ThreadCompressor>,
+    bytes: &[u8],
+    make: impl FnOnce() -> Option<Compressor<'static>>,
+) -> Option<Vec<u8>> {
+    compressor.with_borrow_mut(|compressor| {
+        if compressor.is_none() {
+            *compressor = make();
+        }
+        compressor.as_mut()?.compress(bytes).ok()
+    })
 }
 
 impl Packed {
     /// Compresses where it pays.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         let byte_count = bytes.len();
-        if byte_count >= COMPRESSED_FROM
-            && let Some(compressed) = compress(&bytes)
-            && compressed.len() < byte_count
-        {
-            return Self {
-                codec: Codec::Zstd,
+        let codec = Codec::for_length(byte_count);
+        match codec.compress(&bytes) {
+            Some(compressed) if compressed.len() < byte_count => Self {
+                codec,
                 byte_count,
                 bytes: compressed,
-            };
-        }
-        Self {
-            codec: Codec::Plain,
-            byte_count,
-            bytes,
+            },
+            _ => Self {
+                codec: Codec::Plain,
+                byte_count,
+                bytes,
+            },
         }
     }
-}
-
-fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|compressor| {
-        if compressor.is_none() {
-            *compressor = zstd::bulk::Compressor::new(COMPRESSION_LEVEL).ok();
-        }
-        compressor.as_mut()?.compress(bytes).ok()
-    })
-}
-
-fn decompress(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
-    DECOMPRESSOR.with_borrow_mut(|decompressor| {
-        if decompressor.is_none() {
-            *decompressor = zstd::bulk::Decompressor::new().ok();
-        }
-        decompressor.as_mut()?.decompress(bytes, length).ok()
-    })
 }
 
 /// Returns the bytes that were packed.
 pub(super) fn unpack(codec: i64, byte_count: u64, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     let length = usize::try_from(byte_count).map_err(|_| corrupt("content", "its length"))?;
-    let bytes = match Codec::from_number(codec).ok_or(corrupt("content", "its codec"))? {
-        Codec::Plain => bytes,
-        Codec::Zstd => decompress(&bytes, length).ok_or(corrupt("content", "its bytes"))?,
-    };
+    let codec = Codec::from_number(codec).ok_or(corrupt("content", "its codec"))?;
+    let bytes = codec
+        .decompress(bytes, length)
+        .ok_or(corrupt("content", "its bytes"))?;
     if bytes.len() == length {
         Ok(bytes)
     } else {
@@ -111,10 +158,10 @@ pub(super) fn unpack(codec: i64, byte_count: u64, bytes: Vec<u8>) -> Result<Vec<
 /// Packs bytes into one column: the codec, the length when they are compressed, and the bytes.
 pub(super) fn cell(bytes: Vec<u8>) -> Vec<u8> {
     let packed = Packed::new(bytes);
-    let mut cell = Vec::with_capacity(packed.bytes.len() + 9);
-    cell.push(packed.codec.byte());
-    if packed.codec == Codec::Zstd {
-        cell.extend((packed.byte_count as u64).to_be_bytes());
+    let mut cell = Vec::with_capacity(packed.bytes.len() + 4);
+    number::write(packed.codec.number().cast_unsigned(), &mut cell);
+    if packed.codec != Codec::Plain {
+        number::write(packed.byte_count as u64, &mut cell);
     }
     cell.extend(packed.bytes);
     cell
@@ -122,18 +169,14 @@ pub(super) fn cell(bytes: Vec<u8>) -> Vec<u8> {
 
 /// Returns the bytes that were packed into one column.
 pub(super) fn of_cell(cell: &[u8]) -> Result<Vec<u8>, StoreError> {
-    let (codec, rest) = cell.split_first().ok_or(corrupt("a cell", "its codec"))?;
-    if *codec == Codec::Plain.byte() {
+    let mut rest = cell;
+    let codec = number::read(&mut rest).ok_or(corrupt("a cell", "its codec"))?;
+    if codec == Codec::Plain.number().cast_unsigned() {
         return Ok(rest.to_vec());
     }
-    let (length, bytes) = rest
-        .split_first_chunk()
-        .ok_or(corrupt("a cell", "its length"))?;
-    unpack(
-        i64::from(*codec),
-        u64::from_be_bytes(*length),
-        bytes.to_vec(),
-    )
+    let length = number::read(&mut rest).ok_or(corrupt("a cell", "its length"))?;
+    let codec = i64::try_from(codec).map_err(|_| corrupt("a cell", "its codec"))?;
+    unpack(codec, length, rest.to_vec())
 }
 
 #[cfg(test)]
@@ -153,14 +196,30 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_is_compressed_and_what_is_short_is_not() {
-        assert_eq!(Packed::new(vec![7; 2_000]).codec, Codec::Zstd);
-        assert_eq!(Packed::new(vec![7; 200]).codec, Codec::Plain);
-        assert!(unpack(9, 1, vec![0]).is_err(), "no such codec");
+    fn what_is_long_or_short_is_compressed_as_it_pays() {
+        assert_eq!(Packed::new(vec![7; 40_000]).codec, Codec::Zstd);
+        let short = Packed::new(vec![7; 200]);
+        assert_eq!(short.codec, Codec::ZstdWith(dictionary::CURRENT));
+        assert_eq!(Packed::new(vec![7; 20]).codec, Codec::Plain);
+        assert_eq!(cell(vec![7; 20]).len(), 21);
+        assert!(unpack(9, 1, vec![0]).is_err(), "no such dictionary");
+        assert!(unpack(-1, 1, vec![0]).is_err(), "no such codec");
         assert!(unpack(0, 2, vec![0]).is_err(), "not as long as it says");
-        assert_eq!(cell(vec![7; 200]).len(), 201);
-        for malformed in [&[][..], &[9], &[1, 0], &[1, 0, 0, 0, 0, 0, 0, 0, 1, 7]] {
+        for malformed in [&[][..], &[9], &[1], &[1, 1, 7], &[2, 1, 7], &[0x80]] {
             assert!(of_cell(malformed).is_err(), "{malformed:?}");
         }
+    }
+
+    /// Bytes as they were stored with each dictionary that there ever was, and what they say.
+    #[test]
+    fn what_was_stored_with_any_dictionary_is_read() {
+        const SAID: &[u8] = include_bytes!("../../tests/stored/message.json");
+        const STORED: [&[u8]; 1] = [include_bytes!("../../tests/stored/dictionary-1.cell")];
+        for (stored, number) in STORED.into_iter().zip(1..) {
+            let (codec, _) = stored.split_first().unwrap();
+            assert_eq!(i64::from(*codec), Codec::ZstdWith(number).number());
+            assert_eq!(of_cell(stored).unwrap(), SAID, "{number}");
+        }
+        assert_eq!(STORED.len(), usize::from(dictionary::CURRENT));
     }
 }

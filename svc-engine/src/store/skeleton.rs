@@ -1,262 +1,519 @@
 //! A raw payload without what is stored elsewhere.
 //!
 //! Most of a payload repeats: the messages with every call of a Session, tool definitions and price
-//! tables with every call at all. Each of these is a content, and what is left, with a hole for each
-//! of them, is the skeleton. ASCII JSON holds no byte below a blank, so a hole is one such byte.
+//! tables with every call at all. Capture names these segments, and each is a content. What is left
+//! is the skeleton. Whatever a message says that is read from the payload, in the skeleton and in a
+//! segment alike, is not said again: a mark stands in its place, so the segments of most messages are
+//! one and the same template. ASCII JSON holds no byte below a blank, so a mark is one such byte.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use svc_model::evidence::{Message, Part};
-use svc_model::json::{self, Json, Object, Text};
+use svc_model::evidence::Message;
+use svc_model::json::Json;
 
 use super::content::{ContentRef, Encoder, Scope};
+use super::number;
+use super::said::{Ids, Place, Said, Way};
+use crate::fact::{RawPayload, Repeats, Segment};
 
-/// A member of fewer canonical bytes stays.
-const MEMBER_FROM: usize = 256;
-/// A message of fewer canonical bytes stays.
-const MESSAGE_FROM: usize = 64;
-/// Stands where a content was taken out.
-const HOLE: u8 = 0;
-/// Stands where `{"role":…,"content":"…"}` was: it is made again from the canonical message.
-const TEXT_MESSAGE: u8 = 1;
-/// Stands where `{"role":…,"tool_call_id":…,"content":"…"}` was, likewise.
-const TOOL_MESSAGE: u8 = 2;
+/// Stands for a content, whose place among the contents of the payload follows.
+const CONTENT: u8 = 0;
+/// Stands for a template of the input message behind the last one, whose place likewise follows.
+const NEXT_MESSAGE: u8 = 1;
+/// Stands for a template of an input message, whose number follows, and then the place.
+const MESSAGE: u8 = 2;
+const SESSION_ID: u8 = 3;
+const MODEL_CALL_ID: u8 = 4;
+/// From here on a part, whose place follows, stands in one of the ways.
+const PART: u8 = 8;
+const MARKS_END: u8 = PART + Way::COUNT;
 
-/// Takes a raw payload apart: the messages, and large members of the first two levels. The response
-/// is new with each call and stays.
-pub(super) struct Skeleton<'e> {
+/// A segment of fewer canonical bytes stays, when it comes again everywhere.
+const EVERYWHERE_FROM: usize = 256;
+/// A segment of fewer canonical bytes stays, when it comes again in the Session.
+const IN_SESSION_FROM: usize = 128;
+/// A template of fewer bytes says little of its message, and other messages have it too.
+const OWN_TEMPLATE_FROM: usize = 512;
+
+/// Takes a raw payload apart.
+pub(super) struct Skeleton<'e, 'm> {
     encoder: &'e Encoder,
     session: Scope,
+    ids: Ids<'m>,
+    input: &'m [Message],
+    /// What the answer says, which is said again outside of the segments.
+    said: Said<'m>,
+    segments: &'m [Segment],
+    /// Where the walk through the payload is.
+    path: Vec<usize>,
+    /// The message behind the last one that a template stood for.
+    next_message: usize,
     text: Vec<u8>,
     contents: Vec<ContentRef>,
-    buffer: Vec<u8>,
+    /// The place of each content by its bytes.
+    places: HashMap<Vec<u8>, usize>,
 }
 
-impl<'e> Skeleton<'e> {
-    /// Returns the skeleton of a payload and what was taken out of it, in order. `input` are the
+impl<'e, 'm> Skeleton<'e, 'm> {
+    /// Returns the skeleton of a payload and what was taken out of it. `input` and `output` are the
     /// messages that capture made of it.
     pub(super) fn of(
         encoder: &'e Encoder,
         session: Scope,
-        raw: &Json,
-        input: &[Message],
+        ids: Ids<'m>,
+        raw: &'m RawPayload,
+        input: &'m [Message],
+        output: &'m [Message],
     ) -> (Vec<u8>, Vec<ContentRef>) {
         let mut skeleton = Self {
             encoder,
             session,
+            ids,
+            input,
+            said: Said::of(ids, output),
+            segments: &raw.segments,
+            path: Vec::new(),
+            next_message: 0,
             text: Vec::with_capacity(4 * 1024),
             contents: Vec::new(),
-            buffer: Vec::new(),
+            places: HashMap::new(),
         };
-        match raw {
-            Json::Object(members) => skeleton.payload(members, input),
-            other => other.write_canonical(&mut skeleton.text),
-        }
+        skeleton.walk(&raw.payload);
         (skeleton.text, skeleton.contents)
     }
 
-    fn payload(&mut self, members: &Object, input: &[Message]) {
-        self.members(members, |skeleton, name, value| match value {
-            Json::Array(items) if name == "messages" => skeleton.messages(items, input),
-            value if name == "response" => value.write_canonical(&mut skeleton.text),
-            Json::Object(members) => {
-                skeleton.members(members, |skeleton, _, value| skeleton.member(value));
-            }
-            value => skeleton.member(value),
-        });
-    }
-
-    fn members(&mut self, members: &Object, mut each: impl FnMut(&mut Self, &Text, &Json)) {
-        self.text.push(b'{');
-        for (position, (name, value)) in members.iter().enumerate() {
-            if position > 0 {
-                self.text.push(b',');
-            }
-            name.write_escaped(&mut self.text);
-            self.text.push(b':');
-            each(self, name, value);
+    /// Writes a value whose place is the path.
+    fn walk(&mut self, value: &Json) {
+        // What stands before the path was named and is not there.
+        while let [passed, rest @ ..] = self.segments
+            && passed.place < self.path
+        {
+            self.segments = rest;
         }
-        self.text.push(b'}');
-    }
-
-    fn messages(&mut self, items: &[Json], input: &[Message]) {
-        self.text.push(b'[');
-        for (position, item) in items.iter().enumerate() {
-            if position > 0 {
-                self.text.push(b',');
-            }
-            // Where capture dropped none, a message stands at the place of its item.
-            let message = input.get(position).filter(|_| input.len() == items.len());
-            if let Some(hole) = message.and_then(|message| derivable(item, message)) {
-                self.text.push(hole);
-                self.contents.push(ContentRef::Input(position));
-            } else {
-                self.take(item, self.session, MESSAGE_FROM);
-            }
+        let Some(segment) = self.segments.first() else {
+            return write(value, &mut self.said, &mut self.text);
+        };
+        if segment.place == self.path {
+            self.segments = &self.segments[1..];
+            return self.segment(segment, value);
         }
-        self.text.push(b']');
-    }
-
-    fn member(&mut self, value: &Json) {
         match value {
-            Json::Object(_) | Json::Array(_) | Json::String(_) => {
-                self.take(value, Scope::Global, MEMBER_FROM);
+            Json::Object(members) if segment.place.starts_with(&self.path) => {
+                self.text.push(b'{');
+                for (position, (name, value)) in members.iter().enumerate() {
+                    if position > 0 {
+                        self.text.push(b',');
+                    }
+                    name.write_escaped(&mut self.text);
+                    self.text.push(b':');
+                    self.step(position, value);
+                }
+                self.text.push(b'}');
             }
-            Json::Null | Json::Bool(_) | Json::Number(_) => value.write_canonical(&mut self.text),
+            Json::Array(items) if segment.place.starts_with(&self.path) => {
+                self.text.push(b'[');
+                for (position, value) in items.iter().enumerate() {
+                    if position > 0 {
+                        self.text.push(b',');
+                    }
+                    self.step(position, value);
+                }
+                self.text.push(b']');
+            }
+            value => write(value, &mut self.said, &mut self.text),
         }
     }
 
-    /// Takes a value out when it has this many bytes.
-    fn take(&mut self, value: &Json, scope: Scope, from: usize) {
-        self.buffer.clear();
-        value.write_canonical(&mut self.buffer);
-        if self.buffer.len() >= from {
-            self.contents
-                .push(self.encoder.reference(scope, &self.buffer));
-            self.text.push(HOLE);
-        } else {
-            self.text.extend_from_slice(&self.buffer);
+    fn step(&mut self, position: usize, value: &Json) {
+        self.path.push(position);
+        self.walk(value);
+        self.path.pop();
+    }
+
+    fn segment(&mut self, segment: &Segment, value: &Json) {
+        let mut bytes = Vec::new();
+        let message = segment
+            .message
+            .and_then(|place| Some((place, self.input.get(place..=place)?)));
+        if let Some((place, message)) = message {
+            write(value, &mut Said::of(self.ids, message), &mut bytes);
+            if place == self.next_message {
+                self.text.push(NEXT_MESSAGE);
+            } else {
+                self.text.push(MESSAGE);
+                number::write(place as u64, &mut self.text);
+            }
+            self.next_message = place + 1;
+            let scope = match segment.repeats {
+                Repeats::InSession if bytes.len() >= OWN_TEMPLATE_FROM => self.session,
+                Repeats::InSession | Repeats::Everywhere => Scope::Global,
+            };
+            return self.content(scope, bytes);
         }
+        let (scope, from) = match segment.repeats {
+            Repeats::InSession => (self.session, IN_SESSION_FROM),
+            Repeats::Everywhere => (Scope::Global, EVERYWHERE_FROM),
+        };
+        value.write_canonical(&mut bytes);
+        if bytes.len() < from {
+            return write(value, &mut self.said, &mut self.text);
+        }
+        self.text.push(CONTENT);
+        self.content(scope, bytes);
+    }
+
+    /// Writes the place of a content, which stands once among the contents.
+    fn content(&mut self, scope: Scope, bytes: Vec<u8>) {
+        let place = self.places.get(&bytes).copied().unwrap_or_else(|| {
+            self.contents.push(self.encoder.reference(scope, &bytes));
+            let place = self.contents.len() - 1;
+            self.places.insert(bytes, place);
+            place
+        });
+        number::write(place as u64, &mut self.text);
     }
 }
 
-/// Returns the hole for a raw message that its canonical form says all of: a plain text message or
-/// tool result, whose members stand in the usual order.
-fn derivable(raw: &Json, message: &Message) -> Option<u8> {
-    let (Json::Object(members), [part], None) = (raw, &message.parts[..], &message.finish_reason)
-    else {
-        return None;
+/// Writes a value canonically, with a mark for whatever is said elsewhere.
+fn write(value: &Json, said: &mut Said<'_>, out: &mut Vec<u8>) {
+    let place = match value {
+        Json::Null | Json::Bool(_) | Json::Number(_) => None,
+        Json::String(_) | Json::Array(_) | Json::Object(_) => said.find(value),
     };
-    let mut members = members.iter();
-    let mut next = |name: &str| {
-        let (found, value) = members.next()?;
-        if found == name { value.as_text() } else { None }
-    };
-    if *next("role")? != message.role {
-        return None;
-    }
-    let (hole, same) = match part {
-        Part::Text { content } => (TEXT_MESSAGE, next("content")? == content),
-        Part::ToolCallResponse { id, result } => {
-            let same_id = *next("tool_call_id")? == **id;
-            (
-                TOOL_MESSAGE,
-                same_id && Some(next("content")?) == result.as_text(),
-            )
+    match (place, value) {
+        (Some(Place::SessionId), _) => out.push(SESSION_ID),
+        (Some(Place::ModelCallId), _) => out.push(MODEL_CALL_ID),
+        (Some(Place::Part(way, part)), _) => {
+            out.push(PART + way.number());
+            number::write(part as u64, out);
         }
-        Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
-    };
-    (same && members.next().is_none()).then_some(hole)
+        (None, Json::Array(items)) => {
+            out.push(b'[');
+            for (position, item) in items.iter().enumerate() {
+                if position > 0 {
+                    out.push(b',');
+                }
+                write(item, said, out);
+            }
+            out.push(b']');
+        }
+        (None, Json::Object(members)) => {
+            out.push(b'{');
+            for (position, (name, value)) in members.iter().enumerate() {
+                if position > 0 {
+                    out.push(b',');
+                }
+                name.write_escaped(out);
+                out.push(b':');
+                write(value, said, out);
+            }
+            out.push(b'}');
+        }
+        (None, value) => value.write_canonical(out),
+    }
 }
 
-/// Returns the raw message that [`derivable`] found in a canonical one.
-fn derive(canonical: &[u8]) -> Option<Vec<u8>> {
-    let message: Message = json::from_written(canonical).ok()?;
-    let mut raw = b"{\"role\":".to_vec();
-    message.role.write_escaped(&mut raw);
-    match message.parts.first()? {
-        Part::Text { content } => {
-            raw.extend_from_slice(b",\"content\":");
-            content.write_escaped(&mut raw);
-        }
-        Part::ToolCallResponse { id, result } => {
-            raw.extend_from_slice(b",\"tool_call_id\":");
-            Text::from(id.as_str()).write_escaped(&mut raw);
-            raw.extend_from_slice(b",\"content\":");
-            result.as_text()?.write_escaped(&mut raw);
-        }
-        Part::Reasoning { .. } | Part::ToolCall { .. } => return None,
-    }
-    raw.push(b'}');
-    Some(raw)
+fn read_place(bytes: &mut &[u8]) -> Option<usize> {
+    usize::try_from(number::read(bytes)?).ok()
 }
 
-/// Returns a raw payload from its skeleton and its contents.
-pub(super) fn join(skeleton: &[u8], contents: &[Arc<Vec<u8>>]) -> Option<Vec<u8>> {
-    let mut contents = contents.iter();
-    let mut raw = Vec::with_capacity(skeleton.len());
-    let mut rest = skeleton;
-    while let Some(hole) = rest.iter().position(|byte| *byte <= TOOL_MESSAGE) {
-        raw.extend_from_slice(&rest[..hole]);
-        let content = contents.next()?;
-        match rest[hole] {
-            HOLE => raw.extend_from_slice(content),
-            _ => raw.extend_from_slice(&derive(content)?),
+/// What a raw payload is joined from beside its skeleton.
+#[derive(Debug)]
+pub(super) struct Pieces<'m> {
+    pub(super) contents: Vec<Arc<Vec<u8>>>,
+    pub(super) ids: Ids<'m>,
+    pub(super) input: &'m [Message],
+    pub(super) output: &'m [Message],
+}
+
+impl Pieces<'_> {
+    /// Returns the raw payload of a skeleton.
+    pub(super) fn join(&self, skeleton: &[u8]) -> Option<Vec<u8>> {
+        let mut raw = Vec::with_capacity(skeleton.len());
+        let said = Said::of(self.ids, self.output);
+        let mut next_message = 0;
+        fill(skeleton, &said, &mut raw, |mark, rest, raw| {
+            let message = match mark {
+                CONTENT => None,
+                NEXT_MESSAGE => Some(next_message),
+                MESSAGE => Some(read_place(rest)?),
+                _ => return None,
+            };
+            let content = self.contents.get(read_place(rest)?)?;
+            let Some(message) = message else {
+                raw.extend_from_slice(content);
+                return Some(());
+            };
+            next_message = message.checked_add(1)?;
+            let said = Said::of(self.ids, self.input.get(message..next_message)?);
+            fill(content, &said, raw, |_, _, _| None)
+        })?;
+        Some(raw)
+    }
+}
+
+/// Appends a text with what is said elsewhere in the place of its marks. `other` is called with a
+/// mark of another kind and what follows it.
+fn fill(
+    text: &[u8],
+    said: &Said<'_>,
+    raw: &mut Vec<u8>,
+    mut other: impl FnMut(u8, &mut &[u8], &mut Vec<u8>) -> Option<()>,
+) -> Option<()> {
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| *byte < MARKS_END) {
+        raw.extend_from_slice(&rest[..at]);
+        let mark = rest[at];
+        rest = &rest[at + 1..];
+        match mark {
+            SESSION_ID => said.write(Place::SessionId, raw)?,
+            MODEL_CALL_ID => said.write(Place::ModelCallId, raw)?,
+            PART..MARKS_END => {
+                let way = Way::from_number(mark - PART)?;
+                said.write(Place::Part(way, read_place(&mut rest)?), raw)?;
+            }
+            mark => other(mark, &mut rest, raw)?,
         }
-        rest = &rest[hole + 1..];
     }
     raw.extend_from_slice(rest);
-    contents.next().is_none().then_some(raw)
+    Some(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::store::content::write_message;
-    use crate::store::packing::unpack;
-    use crate::testing::builders::text;
+    use svc_model::evidence::Part;
+    use svc_model::json::Text;
 
-    fn parts(raw: &str, input: &[Message]) -> (Vec<u8>, Vec<Arc<Vec<u8>>>) {
-        let raw = Json::parse(raw.as_bytes()).unwrap();
+    use super::*;
+    use crate::store::packing::unpack;
+
+    const IDS: Ids<'_> = Ids {
+        session_id: "session-1",
+        model_call_id: Some("chatcmpl-1"),
+    };
+
+    struct Taken {
+        skeleton: Vec<u8>,
+        contents: Vec<Arc<Vec<u8>>>,
+    }
+
+    fn take(raw: &RawPayload, input: &[Message], output: &[Message]) -> Taken {
         let encoder = Encoder::default();
-        let (skeleton, contents) = Skeleton::of(&encoder, Scope::Global, &raw, input);
+        let (skeleton, contents) =
+            Skeleton::of(&encoder, Scope::Session([1; 4]), IDS, raw, input, output);
         let bytes = contents.into_iter().map(|content| {
-            Arc::new(match content {
-                ContentRef::Known(_) => unreachable!("nothing is known yet"),
-                ContentRef::New(new) => {
-                    let packed = new.packed;
-                    let count = packed.byte_count as u64;
-                    unpack(packed.codec.number(), count, packed.bytes).unwrap()
-                }
-                ContentRef::Input(position) => {
-                    let mut canonical = Vec::new();
-                    write_message(&input[position], &mut canonical);
-                    canonical
-                }
-            })
+            let ContentRef::New(new) = content else {
+                unreachable!("nothing is known yet")
+            };
+            let packed = new.packed;
+            let count = packed.byte_count as u64;
+            Arc::new(unpack(packed.codec.number(), count, packed.bytes).unwrap())
         });
-        (skeleton, bytes.collect())
+        Taken {
+            skeleton,
+            contents: bytes.collect(),
+        }
+    }
+
+    impl Taken {
+        fn join(&self, input: &[Message], output: &[Message]) -> Option<Vec<u8>> {
+            let pieces = Pieces {
+                contents: self.contents.clone(),
+                ids: IDS,
+                input,
+                output,
+            };
+            pieces.join(&self.skeleton)
+        }
+    }
+
+    fn json(text: &str) -> Json {
+        Json::parse(text.as_bytes()).unwrap()
+    }
+
+    fn message(role: &str, parts: Vec<Part>) -> Message {
+        Message {
+            role: Text::from(role),
+            parts,
+            finish_reason: None,
+        }
+    }
+
+    fn text(content: &str) -> Part {
+        Part::Text {
+            content: Text::from(content),
+        }
+    }
+
+    fn called(id: &str, arguments: &str) -> Part {
+        Part::ToolCall {
+            id: id.to_owned(),
+            name: Text::from("edit"),
+            arguments: json(arguments).into_object().unwrap(),
+        }
+    }
+
+    fn segment(place: &[usize], repeats: Repeats, message: Option<usize>) -> Segment {
+        Segment {
+            place: place.to_vec(),
+            repeats,
+            message,
+        }
     }
 
     #[test]
-    fn a_payload_is_joined_from_its_skeleton() {
+    fn segments_are_taken_out_wherever_they_are_and_whatever_they_are_called() {
         let long = "x".repeat(1_000);
         let raw = format!(
-            r#"{{"messages":[{{"role":"user","content":"{long}"}},{{"role":"u"}}],"model":"m","big":"{long}","metadata":{{"a":1.10,"b":["{long}"]}},"response":{{"c":"{long}"}},"e":{{}}}}"#
+            r#"{{"n":1.10,"span":{{"tools":["{long}"],"few":[1],"input":[{{"c":"{long}"}},{{"c":"{long}"}}]}},"e":{{}},"last":"{long}"}}"#
         );
-        let (skeleton, contents) = parts(&raw, &[]);
-        assert_eq!(contents.len(), 3);
-        assert_eq!(join(&skeleton, &contents).unwrap(), raw.as_bytes());
+        let payload = RawPayload {
+            payload: json(&raw),
+            segments: vec![
+                segment(&[0, 5], Repeats::Everywhere, None),
+                segment(&[1, 0], Repeats::Everywhere, None),
+                segment(&[1, 1], Repeats::Everywhere, None),
+                segment(&[1, 2, 0], Repeats::InSession, None),
+                segment(&[1, 2, 1], Repeats::InSession, Some(7)),
+                segment(&[1, 9], Repeats::InSession, None),
+                segment(&[3], Repeats::InSession, None),
+            ],
+        };
+        let taken = take(&payload, &[], &[]);
+        assert_eq!(taken.contents.len(), 3, "two of them are equal");
+        assert!(taken.skeleton.len() < 100, "{:?}", taken.skeleton);
+        assert_eq!(taken.join(&[], &[]).unwrap(), raw.as_bytes());
+        let missing = Taken {
+            contents: taken.contents[1..].to_vec(),
+            ..taken
+        };
+        assert_eq!(missing.join(&[], &[]), None, "a content is missing");
+    }
+
+    /// The forms of two interfaces, in which the messages say all but the names of the members.
+    #[test]
+    fn what_a_message_says_is_not_kept_again_so_messages_share_their_templates() {
+        let arguments = r#"{"path":"src/é.rs","text":"a\nb"}"#;
+        let quoted = |text: &str| String::from_utf8(Json::from(text).to_canonical()).unwrap();
+        let spaced = quoted(r#"{"path": "src/\u00e9.rs", "text": "a\nb"}"#);
+        let canonical = String::from_utf8(json(arguments).to_canonical()).unwrap();
+        let items = [
+            r#"{"role":"user","content":"first question"}"#.to_owned(),
+            r#"{"role":"user","content":"a\n\ud800"}"#.to_owned(),
+            format!(
+                r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_1","type":"function","function":{{"name":"edit","arguments":{spaced}}}}}]}}"#
+            ),
+            format!(
+                r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_2","type":"function","function":{{"name":"edit","arguments":{spaced}}}}}]}}"#
+            ),
+            format!(
+                r#"{{"role":"assistant","content":[{{"type":"tool_use","id":"call_3","name":"edit","input":{canonical}}}]}}"#
+            ),
+            r#"{"role":"tool","tool_call_id":"call_1","content":"[1.10, {\"a\": null}]"}"#
+                .to_owned(),
+            r#"{"role":"tool","tool_call_id":"call_2","content":[1.10,{"a":null}]}"#.to_owned(),
+        ];
+        let raw = format!(
+            r#"{{"id":"chatcmpl-1","prompt":[{}],"answer":{{"id":"chatcmpl-1","user":"session-1","text":"the answer","thinking":["the answer"]}}}}"#,
+            items.join(",")
+        );
+        let lone = json(r#""a\n\ud800""#).into_text().unwrap();
+        let result = |id: &str| Part::ToolCallResponse {
+            id: id.to_owned(),
+            result: json(r#"[1.10,{"a":null}]"#),
+        };
+        let input = [
+            message("user", vec![text("first question")]),
+            message("user", vec![Part::Text { content: lone }]),
+            message("assistant", vec![called("call_1", arguments)]),
+            message("assistant", vec![called("call_2", arguments)]),
+            message("assistant", vec![called("call_3", arguments)]),
+            message("tool", vec![result("call_1")]),
+            message("tool", vec![result("call_2")]),
+        ];
+        let output = [message("assistant", vec![text("the answer")])];
+        let payload = RawPayload {
+            payload: json(&raw),
+            segments: (0..items.len())
+                .map(|item| segment(&[1, item], Repeats::InSession, Some(item)))
+                .collect(),
+        };
+        let taken = take(&payload, &input, &output);
+        assert_eq!(taken.join(&input, &output).unwrap(), raw.as_bytes());
+        let templates: Vec<_> = taken
+            .contents
+            .iter()
+            .map(|content| String::from_utf8_lossy(content).into_owned())
+            .collect();
         assert_eq!(
-            join(&skeleton, &contents[1..]),
+            templates,
+            [
+                "{\"role\":\"user\",\"content\":\u{8}\0}",
+                "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\u{9}\0,\"type\":\"function\",\"function\":{\"name\":\"edit\",\"arguments\":\r\0}}]}",
+                "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\u{9}\0,\"name\":\"edit\",\"input\":\n\0}]}",
+                "{\"role\":\"tool\",\"tool_call_id\":\u{9}\0,\"content\":\r\0}",
+                "{\"role\":\"tool\",\"tool_call_id\":\u{9}\0,\"content\":\n\0}",
+            ]
+        );
+        let skeleton = String::from_utf8_lossy(&taken.skeleton).into_owned();
+        assert!(!skeleton.contains("the answer"), "{skeleton}");
+        assert!(!skeleton.contains("chatcmpl"), "{skeleton}");
+        assert!(!skeleton.contains("session-1"), "{skeleton}");
+        assert_eq!(
+            taken.join(&input[1..], &output),
             None,
-            "a content is missing"
+            "a message is missing"
         );
     }
 
     #[test]
-    fn a_message_that_its_canonical_form_says_all_of_is_derived() {
-        let raw = r#"{"messages":[{"role":"user","content":"a\n\ud800"},{"role":"tool","tool_call_id":"t","content":"plain"},{"content":"b","role":"user"}]}"#;
-        let mut input = vec![
-            text("user", ""),
-            Message {
-                role: Text::from("tool"),
-                parts: vec![Part::ToolCallResponse {
-                    id: "t".to_owned(),
-                    result: Json::from("plain"),
-                }],
-                finish_reason: None,
-            },
-            text("user", "b"),
-        ];
-        let lone = Json::parse(br#""a\n\ud800""#).unwrap().into_text().unwrap();
-        input[0].parts = vec![Part::Text { content: lone }];
-        let (skeleton, contents) = parts(raw, &input);
-        assert_eq!(
-            contents.len(),
-            2,
-            "members in another order are kept as they stand"
-        );
-        assert_eq!(join(&skeleton, &contents).unwrap(), raw.as_bytes());
+    fn a_segment_that_says_another_message_is_kept_as_it_stands() {
+        let raw = r#"{"prompt":[{"role":"user","content":"redacted here"},5]}"#;
+        let input = [message("user", vec![text("and not there")])];
+        let payload = RawPayload {
+            payload: json(raw),
+            segments: vec![
+                segment(&[0, 0], Repeats::InSession, Some(0)),
+                segment(&[0, 1], Repeats::InSession, Some(0)),
+            ],
+        };
+        let taken = take(&payload, &input, &[]);
+        assert_eq!(taken.join(&input, &[]).unwrap(), raw.as_bytes());
+    }
+
+    #[test]
+    fn bytes_that_are_no_skeleton_are_no_panic() {
+        let pieces = Pieces {
+            contents: vec![Arc::new(vec![PART, 9])],
+            ids: Ids::default(),
+            input: &[],
+            output: &[],
+        };
+        for skeleton in [
+            &[CONTENT][..],
+            &[CONTENT, 1],
+            &[NEXT_MESSAGE, 0],
+            &[MESSAGE, 0x80],
+            &[MESSAGE, 0, 0],
+            &[MODEL_CALL_ID],
+            &[5],
+            &[PART, 0],
+            &[
+                PART + Way::COUNT - 1,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+                0xff,
+            ],
+        ] {
+            assert_eq!(pieces.join(skeleton), None, "{skeleton:?}");
+        }
     }
 }

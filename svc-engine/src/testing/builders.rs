@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, InferenceCall, PullRequest, PullRequestMerge,
-    PullRequestRevision, Push, RejectedEdit, RepositoryRename, RetryLinkage,
+    PullRequestRevision, Push, RawPayload, RejectedEdit, RepositoryRename, RetryLinkage,
     SessionCommitObservation,
 };
 
@@ -56,7 +56,7 @@ pub fn call(number: u128) -> CallBuilder {
         input_messages: vec![text("user", "ask")],
         output_messages: vec![text("assistant", "answer")],
         call_aliases: Vec::new(),
-        raw: Json::Object(Object::new()),
+        raw: Json::Object(Object::new()).into(),
     })
 }
 
@@ -110,8 +110,8 @@ impl CallBuilder {
 
     /// Sets the raw payload.
     #[must_use]
-    pub fn raw(mut self, raw: Json) -> Self {
-        self.0.raw = raw;
+    pub fn raw(mut self, raw: impl Into<RawPayload>) -> Self {
+        self.0.raw = raw.into();
         self
     }
 

@@ -207,7 +207,7 @@ proptest! {
         let Some(call) = captured(&payload, Redaction::Off) else {
             return Ok(());
         };
-        prop_assert_eq!(&call.raw, &payload);
+        prop_assert_eq!(&call.raw.payload, &payload);
         for message in call.input_messages.iter().chain(&call.output_messages) {
             prop_assert!(!message.role.is_blank());
             prop_assert_eq!(&message.role, &message.role.trimmed());
@@ -245,7 +245,7 @@ proptest! {
                 Part::Text { .. } | Part::Reasoning { .. } => {}
             }
         }
-        redactor.json(&mut expected.raw);
+        redactor.json(&mut expected.raw.payload);
         for message in expected.input_messages.iter_mut().chain(&mut expected.output_messages) {
             for part in &mut message.parts {
                 match part {
@@ -259,7 +259,7 @@ proptest! {
             }
         }
         prop_assert_eq!(&redacted, &expected);
-        let mut again = redacted.raw.clone();
+        let mut again = redacted.raw.payload.clone();
         prop_assert!(redact_json(&mut again).is_empty());
     }
 }

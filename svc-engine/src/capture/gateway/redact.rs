@@ -2,7 +2,7 @@
 
 use svc_model::evidence::Part;
 
-use super::message::Origin;
+use crate::capture::messages::Origin;
 use crate::capture::redaction::{Counts, Redactor};
 use crate::fact::InferenceCall;
 
@@ -29,7 +29,7 @@ pub(super) fn redact(
             Part::Text { .. } | Part::Reasoning { .. } => {}
         }
     }
-    redactor.json(&mut call.raw);
+    redactor.json(&mut call.raw.payload);
     let clean = redactor.counts().is_empty();
     let messages = call
         .input_messages

@@ -1,9 +1,8 @@
 //! What the tests of this module share.
 
-use svc_model::evidence::Message;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
-use svc_model::json::{Json, NodeBudget, to_value};
+use svc_model::json::{Json, NodeBudget};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
@@ -15,21 +14,6 @@ use crate::fact::InferenceCall;
 
 /// The first id that a delivery is given.
 pub(super) const FRESH_ID: Uuid = Uuid::from_u128(1);
-
-pub(super) fn json(text: &str) -> Json {
-    Json::parse(text.as_bytes()).unwrap()
-}
-
-/// Returns the role of a message and the canonical form of its parts.
-pub(super) fn parts_json(message: &Message) -> String {
-    let canonical = |json: Json| String::from_utf8(json.to_canonical()).unwrap();
-    let role = canonical(Json::String(message.role.clone()));
-    format!(
-        "{} {}",
-        role.trim_matches('"'),
-        canonical(to_value(&message.parts).unwrap())
-    )
-}
 
 pub(super) fn request(payload: Json) -> GatewayIngestRequest {
     GatewayIngestRequest {

@@ -13,7 +13,7 @@ use super::kept::{Form, Kept};
 use super::logged::{Logged, SESSION, path};
 use super::result;
 use crate::capture::Receipt;
-use crate::capture::gateway::embedded;
+use crate::capture::messages::embedded;
 use crate::fact::DeveloperDecision;
 
 /// The tools that edit files.

@@ -14,7 +14,7 @@ use super::kept::{Form, Kept};
 use super::logged::{Logged, session};
 use super::{patch, result};
 use crate::capture::Receipt;
-use crate::capture::gateway::embedded;
+use crate::capture::messages::embedded;
 use crate::fact::DeveloperDecision;
 
 /// The name of the attribute that holds the Session.

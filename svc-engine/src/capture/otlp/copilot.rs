@@ -13,7 +13,7 @@ use super::decided::{Decided, blank};
 use super::kept::{Form, Kept};
 use super::logged::{Logged, SESSION, path, session};
 use crate::capture::Receipt;
-use crate::capture::gateway::scalar;
+use crate::capture::gateway::litellm::scalar;
 use crate::fact::DeveloperDecision;
 
 /// What an event says of the edit.

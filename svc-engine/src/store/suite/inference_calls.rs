@@ -1,6 +1,13 @@
 //! Calls: exact read-back, redelivery and conflict, a history stored once.
 
+use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
+use svc_model::json::NodeBudget;
+
 use super::*;
+use crate::capture::gateway::{self, Captured};
+use crate::capture::redaction::Secrets;
+use crate::capture::{Receipt, Redaction};
+use crate::clock::Ids;
 
 #[rstest]
 fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
@@ -46,6 +53,59 @@ fn a_call_comes_back_as_it_was(#[values(Backend::Sqlite, Backend::Postgres)] bac
             parts: 2,
         }
     );
+}
+
+/// What a gateway sends comes back to the byte, whether it is the first of its kind or its messages
+/// and templates are stored already; and redacted, where parts and payload no longer agree.
+#[rstest]
+fn a_raw_payload_comes_back_as_it_was(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    const DELIVERED: &str =
+        include_str!("../../../../tests/fixtures/litellm/generic_api_json_array.json");
+    let database = database!(backend);
+    let store = database.open("acme");
+    let ids = Ids::counting();
+    let delivered = Json::parse(DELIVERED.as_bytes()).unwrap();
+    let payloads = delivered.into_array().unwrap().into_iter().chain([Json::parse(
+        br#"{"litellm_call_id":"c-12345678","messages":[
+            {"role":"user","content":[{"type":"text","text":"api_key=abcdefghijklmnop","cache_control":{"type":"ephemeral"}}]},
+            {"type":"image"},
+            {"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"edit","arguments":"{\"api_key\": \"hunter22hunter\", \"n\": 1.10}"}}]},
+            {"role":"tool","tool_call_id":"call_1","content":"{\"n\": NaN}"}],
+            "response":{"id":"c-12345678","choices":[{"message":{"role":"assistant","content":"done \ud800"}}]}}"#,
+    ).unwrap()]);
+    let mut sent = Vec::new();
+    for payload in payloads.flat_map(|payload| [payload.clone(), payload]) {
+        let request = GatewayIngestRequest {
+            provider: GatewayProvider::GatewayA,
+            session_id: Some(session("s-12345678")),
+            user_id: None,
+            payload,
+            capture: None,
+        };
+        let receipt = Receipt {
+            org_id: store.org_id(),
+            received_at: at(0),
+            ids: &ids,
+            redaction: Redaction::On,
+            secrets: &Secrets::default(),
+        };
+        let Ok((Captured::Call(mut call), _)) =
+            gateway::capture(request, receipt, &NodeBudget::unlimited())
+        else {
+            panic!("a call")
+        };
+        // Each is delivered twice, as two calls.
+        call.model_call_id = call.model_call_id.map(|id| format!("{id}{}", sent.len()));
+        sent.push((call.inference_call_id, call.raw.payload.to_canonical()));
+        append(&store, vec![*call]);
+    }
+    let mut snapshot = store.snapshot_now();
+    for (id, raw) in sent {
+        let read = snapshot.call_raw(id).unwrap().unwrap();
+        assert_eq!(String::from_utf8(read), String::from_utf8(raw));
+    }
 }
 
 fn any_message() -> impl Strategy<Value = Message> {

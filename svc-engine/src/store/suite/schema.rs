@@ -33,7 +33,7 @@ fn both_dialects_have_the_same_tables_and_columns() {
     let sqlite = include_str!("../../../migrations/sqlite/0001_facts.sql");
     let postgres = include_str!("../../../migrations/postgres/0001_facts.sql");
     assert_eq!(shape(sqlite), shape(postgres));
-    assert!(shape(sqlite).contains("raw_skeleton"));
+    assert!(shape(sqlite).contains("raw_payloads"));
 }
 
 #[rstest]

@@ -2,7 +2,7 @@
 
 use svc_model::json::{Json, Object, Text};
 
-use super::GatewayError;
+use super::MessagesError;
 use super::identity::usable;
 use super::message::{Draft, Normaliser};
 
@@ -14,8 +14,8 @@ enum Reasoning {
 
 impl Reasoning {
     /// Returns the summaries of a reasoning item, or the reasoning itself where it is given.
-    fn of_item(normaliser: &Normaliser, item: &Object) -> Result<Self, GatewayError> {
-        let texts = |member: &str| -> Result<Vec<Draft>, GatewayError> {
+    fn of_item(normaliser: &Normaliser, item: &Object) -> Result<Self, MessagesError> {
+        let texts = |member: &str| -> Result<Vec<Draft>, MessagesError> {
             let blocks = item
                 .get(member)
                 .and_then(Json::as_array)
@@ -56,7 +56,7 @@ impl Normaliser {
     pub(super) fn sibling_reasoning(
         &mut self,
         message: &Object,
-    ) -> Result<Vec<Draft>, GatewayError> {
+    ) -> Result<Vec<Draft>, MessagesError> {
         let blocks = message
             .get("thinking_blocks")
             .and_then(Json::as_array)
@@ -91,7 +91,7 @@ impl Normaliser {
     pub(super) fn item_reasoning(
         &mut self,
         item: &Object,
-    ) -> Result<Option<Vec<Draft>>, GatewayError> {
+    ) -> Result<Option<Vec<Draft>>, MessagesError> {
         match Reasoning::of_item(self, item)? {
             Reasoning::Readable(drafts) => Ok(Some(drafts)),
             Reasoning::Opaque => {

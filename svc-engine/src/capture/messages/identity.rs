@@ -3,36 +3,36 @@
 use svc_model::id::is_trimmed;
 use svc_model::json::{Json, Text};
 
-use super::GatewayError;
+use super::MessagesError;
 use crate::capture::value;
 
 /// Returns a value that is a string and not blank.
-pub(super) fn usable(value: Option<&Json>) -> Option<&Text> {
+pub(in crate::capture) fn usable(value: Option<&Json>) -> Option<&Text> {
     value?.as_text().filter(|text| !text.is_blank())
 }
 
 /// Returns an identity, trimmed; nothing when the value is no string, or blank.
-pub(super) fn identity(json: Option<&Json>) -> Result<Option<&str>, GatewayError> {
+pub(in crate::capture) fn identity(json: Option<&Json>) -> Result<Option<&str>, MessagesError> {
     let Some(text) = json.and_then(Json::as_text) else {
         return Ok(None);
     };
-    value::identity(text).map_err(|_| GatewayError::InvalidPayload)
+    value::identity(text).map_err(|_| MessagesError::InvalidIdentity)
 }
 
 /// Returns the name of a model or of its provider, trimmed; nothing when the value is no string, or
 /// blank. It may be of any length, since nothing is found by it.
-pub(super) fn name(value: Option<&Json>) -> Result<Option<String>, GatewayError> {
+pub(in crate::capture) fn name(value: Option<&Json>) -> Result<Option<String>, MessagesError> {
     let Some(text) = usable(value) else {
         return Ok(None);
     };
     match text.as_str().map(|text| text.trim_matches(is_trimmed)) {
         Some(name) if !name.contains('\0') => Ok(Some(name.to_owned())),
-        _ => Err(GatewayError::InvalidPayload),
+        _ => Err(MessagesError::InvalidIdentity),
     }
 }
 
 /// Returns whether a text is a UUID with hyphens, in any case.
-pub(super) fn is_uuid(text: &[u8]) -> bool {
+pub(in crate::capture) fn is_uuid(text: &[u8]) -> bool {
     text.len() == 36
         && text.iter().enumerate().all(|(place, byte)| match place {
             8 | 13 | 18 | 23 => *byte == b'-',
@@ -73,7 +73,10 @@ mod tests {
         let long = |length| Json::from("x".repeat(length));
         assert!(identity(Some(&long(1_024))).is_ok());
         for refused in [json("\"a\\u0000\""), json("\"\\ud800\""), long(1_025)] {
-            assert_eq!(identity(Some(&refused)), Err(GatewayError::InvalidPayload));
+            assert_eq!(
+                identity(Some(&refused)),
+                Err(MessagesError::InvalidIdentity)
+            );
         }
     }
 
@@ -91,7 +94,7 @@ mod tests {
         for refused in ["\"a\\u0000\"", "\"\\ud800\""] {
             assert_eq!(
                 name(Some(&json(refused))),
-                Err(GatewayError::InvalidPayload),
+                Err(MessagesError::InvalidIdentity),
                 "{refused}"
             );
         }

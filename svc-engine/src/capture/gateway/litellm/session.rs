@@ -3,9 +3,10 @@
 use svc_model::id::{IdentityError, SessionId};
 use svc_model::json::Text;
 
-use super::identity::{is_uuid, usable};
 use super::metadata::Metadata;
-use super::{GatewayError, embedded};
+use crate::capture::gateway::GatewayError;
+use crate::capture::messages::embedded;
+use crate::capture::messages::identity::{is_uuid, usable};
 
 /// The word before the UUID of a Session at the end of a user identity.
 const SUFFIX: &[u8] = b"session_";

@@ -3,15 +3,15 @@
 use svc_model::evidence::Message;
 use svc_model::json::{Json, Object, Text};
 
-use super::GatewayError;
+use super::MessagesError;
 use super::identity::usable;
 use super::message::Normaliser;
 
 /// Returns the messages of an answer. Of several choices the first is kept.
-pub(super) fn output(
+pub(in crate::capture) fn output(
     normaliser: &mut Normaliser,
     answer: Option<&Json>,
-) -> Result<Vec<Message>, GatewayError> {
+) -> Result<Vec<Message>, MessagesError> {
     let answer = match answer {
         Some(Json::Object(answer)) => answer,
         Some(Json::String(text)) if !text.is_empty() => {
@@ -45,7 +45,7 @@ fn first_choice(answer: &Object) -> Option<&Object> {
 }
 
 /// Returns the message of an answer that is itself one, with content blocks.
-fn native(normaliser: &mut Normaliser, answer: &Object) -> Result<Vec<Message>, GatewayError> {
+fn native(normaliser: &mut Normaliser, answer: &Object) -> Result<Vec<Message>, MessagesError> {
     if !matches!(
         answer.get("content"),
         Some(Json::Array(_) | Json::String(_))

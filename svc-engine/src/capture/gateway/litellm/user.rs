@@ -3,10 +3,11 @@
 use svc_model::id::{IdentityError, UserId};
 use svc_model::json::{Object, Text};
 
-use super::identity::usable;
 use super::metadata::Metadata;
 use super::session::split_suffix;
-use super::{GatewayError, embedded};
+use crate::capture::gateway::GatewayError;
+use crate::capture::messages::embedded;
+use crate::capture::messages::identity::usable;
 
 /// The characters of an account or device that are kept.
 const ACCOUNT_CHARACTERS: usize = 12;

@@ -2,8 +2,8 @@
 
 use svc_model::json::{Json, Object};
 
-use super::GatewayError;
-use super::identity::identity;
+use crate::capture::gateway::GatewayError;
+use crate::capture::messages::identity::identity;
 use crate::capture::value;
 
 /// Returns the gateway's id of the call, else the model's id of its answer.

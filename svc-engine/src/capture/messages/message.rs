@@ -3,29 +3,33 @@
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, NodeBudget, Object, Text};
 
-use super::GatewayError;
+use super::MessagesError;
 use super::degradation::Degradation;
 use super::identity::{identity, usable};
 
 /// Bytes that a message takes on its way into the store beside its content: itself, in lists that may
 /// have room to spare, its digest and the reference to it.
 const MESSAGE_BYTES: usize = 512;
+/// Bytes that an item of a prompt takes likewise: its place, its segment, and its template.
+const ITEM_BYTES: usize = 256;
 /// Bytes that a part takes on its way into a message, likewise.
 const PART_BYTES: usize = 256;
 
 /// Turns the items of one payload into messages and counts what is left out.
 #[derive(Debug)]
-pub(super) struct Normaliser {
+pub(in crate::capture) struct Normaliser {
     /// What the messages are taken from, and the documents decoded for them.
-    pub(super) memory: NodeBudget,
-    pub(super) degradation: Degradation,
+    pub(in crate::capture) memory: NodeBudget,
+    pub(in crate::capture) degradation: Degradation,
     /// The origin of each part of the messages that were made, in order.
-    pub(super) origins: Vec<Origin>,
+    pub(in crate::capture) origins: Vec<Origin>,
+    /// Which message each item of the prompt became, by its place among them.
+    pub(in crate::capture) prompt_places: Vec<Option<usize>>,
 }
 
 /// How a part came out of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(in crate::capture) enum Origin {
     /// Its strings are strings of the payload.
     Verbatim,
     /// It was decoded from a document inside of a string.
@@ -77,16 +81,17 @@ impl Default for Normaliser {
 }
 
 impl Normaliser {
-    pub(super) fn new(memory: NodeBudget) -> Self {
+    pub(in crate::capture) fn new(memory: NodeBudget) -> Self {
         Self {
             memory,
             degradation: Degradation::default(),
             origins: Vec::new(),
+            prompt_places: Vec::new(),
         }
     }
 
     /// Adds a part to those of a message.
-    pub(super) fn add(&self, draft: Draft, drafts: &mut Vec<Draft>) -> Result<(), GatewayError> {
+    pub(super) fn add(&self, draft: Draft, drafts: &mut Vec<Draft>) -> Result<(), MessagesError> {
         self.memory.take(PART_BYTES + draft.text_bytes())?;
         drafts.push(draft);
         Ok(())
@@ -94,11 +99,14 @@ impl Normaliser {
 
     /// Returns the messages of a prompt: a list of items, or an object that holds one, or plain text
     /// of the user.
-    pub(super) fn prompt(&mut self, prompt: Option<&Json>) -> Result<Vec<Message>, GatewayError> {
+    pub(in crate::capture) fn prompt(
+        &mut self,
+        prompt: Option<&Json>,
+    ) -> Result<Vec<Message>, MessagesError> {
         match prompt {
-            Some(Json::Array(items)) => self.items(items),
+            Some(Json::Array(items)) => self.prompt_items(items),
             Some(Json::Object(holder)) => match holder.get("messages") {
-                Some(Json::Array(items)) => self.items(items),
+                Some(Json::Array(items)) => self.prompt_items(items),
                 _ => Ok(Vec::new()),
             },
             Some(Json::String(text)) if !text.is_empty() => {
@@ -108,7 +116,22 @@ impl Normaliser {
         }
     }
 
-    pub(super) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, GatewayError> {
+    fn prompt_items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
+        let mut messages = Vec::new();
+        for item in items {
+            let message = self.item(item)?;
+            self.memory.take(ITEM_BYTES)?;
+            self.prompt_places
+                .push(message.is_some().then_some(messages.len()));
+            if let Some(message) = message {
+                self.memory.take(MESSAGE_BYTES)?;
+                messages.push(message);
+            }
+        }
+        Ok(messages)
+    }
+
+    pub(super) fn items(&mut self, items: &[Json]) -> Result<Vec<Message>, MessagesError> {
         let mut messages = Vec::new();
         for item in items {
             if let Some(message) = self.item(item)? {
@@ -120,7 +143,7 @@ impl Normaliser {
     }
 
     /// Returns the message of one item of a list.
-    fn item(&mut self, item: &Json) -> Result<Option<Message>, GatewayError> {
+    fn item(&mut self, item: &Json) -> Result<Option<Message>, MessagesError> {
         if let Some(item) = item.as_object() {
             return self.object(item, None);
         }
@@ -133,7 +156,7 @@ impl Normaliser {
         &mut self,
         item: &Object,
         finish_reason: Option<Text>,
-    ) -> Result<Option<Message>, GatewayError> {
+    ) -> Result<Option<Message>, MessagesError> {
         let kind = match item.get("type") {
             None | Some(Json::Null) => "message",
             Some(kind) => kind.as_str().unwrap_or_default(),
@@ -197,7 +220,7 @@ impl Normaliser {
         item: &Object,
         arguments: Object,
         origin: Origin,
-    ) -> Result<Option<Draft>, GatewayError> {
+    ) -> Result<Option<Draft>, MessagesError> {
         let id = match identity(item.get("call_id"))? {
             Some(id) => Some(id),
             None => identity(item.get("id"))?,
@@ -209,7 +232,7 @@ impl Normaliser {
         &mut self,
         item: &Object,
         finish_reason: Option<Text>,
-    ) -> Result<Option<Message>, GatewayError> {
+    ) -> Result<Option<Message>, MessagesError> {
         let Some(role) = usable(item.get("role")).map(Text::trimmed) else {
             self.degradation.unsupported_content += 1;
             return Ok(None);
@@ -500,7 +523,7 @@ mod tests {
         ] {
             let prompt = json(&format!("[{item}]"));
             let refused = Normaliser::default().prompt(Some(&prompt));
-            assert_eq!(refused, Err(GatewayError::InvalidPayload), "{item}");
+            assert_eq!(refused, Err(MessagesError::InvalidIdentity), "{item}");
         }
         let long = format!(
             r#"[{{"role":"tool","tool_call_id":"{}"}}]"#,

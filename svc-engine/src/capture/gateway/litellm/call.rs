@@ -1,82 +1,22 @@
-use std::collections::BTreeSet;
+use svc_model::ingest::{GatewayIngestRequest, SkipReason};
+use svc_model::json::{Json, NodeBudget};
 
-use svc_model::evidence::{Message, Part};
-use svc_model::id::{FactId, OrgId};
-use svc_model::ingest::{GatewayIngestRequest, GatewayProvider, SkipReason};
-use svc_model::json::{Json, NodeBudget, OverBudget};
-use uuid::Uuid;
-
-use super::degradation::Degradation;
-use super::identity::name;
-use super::message::Normaliser;
 use super::metadata::Metadata;
-use super::{redact, response, scalar, session, user};
+use super::{scalar, segments, session, user};
 use crate::capture::Receipt;
+use crate::capture::gateway::call_id::{aliases, derived_id};
+use crate::capture::gateway::{Captured, GatewayError, Notes, redact};
+use crate::capture::messages::identity::name;
+use crate::capture::messages::{Normaliser, output};
 use crate::capture::redaction::Counts;
-use crate::fact::InferenceCall;
+use crate::fact::{InferenceCall, RawPayload};
 
-/// The namespace of fact ids that are derived from a capture id. Changing it would store every
-/// repeated delivery again.
-const CAPTURE_NAMESPACE: Uuid = Uuid::from_u128(0x68fd_420d_834b_49ea_b702_29e3_5609_70b7);
-
-/// What became of a payload.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Captured {
-    /// It is a call.
-    Call(Box<InferenceCall>),
-    /// It is declined with success.
-    Skipped {
-        /// Why.
-        reason: SkipReason,
-        /// The gateway's or the model's own id of the call.
-        model_call_id: Option<String>,
-    },
-}
-
-/// Why a payload can never be captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GatewayError {
-    /// There is no adapter for this kind of gateway.
-    #[error("the gateway has no adapter")]
-    UnsupportedProvider,
-    /// An identity in the payload is over its bound, or holds NUL or a surrogate.
-    #[error("the payload holds an identity that cannot be kept")]
-    InvalidPayload,
-    /// The messages of the payload, with what is decoded for them, take more memory than those of one
-    /// request may.
-    #[error("the payload holds more than one request may")]
-    TooLarge,
-}
-
-impl From<OverBudget> for GatewayError {
-    fn from(OverBudget: OverBudget) -> Self {
-        Self::TooLarge
-    }
-}
-
-/// What happened to a payload on its way, for the log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
-    /// What was left out.
-    pub degradation: Degradation,
-    /// What was redacted.
-    pub redactions: Counts,
-}
-
-/// Turns a delivery of a gateway into an inference call. What its messages take is taken from `memory`,
-/// beside what the payload took when it was parsed.
-///
-/// # Errors
-///
-/// See [`GatewayError`].
-pub fn capture(
+/// Turns a delivery of LiteLLM into an inference call. What its messages take is taken from `memory`.
+pub(in crate::capture::gateway) fn capture(
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
     memory: &NodeBudget,
 ) -> Result<(Captured, Notes), GatewayError> {
-    if request.provider != GatewayProvider::GatewayA {
-        return Err(GatewayError::UnsupportedProvider);
-    }
     let payload = request
         .payload
         .as_object()
@@ -105,9 +45,10 @@ pub fn capture(
     };
     let mut normaliser = Normaliser::new(memory.rest());
     let input_messages = normaliser.prompt(payload.get("messages"))?;
-    let output_messages = response::output(&mut normaliser, payload.get("response"))?;
+    let output_messages = output(&mut normaliser, payload.get("response"))?;
     memory.settle(&normaliser.memory)?;
     let usage = scalar::usage(payload);
+    let segments = segments::of(payload, &normaliser.prompt_places);
     let model_call_id = scalar::model_call_id(payload)?;
     let mut call = InferenceCall {
         inference_call_id: match request.capture {
@@ -129,7 +70,10 @@ pub fn capture(
             .map_or(receipt.received_at, |capture| capture.observed_at),
         input_messages,
         output_messages,
-        raw: request.payload,
+        raw: RawPayload {
+            payload: request.payload,
+            segments,
+        },
     };
     let redactions = receipt.redactor().map_or_else(Counts::default, |redactor| {
         redact::redact(&mut call, &normaliser.origins, redactor)
@@ -141,46 +85,24 @@ pub fn capture(
     Ok((Captured::Call(Box::new(call)), notes))
 }
 
-/// Returns the fact id of a named delivery.
-fn derived_id(org_id: &OrgId, capture_id: Uuid) -> FactId {
-    // Neither text holds anything that JSON escapes.
-    let name = format!("[\"{}\",\"{}\"]", org_id.as_str(), capture_id.hyphenated());
-    FactId::new(Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes()))
-}
-
-/// Returns the ids of the tools that were called in an answer and that of the call itself.
-fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
-    let called = output
-        .iter()
-        .flat_map(|message| &message.parts)
-        .filter_map(|part| match part {
-            Part::ToolCall { id, .. } => Some(id),
-            Part::Text { .. } | Part::Reasoning { .. } | Part::ToolCallResponse { .. } => None,
-        });
-    called
-        .chain(model_call_id)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .cloned()
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use svc_model::id::{SessionId, UserId};
-    use svc_model::ingest::Capture;
+    use svc_model::evidence::Message;
+    use svc_model::id::{FactId, OrgId, SessionId, UserId};
+    use svc_model::ingest::{Capture, GatewayProvider};
     use svc_model::time::Instant;
+    use uuid::Uuid;
 
-    use super::super::testing::{
-        FRESH_ID, call, deliver, deliver_within, json, parts_json, request,
-    };
     use super::*;
     use crate::capture::Redaction;
+    use crate::capture::gateway::call_id::CAPTURE_NAMESPACE;
+    use crate::capture::gateway::testing::{FRESH_ID, call, deliver, deliver_within, request};
+    use crate::capture::messages::testing::{json, parts_json};
 
     const ARRAY: &str =
-        include_str!("../../../../tests/fixtures/litellm/generic_api_json_array.json");
+        include_str!("../../../../../tests/fixtures/litellm/generic_api_json_array.json");
     const LINES: &str = include_str!(
-        "../../../../tests/fixtures/litellm/generic_api_ndjson_correlation_off.ndjson"
+        "../../../../../tests/fixtures/litellm/generic_api_ndjson_correlation_off.ndjson"
     );
 
     fn parts(messages: &[Message]) -> Vec<String> {
@@ -445,7 +367,7 @@ mod tests {
                     .replace('#', "[REDACTED_CREDENTIAL]"),
             ]
         );
-        let raw = String::from_utf8(call.raw.to_canonical()).unwrap();
+        let raw = String::from_utf8(call.raw.payload.to_canonical()).unwrap();
         assert_eq!(
             raw.matches("hunter2").count(),
             1,
@@ -484,7 +406,7 @@ mod tests {
         let Captured::Call(call) = captured else {
             panic!("there is a session")
         };
-        assert_eq!(call.raw, payload);
+        assert_eq!(call.raw.payload, payload);
         assert_eq!(notes.redactions, Counts::default());
         assert!(parts(&call.input_messages)[0].contains("sk-abcdefghijklmnopqrst"));
     }

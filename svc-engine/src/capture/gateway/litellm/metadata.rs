@@ -2,7 +2,7 @@
 
 use svc_model::json::{Json, Object, Text};
 
-use super::identity::usable;
+use crate::capture::messages::identity::usable;
 
 /// The places of a payload that may hold Sessions and users.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ const LOOKED_INTO_BYTES_MAX: usize = 32 * 1024 * 1024;
 ///
 /// Most texts that are asked about are none: prose, source code, listings of files. Their first and
 /// last byte say so.
-pub(super) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
+pub(in crate::capture) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
     let bytes = trimmed(text.as_bytes());
     let fits = match bytes.first()? {
         b'{' => bytes.ends_with(b"}"),

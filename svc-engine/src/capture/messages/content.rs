@@ -2,7 +2,7 @@
 
 use svc_model::json::{Json, Object};
 
-use super::GatewayError;
+use super::MessagesError;
 use super::identity::identity;
 use super::message::{Draft, Normaliser};
 use super::reasoning;
@@ -13,7 +13,7 @@ impl Normaliser {
         &mut self,
         content: &Json,
         drafts: &mut Vec<Draft>,
-    ) -> Result<(), GatewayError> {
+    ) -> Result<(), MessagesError> {
         let elements = content.as_array().unwrap_or(std::slice::from_ref(content));
         for element in elements {
             if let Some(draft) = self.element(element)? {
@@ -23,7 +23,7 @@ impl Normaliser {
         Ok(())
     }
 
-    fn element(&mut self, element: &Json) -> Result<Option<Draft>, GatewayError> {
+    fn element(&mut self, element: &Json) -> Result<Option<Draft>, MessagesError> {
         let draft = match element {
             Json::Null => return Ok(None),
             Json::String(text) => Some(Draft::text(text)),
@@ -34,7 +34,7 @@ impl Normaliser {
         Ok(draft)
     }
 
-    fn block(&mut self, block: &Object) -> Result<Option<Draft>, GatewayError> {
+    fn block(&mut self, block: &Object) -> Result<Option<Draft>, MessagesError> {
         let either = |first, second| block.get(first).or_else(|| block.get(second));
         let text = match block.get("type").and_then(Json::as_str).unwrap_or_default() {
             // A `text` that is present but no string hides the `content`.

@@ -3,9 +3,10 @@
 use svc_model::evidence::Part;
 use svc_model::json::{Json, Object, OverBudget, Text};
 
+use super::MessagesError;
+use super::embedded;
 use super::identity::identity;
 use super::message::{Draft, Normaliser, Origin};
-use super::{GatewayError, embedded};
 
 /// The argument under which a tool that takes free text gets it.
 const FREE_INPUT: &str = "input";
@@ -52,7 +53,7 @@ impl Normaliser {
         &mut self,
         calls: &[Json],
         drafts: &mut Vec<Draft>,
-    ) -> Result<(), GatewayError> {
+    ) -> Result<(), MessagesError> {
         for call in calls {
             let function_call = call.as_object().filter(|call| match call.get("type") {
                 None | Some(Json::Null) => true,
