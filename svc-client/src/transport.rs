@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::{Response, Url};
 use svc_model::endpoint::{Access, Endpoint, Method, Repeat};
 use svc_model::ingest::is_protobuf;
-use svc_model::json::{self, WriteError};
+use svc_model::json::{self, NodeBudget, WriteError};
 use svc_model::request::{Outgoing, Request as _};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{Instrument as _, debug, debug_span};
@@ -25,6 +25,9 @@ const REQUEST_ID: &str = "x-request-id";
 const REQUEST_ID_BYTES_MAX: usize = 128;
 /// The most bytes of an answer that is no success. The rest of a longer one is not read.
 const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of memory that the values of a reply may take beside its own bytes: three bytes of JSON can
+/// become a hundred. No reply of a service comes near it.
+const REPLY_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// A timeout that is as good as none, for those who ask for more than a clock can hold.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 
@@ -234,7 +237,8 @@ impl Client {
         }
         // Only an export is answered so, and the answer says no more than its status.
         let said = if in_protobuf { b"{}" } else { &*bytes };
-        let value = json::from_written(said)
+        let budget = NodeBudget::new(REPLY_MEMORY_BYTES_MAX);
+        let value = json::from_written_within(said, &budget)
             .map_err(|error| Failure::new(ErrorKind::Unreadable).caused_by(error))?;
         Ok((value, bytes))
     }

@@ -2,7 +2,8 @@
 
 use std::error::Error as _;
 
-use svc_client::model::endpoint::{Endpoint as _, HealthProbe};
+use svc_client::model::endpoint::{Compatibility, Endpoint as _, HealthProbe};
+use svc_client::model::id::SessionId;
 use svc_client::model::problem::{Decline, Problem};
 use svc_client::testing::{Answer, FakeServer};
 use svc_client::{Client, ErrorKind};
@@ -54,6 +55,18 @@ async fn no_reply_is_read_beyond_what_its_route_may_answer() {
         let bytes_max = HealthProbe::REPLY_BYTES_MAX;
         assert_eq!(error.kind(), &ErrorKind::ReplyTooLarge { bytes_max });
     }
+}
+
+#[tokio::test]
+async fn a_reply_of_countless_values_is_unreadable() {
+    let lists = "[],".repeat(Compatibility::REPLY_BYTES_MAX / 3 - 10);
+    let server = FakeServer::start([Answer::text(200, format!("{{\"x\":[{lists}0]}}"))]);
+    let session = SessionId::new("s").unwrap();
+    let error = server.client().compatibility_evidence(&session).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Unreadable);
+    let cause = error.source().unwrap().to_string();
+    assert!(cause.contains("over their budget of memory"), "{cause}");
 }
 
 #[tokio::test]

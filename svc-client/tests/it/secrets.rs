@@ -49,6 +49,8 @@ async fn an_error_does_not_repeat_what_was_asked() {
         .with_timeout(std::time::Duration::from_millis(200));
     let error = client.evidence().inventory(&session).await.unwrap_err();
     assert!(!everything(&error).contains("a-private-name"));
+    let asked = server.received();
+    assert!(asked.iter().any(|it| it.target.contains("a-private-name")));
 }
 
 #[test]

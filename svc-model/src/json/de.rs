@@ -9,6 +9,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::bridge::{self, EXACT};
+use super::memory::NodeBudget;
 use super::number::Number;
 use super::parse::{DEPTH_MAX, ParseError};
 use super::text::Text;
@@ -22,7 +23,19 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FromSliceError
 /// Reads what [`to_vec`](super::to_vec) or the storage form wrote: a document in which a captured one,
 /// itself up to [`DEPTH_MAX`] deep, stands some levels down.
 pub fn from_written<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, FromSliceError> {
-    Ok(from_value(Json::parse_nested(bytes, 2 * DEPTH_MAX)?)?)
+    from_written_within(bytes, &NodeBudget::unlimited())
+}
+
+/// Reads what [`from_written`] reads, whose values take no more memory than is left of a budget.
+pub fn from_written_within<T: DeserializeOwned>(
+    bytes: &[u8],
+    budget: &NodeBudget,
+) -> Result<T, FromSliceError> {
+    Ok(from_value(Json::parse_nested(
+        bytes,
+        2 * DEPTH_MAX,
+        budget,
+    )?)?)
 }
 
 /// Reads a value as a `T`. A [`Json`] inside the `T` is moved, not copied.

@@ -53,6 +53,7 @@ mod write;
 
 pub use self::de::{
     FromSliceError, PathSegment, ShapeError, ShapeErrorKind, from_slice, from_value, from_written,
+    from_written_within,
 };
 pub use self::memory::{NodeBudget, OverBudget};
 pub use self::number::{INTEGER_DIGITS_MAX, Number};

@@ -74,7 +74,7 @@ impl Json {
     /// order mark, UTF-16 and UTF-32. Of duplicate members the last value wins, at the first
     /// position.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        Self::parse_nested(bytes, DEPTH_MAX)
+        parsed(bytes, DEPTH_MAX, &NodeBudget::unlimited())
     }
 
     /// Reads a whole document, as [`Json::parse`] does, whose values take no more memory than is
@@ -85,8 +85,12 @@ impl Json {
     }
 
     /// Reads a document that wraps another one: nested at most `depth_max` deep.
-    pub(super) fn parse_nested(bytes: &[u8], depth_max: usize) -> Result<Self, ParseError> {
-        parsed(bytes, depth_max, &NodeBudget::unlimited())
+    pub(super) fn parse_nested(
+        bytes: &[u8],
+        depth_max: usize,
+        budget: &NodeBudget,
+    ) -> Result<Self, ParseError> {
+        parsed(bytes, depth_max, budget)
     }
 }
 

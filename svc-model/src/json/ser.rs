@@ -7,6 +7,7 @@ use serde::ser::{self, Serialize};
 
 use super::bridge::{EXACT_NUMBER, EXACT_TEXT};
 use super::escape;
+use super::memory::NodeBudget;
 use super::number::{self, Number};
 use super::parse::{DEPTH_MAX, ParseError};
 use super::raw::EXACT_RAW;
@@ -61,7 +62,11 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Json, WriteError> {
         non_finite: NonFinite::Kept,
     };
     value.serialize(Serializer::value(&mut writer))?;
-    Ok(Json::parse_nested(&writer.out, 2 * DEPTH_MAX)?)
+    Ok(Json::parse_nested(
+        &writer.out,
+        2 * DEPTH_MAX,
+        &NodeBudget::unlimited(),
+    )?)
 }
 
 struct Writer {
