@@ -1,6 +1,7 @@
 //! The service outlives its database: what cannot be stored is not acknowledged, what needs no
 //! store is answered, and when the database is back so is the service.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -82,6 +83,12 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
     assert_eq!(total, Some(Json::from(1_i64)), "whatever its encoding");
 }
 
+/// Clients that send while the store is cut off, again and again.
+const SENDERS: usize = 4;
+const OUTAGES: u64 = 3;
+/// How long the next answer of a kind may take.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 /// A store that is cut off in the middle of a load acknowledges nothing that it does not keep.
 #[test]
 fn what_was_acknowledged_around_an_outage_is_there() {
@@ -90,36 +97,72 @@ fn what_was_acknowledged_around_an_outage_is_there() {
     };
     let server = Server::start_on(&store, &Configuration::default());
     let database = store.database().expect("a database of the cluster");
-    let acknowledged: Vec<String> = thread::scope(|scope| {
-        let senders: Vec<_> = (0..4)
+    let (acknowledged, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+    let ended = AtomicBool::new(false);
+    let names: Vec<String> = thread::scope(|scope| {
+        let senders: Vec<_> = (0..SENDERS)
             .map(|sender| {
-                let server = &server;
+                let (server, ended) = (&server, &ended);
+                let (acknowledged, refused) = (&acknowledged, &refused);
                 scope.spawn(move || {
-                    (0..60)
-                        .map(|number| format!("call-{sender}-{number}"))
-                        .filter(|name| {
-                            let reply =
-                                server.deliver("/ingest/gateway", Call::new("s", name).body());
-                            assert!([200, 503].contains(&reply.status), "{}", reply.text());
-                            reply.status == 200
-                        })
-                        .collect::<Vec<String>>()
+                    let mut names = Vec::new();
+                    for number in 0.. {
+                        if ended.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let name = format!("call-{sender}-{number}");
+                        let reply = server.deliver("/ingest/gateway", Call::new("s", &name).body());
+                        match reply.status {
+                            200 => {
+                                acknowledged.fetch_add(1, Ordering::Relaxed);
+                                names.push(name);
+                            }
+                            503 => {
+                                refused.fetch_add(1, Ordering::Relaxed);
+                            }
+                            other => panic!("{other}: {}", reply.text()),
+                        }
+                    }
+                    names
                 })
             })
             .collect();
-        for _ in 0..3 {
-            thread::sleep(Duration::from_millis(60));
+        // The load is under way before each outage, meets it, and goes on after it.
+        let passed = (0..OUTAGES).all(|_| {
+            let before = more_of(&acknowledged);
             database.refuse_connections();
+            let during = more_of(&refused);
             database.accept_connections();
-        }
-        senders
+            before && during
+        });
+        let after = passed && more_of(&acknowledged);
+        ended.store(true, Ordering::Relaxed);
+        let names = senders
             .into_iter()
             .flat_map(|it| it.join().expect("a sender"))
-            .collect()
+            .collect();
+        assert!(
+            after,
+            "the load met no outage, or did not outlive it: {}",
+            server.log()
+        );
+        names
     });
-    assert!(!acknowledged.is_empty());
-    for name in acknowledged {
+    for name in names {
         let again = Receipt::of(&server.deliver("/ingest/gateway", Call::new("s", &name).body()));
         assert!(!again.stored, "{name} was acknowledged and is lost");
     }
+}
+
+/// Waits until several more answers of a kind were counted, and returns whether they were.
+fn more_of(count: &AtomicU64) -> bool {
+    let wanted = count.load(Ordering::Relaxed) + SENDERS as u64;
+    let started = Instant::now();
+    while count.load(Ordering::Relaxed) < wanted {
+        if started.elapsed() > PATIENCE {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    true
 }
