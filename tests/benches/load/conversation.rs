@@ -153,6 +153,60 @@ impl Conversation {
     }
 }
 
+/// A session of Claude Code as a gateway records it: a long system prompt, the same two dozen tools in every call, and
+/// long results.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) conversation: Conversation,
+    /// The tools of every call: a JSON array.
+    pub(crate) tools: String,
+}
+
+impl Recorded {
+    /// Writes a session whose texts have so many times their ordinary length.
+    pub(crate) fn new(turns: usize, scale: f64) -> Self {
+        let plan = Plan {
+            seed: 17,
+            first_word: 0,
+            turns,
+            scale,
+            silent: vec![2, 5, 6, 11],
+            user_every: 6,
+        };
+        let mut conversation = Conversation::new(&plan);
+        // Prompt and tools are long, and they grow with no session.
+        let mut author = Author::new(18, 50_000);
+        conversation.opening[0].parts = vec![Part::Text(author.prose(14_000))];
+        let tools: Vec<String> = (0..24).map(|index| tool(&mut author, index)).collect();
+        Self {
+            conversation,
+            tools: format!("[{}]", tools.join(", ")),
+        }
+    }
+}
+
+/// Writes the description of a tool: what it is for, at length, and the schema of its arguments.
+fn tool(author: &mut Author, index: usize) -> String {
+    let mut out = format!(
+        "{{\"type\": \"function\", \"function\": {{\"name\": \"Tool{index}\", \"description\": "
+    );
+    quote(&mut out, &author.prose(1_700));
+    out.push_str(", \"parameters\": {\"type\": \"object\", \"properties\": {");
+    for argument in 0..4 {
+        if argument > 0 {
+            out.push_str(", ");
+        }
+        put(
+            &mut out,
+            format_args!("\"argument_{argument}\": {{\"type\": \"string\", \"description\": "),
+        );
+        quote(&mut out, &author.prose(140));
+        out.push('}');
+    }
+    out.push_str("}, \"required\": [\"argument_0\"], \"additionalProperties\": false}}}");
+    out
+}
+
 /// Why every reply of these conversations ended.
 pub(crate) const FINISH_REASON: &str = "tool_calls";
 

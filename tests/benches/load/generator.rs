@@ -15,7 +15,8 @@ use tokio::net::TcpStream;
 
 use crate::Failure;
 use crate::http::{expect_stored, reply_head};
-use crate::payload::{Request, SessionCalls, SingleCall};
+use crate::payload::{Request, SingleCall};
+use crate::session::SessionCalls;
 
 /// The requests of one connection, without end.
 pub(crate) trait Player: Send {

@@ -15,7 +15,7 @@
 //! | [`scenario`] | what is measured, one module for each kind |
 //! | [`generator`], [`http`] | the load itself |
 //! | [`population`] | an organization of half a year, written through the store |
-//! | [`payload`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
+//! | [`payload`], [`session`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
 //! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
 //! | [`report`] | the table |
 
@@ -42,6 +42,7 @@ mod population;
 mod process;
 mod report;
 mod scenario;
+mod session;
 mod store;
 mod template;
 mod text;
@@ -60,7 +61,7 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Scenario {
-    /// Everything below.
+    /// Everything below but growth.
     All,
     /// The generator against a handler that only reads the bodies.
     Baseline,
@@ -78,8 +79,10 @@ enum Scenario {
     Investigate,
     /// From a push to the Sessions that 5,000 commit notes name.
     Notes,
-    /// Bytes on disk for the bytes sent in a session of 200 turns.
+    /// Bytes on disk for the bytes sent: small calls, a session of Claude Code, one of 200 turns.
     Disk,
+    /// Rate, latency and bytes on disk while a store grows to millions of calls. Not part of all.
+    Growth,
     /// Resident memory at rest and after load.
     Memory,
     /// From starting the process to its first good health.
@@ -147,6 +150,9 @@ pub(crate) struct Arguments {
     /// The share of the whole organization that is investigated.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) population: f64,
+    /// Calls that a growing store ends with; it is measured empty, at a fifth, at two fifths and at the end.
+    #[arg(long, default_value_t = 5_000_000)]
+    pub(crate) calls: u64,
     /// The server's program [default: svc-server beside this program].
     #[arg(long)]
     pub(crate) server: Option<PathBuf>,
@@ -222,6 +228,10 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Disk) {
             scenario::disk::measure(&bench, backend, &mut report)?;
+        }
+        // It takes an hour, so it is measured when it is asked for.
+        if scenario == Scenario::Growth {
+            scenario::growth::measure(&bench, backend, &mut report)?;
         }
         if wanted(Scenario::Memory) {
             scenario::memory::measure(&bench, backend, &mut report)?;

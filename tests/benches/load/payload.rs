@@ -5,7 +5,7 @@
 //! same in every call of a model and larger than many a conversation.
 
 use crate::Failure;
-use crate::conversation::{Conversation, Message, Plan, scale_for};
+use crate::conversation::Message;
 use crate::export::export;
 use crate::http::{expect_stored, expect_taken};
 use crate::template::{Shape, Source, Template, marker, uuid};
@@ -70,36 +70,23 @@ pub(crate) struct SingleCall {
 }
 
 impl SingleCall {
-    /// Builds a gateway call whose body has exactly the wanted size.
+    /// Builds a gateway call whose body has exactly the wanted size, and whose messages are all another
+    /// session's.
     pub(crate) fn gateway(seed: u64, body_length: usize, bearer: &str) -> Self {
-        let mut author = Author::new(seed, 0);
-        let instructions = author.prose(240);
-        let mut task = author.prose(360);
-        let mut reply = author.prose(280);
-        let body = |task: &str, reply: &str| {
-            let message = |role, text: &str| {
-                let parts = vec![crate::conversation::Part::Text(text.to_owned())];
-                Message { role, parts }.wire()
-            };
-            let messages = format!(
-                "{}, {}",
-                message("system", &instructions),
-                message("user", task)
-            );
-            envelope(&messages, &message("assistant", reply), ModelMap::Short)
-        };
-        let missing = body_length
-            .checked_sub(body(&task, &reply).len())
-            .unwrap_or_else(|| panic!("the smallest body has {} bytes", body(&task, &reply).len()));
-        // Half to each text: one byte of plain words is one byte of body.
-        task.extend(plain_words().take(missing / 2));
-        reply.extend(plain_words().take(missing - missing / 2));
-        let body = body(&task, &reply);
-        assert_eq!(
-            body.len(),
-            body_length,
-            "padding is counted in bytes of the body"
-        );
+        let instructions = Author::new(seed, 0).prose(240);
+        let body = padded(seed, body_length, &instructions, |messages, reply| {
+            envelope(messages, reply, ModelMap::Short, "")
+        });
+        Self::new("/ingest/gateway", &body, bearer)
+    }
+
+    /// Builds a gateway call of exactly the wanted size of which only the last message and the answer are
+    /// new: what comes before is the same in every call.
+    pub(crate) fn new_turn(seed: u64, body_length: usize, bearer: &str) -> Self {
+        let instructions = fixed(Author::new(0, 0).prose(240));
+        let body = padded(seed, body_length, &instructions, |messages, reply| {
+            envelope(messages, reply, ModelMap::Short, "")
+        });
         Self::new("/ingest/gateway", &body, bearer)
     }
 
@@ -153,118 +140,61 @@ impl SingleCall {
     }
 }
 
-/// The calls of a growing session: one copy of the messages, of which each call sends a longer prefix.
-#[derive(Clone, Debug)]
-pub(crate) struct SessionCalls {
-    messages: Template,
-    calls: Vec<Call>,
-}
-
-#[derive(Clone, Debug)]
-struct Call {
-    before: Template,
-    /// Where the call's input ends in `messages`.
-    messages_end: usize,
-    after: Template,
-    body_length: usize,
-}
-
-impl SessionCalls {
-    /// Builds the calls of the last `calls` turns of a conversation.
-    pub(crate) fn new(
-        conversation: &Conversation,
-        calls: usize,
-        map: ModelMap,
-        bearer: &str,
-    ) -> Self {
-        let mut messages = String::new();
-        let mut built = Vec::with_capacity(calls);
-        for message in &conversation.opening {
-            join(&mut messages, &message.wire());
-        }
-        for (index, turn) in conversation.turns.iter().enumerate() {
-            let reply = turn.reply.wire();
-            if index + calls >= conversation.turns.len() {
-                const HERE: &str = "@here@";
-                let body = envelope(HERE, &reply, map);
-                let (before, after) = body
-                    .split_once(HERE)
-                    .expect("the frame has a place for messages");
-                let body_length = before.len() + messages.len() + after.len();
-                built.push(Call {
-                    before: Template::new(head("/ingest/gateway", bearer, body_length) + before),
-                    messages_end: messages.len(),
-                    after: Template::new(after.to_owned()),
-                    body_length,
-                });
-            }
-            join(&mut messages, &reply);
-            for message in &turn.additions {
-                join(&mut messages, &message.wire());
-            }
-        }
-        Self {
-            messages: Template::new(messages),
-            calls: built,
-        }
-    }
-
-    pub(crate) fn call_count(&self) -> usize {
-        self.calls.len()
-    }
-
-    /// Bytes of all bodies.
-    pub(crate) fn body_bytes(&self) -> usize {
-        self.calls.iter().map(|call| call.body_length).sum()
-    }
-
-    /// Makes every message another session's.
-    pub(crate) fn begin_session(&mut self, session: u64) {
-        self.messages.patch_session(session);
-        for call in &mut self.calls {
-            call.before.patch_session(session);
-            call.after.patch_session(session);
-        }
-    }
-
-    /// Returns the request of one of the calls.
-    pub(crate) fn request(&mut self, index: usize, call: u64) -> Request<'_> {
-        let this = &mut self.calls[index];
-        this.before.patch_call(call);
-        this.after.patch_call(call);
-        Request {
-            pieces: [
-                this.before.bytes(),
-                &self.messages.bytes()[..this.messages_end],
-                this.after.bytes(),
-            ],
-            body_length: this.body_length,
-        }
-    }
-}
-
-/// The plan of a session whose bodies have a wanted mean size.
-pub(crate) fn plan_of_mean_body(turns: usize, mean_body: usize) -> Plan {
-    let plan = |scale| Plan {
-        seed: 1,
-        first_word: 0,
-        turns,
-        scale,
-        silent: Vec::new(),
-        user_every: 8,
-    };
-    let scale = scale_for(mean_body as f64, |scale| {
-        let calls = SessionCalls::new(&Conversation::new(&plan(scale)), turns, ModelMap::Full, "");
-        calls.body_bytes() as f64 / turns as f64
+/// Builds a payload alone, of exactly the wanted size: one line of what a gateway's own logger sends.
+pub(crate) fn payload_line(seed: u64, length: usize) -> Template {
+    let instructions = Author::new(seed, 0).prose(240);
+    let line = padded(seed, length, &instructions, |messages, reply| {
+        let mut line = String::new();
+        fill_frame(&mut line, messages, reply, ModelMap::Short, "");
+        line
     });
-    plan(scale)
+    Template::new(line)
 }
 
-fn join(messages: &mut String, message: &str) {
-    if !messages.is_empty() {
-        messages.push_str(", ");
-    }
-    messages.push_str(message);
+/// Writes a call of three messages, and adds words until it has the wanted size.
+fn padded(
+    seed: u64,
+    length: usize,
+    instructions: &str,
+    write: impl Fn(&str, &str) -> String,
+) -> String {
+    // Its markers are numbered after those of the instructions.
+    let mut author = Author::new(seed, 100);
+    let mut task = author.prose(360);
+    let mut reply = author.prose(280);
+    let body = |task: &str, reply: &str| {
+        let message = |role, text: &str| {
+            let parts = vec![crate::conversation::Part::Text(text.to_owned())];
+            Message { role, parts }.wire()
+        };
+        let messages = format!(
+            "{}, {}",
+            message("system", instructions),
+            message("user", task)
+        );
+        write(&messages, &message("assistant", reply))
+    };
+    let missing = length
+        .checked_sub(body(&task, &reply).len())
+        .unwrap_or_else(|| panic!("the smallest body has {} bytes", body(&task, &reply).len()));
+    // Half to each text: one byte of plain words is one byte of body.
+    task.extend(plain_words().take(missing / 2));
+    reply.extend(plain_words().take(missing - missing / 2));
+    let body = body(&task, &reply);
+    assert_eq!(
+        body.len(),
+        length,
+        "padding is counted in bytes of the body"
+    );
+    body
+}
+
+/// Returns a text that is the same in every session and every call.
+fn fixed(text: String) -> String {
+    let mut template = Template::new(text);
+    template.patch_session(0);
+    template.patch_call(0);
+    String::from_utf8(template.bytes().to_vec()).expect("texts are text")
 }
 
 /// The head of a request on a connection that stays open.
@@ -275,7 +205,7 @@ pub(crate) fn head(path: &str, bearer: &str, body_length: usize) -> String {
     )
 }
 
-fn envelope(messages: &str, reply: &str, map: ModelMap) -> String {
+pub(crate) fn envelope(messages: &str, reply: &str, map: ModelMap, tools: &str) -> String {
     let session = marker(Source::Session, Shape::Uuid, SESSION_SALT);
     let mut out = format!(
         "{{\"provider\": \"gateway_a\", \"session_id\": \"{session}\", \"user_id\": \"developer-7\", \
@@ -283,9 +213,7 @@ fn envelope(messages: &str, reply: &str, map: ModelMap) -> String {
         marker(Source::Call, Shape::Uuid, 5),
         marker(Source::Call, Shape::Instant, 0),
     );
-    let mut frame = String::new();
-    push_joined(&mut frame, FRAME);
-    fill(&mut out, &frame, &session, messages, reply, map);
+    fill_frame(&mut out, messages, reply, map, tools);
     out.push('}');
     out
 }
@@ -300,15 +228,18 @@ fn push_joined(out: &mut String, document: &str) {
     }
 }
 
-/// Appends a frame with its names replaced.
-fn fill(out: &mut String, frame: &str, session: &str, messages: &str, reply: &str, map: ModelMap) {
+/// Appends the frame with its names replaced.
+fn fill_frame(out: &mut String, messages: &str, reply: &str, map: ModelMap, tools: &str) {
+    let session = marker(Source::Session, Shape::Uuid, SESSION_SALT);
+    let mut frame = String::new();
+    push_joined(&mut frame, FRAME);
     for (index, piece) in frame.split('@').enumerate() {
         if index % 2 == 0 {
             out.push_str(piece);
             continue;
         }
         match piece {
-            "session_id" => out.push_str(session),
+            "session_id" => out.push_str(&session),
             "call_id" => out.push_str(&marker(Source::Call, Shape::Uuid, 6)),
             "call_uuid" => out.push_str(&marker(Source::Call, Shape::Uuid, 7)),
             "start" => out.push_str(&marker(Source::Call, Shape::Epoch, 0)),
@@ -318,6 +249,11 @@ fn fill(out: &mut String, frame: &str, session: &str, messages: &str, reply: &st
             "total_tokens" => out.push_str(&marker(Source::Call, Shape::Integer, 10)),
             "messages" => out.push_str(messages),
             "reply" => out.push_str(reply),
+            "tools" if tools.is_empty() => {}
+            "tools" => {
+                out.push_str(", \"tools\": ");
+                out.push_str(tools);
+            }
             "model_map" => push_joined(out, map.text()),
             other => unreachable!("the frame names {other:?}"),
         }
@@ -331,12 +267,12 @@ fn plain_words() -> impl Iterator<Item = char> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use serde_json::Value;
     use std::collections::HashSet;
 
-    fn body(request: Request<'_>) -> Value {
+    pub(crate) fn body(request: Request<'_>) -> Value {
         let all = request.pieces.concat();
         let text = String::from_utf8(all).expect("requests are text");
         let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
@@ -352,7 +288,7 @@ mod tests {
         serde_json::from_str(body).expect("bodies are JSON")
     }
 
-    fn message_texts(value: &Value) -> Vec<String> {
+    pub(crate) fn message_texts(value: &Value) -> Vec<String> {
         let payload = &value["payload"];
         let messages = payload["messages"].as_array().expect("messages");
         messages
@@ -378,40 +314,31 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_of_a_session_grow_by_what_the_turn_before_added() {
-        let plan = plan_of_mean_body(40, 57 * 1_024);
-        let conversation = Conversation::new(&plan);
-        let mut calls = SessionCalls::new(&conversation, 40, ModelMap::Full, "t");
-        let mean = calls.body_bytes() / 40;
-        assert!(mean.abs_diff(57 * 1_024) < 600, "mean body {mean}");
-        let mut before: Option<Value> = None;
-        for turn in 0..40 {
-            if turn == 0 {
-                calls.begin_session(11);
-            }
-            let value = body(calls.request(turn, turn as u64));
-            let messages = value["payload"]["messages"].as_array().expect("messages");
-            assert_eq!(messages.len(), conversation.input(turn).count());
-            if let Some(before) = before {
-                let earlier = before["payload"]["messages"].as_array().expect("messages");
-                assert_eq!(&messages[..earlier.len()], earlier.as_slice());
-                assert_eq!(
-                    messages[earlier.len()],
-                    before["payload"]["response"]["choices"][0]["message"]
-                );
-            }
-            before = Some(value);
+    fn of_a_new_turn_only_the_last_message_and_the_answer_are_new() {
+        let mut call = SingleCall::new_turn(3, 5_120, "t");
+        let texts = |value: &Value| message_texts(value);
+        let first = texts(&body(call.request(1, 1)));
+        let second = texts(&body(call.request(2, 2)));
+        let other = texts(&body(SingleCall::new_turn(4, 5_120, "t").request(1, 1)));
+        assert_eq!(first.len(), 3);
+        for later in [second, other] {
+            assert_eq!(later[0], first[0]);
+            assert!(later[1] != first[1] && later[2] != first[2]);
         }
-        let seen: HashSet<String> = message_texts(&before.expect("forty turns"))
-            .into_iter()
-            .collect();
-        calls.begin_session(12);
-        assert!(
-            message_texts(&body(calls.request(39, 99)))
-                .iter()
-                .all(|text| !seen.contains(text))
+    }
+
+    #[test]
+    fn a_line_is_a_payload_of_the_wanted_size() {
+        let mut line = payload_line(3, 5_120);
+        line.patch_session(1);
+        line.patch_call(2);
+        assert_eq!(line.len(), 5_120);
+        assert!(!line.bytes().contains(&b'\n'));
+        let value: Value = serde_json::from_slice(line.bytes()).expect("a line is JSON");
+        assert_eq!(
+            value["metadata"]["requester_metadata"]["session_id"],
+            session_id(1)
         );
-        assert!(calls.messages.session_slot_count() > 150);
     }
 
     #[test]

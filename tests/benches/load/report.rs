@@ -20,6 +20,7 @@ pub(crate) enum Unit {
     Seconds,
     Mebibytes,
     Kibibytes,
+    Bytes,
     Microseconds,
     /// One part of so many: a share written as its inverse.
     OnePartOf,
@@ -35,6 +36,7 @@ impl Unit {
             Self::Microseconds => format!("{value:.0} us"),
             Self::Seconds => format!("{value:.2} s"),
             Self::Mebibytes => format!("{value:.1} MiB"),
+            Self::Bytes => format!("{} B", grouped(value)),
             Self::Kibibytes => format!("{value:.1} KiB"),
             Self::OnePartOf => format!("1/{value:.1}"),
             Self::Count => grouped(value),
@@ -137,7 +139,7 @@ pub(crate) fn median(mut values: Vec<Duration>) -> Duration {
 }
 
 /// A whole number with its thousands apart.
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut out = String::with_capacity(digits.len() + 4);
     for (index, digit) in digits.chars().enumerate() {

@@ -1,42 +1,175 @@
-//! What a long session costs on disk: it sends its history with every turn, and the store must not keep it each time.
+//! What calls cost on disk for what was sent: small ones of which little is new, and sessions that send their history
+//! with every turn. Every payload is read back from the store and compared byte by byte.
 
-use crate::conversation::{Conversation, Plan};
+use std::time::{Duration, Instant};
+
+use svc_engine::store::{DatabaseUrl, Ledger};
+use svc_model::id::{FactId, OrgId};
+use svc_model::json::{Json, to_vec};
+
+use crate::conversation::{Conversation, Plan, Recorded, scale_for};
 use crate::http::{Client, expect_stored};
-use crate::payload::{ModelMap, SessionCalls, plan_of_mean_body};
-use crate::report::{Goal, Report, Unit};
-use crate::scenario::{Bench, INGEST_TOKEN};
+use crate::payload::{ModelMap, Request, SingleCall};
+use crate::report::{Goal, Report, Unit, grouped};
+use crate::scenario::load::SMALL_BODY;
+use crate::scenario::{Bench, INGEST_TOKEN, ORGANIZATION};
+use crate::session::{SessionCalls, plan_of_mean_body};
+use crate::store::Store;
 use crate::{Backend, Failure};
 
-const TURNS: usize = 200;
+/// Small calls, and the texts that they go round.
+const SMALL_CALLS: u64 = 2_000;
+const SMALL_TEXTS: u64 = 64;
+/// Calls of the session of Claude Code, and the bytes of their bodies.
+const RECORDED_TURNS: usize = 17;
+const RECORDED_BYTES: f64 = 2_190_000.0;
+/// Turns of the long session.
+const LONG_TURNS: usize = 200;
+
+const KIBIBYTE: f64 = 1_024.0;
 const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 
-/// Sends one session and weighs the database before and after, with the server stopped.
+/// What was sent, and by how much the database grew.
+#[derive(Clone, Copy, Debug)]
+struct Weighed {
+    sent: usize,
+    grown: u64,
+}
+
+/// A call that was stored, and its payload as it was sent.
+#[derive(Debug)]
+struct Sent {
+    fact_id: FactId,
+    payload: Json,
+}
+
+/// Weighs each kind of traffic on a database of its own.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     report.begin("disk", backend.name());
+    small(bench, backend, report)?;
+    recorded(bench, backend, report)?;
+    long(bench, backend, report)
+}
+
+/// Calls of 5 KiB whose last message and answer are new.
+fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
+    let mut calls: Vec<SingleCall> = (0..SMALL_TEXTS)
+        .map(|seed| SingleCall::new_turn(seed, SMALL_BODY, INGEST_TOKEN))
+        .collect();
+    let weighed = weigh(bench, backend, report, SMALL_CALLS, |number, send| {
+        send(calls[(number % SMALL_TEXTS) as usize].request(number, number))
+    })?;
+    report.figure(
+        "5 KiB, last message and answer new: a call",
+        weighed.grown as f64 / SMALL_CALLS as f64,
+        Unit::Bytes,
+        Goal::AtMost(1_200.0),
+    );
+    Ok(())
+}
+
+/// Sessions of Claude Code of one size: in one all bytes are messages, in the other every call names its tools again.
+fn recorded(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
+    let most = Goal::AtMost(90_000.0 / KIBIBYTE);
+    for (what, with_tools, goal) in [("", false, most), (" with tools", true, Goal::None)] {
+        let build = |scale| {
+            let Recorded {
+                conversation,
+                tools,
+            } = Recorded::new(RECORDED_TURNS, scale);
+            let tools = if with_tools { &*tools } else { "" };
+            let map = ModelMap::Full;
+            SessionCalls::with_tools(&conversation, RECORDED_TURNS, map, tools, INGEST_TOKEN)
+        };
+        let mut calls = build(scale_for(RECORDED_BYTES, |scale| {
+            build(scale).body_bytes() as f64
+        }));
+        calls.begin_session(1);
+        let turns = RECORDED_TURNS as u64;
+        let weighed = weigh(bench, backend, report, turns, |turn, send| {
+            send(calls.request(turn as usize, turn))
+        })?;
+        let name = format!("{RECORDED_TURNS} of Claude Code{what}");
+        report.figure(
+            &format!("{name}: database grew by"),
+            weighed.grown as f64 / KIBIBYTE,
+            Unit::Kibibytes,
+            goal,
+        );
+        share(report, &name, weighed, Goal::None);
+    }
+    Ok(())
+}
+
+/// A session of 200 turns.
+fn long(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
     // Each turn adds what a turn of the sessions of the load adds.
     let plan = Plan {
-        turns: TURNS,
+        turns: LONG_TURNS,
         ..plan_of_mean_body(40, 57 * 1_024)
     };
-    let mut calls = SessionCalls::new(
-        &Conversation::new(&plan),
-        TURNS,
-        ModelMap::Full,
-        INGEST_TOKEN,
-    );
+    let conversation = Conversation::new(&plan);
+    let mut calls = SessionCalls::new(&conversation, LONG_TURNS, ModelMap::Full, INGEST_TOKEN);
     calls.begin_session(1);
+    let turns = LONG_TURNS as u64;
+    let weighed = weigh(bench, backend, report, turns, |turn, send| {
+        send(calls.request(turn as usize, turn))
+    })?;
+    let name = format!("{LONG_TURNS} turns");
+    report.figure(
+        &format!("{name}: database grew by"),
+        weighed.grown as f64 / MEBIBYTE,
+        Unit::Mebibytes,
+        Goal::None,
+    );
+    share(report, &name, weighed, Goal::AtLeast(60.0));
+    Ok(())
+}
 
+fn share(report: &mut Report, name: &str, weighed: Weighed, goal: Goal) {
+    report.figure(
+        &format!("{name}: sent"),
+        weighed.sent as f64 / MEBIBYTE,
+        Unit::Mebibytes,
+        Goal::None,
+    );
+    report.figure(
+        &format!("{name}: of the bytes sent"),
+        weighed.sent as f64 / weighed.grown as f64,
+        Unit::OnePartOf,
+        goal,
+    );
+}
+
+/// Sends requests by their number to a new database, one after the other; weighs the database before and after, with
+/// the server stopped; and reads every payload back.
+fn weigh(
+    bench: &Bench,
+    backend: Backend,
+    report: &Report,
+    requests: u64,
+    mut request: impl FnMut(
+        u64,
+        &mut dyn FnMut(Request<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure>,
+) -> Result<Weighed, Failure> {
     let stage = bench.stage("disk", backend, None)?;
     stage.start()?.stop()?;
     let empty = stage.store.bytes()?;
     let server = stage.start()?;
     let mut client = Client::connect(server.address)?;
-    let mut sent = 0;
-    for turn in 0..calls.call_count() {
-        let request = calls.request(turn, turn as u64);
-        sent += request.body_length;
-        let reply = client.send(request)?;
-        expect_stored(reply.status, &reply.body)?;
+    let mut bytes = 0;
+    let mut all = Vec::new();
+    for number in 0..requests {
+        request(number, &mut |request| {
+            bytes += request.body_length;
+            let sent = request.pieces.concat();
+            let reply = client.send(request)?;
+            expect_stored(reply.status, &reply.body)?;
+            let body = &sent[sent.len() - request.body_length..];
+            all.push(Sent::new(body, &reply.json()?)?);
+            Ok(())
+        })?;
     }
     drop(client);
     server.stop()?;
@@ -44,23 +177,44 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
     if grown == 0 {
         return Err("the database did not grow".into());
     }
-
+    let slowest = read_back(&stage.store, &all)?;
     report.note(&format!(
-        "one session of {TURNS} turns; the empty database has {:.2} MiB",
-        empty as f64 / MEBIBYTE
+        "{} calls in a database that has {:.2} MiB when it is empty; all payloads were read back byte by byte, the slowest \
+         in {:.2} ms",
+        grouped(requests as f64),
+        empty as f64 / MEBIBYTE,
+        slowest.as_secs_f64() * 1e3,
     ));
-    report.figure("sent", sent as f64 / MEBIBYTE, Unit::Mebibytes, Goal::None);
-    report.figure(
-        "database grew by",
-        grown as f64 / MEBIBYTE,
-        Unit::Mebibytes,
-        Goal::None,
-    );
-    report.figure(
-        "of the bytes sent",
-        sent as f64 / grown as f64,
-        Unit::OnePartOf,
-        Goal::AtLeast(20.0),
-    );
-    Ok(())
+    Ok(Weighed { sent: bytes, grown })
+}
+
+impl Sent {
+    fn new(body: &[u8], receipt: &serde_json::Value) -> Result<Self, Failure> {
+        let fact_id = receipt["fact_id"]
+            .as_str()
+            .ok_or("a receipt without an id")?;
+        let mut body = Json::parse(body)?.into_object().ok_or("no object")?;
+        Ok(Self {
+            fact_id: serde_json::from_value(fact_id.into())?,
+            payload: body.remove("payload").ok_or("no payload")?,
+        })
+    }
+}
+
+/// Compares each stored payload with what was sent, and returns how long the slowest took to read.
+fn read_back(store: &Store<'_>, all: &[Sent]) -> Result<Duration, Failure> {
+    let ledger = Ledger::open(
+        &DatabaseUrl::parse(&store.url())?,
+        OrgId::new(ORGANIZATION)?,
+    )?;
+    let mut slowest = Duration::ZERO;
+    for sent in all {
+        let begin = Instant::now();
+        let stored = ledger.snapshot()?.call_raw(sent.fact_id)?;
+        slowest = slowest.max(begin.elapsed());
+        if stored.as_deref() != Some(&to_vec(&sent.payload, usize::MAX)?) {
+            return Err(format!("call {} is not stored as it was sent", sent.fact_id).into());
+        }
+    }
+    Ok(slowest)
 }

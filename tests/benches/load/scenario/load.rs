@@ -7,14 +7,15 @@ use crate::conversation::{Conversation, Plan};
 use crate::export::{EDITS, RECORDS};
 use crate::generator::{Counts, Numbers, Player, SessionPlayer, SinglePlayer, Window, play};
 use crate::http::Client;
-use crate::payload::{ModelMap, SessionCalls, SingleCall, plan_of_mean_body};
+use crate::payload::{ModelMap, SingleCall};
 use crate::process::{Launch, Memory, Server, processor_seconds};
 use crate::report::{Goal, Report, Unit};
 use crate::scenario::{Bench, INGEST_TOKEN, OPERATOR_TOKEN};
+use crate::session::{SessionCalls, plan_of_mean_body};
 use crate::store::Store;
 use crate::{Backend, Failure};
 
-const SMALL_BODY: usize = 5 * 1_024;
+pub(crate) const SMALL_BODY: usize = 5 * 1_024;
 const SESSION_BODY: usize = 57 * 1_024;
 const SESSION_TURNS: usize = 40;
 
@@ -40,7 +41,7 @@ impl Traffic {
     }
 
     /// Says what is sent, and in what it differs.
-    fn describe(&self, connections: usize) -> String {
+    pub(crate) fn describe(&self, connections: usize) -> String {
         match self {
             Self::Small => format!(
                 "bodies of {SMALL_BODY} bytes, every one another session; {} texts, and in each message of each call words \

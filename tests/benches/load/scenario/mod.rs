@@ -1,6 +1,7 @@
 //! The scenarios, and the stage on which each is played: a folder, a database and a way to start the server on it.
 
 pub(crate) mod disk;
+pub(crate) mod growth;
 pub(crate) mod investigate;
 pub(crate) mod load;
 pub(crate) mod memory;
@@ -16,6 +17,8 @@ use crate::process::{Launch, Server};
 use crate::store::{Cluster, Scratch, Store};
 use crate::{Arguments, Backend, Failure};
 
+/// The organization of the server under test.
+pub(crate) const ORGANIZATION: &str = "acme";
 /// The credentials of the server under test.
 pub(crate) const OPERATOR_TOKEN: &str =
     "0000000000000000000000000000000aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -83,7 +86,7 @@ impl Bench {
         let mut settings = vec![
             ("SVC_DATABASE_URL", store.url()),
             ("SVC_MIRROR_PATH", mirrors.display().to_string()),
-            ("SVC_ORG_ID", "acme".to_owned()),
+            ("SVC_ORG_ID", ORGANIZATION.to_owned()),
             ("SVC_OPERATOR_TOKEN", OPERATOR_TOKEN.to_owned()),
             (
                 "SVC_INGEST_TOKENS",

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use crate::conversation::{Conversation, Plan, scale_for};
 use crate::generator::Numbers;
 use crate::http::{Client, Reply, expect_stored};
-use crate::payload::{ModelMap, SessionCalls, session_id};
+use crate::payload::{ModelMap, session_id};
 use crate::process::{Memory, Server};
 use crate::report::{Goal, Report, Unit, median};
 use crate::scenario::{Bench, INGEST_TOKEN, RETRIEVAL_TOKEN, Stage};
+use crate::session::SessionCalls;
 use crate::text::TOPICS;
 use crate::{Backend, Failure};
 
