@@ -19,12 +19,12 @@ use super::StoreError;
 use super::sqlite::SqliteConnection;
 
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Pages of the log from which it is worth the writer's turn to begin it anew: 16 MiB.
-const PAGES_MAX: i64 = 4_096;
-/// Pages that are copied while the writer waits: 1 MiB.
-const PAGES_IN_TURN: i64 = 256;
+/// Pages of the log from which it is worth the writer's turn to begin it anew: 32 MiB.
+const PAGES_MAX: i64 = 8_192;
+/// Pages that are few enough to be copied while the writer waits: 4 MiB.
+const PAGES_IN_TURN: i64 = 1_024;
 /// How often the log is copied in a row to come near its end.
-const PASSES_MAX: usize = 8;
+const PASSES_MAX: usize = 4;
 
 /// Whose turn it is: the writer's, or that of the copying of the log.
 #[derive(Clone, Debug, Default)]
@@ -108,23 +108,24 @@ fn run(connection: &mut SqliteConnection, turn: &Turn, stopped: &mpsc::Receiver<
 }
 
 fn copy(connection: &mut SqliteConnection, turn: &Turn) -> Result<(), StoreError> {
-    let mut left = i64::MAX;
+    let mut copied_before = None;
     for _ in 0..PASSES_MAX {
         let (pages, copied) = connection.checkpoint()?;
         if pages < PAGES_MAX || copied == pages {
             return Ok(());
         }
-        if pages - copied >= left {
-            // A reader holds the rest, or commits come as fast as they are copied.
+        if copied_before == Some(copied) {
+            // A reader holds the rest.
             return Ok(());
         }
-        left = pages - copied;
-        if left <= PAGES_IN_TURN {
-            let _writing = turn.copy();
-            return connection.checkpoint().map(drop);
+        copied_before = Some(copied);
+        if pages - copied <= PAGES_IN_TURN {
+            break;
         }
     }
-    Ok(())
+    // What is left came during the last pass, so it is about what a pass takes.
+    let _writing = turn.copy();
+    connection.checkpoint().map(drop)
 }
 
 impl Drop for Checkpoint {
