@@ -1,7 +1,7 @@
 //! A gateway's description of a model call becomes an inference call.
 //!
 //! Each gateway has a folder of its own, which knows the names of its payload; the forms of messages
-//! are those of the models and are read by [`super::messages`].
+//! are those of the models and are read by `capture::messages`.
 //!
 //! A payload is whatever the gateway logged: its members may be absent or of any type, and no
 //! member that is odd may cost the rest of the call. So each field of the fact is read for itself,

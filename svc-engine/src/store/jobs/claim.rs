@@ -92,7 +92,7 @@ pub struct ClaimedJob {
     pub lifetime: Lifetime,
     /// Failures in a row before this attempt.
     pub attempts: u64,
-    /// What the last success left in [`JobEnd::Succeeded`]; empty before the first.
+    /// What the last success left in [`JobEnd::Succeeded`](super::JobEnd::Succeeded); empty before the first.
     pub notes: String,
     pub(super) holder: String,
 }
