@@ -67,6 +67,7 @@ fn frame(session: u64, call: u64, messages: &str, reply: &str, model_map: &str) 
             "completion_tokens" => call_marker(Shape::Integer, 9),
             "total_tokens" => call_marker(Shape::Integer, 10),
             "messages" => messages.to_owned(),
+            "tools" => String::new(),
             "reply" => reply.to_owned(),
             "model_map" => model_map.to_owned(),
             other => unreachable!("the frame names {other:?}"),

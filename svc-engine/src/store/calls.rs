@@ -149,16 +149,12 @@ impl Retained {
             .map(|encoded| encoded.call.inference_call_id.to_string())
             .collect();
         let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
-        connection.lookup(&BY_ID, &[], &keys, |row| {
-            retained.add(Identity::read(row)?);
-            Ok(())
-        })?;
-        let keys: Vec<Value<'_>> = calls
+        let model_calls: Vec<Value<'_>> = calls
             .iter()
             .filter_map(|encoded| encoded.call.model_call_id.as_deref())
             .map(Value::from)
             .collect();
-        connection.lookup(&BY_MODEL_CALL, &[], &keys, |row| {
+        connection.lookup_both(&BY_ID, &keys, &BY_MODEL_CALL, &model_calls, |row| {
             retained.add(Identity::read(row)?);
             Ok(())
         })?;

@@ -1,9 +1,8 @@
 //! One connection to either backend. This is the only place that tells them apart.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
-
-use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
 use super::StoreError;
 use super::postgres::PostgresConnection;
@@ -15,9 +14,12 @@ use crate::deadline::Deadline;
 /// How long one write transaction may take, the wait for its turn included: a sender that waits has
 /// its answer before it gives up, and a server that stops has its writer back.
 const WRITE_SECONDS: u64 = 20;
-/// Rows of one insertion, keys of one look-up. Fewer are sent as powers of two, so that a handful of
-/// statements stays prepared.
+/// Rows of one insertion. As a statement stays prepared for each count, an insertion of no more rows
+/// is one statement.
 const ROWS_MAX: usize = 32;
+/// Keys of one look-up. Their count is rounded up to a power of two, so that a handful of statements
+/// stays prepared.
+const KEYS_MAX: usize = 64;
 /// Bytes of values that one insertion binds, unless one row has more: every value is copied once.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Statements that stay prepared on a connection.
@@ -28,7 +30,7 @@ pub(super) const STATEMENTS_MAX: usize = 512;
 pub(super) struct Connection {
     backend: Backend,
     /// The texts of the insertions, by what is inserted and how many rows.
-    insertions: HashMap<(&'static str, &'static str, usize), SqlStr>,
+    insertions: HashMap<(&'static str, &'static str, usize), Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -153,7 +155,7 @@ impl Connection {
 
     /// Runs one statement and returns how many rows it changed.
     pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, StoreError> {
-        self.run(text(sql), values.iter(), &mut |_| Ok(()))
+        self.run(sql, values.iter(), &mut |_| Ok(()))
     }
 
     /// Calls `each` with every row of a selection.
@@ -163,7 +165,7 @@ impl Connection {
         values: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.run(text(sql), values.iter(), &mut each).map(drop)
+        self.run(sql, values.iter(), &mut each).map(drop)
     }
 
     /// Returns every row of a selection.
@@ -200,12 +202,12 @@ impl Connection {
     ) -> Result<Vec<Option<i64>>, StoreError> {
         let rows: Vec<&[Value<'_>]> = rows.collect();
         let mut inserted: HashMap<Vec<u8>, i64> = HashMap::with_capacity(rows.len());
-        for chunk in Chunks(&rows) {
+        for chunk in self.chunks(&rows) {
             let text = self.insertion(insert, insert.returning, chunk.len());
             let is_text = chunk
                 .first()
                 .is_some_and(|row| row[insert.unique].is_text());
-            self.run(text, chunk.iter().copied().flatten(), &mut |row| {
+            self.run(&text, chunk.iter().copied().flatten(), &mut |row| {
                 let unique = if is_text {
                     row.text(1)?.into_bytes()
                 } else {
@@ -220,18 +222,19 @@ impl Connection {
         Ok(rows.iter().map(unique).collect())
     }
 
-    /// Inserts rows of which nobody asks which were there before.
+    /// Inserts rows of which nobody asks which were there before, and returns how many were not.
     pub(super) fn put<'v>(
         &mut self,
         insert: &Insert,
         rows: impl Iterator<Item = &'v [Value<'v>]>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
         let rows: Vec<&[Value<'_>]> = rows.collect();
-        for chunk in Chunks(&rows) {
+        let mut inserted = 0;
+        for chunk in self.chunks(&rows) {
             let text = self.insertion(insert, "", chunk.len());
-            self.run(text, chunk.iter().copied().flatten(), &mut |_| Ok(()))?;
+            inserted += self.run(&text, chunk.iter().copied().flatten(), &mut |_| Ok(()))?;
         }
-        Ok(())
+        Ok(inserted)
     }
 
     /// Looks up keys, which share the first values, and calls `each` with every row that is found.
@@ -243,15 +246,39 @@ impl Connection {
         keys: &[Value<'_>],
         mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut rest = keys;
-        while !rest.is_empty() {
-            let (chunk, after) = rest.split_at(power_of_two_within(rest.len()));
-            let text = lookup.text(shared.len(), chunk.len());
-            let values = shared.iter().chain(chunk);
-            self.run(AssertSqlSafe(text).into_sql_str(), values, &mut each)?;
-            rest = after;
+        for chunk in keys.chunks(KEYS_MAX) {
+            let count = chunk.len().next_power_of_two();
+            let text = lookup.text(shared.len(), count);
+            let values = shared.iter().chain(filled(chunk, count));
+            self.run(&text, values, &mut each)?;
         }
         Ok(())
+    }
+
+    /// Looks up keys of two kinds, as [`lookup`](Self::lookup) does, with one statement for some of
+    /// each at a time. Both selections have the same columns.
+    pub(super) fn lookup_both(
+        &mut self,
+        one: &Lookup<'_>,
+        ones: &[Value<'_>],
+        other: &Lookup<'_>,
+        others: &[Value<'_>],
+        mut each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (mut ones, mut others) = (ones.chunks(KEYS_MAX), others.chunks(KEYS_MAX));
+        loop {
+            match (ones.next(), others.next()) {
+                (None, None) => return Ok(()),
+                (Some(keys), None) => self.lookup(one, &[], keys, &mut each)?,
+                (None, Some(keys)) => self.lookup(other, &[], keys, &mut each)?,
+                (Some(some), Some(more)) => {
+                    let count = some.len().max(more.len()).next_power_of_two();
+                    let text = format!("{} UNION ALL {}", one.text(0, count), other.text(count, count));
+                    let values = filled(some, count).chain(filled(more, count));
+                    self.run(&text, values, &mut each)?;
+                }
+            }
+        }
     }
 
     /// Returns the text of a statement for this backend.
@@ -282,7 +309,10 @@ impl Connection {
 
     /// Returns whether the connection can serve again after an error.
     pub(super) const fn is_usable(&self) -> bool {
-        on!(&self.backend, connection => connection.is_usable())
+        match &self.backend {
+            Backend::Sqlite(_) => true,
+            Backend::Postgres(connection) => connection.is_usable(),
+        }
     }
 
     /// Returns what the copying of SQLite's log shares with this connection, which writes.
@@ -295,23 +325,34 @@ impl Connection {
 
     fn run<'v>(
         &mut self,
-        sql: SqlStr,
+        sql: &str,
         values: impl Iterator<Item = &'v Value<'v>>,
         each: EachRow<'_>,
     ) -> Result<u64, StoreError> {
         #[cfg(test)]
-        super::plan_check::first_use(self, sql.as_str());
+        super::plan_check::first_use(self, sql);
         on!(&mut self.backend, connection => connection.run(sql, values, each))
     }
 
-    fn insertion(&mut self, insert: &Insert, returning: &'static str, rows: usize) -> SqlStr {
+    /// SQLite has no round trip to save, and a statement of one row is taken back by itself when it
+    /// fails: of many rows SQLite would keep a journal.
+    fn chunks<'r, 'v>(&self, rows: &'r [&'r [Value<'v>]]) -> Chunks<'r, 'v> {
+        let rows_max = match self.backend {
+            Backend::Sqlite(_) => 1,
+            Backend::Postgres(_) => ROWS_MAX,
+        };
+        Chunks { rows, rows_max }
+    }
+
+    fn insertion(&mut self, insert: &Insert, returning: &'static str, rows: usize) -> Arc<str> {
+        let numbered = matches!(self.backend, Backend::Postgres(_));
         let text = || {
-            let mut text = insert.text(rows);
+            let mut text = insert.text(rows, numbered);
             if !returning.is_empty() {
                 text.push_str(" RETURNING ");
                 text.push_str(returning);
             }
-            AssertSqlSafe(text).into_sql_str()
+            text.into()
         };
         let key = (insert.into, returning, rows);
         self.insertions.entry(key).or_insert_with(text).clone()
@@ -319,45 +360,44 @@ impl Connection {
 }
 
 /// Takes rows as many at a time as one statement inserts.
-struct Chunks<'r, 'v>(&'r [&'r [Value<'v>]]);
+struct Chunks<'r, 'v> {
+    rows: &'r [&'r [Value<'v>]],
+    rows_max: usize,
+}
 
 impl<'r, 'v> Iterator for Chunks<'r, 'v> {
     type Item = &'r [&'r [Value<'v>]];
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
+        if self.rows.is_empty() {
             return None;
         }
         let mut bytes = 0;
-        let fitting = self.0.iter().take(ROWS_MAX).take_while(|row| {
+        let fitting = self.rows.iter().take(self.rows_max).take_while(|row| {
             bytes += row
                 .iter()
                 .map(|value| value.as_bytes().len())
                 .sum::<usize>();
             bytes <= BYTES_MAX
         });
-        let (chunk, rest) = self.0.split_at(power_of_two_within(fitting.count()));
-        self.0 = rest;
+        let (chunk, rest) = self.rows.split_at(fitting.count().max(1));
+        self.rows = rest;
         Some(chunk)
     }
 }
 
-fn power_of_two_within(count: usize) -> usize {
-    match count.min(ROWS_MAX) {
-        0 => 1,
-        count => 1 << count.ilog2(),
-    }
-}
-
-/// The one place where a text becomes a statement: the texts are constants of the store, and what is
-/// put together from them; values are only ever bound.
-pub(super) fn text(sql: &str) -> SqlStr {
-    AssertSqlSafe(sql).into_sql_str()
+/// Returns keys and some of them again, so many in all. What is asked for twice is found once.
+fn filled<'k, 'v>(
+    keys: &'k [Value<'v>],
+    count: usize,
+) -> impl Iterator<Item = &'k Value<'v>> + Clone {
+    keys.iter().cycle().take(count)
 }
 
 impl Insert {
-    /// Returns the text that inserts this many rows.
-    pub(super) fn text(&self, rows: usize) -> String {
+    /// Returns the text that inserts this many rows. SQLite finds the name of a placeholder by
+    /// walking through all of them, so there its placeholders have none.
+    fn text(&self, rows: usize, numbered: bool) -> String {
         use std::fmt::Write as _;
         let mut text = String::with_capacity(self.into.len() + rows * self.columns * 5 + 64);
         text.push_str(self.into);
@@ -365,9 +405,13 @@ impl Insert {
         for row in 0..rows {
             text.push_str(if row == 0 { "(" } else { ", (" });
             for column in 1..=self.columns {
-                let separator = if column == 1 { "" } else { ", " };
-                let number = row * self.columns + column;
-                write!(text, "{separator}${number}").expect("writing to a string cannot fail");
+                text.push_str(if column == 1 { "" } else { ", " });
+                if numbered {
+                    let number = row * self.columns + column;
+                    write!(text, "${number}").expect("writing to a string cannot fail");
+                } else {
+                    text.push('?');
+                }
             }
             text.push(')');
         }

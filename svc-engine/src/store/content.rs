@@ -337,25 +337,28 @@ pub(super) fn store(
             Value::Blob(&content.packed.bytes),
         ]);
     }
-    let mut ids =
-        connection.insert(&CONTENT_INSERT, values.chunks_exact(CONTENT_INSERT.columns))?;
-    let missing: Vec<Value<'_>> = contents
-        .iter()
-        .zip(&ids)
-        .filter(|(_, id)| id.is_none())
-        .map(|(content, _)| Value::Blob(&content.digest))
-        .collect();
-    if !missing.is_empty() {
-        let mut found = |row: &super::value::Row<'_>| {
-            let digest = row.blob(1)?;
-            let position = contents
-                .binary_search_by(|content| content.digest.as_slice().cmp(&digest))
-                .map_err(|_| corrupt("content", "its digest"))?;
-            ids[position] = Some(row.integer(0)?);
-            Ok(())
-        };
-        connection.lookup(&CONTENT_BY_DIGEST, &[], &missing, &mut found)?;
+    let rows = values.chunks_exact(CONTENT_INSERT.columns);
+    let inserted = connection.put(&CONTENT_INSERT, rows.clone())?;
+    if usize::try_from(inserted) == Ok(contents.len()) {
+        let ids = rows.map(|row| match row {
+            [Value::Integer(id), ..] => Ok(*id),
+            _ => Err(corrupt("content", "its id")),
+        });
+        return ids.collect();
     }
+    let mut ids = vec![None; contents.len()];
+    let digests: Vec<Value<'_>> = contents
+        .iter()
+        .map(|content| Value::Blob(&content.digest))
+        .collect();
+    connection.lookup(&CONTENT_BY_DIGEST, &[], &digests, |row| {
+        let digest = row.blob(1)?;
+        let position = contents
+            .binary_search_by(|content| content.digest.as_slice().cmp(&digest))
+            .map_err(|_| corrupt("content", "its digest"))?;
+        ids[position] = Some(row.integer(0)?);
+        Ok(())
+    })?;
     ids.into_iter()
         .map(|id| id.ok_or(corrupt("content", "it is absent")))
         .collect()

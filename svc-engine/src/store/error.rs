@@ -1,12 +1,17 @@
+use rusqlite::ErrorCode;
+
 use super::SchemaState;
 use crate::deadline::Passed;
 
 /// Why the store gives no answer. Texts of drivers are kept as sources, for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database refused a statement, or cannot be reached.
+    /// PostgreSQL refused a statement, or cannot be reached.
     #[error("the database")]
-    Database(#[source] sqlx::Error),
+    Postgres(#[source] sqlx::Error),
+    /// SQLite refused a statement.
+    #[error("the database")]
+    Sqlite(#[source] rusqlite::Error),
     /// PostgreSQL gave no answer while it was connected to.
     #[error("the database server gives no answer")]
     Unreachable,
@@ -49,17 +54,6 @@ pub enum StoreError {
     NotStored,
 }
 
-/// SQLite's primary result codes: the low byte of a code.
-mod sqlite {
-    pub(super) const BUSY: i32 = 5;
-    pub(super) const LOCKED: i32 = 6;
-    pub(super) const INTERRUPT: i32 = 9;
-    pub(super) const TOO_BIG: i32 = 18;
-    pub(super) const CONSTRAINT: i32 = 19;
-    pub(super) const MISMATCH: i32 = 20;
-    pub(super) const RANGE: i32 = 25;
-}
-
 impl StoreError {
     /// Returns whether the database gave one of several transactions up that waited for each other.
     /// The same again may succeed.
@@ -72,13 +66,13 @@ impl StoreError {
     /// Returns whether another process holds what a statement needs, for longer than it waits.
     pub(super) fn is_busy(&self) -> bool {
         self.sqlite_code()
-            .is_some_and(|code| matches!(code, sqlite::BUSY | sqlite::LOCKED))
+            .is_some_and(|code| matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
             || self.postgres_code() == Some("55P03")
     }
 
     /// Returns whether the connection is of no use any more.
     pub(super) fn is_connection_lost(&self) -> bool {
-        let Self::Database(error) = self else {
+        let Self::Postgres(error) = self else {
             return false;
         };
         match error {
@@ -87,10 +81,7 @@ impl StoreError {
             sqlx::Error::Database(_) => self.postgres_code().is_some_and(|code| {
                 code.starts_with("57P") || code.starts_with("08") || code.starts_with("25P03")
             }),
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::Protocol(_)
-            | sqlx::Error::WorkerCrashed => true,
+            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
             _ => false,
         }
     }
@@ -99,46 +90,41 @@ impl StoreError {
     /// Everything else befalls whatever is tried.
     pub(super) fn is_of_data(&self) -> bool {
         match self {
-            Self::Corrupt { .. } | Self::ContentLost | Self::Database(sqlx::Error::Encode(_)) => {
+            Self::Corrupt { .. } | Self::ContentLost | Self::Postgres(sqlx::Error::Encode(_)) => {
                 true
             }
             // A value that the column does not take, a constraint that it breaks, too much of it.
-            Self::Database(_) => {
-                self.sqlite_code().is_some_and(|code| {
-                    matches!(
-                        code,
-                        sqlite::TOO_BIG | sqlite::CONSTRAINT | sqlite::MISMATCH | sqlite::RANGE
-                    )
-                }) || self.postgres_code().is_some_and(|code| {
-                    ["22", "23", "54"]
-                        .iter()
-                        .any(|class| code.starts_with(class))
-                })
-            }
+            Self::Sqlite(_) => self.sqlite_code().is_some_and(|code| {
+                matches!(
+                    code,
+                    ErrorCode::TooBig
+                        | ErrorCode::ConstraintViolation
+                        | ErrorCode::TypeMismatch
+                        | ErrorCode::ParameterOutOfRange
+                )
+            }),
+            Self::Postgres(_) => self.postgres_code().is_some_and(|code| {
+                ["22", "23", "54"]
+                    .iter()
+                    .any(|class| code.starts_with(class))
+            }),
             _ => false,
         }
     }
 
-    fn sqlite_code(&self) -> Option<i32> {
-        let Self::Database(error) = self else {
+    fn sqlite_code(&self) -> Option<ErrorCode> {
+        let Self::Sqlite(error) = self else {
             return None;
         };
-        sqlite_code(error)
+        error.sqlite_error_code()
     }
 
     fn postgres_code(&self) -> Option<&str> {
-        let Self::Database(error) = self else {
+        let Self::Postgres(error) = self else {
             return None;
         };
         postgres_code(error)
     }
-}
-
-fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
-    let error = error.as_database_error()?;
-    let error = error.try_downcast_ref::<sqlx::sqlite::SqliteError>()?;
-    let code = sqlx::error::DatabaseError::code(error)?;
-    Some(code.parse::<i32>().ok()? & 0xff)
 }
 
 fn postgres_code(error: &sqlx::Error) -> Option<&str> {
@@ -147,15 +133,23 @@ fn postgres_code(error: &sqlx::Error) -> Option<&str> {
     Some(error.code())
 }
 
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            // A statement that was stopped at its deadline.
+            Some(ErrorCode::OperationInterrupted) => Self::Deadline,
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         // A statement that was stopped at its deadline.
-        let is_stopped = sqlite_code(&error) == Some(sqlite::INTERRUPT)
-            || postgres_code(&error) == Some("57014");
-        if is_stopped {
+        if postgres_code(&error) == Some("57014") {
             return Self::Deadline;
         }
-        Self::Database(error)
+        Self::Postgres(error)
     }
 }
 
@@ -166,7 +160,7 @@ impl From<sqlx::migrate::MigrateError> for StoreError {
             MigrateError::VersionMismatch(revision) => Self::MigrationChanged(revision),
             MigrateError::VersionMissing(revision) => Self::Schema(SchemaState::Ahead(revision)),
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
-            other => Self::Database(sqlx::Error::Migrate(Box::new(other))),
+            other => Self::Postgres(sqlx::Error::Migrate(Box::new(other))),
         }
     }
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use futures_util::TryStreamExt as _;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection as Driver};
-use sqlx::{ConnectOptions as _, Either, Executor as _, SqlStr};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Either, Executor as _, SqlSafeStr as _, SqlStr};
 
 use super::StoreError;
-use super::connection::{EachRow, STATEMENTS_MAX, text};
+use super::connection::{EachRow, STATEMENTS_MAX};
 use super::migrate;
-use super::runtime::wait;
+use super::runtime::Reactor;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
 
@@ -35,6 +35,7 @@ const SESSION: &str = "SET synchronous_commit = on;
 pub(super) struct PostgresConnection {
     options: Box<PgConnectOptions>,
     driver: Driver,
+    reactor: Reactor,
     usable: bool,
     transaction: Option<Transaction>,
 }
@@ -56,7 +57,8 @@ impl PostgresConnection {
             .disable_statement_logging();
         let until = Instant::now() + Duration::from_secs(CONNECTING_SECONDS);
         // A server that hangs is out of reach; no question's deadline has passed.
-        let connected = wait(until, async {
+        let reactor = Reactor::new()?;
+        let connected = reactor.wait(until, async {
             let mut driver = options.connect().await?;
             driver.execute(sqlx::raw_sql(SESSION)).await?;
             Ok::<_, StoreError>(driver)
@@ -68,6 +70,7 @@ impl PostgresConnection {
         Ok(Self {
             options: Box::new(options),
             driver,
+            reactor,
             usable: true,
             transaction: None,
         })
@@ -101,13 +104,14 @@ impl PostgresConnection {
 
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
         let until = self.until();
-        let done = wait(until, self.driver.execute(sqlx::raw_sql(text(sql))));
+        let batch = self.driver.execute(sqlx::raw_sql(text(sql)));
+        let done = self.reactor.wait(until, batch);
         self.checked(done).map(drop)
     }
 
     pub(super) fn run<'v>(
         &mut self,
-        sql: SqlStr,
+        sql: &str,
         values: impl Iterator<Item = &'v Value<'v>>,
         each: EachRow<'_>,
     ) -> Result<u64, StoreError> {
@@ -119,8 +123,8 @@ impl PostgresConnection {
         let until = self.until();
         let mut changed = 0;
         let mut failed = Ok(());
-        let mut steps = self.driver.fetch_many(sqlx::query_with(sql, arguments));
-        let done = wait(until, async {
+        let mut steps = self.driver.fetch_many(sqlx::query_with(text(sql), arguments));
+        let done = self.reactor.wait(until, async {
             while let Some(step) = steps.try_next().await? {
                 match step {
                     Either::Left(result) => changed += result.rows_affected(),
@@ -143,7 +147,7 @@ impl PostgresConnection {
     /// do it, and the others wait for as long as it takes, as does the building of a large index.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
         self.batch("SET statement_timeout = 0; SET lock_timeout = 0")?;
-        let migrated = wait(
+        let migrated = self.reactor.wait(
             migrate::until(),
             migrator.run_direct(None, &mut self.driver, false),
         );
@@ -197,6 +201,12 @@ impl PostgresConnection {
         };
         done.inspect_err(|error| self.usable &= !error.is_connection_lost())
     }
+}
+
+/// The one place where a text becomes a statement: the texts are constants of the store, and what is
+/// put together from them; values are only ever bound.
+fn text(sql: &str) -> SqlStr {
+    AssertSqlSafe(sql).into_sql_str()
 }
 
 fn left(deadline: &Deadline) -> Result<Duration, StoreError> {

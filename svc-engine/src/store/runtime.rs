@@ -1,41 +1,51 @@
-//! Where the drivers' futures run.
+//! How the futures of the driver of PostgreSQL are waited for.
 //!
 //! The store is synchronous: a snapshot and its derivation run to the end on one blocking thread, and
-//! the writer is one thread. The drivers are asynchronous, so each of their futures is waited for
-//! here, with a client-side deadline: a database that hangs without a word costs a caller its
-//! deadline and no more.
+//! the writer is one thread. The driver is asynchronous, so each of its futures is waited for here
+//! with a client-side deadline: a database that hangs without a word costs a caller its deadline and
+//! no more. A connection is driven by whoever waits for it, so no other thread takes part: a hop
+//! between threads costs more than most statements.
 
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 
 use super::StoreError;
 
-/// The runtime of every connection of the process. One thread serves the sockets and the timers; the
-/// work is done by whoever waits. It lives as long as the process, so no connection outlives it.
-fn runtime() -> Result<&'static Runtime, StoreError> {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    if let Some(runtime) = RUNTIME.get() {
-        return Ok(runtime);
+/// The sockets and timers of one connection. They are served while somebody waits for it.
+#[derive(Debug)]
+pub(super) struct Reactor(Option<Runtime>);
+
+impl Reactor {
+    pub(super) fn new() -> Result<Self, StoreError> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self(Some(runtime)))
     }
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("svc-store")
-        .enable_all()
-        .build()?;
-    Ok(RUNTIME.get_or_init(|| runtime))
+
+    /// Waits for a future until the deadline. The calling thread must be one that may block.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Deadline`] when the future is not ready by then; it is dropped.
+    pub(super) fn wait<F: Future>(
+        &self,
+        deadline: Instant,
+        future: F,
+    ) -> Result<F::Output, StoreError> {
+        let runtime = self.0.as_ref().ok_or(StoreError::Closed)?;
+        runtime.block_on(async {
+            tokio::time::timeout_at(deadline.into(), future)
+                .await
+                .map_err(|_| StoreError::Deadline)
+        })
+    }
 }
 
-/// Waits for a future until the deadline. The calling thread must be one that may block.
-///
-/// # Errors
-///
-/// [`StoreError::Deadline`] when the future is not ready by then; it is dropped.
-pub(super) fn wait<F: Future>(deadline: Instant, future: F) -> Result<F::Output, StoreError> {
-    runtime()?.block_on(async {
-        tokio::time::timeout_at(deadline.into(), future)
-            .await
-            .map_err(|_| StoreError::Deadline)
-    })
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        // A runtime that is just dropped waits for its threads, and must not where futures run.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
 }

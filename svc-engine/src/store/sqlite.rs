@@ -6,32 +6,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::TryStreamExt as _;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection as Driver, OpenFlags};
 use sqlx::migrate::Migrator;
-use sqlx::sqlite::{
-    SqliteArguments, SqliteConnectOptions, SqliteConnection as Driver, SqliteJournalMode,
-    SqliteSynchronous,
-};
-use sqlx::{ConnectOptions as _, Connection as _, Either, Executor as _, SqlStr};
 
 use super::StoreError;
 use super::checkpoint::{Turn, Writing};
 use super::connection::{EachRow, STATEMENTS_MAX};
-use super::migrate;
-use super::runtime::wait;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
 
 /// Virtual machine steps between two looks at the deadline: some tens of microseconds.
 const STEPS_PER_LOOK: i32 = 10_000;
 /// How long a statement waits for another process that writes.
-const BUSY_SECONDS: u64 = 5;
+const BUSY: Duration = Duration::from_secs(5);
 /// How long opening waits for other processes that open the same new file.
-const OPENING_SECONDS: u64 = 20;
-/// How long a statement outside a transaction may take.
-const ALONE_SECONDS: u64 = 30;
-/// Rows that wait between the driver's thread and the reader's.
-const ROWS_WAITING: usize = 128;
+const OPENING: Duration = Duration::from_secs(20);
 
 pub(super) struct SqliteConnection {
     driver: Driver,
@@ -41,7 +31,6 @@ pub(super) struct SqliteConnection {
     /// What is taken in turns with the copying of the log, when this connection writes.
     turn: Option<Turn>,
     writing: Option<Writing>,
-    usable: bool,
 }
 
 impl SqliteConnection {
@@ -50,45 +39,49 @@ impl SqliteConnection {
         make(path)?;
         // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back by a
         // thread of its own; the writer does it only when that thread is far behind, and it is cut
-        // to 64 MiB when it is begun anew. At each commit SQLite looks through its whole cache, so a
+        // to 128 MiB when it is begun anew. At each commit SQLite looks through its whole cache, so a
         // larger one costs more than it saves: the operating system has the pages too.
-        let options = options(path)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("wal_autocheckpoint", "131072")
-            .pragma("journal_size_limit", "67108864")
-            .pragma("cache_size", "-16384")
-            .pragma("temp_store", "MEMORY");
-        Self::open(path, &options, Some(Turn::default()))
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        Self::open(
+            path,
+            flags,
+            "PRAGMA journal_mode = WAL;
+             PRAGMA synchronous = FULL;
+             PRAGMA wal_autocheckpoint = 131072;
+             PRAGMA journal_size_limit = 134217728;
+             PRAGMA cache_size = -16384;
+             PRAGMA temp_store = MEMORY;",
+            Some(Turn::default()),
+        )
     }
 
     /// Opens the file for copying its log back.
     pub(super) fn checkpointing(path: &Path) -> Result<Self, StoreError> {
+        let settings = "PRAGMA synchronous = FULL; PRAGMA cache_size = -1024;";
+        let opened = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, settings, None)?;
         // A reader that holds the log up must not hold the writer up with it.
-        let options = options(path)
-            .busy_timeout(Duration::from_millis(50))
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("cache_size", "-1024");
-        Self::open(path, &options, None)
+        opened.driver.busy_timeout(Duration::from_millis(50))?;
+        Ok(opened)
     }
 
     /// Opens the file for reading only. It is not mapped into memory: a file that is cut short under
     /// the service is then an error and not the end of the process.
     pub(super) fn reading(path: &Path) -> Result<Self, StoreError> {
-        let options = options(path).read_only(true).pragma("cache_size", "-8192");
-        Self::open(path, &options, None)
+        let settings = "PRAGMA cache_size = -8192;";
+        Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, settings, None)
     }
 
     fn open(
         path: &Path,
-        options: &SqliteConnectOptions,
+        flags: OpenFlags,
+        settings: &str,
         turn: Option<Turn>,
     ) -> Result<Self, StoreError> {
-        let until = Instant::now() + Duration::from_secs(OPENING_SECONDS);
-        let mut driver = loop {
+        let until = Instant::now() + OPENING;
+        let driver = loop {
             // Of several processes that turn the log of a new file on at once, SQLite refuses all
             // but one without waiting.
-            match wait(until, options.connect())?.map_err(StoreError::from) {
+            match connect(path, flags, settings) {
                 Err(error) if error.is_busy() && Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
@@ -97,18 +90,13 @@ impl SqliteConnection {
         };
         let deadline = Arc::new(Stop::default());
         let looked_at = Arc::clone(&deadline);
-        wait(until, async {
-            let mut handle = driver.lock_handle().await?;
-            handle.set_progress_handler(STEPS_PER_LOOK, move || !looked_at.has_passed());
-            Ok::<(), StoreError>(())
-        })??;
+        driver.progress_handler(STEPS_PER_LOOK, Some(move || looked_at.has_passed()))?;
         Ok(Self {
             driver,
             file: File::at(path)?,
             deadline,
             turn,
             writing: None,
-            usable: true,
         })
     }
 
@@ -116,8 +104,7 @@ impl SqliteConnection {
     /// how many of them are copied.
     pub(super) fn checkpoint(&mut self) -> Result<(i64, i64), StoreError> {
         let mut pages = (0, 0);
-        let sql = SqlStr::from_static("PRAGMA wal_checkpoint(PASSIVE)");
-        self.run(sql, [].iter(), &mut |row| {
+        self.run("PRAGMA wal_checkpoint(PASSIVE)", [].iter(), &mut |row| {
             pages = (row.integer(1)?, row.integer(2)?);
             Ok(())
         })?;
@@ -158,67 +145,94 @@ impl SqliteConnection {
         self.writing = None;
     }
 
-    fn statement(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        self.run(SqlStr::from_static(sql), [].iter(), &mut |_| Ok(()))
-            .map(drop)
+    fn statement(&mut self, sql: &str) -> Result<(), StoreError> {
+        self.run(sql, [].iter(), &mut |_| Ok(())).map(drop)
     }
 
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
-        let done = wait(
-            self.until(),
-            self.driver
-                .execute(sqlx::raw_sql(super::connection::text(sql))),
-        );
-        self.checked(done).map(drop)
+        Ok(self.driver.execute_batch(sql)?)
     }
 
+    /// Runs one statement and returns how many rows it changed: of one that returns rows, none.
     pub(super) fn run<'v>(
         &mut self,
-        sql: SqlStr,
+        sql: &str,
         values: impl Iterator<Item = &'v Value<'v>>,
         each: EachRow<'_>,
     ) -> Result<u64, StoreError> {
         if self.deadline.has_passed() {
             return Err(StoreError::Deadline);
         }
-        let mut arguments = SqliteArguments::default();
-        for value in values {
-            sqlx::Arguments::add(&mut arguments, value).map_err(sqlx::Error::Encode)?;
-        }
-        let until = self.until();
-        let mut changed = 0;
-        let mut failed = Ok(());
-        let mut steps = self.driver.fetch_many(sqlx::query_with(sql, arguments));
-        let done = wait(until, async {
-            while let Some(step) = steps.try_next().await? {
-                match step {
-                    Either::Left(result) => changed += result.rows_affected(),
-                    Either::Right(row) => {
-                        failed = each(&Row::Sqlite(&row));
-                        if failed.is_err() {
-                            break;
-                        }
-                    }
-                }
+        let mut statement = self.driver.prepare_cached(sql)?;
+        // SQLite numbers placeholders in the order in which each is first met, whatever its name.
+        if statement.parameter_name(1).is_none() {
+            for (place, value) in (1..).zip(values) {
+                statement.raw_bind_parameter(place, value)?;
             }
-            Ok::<(), sqlx::Error>(())
-        });
-        drop(steps);
-        self.checked(done)?;
-        failed.map(|()| changed)
+        } else {
+            let values: Vec<&Value<'_>> = values.collect();
+            for place in 1..=statement.parameter_count() {
+                let number = statement.parameter_name(place);
+                let number = number.and_then(|name| name.get(1..)?.parse::<usize>().ok());
+                let value = number.and_then(|number| values.get(number.checked_sub(1)?));
+                statement.raw_bind_parameter(place, value.copied().unwrap_or(&Value::Null))?;
+            }
+        }
+        if statement.column_count() == 0 {
+            return Ok(statement.raw_execute()? as u64);
+        }
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            each(&Row::Sqlite(row))?;
+        }
+        Ok(0)
     }
 
+    /// Brings the schema to head. Several processes may begin at once, so all of it is one write
+    /// transaction. It may take long, and then nobody else may write anyway.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
-        // The driver's migrator does not keep two processes apart here, so all of it is one write
-        // transaction. It may take long, and then nobody else may write anyway.
-        let migrated = wait(migrate::until(), async {
-            let mut transaction = self.driver.begin_with("BEGIN IMMEDIATE").await?;
-            migrator.run_direct(None, &mut *transaction, false).await?;
-            transaction.commit().await?;
-            Ok::<(), StoreError>(())
-        });
-        self.checked(migrated)
+        let transaction = rusqlite::Transaction::new_unchecked(
+            &self.driver,
+            rusqlite::TransactionBehavior::Immediate,
+        )?;
+        // As sqlx's migrator keeps it on PostgreSQL.
+        transaction.execute_batch(
+            "CREATE TABLE IF NOT EXISTS _sqlx_migrations (
+                version BIGINT PRIMARY KEY,
+                description TEXT NOT NULL,
+                installed_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+                success BOOLEAN NOT NULL,
+                checksum BLOB NOT NULL,
+                execution_time BIGINT NOT NULL
+            )",
+        )?;
+        for migration in migrator.iter() {
+            let applied = "SELECT checksum FROM _sqlx_migrations WHERE version = $1";
+            let mut applied = transaction.prepare(applied)?;
+            let checksum = applied.query_row([migration.version], |row| row.get::<_, Vec<u8>>(0));
+            match checksum {
+                Ok(checksum) if checksum == *migration.checksum => continue,
+                Ok(_) => return Err(StoreError::MigrationChanged(migration.version)),
+                Err(rusqlite::Error::QueryReturnedNoRows) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let started = Instant::now();
+            transaction.execute_batch(migration.sql.as_str())?;
+            let nanoseconds = i64::try_from(started.elapsed().as_nanos()).unwrap_or(i64::MAX);
+            transaction.execute(
+                "INSERT INTO _sqlx_migrations
+                    (version, description, success, checksum, execution_time)
+                    VALUES ($1, $2, 1, $3, $4)",
+                (
+                    migration.version,
+                    &*migration.description,
+                    &*migration.checksum,
+                    nanoseconds,
+                ),
+            )?;
+        }
+        Ok(transaction.commit()?)
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
@@ -229,37 +243,8 @@ impl SqliteConnection {
         Ok(())
     }
 
-    pub(super) const fn is_usable(&self) -> bool {
-        self.usable
-    }
-
     pub(super) fn turn(&self) -> Option<Turn> {
         self.turn.clone()
-    }
-
-    /// Until when the driver's answer is waited for: a little longer than its statements may run, so
-    /// that they are stopped by SQLite itself and the connection stays usable.
-    fn until(&self) -> Instant {
-        let deadline = self.deadline.get().map_or_else(
-            || Instant::now() + Duration::from_secs(ALONE_SECONDS),
-            |deadline| deadline.instant(),
-        );
-        deadline + Duration::from_secs(2)
-    }
-
-    /// A driver that gave no answer in time is left alone with its statement.
-    fn checked<T, E>(&mut self, done: Result<Result<T, E>, StoreError>) -> Result<T, StoreError>
-    where
-        StoreError: From<E>,
-    {
-        let done = match done {
-            Ok(result) => result.map_err(StoreError::from),
-            Err(error) => {
-                self.usable = false;
-                Err(error)
-            }
-        };
-        done.inspect_err(|error| self.usable &= !error.is_connection_lost())
     }
 }
 
@@ -269,14 +254,14 @@ impl fmt::Debug for SqliteConnection {
     }
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
-        .busy_timeout(Duration::from_secs(BUSY_SECONDS))
-        .statement_cache_capacity(STATEMENTS_MAX)
-        .row_buffer_size(ROWS_WAITING)
-        .thread_name(|number| format!("svc-sqlite-{number}"))
-        .disable_statement_logging()
+fn connect(path: &Path, flags: OpenFlags, settings: &str) -> Result<Driver, StoreError> {
+    let driver = Driver::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    driver.busy_timeout(BUSY)?;
+    driver.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Otherwise a statement is planned anew whenever a value is bound to its LIMIT.
+    driver.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    driver.execute_batch(settings)?;
+    Ok(driver)
 }
 
 /// Makes the file and its folder when they are absent. What is stored here is as private as what the
@@ -338,11 +323,6 @@ struct Stop(Mutex<Option<Deadline>>);
 impl Stop {
     fn set(&self, deadline: Option<&Deadline>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = deadline.cloned();
-    }
-
-    fn get(&self) -> Option<Deadline> {
-        let deadline = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        deadline.clone()
     }
 
     fn has_passed(&self) -> bool {

@@ -1,8 +1,8 @@
+use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgRow, PgTypeInfo, Postgres};
-use sqlx::sqlite::{Sqlite, SqliteArgumentsBuffer, SqliteRow, SqliteTypeInfo};
 use sqlx::{Decode, Encode, Row as _, Type, ValueRef as _};
 use svc_model::time::Instant;
 
@@ -92,23 +92,21 @@ where
     }
 }
 
-impl Encode<'_, Sqlite> for &Value<'_> {
-    fn encode_by_ref(&self, buffer: &mut SqliteArgumentsBuffer) -> Result<IsNull, BoxDynError> {
+impl Value<'_> {
+    fn as_sqlite(&self) -> ValueRef<'_> {
         match self {
-            Value::Null => Ok(IsNull::Yes),
-            Value::Integer(integer) => Encode::<Sqlite>::encode_by_ref(integer, buffer),
-            Value::Real(real) => Encode::<Sqlite>::encode_by_ref(real, buffer),
-            Value::Text(text) => Encode::<Sqlite>::encode_by_ref(text, buffer),
-            Value::OwnText(text) => Encode::<Sqlite>::encode_by_ref(&text.as_str(), buffer),
-            Value::Blob(bytes) => Encode::<Sqlite>::encode_by_ref(bytes, buffer),
-            Value::OwnBlob(bytes) => Encode::<Sqlite>::encode_by_ref(&bytes.as_slice(), buffer),
+            Self::Null => ValueRef::Null,
+            Self::Integer(integer) => ValueRef::Integer(*integer),
+            Self::Real(real) => ValueRef::Real(*real),
+            Self::Text(_) | Self::OwnText(_) => ValueRef::Text(self.as_bytes()),
+            Self::Blob(_) | Self::OwnBlob(_) => ValueRef::Blob(self.as_bytes()),
         }
     }
 }
 
-impl Type<Sqlite> for &Value<'_> {
-    fn type_info() -> SqliteTypeInfo {
-        <i64 as Type<Sqlite>>::type_info()
+impl rusqlite::ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(self.as_sqlite()))
     }
 }
 
@@ -136,7 +134,7 @@ impl Encode<'_, Postgres> for &Value<'_> {
 
 /// One row that is being read, whichever backend it comes from.
 pub(super) enum Row<'r> {
-    Sqlite(&'r SqliteRow),
+    Sqlite(&'r rusqlite::Row<'r>),
     Postgres(&'r PgRow),
 }
 
@@ -144,24 +142,21 @@ impl<'r> Row<'r> {
     /// Reads a column. What a statement selects is known, so its type is not looked at again.
     fn get<T>(&self, index: usize) -> Result<T, StoreError>
     where
-        T: Decode<'r, Sqlite> + Decode<'r, Postgres>,
+        T: FromSql + Decode<'r, Postgres>,
     {
         Ok(match self {
-            Self::Sqlite(row) => row.try_get_unchecked(index)?,
+            Self::Sqlite(row) => row.get(index)?,
             Self::Postgres(row) => row.try_get_unchecked(index)?,
-        })
-    }
-
-    fn is_null(&self, index: usize) -> Result<bool, StoreError> {
-        Ok(match self {
-            Self::Sqlite(row) => row.try_get_raw(index)?.is_null(),
-            Self::Postgres(row) => row.try_get_raw(index)?.is_null(),
         })
     }
 
     /// Returns whether a column holds this value.
     pub(super) fn holds(&self, index: usize, value: &Value<'_>) -> Result<bool, StoreError> {
-        if self.is_null(index)? {
+        let row = match self {
+            Self::Sqlite(row) => return Ok(row.get_ref(index)? == value.as_sqlite()),
+            Self::Postgres(row) => row,
+        };
+        if row.try_get_raw(index)?.is_null() {
             return Ok(matches!(value, Value::Null));
         }
         Ok(match value {
@@ -169,9 +164,11 @@ impl<'r> Row<'r> {
             Value::Integer(integer) => self.integer(index)? == *integer,
             Value::Real(real) => self.real(index)?.to_bits() == real.to_bits(),
             Value::Text(_) | Value::OwnText(_) => {
-                self.get::<&str>(index)?.as_bytes() == value.as_bytes()
+                row.try_get_unchecked::<&str, _>(index)?.as_bytes() == value.as_bytes()
             }
-            Value::Blob(_) | Value::OwnBlob(_) => self.get::<&[u8]>(index)? == value.as_bytes(),
+            Value::Blob(_) | Value::OwnBlob(_) => {
+                row.try_get_unchecked::<&[u8], _>(index)? == value.as_bytes()
+            }
         })
     }
 

@@ -11,6 +11,10 @@
 const BLOCK: usize = 64;
 /// A byte before the block, the block, and the bytes after it that its last place looks at.
 const WINDOW: usize = 96;
+/// A short text, of which there are many, is one block of half the size.
+const SHORT_BLOCK: usize = BLOCK / 2;
+/// A byte before the short block, the block, and what its last place looks at: nothing is left.
+const SHORT_WINDOW: usize = 40;
 /// The shortest run of letters, digits, `_` and `-` that is an anchor: every key with a prefix is at
 /// least as long.
 const RUN_BYTES_MIN: u32 = 17;
@@ -53,13 +57,17 @@ pub(super) fn each(text: &[u8], mut visit: impl FnMut(Anchor)) {
             .checked_sub(1)
             .and_then(|from| text[from..].first_chunk());
         let (words, runs) = if let Some(window) = inside {
-            mark(window)
+            mark::<BLOCK, WINDOW>(window)
+        } else if text.len() <= SHORT_BLOCK {
+            let mut window = [0; SHORT_WINDOW];
+            window[1..][..text.len()].copy_from_slice(text);
+            mark::<SHORT_BLOCK, SHORT_WINDOW>(&window)
         } else {
             let mut window = [0; WINDOW];
             let from = start.saturating_sub(1);
             let rest = &text[from..text.len().min(start + WINDOW - 1)];
             window[usize::from(start == 0)..][..rest.len()].copy_from_slice(rest);
-            mark(&window)
+            mark::<BLOCK, WINDOW>(&window)
         };
         let mut hits = words | runs;
         while hits != 0 {
@@ -88,7 +96,7 @@ pub(super) fn each(text: &[u8], mut visit: impl FnMut(Anchor)) {
 /// Comparing `byte | 0x20` ignores the case of a letter. It takes a few other bytes for each other
 /// as well, which [`at`] sorts out.
 #[inline]
-fn mark(window: &[u8; WINDOW]) -> (u64, u64) {
+fn mark<const BLOCK: usize, const WINDOW: usize>(window: &[u8; WINDOW]) -> (u64, u64) {
     // Bits and not truth values, which a compiler would rather branch on.
     let is = |byte: u8, wanted: u8| u8::from(byte == wanted);
     let within = |byte: u8, first: u8, count: u8| u8::from(byte.wrapping_sub(first) < count);

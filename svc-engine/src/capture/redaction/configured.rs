@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::MARKER;
+use super::clean::CleanTexts;
 
 /// Bytes of a text that are looked up at once.
 const PIECE: usize = 4;
@@ -15,7 +16,11 @@ const PIECE: usize = 4;
 /// it is written inside of JSON and of a URL. Cloning gives another handle to the same ones; no
 /// value is ever shown.
 #[derive(Clone, Default)]
-pub struct Secrets(Option<Arc<Index>>);
+pub struct Secrets {
+    index: Option<Arc<Index>>,
+    /// The texts that hold neither one of the secrets nor any other credential.
+    clean: Option<Arc<CleanTexts>>,
+}
 
 /// Every secret holds one of its first pieces at a place of the text that is a multiple of the
 /// stride, so that only those places are looked at, and a table of bits passes over nearly all.
@@ -45,14 +50,24 @@ impl Secrets {
             .into_iter()
             .map(|secret| secret.into_bytes().into())
             .collect();
-        Self((!secrets.is_empty()).then(|| Arc::new(Index::new(secrets))))
+        Self {
+            index: (!secrets.is_empty()).then(|| Arc::new(Index::new(secrets))),
+            clean: Some(Arc::default()),
+        }
     }
 
     /// Returns where secrets stand in a text, in order and apart.
     pub(super) fn places(&self, text: &[u8]) -> Vec<Range<usize>> {
-        self.0
+        self.index
             .as_ref()
             .map_or_else(Vec::new, |index| index.places(text))
+    }
+}
+
+impl Secrets {
+    /// Returns the memory of clean texts.
+    pub(super) fn clean_texts(&self) -> Option<Arc<CleanTexts>> {
+        self.clean.clone()
     }
 }
 

@@ -3,6 +3,7 @@ use std::ops::Range;
 
 use svc_model::json::{Json, Object, Text};
 
+use super::clean::CleanTexts;
 use super::configured::Secrets;
 use super::counts::{Counts, Reason};
 use super::known::Known;
@@ -86,6 +87,23 @@ impl Redactor {
     /// Returns the text without the secrets of the service and what looks like a credential; nothing
     /// when it holds none.
     fn rewritten(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        let Some(digest) = CleanTexts::digest(text) else {
+            return self.searched(text);
+        };
+        let clean = self.secrets.clean_texts();
+        if clean.as_ref().is_some_and(|clean| clean.has(&digest)) {
+            return None;
+        }
+        let rewritten = self.searched(text);
+        if rewritten.is_none()
+            && let Some(clean) = clean
+        {
+            clean.remember(digest);
+        }
+        rewritten
+    }
+
+    fn searched(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         let places = self.secrets.places(text);
         if places.is_empty() {
             return rewritten(text, &mut self.counts);
@@ -255,6 +273,29 @@ mod tests {
                 "api_key":5,"authorization":{"a":"b"},"apikey":["c"],"other":"hunter2","n":1.10}"##,
         );
         assert_eq!(counts.structured_credential, 3);
+    }
+
+    #[test]
+    fn a_text_that_was_clean_once_is_remembered_for_the_same_secrets_alone() {
+        let clean = "Nothing of any interest stands in this sentence. ".repeat(20);
+        let told = format!("{clean} operator-operator-operator");
+        let redacted = |secrets: &Secrets, text: &str| {
+            let mut redactor = Redactor::new(secrets);
+            let mut text = text.to_owned();
+            redactor.string(&mut text);
+            (text, redactor.counts())
+        };
+        let (one, other) = (
+            Secrets::new(["operator-operator-operator"]),
+            Secrets::new(["something-else-entirely"]),
+        );
+        for _ in 0..2 {
+            assert_eq!(redacted(&one, &clean).0, clean);
+            let (text, counts) = redacted(&one, &told);
+            assert_eq!(text, format!("{clean} {MARKER}"));
+            assert_eq!(counts.configured_secret, 1, "it is counted each time");
+            assert_eq!(redacted(&other, &told).0, told);
+        }
     }
 
     #[test]
