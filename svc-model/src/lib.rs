@@ -29,6 +29,7 @@ pub mod limit;
 pub mod openapi;
 pub mod problem;
 pub mod query;
+pub mod reports;
 pub mod repository;
 pub mod request;
 pub mod time;

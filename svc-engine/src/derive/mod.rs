@@ -3,7 +3,9 @@
 //! What is derived is never stored. It is computed for one answer, from one snapshot.
 
 pub mod dossier;
+pub mod fate;
 pub mod rank;
 pub mod repository;
 pub mod score;
+pub mod statistics;
 pub mod tokens;

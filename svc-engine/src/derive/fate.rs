@@ -1,0 +1,271 @@
+//! What became of an edit: how much of its text was in its file at the end of the Session.
+//!
+//! The look was taken once and the first record of it stands, so a Fate never changes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use svc_model::facts::AgentHarness;
+use svc_model::id::{FactId, SessionId};
+use svc_model::json::Text;
+use svc_model::reports::Fate;
+use svc_model::time::Instant;
+
+use super::statistics::real;
+use crate::fact::EditObservation;
+
+/// A text of which at most this share is there is deleted.
+pub const DELETED_MAX: f64 = 0.1;
+
+/// A text of which at least this share is there is unmodified.
+pub const UNMODIFIED_MIN: f64 = 0.9;
+
+/// How many characters are compared at a time.
+pub const GRAM_CHARACTERS: usize = 4;
+
+/// Returns the Fate of an edit of which this share, from 0 to 1, was there.
+pub fn classify(share: f64) -> Fate {
+    if share <= DELETED_MAX {
+        Fate::Deleted
+    } else if share >= UNMODIFIED_MIN {
+        Fate::Unmodified
+    } else {
+        Fate::PartiallyModified
+    }
+}
+
+/// Returns the share of a text, from 0 to 1, that another one holds: of the runs of four characters
+/// in `applied`, as many as `observed` has too, each as often as it has it. A shorter text is there
+/// or not; an empty one always is.
+pub fn containment(applied: &str, observed: &str) -> f64 {
+    if observed.contains(applied) {
+        1.0
+    } else {
+        shared(applied.as_bytes(), observed.as_bytes())
+    }
+}
+
+/// Returns the same of captured texts, which may hold lone surrogates.
+fn containment_of_texts(applied: &Text, observed: &Text) -> f64 {
+    if let (Some(applied), Some(observed)) = (applied.as_str(), observed.as_str()) {
+        return containment(applied, observed);
+    }
+    let (applied, observed) = (applied.as_bytes(), observed.as_bytes());
+    let short = characters(applied).count() < GRAM_CHARACTERS;
+    if applied.is_empty() || short && observed.windows(applied.len()).any(|part| part == applied) {
+        1.0
+    } else {
+        shared(applied, observed)
+    }
+}
+
+/// Returns the share of runs that two texts share, of which the first is not part of the second.
+fn shared(applied: &[u8], observed: &[u8]) -> f64 {
+    if applied.is_ascii() {
+        // Beyond ASCII no byte is one of ASCII, so the bytes of the other text may stand for its
+        // characters.
+        let gram = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        share(
+            applied.windows(GRAM_CHARACTERS).map(gram),
+            observed.windows(GRAM_CHARACTERS).map(gram),
+        )
+    } else {
+        share(grams(applied), grams(observed))
+    }
+}
+
+/// Returns the characters of a text, each as the number that its bytes are.
+fn characters(text: &[u8]) -> impl Iterator<Item = u32> + Clone {
+    text.chunk_by(|_, next| next & 0b1100_0000 == 0b1000_0000)
+        .map(|bytes| {
+            bytes
+                .iter()
+                .fold(0, |number, byte| number << 8 | u32::from(*byte))
+        })
+}
+
+/// Returns the runs of four characters of a text.
+fn grams(text: &[u8]) -> impl Iterator<Item = u128> {
+    characters(text)
+        .scan(0, |run: &mut u128, character| {
+            *run = *run << 32 | u128::from(character);
+            Some(*run)
+        })
+        .skip(GRAM_CHARACTERS - 1)
+}
+
+/// A run of characters as a number.
+trait Gram: Copy + Eq + std::hash::Hash {
+    /// Returns some of its bits, mixed.
+    fn mixed(self) -> u64;
+}
+
+/// An odd number whose bits look random.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Gram for u32 {
+    fn mixed(self) -> u64 {
+        u64::from(self).wrapping_mul(MIX)
+    }
+}
+
+impl Gram for u128 {
+    #[expect(clippy::cast_possible_truncation, reason = "some bits are enough")]
+    fn mixed(self) -> u64 {
+        ((self >> 64) as u64)
+            .wrapping_mul(MIX)
+            .wrapping_add(self as u64)
+            .wrapping_mul(MIX)
+    }
+}
+
+/// Most runs of a file are in no edit. One bit of a small table tells so, and the keyed hash of the
+/// map, which no text can be made to defeat, is only computed for the others.
+fn share<G: Gram>(applied: impl Iterator<Item = G>, observed: impl Iterator<Item = G>) -> f64 {
+    let applied: Vec<G> = applied.collect();
+    if applied.is_empty() {
+        return 0.0;
+    }
+    let bits = (applied.len() * 8).next_power_of_two().max(64);
+    let shift = 64 - bits.trailing_zeros();
+    let place = |gram: G| {
+        let bit = gram.mixed() >> shift;
+        (usize::try_from(bit / 64).unwrap_or(0), 1_u64 << (bit % 64))
+    };
+    let mut seen = vec![0_u64; bits / 64];
+    let mut left: HashMap<G, u32> = HashMap::with_capacity(applied.len());
+    for gram in &applied {
+        let (word, bit) = place(*gram);
+        seen[word] |= bit;
+        *left.entry(*gram).or_default() += 1;
+    }
+    let mut found = 0_u64;
+    for gram in observed {
+        let (word, bit) = place(gram);
+        if seen[word] & bit != 0
+            && let Some(left) = left.get_mut(&gram)
+            && *left > 0
+        {
+            *left -= 1;
+            found += 1;
+        }
+    }
+    real(found) / real(applied.len() as u64)
+}
+
+/// An edit and what became of it, without its texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditFate {
+    /// The observation.
+    pub observation_id: FactId,
+    /// The agent.
+    pub agent_harness: AgentHarness,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The agent's id of the tool call.
+    pub call_id: String,
+    /// The file, as the agent wrote its path.
+    pub file_path: String,
+    /// When it was observed, by the sender's clock.
+    pub occurred_at: Instant,
+    /// The share of the applied text that the file held, from 0 to 1.
+    pub share: f64,
+    /// What that share is called.
+    pub fate: Fate,
+    /// Lines added by something other than the agent; absent when nobody measured.
+    pub external_lines_added: Option<i64>,
+    /// Lines removed by something other than the agent; absent when nobody measured.
+    pub external_lines_removed: Option<i64>,
+}
+
+impl EditFate {
+    /// Returns what became of an edit. It takes time in proportion to both texts.
+    pub fn of(observation: &EditObservation) -> Self {
+        let share =
+            containment_of_texts(&observation.applied_text, &observation.observed_file_text);
+        Self {
+            observation_id: observation.observation_id,
+            agent_harness: observation.agent_harness,
+            session_id: observation.session_id.clone(),
+            call_id: observation.call_id.clone(),
+            file_path: observation.file_path.clone(),
+            occurred_at: observation.occurred_at,
+            share,
+            fate: classify(share),
+            external_lines_added: observation.external_lines_added,
+            external_lines_removed: observation.external_lines_removed,
+        }
+    }
+
+    /// Returns the lines that something other than the agent changed, when both counts are known.
+    pub fn external(&self) -> Option<External> {
+        Some(External {
+            added: self.external_lines_added?,
+            removed: self.external_lines_removed?,
+        })
+    }
+}
+
+/// Lines that something other than the agent changed. It says that it happened, not who did it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct External {
+    /// Lines added.
+    pub added: i64,
+    /// Lines removed.
+    pub removed: i64,
+}
+
+impl External {
+    /// Returns whether any line was changed.
+    pub const fn any(self) -> bool {
+        self.added > 0 || self.removed > 0
+    }
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            added: self.added.saturating_add(other.added),
+            removed: self.removed.saturating_add(other.removed),
+        }
+    }
+}
+
+/// Orders edits as answers do, and drops what is there twice.
+pub fn order(edits: &mut Vec<EditFate>) {
+    fn key(edit: &EditFate) -> (&str, &SessionId, &str, FactId) {
+        (
+            edit.agent_harness.as_str(),
+            &edit.session_id,
+            &edit.call_id,
+            edit.observation_id,
+        )
+    }
+    edits.sort_unstable_by(|first, second| key(first).cmp(&key(second)));
+    edits.dedup_by_key(|edit| edit.observation_id);
+}
+
+/// Returns, for each edit, the lines that were changed in its file from it to the end of the
+/// Session; nothing when one of the edits on the way does not know.
+pub fn external_totals(edits: &[EditFate]) -> Vec<Option<External>> {
+    let mut files: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (place, edit) in edits.iter().enumerate() {
+        files
+            .entry((edit.agent_harness, &edit.session_id, &edit.file_path))
+            .or_default()
+            .push(place);
+    }
+    let mut totals = vec![None; edits.len()];
+    for mut places in files.into_values() {
+        places.sort_by_key(|place| {
+            let edit = &edits[*place];
+            (edit.occurred_at, &edit.call_id, edit.observation_id)
+        });
+        let mut total = Some(External::default());
+        for place in places.into_iter().rev() {
+            total = total.zip(edits[place].external()).map(|(a, b)| a.plus(b));
+            totals[place] = total;
+        }
+    }
+    totals
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! What two proportions may really be, seen their counts and nothing before (a Beta(1, 1) prior).
+//!
+//! The parameters are integers, so both questions have answers without drawing: that one rate is
+//! greater than the other is the tail of a hypergeometric distribution, and the distribution of a
+//! rate is the tail of a binomial one.
+
+use super::{Proportion, real};
+
+/// What is known of two rates, A and B.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Posteriors {
+    /// The mean of A.
+    pub mean_a: f64,
+    /// The mean of B.
+    pub mean_b: f64,
+    /// The chance that A is greater than B.
+    pub probability_a_greater: f64,
+    /// The ends of the central 95 % interval of A less B.
+    pub interval: [f64; 2],
+}
+
+/// Returns what the counts say of two rates.
+pub fn posteriors(a: Proportion, b: Proportion) -> Posteriors {
+    let (a, b) = (Beta::after(a), Beta::after(b));
+    Posteriors {
+        mean_a: a.mean(),
+        mean_b: b.mean(),
+        probability_a_greater: a.greater_than(b),
+        interval: a.less(b),
+    }
+}
+
+/// The share of a distribution that lies outside of the interval, to either side.
+const TAIL: f64 = 0.025;
+
+/// A term so small beside the largest that no sum of them changes what is written.
+const NEGLIGIBLE: f64 = 1e-22;
+
+/// How often an interval from -1 to 1 is halved until it is shorter than a real number shows.
+const HALVINGS: u32 = 54;
+
+/// How many deviations from its mean a density is integrated. The slowest ends fall as `exp(-x)`.
+const REACH: f64 = 50.0;
+
+/// Panels of the quadrature a deviation.
+const PANELS: f64 = 2.0;
+
+/// The nodes of Gauss and Legendre with eight points, and their weights. Both are symmetric.
+const NODES: [(f64, f64); 4] = [
+    (0.183_434_642_495_649_8, 0.362_683_783_378_362),
+    (0.525_532_409_916_329, 0.313_706_645_877_887_3),
+    (0.796_666_477_413_626_7, 0.222_381_034_453_374_48),
+    (0.960_289_856_497_536_3, 0.101_228_536_290_376_26),
+];
+
+/// A Beta distribution with integer parameters, each at least 1.
+#[derive(Clone, Copy, Debug)]
+struct Beta {
+    a: u64,
+    b: u64,
+}
+
+impl Beta {
+    const fn after(counts: Proportion) -> Self {
+        Self {
+            a: counts.numerator + 1,
+            b: counts.denominator.saturating_sub(counts.numerator) + 1,
+        }
+    }
+
+    fn mean(self) -> f64 {
+        real(self.a) / real(self.a + self.b)
+    }
+
+    fn deviation(self) -> f64 {
+        (self.mean() * (1.0 - self.mean()) / real(self.a + self.b + 1)).sqrt()
+    }
+
+    /// Returns the chance that this is greater than the other. It is the a-th smallest of a + b - 1
+    /// points that fall anywhere; so is the other, of its own points. Which of the two comes first
+    /// is decided by how many of the first points of all are the other's.
+    fn greater_than(self, other: Self) -> f64 {
+        let own = self.a + self.b - 1;
+        let others = other.a + other.b - 1;
+        let first = self.a + other.a - 1;
+        let ratio =
+            |k: u64| real(others - k) / real(k + 1) * real(first - k) / real(own + k + 1 - first);
+        let lowest = first.saturating_sub(own);
+        let highest = first.min(others);
+        let mode = (real(first + 1) * real(others + 1) / real(own + others + 2)).floor();
+        upper_tail(lowest, highest, mode, other.a, ratio)
+    }
+
+    /// Returns the share of the distribution below `x`: the chance of at least `a` successes in
+    /// a + b - 1 trials.
+    fn below(self, x: f64) -> f64 {
+        if x <= 0.0 {
+            return 0.0;
+        }
+        if x >= 1.0 {
+            return 1.0;
+        }
+        let trials = self.a + self.b - 1;
+        let odds = x / (1.0 - x);
+        let ratio = |k: u64| real(trials - k) / real(k + 1) * odds;
+        upper_tail(0, trials, (real(trials + 1) * x).floor(), self.a, ratio)
+    }
+
+    /// Returns the density at `x`, from 0 to 1, beside that at its highest point.
+    fn density(self, x: f64) -> f64 {
+        let power = |base: f64, top: f64, exponent: u64| {
+            if exponent == 0 {
+                0.0
+            } else {
+                real(exponent) * libm::log(base / top)
+            }
+        };
+        let (up, down) = (self.a - 1, self.b - 1);
+        let both = up + down;
+        if both == 0 {
+            return 1.0;
+        }
+        let top = real(up) / real(both);
+        libm::exp(power(x, top, up) + power(1.0 - x, 1.0 - top, down))
+    }
+
+    /// Returns the ends of the central 95 % interval of this less the other.
+    fn less(self, other: Self) -> [f64; 2] {
+        if self.deviation() < other.deviation() {
+            // The narrower one is integrated over; beside it the other one is smooth.
+            let [low, high] = other.less(self);
+            return [-high, -low];
+        }
+        let end = |share: f64| {
+            let (mut low, mut high) = (-1.0, 1.0);
+            for _ in 0..HALVINGS {
+                let middle = f64::midpoint(low, high);
+                if self.less_below(other, middle) < share {
+                    low = middle;
+                } else {
+                    high = middle;
+                }
+            }
+            f64::midpoint(low, high)
+        };
+        [end(TAIL), end(1.0 - TAIL)]
+    }
+
+    /// Returns the chance that this less the other is below `difference`.
+    fn less_below(self, other: Self, difference: f64) -> f64 {
+        let (mean, deviation) = (other.mean(), other.deviation());
+        let (mut below, mut all) = (0.0, 0.0);
+        let mut add = |from: f64, to: f64| {
+            let (middle, half) = (f64::midpoint(from, to), (to - from) / 2.0);
+            for (node, weight) in NODES {
+                for x in [middle - half * node, middle + half * node] {
+                    let mass = half * weight * other.density(x);
+                    if mass > NEGLIGIBLE * deviation {
+                        all += mass;
+                        below += mass * self.below(x + difference);
+                    }
+                }
+            }
+        };
+        let last = (mean + REACH * deviation).min(1.0);
+        let mut from = (mean - REACH * deviation).max(0.0);
+        while from < last {
+            let mut to = (from + deviation / PANELS).min(last);
+            // Where the share below begins and ends it is not smooth: a panel ends there.
+            for edge in [-difference, 1.0 - difference] {
+                if from < edge && edge < to {
+                    to = edge;
+                }
+            }
+            add(from, to);
+            from = to;
+        }
+        below / all
+    }
+}
+
+/// Returns the share of a distribution over integers at `from` and above. The terms rise up to the
+/// mode and fall beyond; `ratio` is that of the next term to the one at a place. Starting with the
+/// largest, none is too small or too large for a real number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the mode is a place among the integers"
+)]
+fn upper_tail(lowest: u64, highest: u64, mode: f64, from: u64, ratio: impl Fn(u64) -> f64) -> f64 {
+    let mode = (mode as u64).clamp(lowest, highest);
+    let (mut above, mut below) = (0.0, 0.0);
+    let mut add = |place: u64, term: f64| {
+        if place >= from {
+            above += term;
+        } else {
+            below += term;
+        }
+    };
+    add(mode, 1.0);
+    let (mut place, mut term) = (mode, 1.0);
+    while place < highest && term > NEGLIGIBLE {
+        term *= ratio(place);
+        place += 1;
+        add(place, term);
+    }
+    (place, term) = (mode, 1.0);
+    while place > lowest && term > NEGLIGIBLE {
+        place -= 1;
+        term /= ratio(place);
+        add(place, term);
+    }
+    above / (above + below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(counts: [u64; 4]) -> Posteriors {
+        let [xa, na, xb, nb] = counts;
+        posteriors(Proportion::new(xa, na), Proportion::new(xb, nb))
+    }
+
+    /// Computed with fractions of integers, from the polynomials that the distributions are.
+    const EXACT: [([u64; 4], f64, [f64; 2]); 6] = [
+        (
+            [8, 10, 5, 10],
+            0.908_668_730_650_154_7,
+            [-0.122_449_091_488_661_57, 0.592_262_028_822_560_2],
+        ),
+        (
+            [0, 3, 4, 4],
+            0.007_936_507_936_507_936,
+            [-0.946_780_820_212_481_4, -0.136_255_062_834_536_03],
+        ),
+        ([1, 2, 0, 1], 0.7, [-0.5, 0.752_069_322_410_747_5]),
+        (
+            [0, 0, 0, 0],
+            0.5,
+            [-0.776_393_202_250_02, 0.776_393_202_250_02],
+        ),
+        (
+            [45, 50, 30, 50],
+            0.999_753_024_584_98,
+            [0.129_361_688_512_361_18, 0.444_565_975_504_033_9],
+        ),
+        (
+            [1, 1, 20, 60],
+            0.881_720_430_107_526_9,
+            [-0.192_265_315_919_499_36, 0.687_026_544_060_145_7],
+        ),
+    ];
+
+    #[test]
+    fn posteriors_are_exact() {
+        for (counts, greater, interval) in EXACT {
+            let result = of(counts);
+            assert!(
+                (result.probability_a_greater - greater).abs() < 1e-12,
+                "{counts:?}: {result:?}"
+            );
+            for (actual, expected) in result.interval.into_iter().zip(interval) {
+                assert!((actual - expected).abs() < 1e-9, "{counts:?}: {result:?}");
+            }
+        }
+        let drawn = of([8, 10, 5, 10]);
+        assert!((drawn.mean_a - 0.75).abs() < 1e-15);
+        assert!((drawn.mean_b - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_other_way_round_says_the_same() {
+        for (counts, _, _) in EXACT {
+            let [xa, na, xb, nb] = counts;
+            let (there, back) = (of(counts), of([xb, nb, xa, na]));
+            let sum = there.probability_a_greater + back.probability_a_greater;
+            assert!((sum - 1.0).abs() < 1e-12);
+            assert!((there.interval[0] + back.interval[1]).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_largest_cohorts_are_nearly_normal() {
+        let result = of([30_000, 50_000, 29_800, 50_000]);
+        let error = ((0.6 * 0.4 + 0.596 * 0.404) / 50_000.0_f64).sqrt();
+        assert!((result.probability_a_greater - super::super::phi(0.004 / error)).abs() < 1e-4);
+        let reach = super::super::Z_975 * error;
+        assert!((result.interval[0] - (0.004 - reach)).abs() < 1e-5);
+        assert!((result.interval[1] - (0.004 + reach)).abs() < 1e-5);
+        let apart = of([0, 50_000, 50_000, 50_000]);
+        assert!(apart.probability_a_greater < 1e-15);
+        assert!(apart.interval[1] < -0.999);
+        let uneven = of([1, 1, 10, 50_000]);
+        assert!((uneven.probability_a_greater - 1.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,104 @@
+//! Scores from 0 to 1, summed up.
+
+use super::{Proportion, real};
+
+/// How many scores are below a threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// The threshold.
+    pub threshold: f64,
+    /// How many scores are less than it, of how many.
+    pub below: Proportion,
+}
+
+/// What a set of scores is like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// How many scores there are.
+    pub count: u64,
+    /// Their mean; absent when there is none.
+    pub mean: Option<f64>,
+    /// The score in the middle.
+    pub median: Option<f64>,
+    /// The score that a tenth are below.
+    pub p10: Option<f64>,
+    /// The score that nine tenths are below.
+    pub p90: Option<f64>,
+    /// The thresholds, as they were asked for.
+    pub thresholds: Vec<Threshold>,
+}
+
+/// Sums up scores, none of which is NaN. Their order does not matter.
+pub fn summarize(mut scores: Vec<f64>, thresholds: &[f64]) -> Summary {
+    // Sorted, they are also added in an order that does not depend on how they came.
+    scores.sort_unstable_by(f64::total_cmp);
+    let count = scores.len() as u64;
+    let below = |threshold: f64| scores.partition_point(|score| *score < threshold) as u64;
+    Summary {
+        count,
+        mean: (count > 0).then(|| scores.iter().sum::<f64>() / real(count)),
+        median: quantile(&scores, 0.5),
+        p10: quantile(&scores, 0.1),
+        p90: quantile(&scores, 0.9),
+        thresholds: thresholds
+            .iter()
+            .map(|&threshold| Threshold {
+                threshold,
+                below: Proportion::new(below(threshold), count),
+            })
+            .collect(),
+    }
+}
+
+/// Returns the quantile of sorted values at `fraction`, from 0 to 1, with a straight line between
+/// two values; nothing when there is none.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place among the values, which is not negative"
+)]
+pub fn quantile(sorted: &[f64], fraction: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let position = real(last as u64) * fraction;
+    let low = (position.floor() as usize).min(last);
+    let (at, next) = (sorted[low], sorted[(low + 1).min(last)]);
+    Some(at + (next - at) * (position - position.floor()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(scores: &[f64], expected: [f64; 4], below: [u64; 3]) {
+        let mut scores = scores.to_vec();
+        for _ in 0..scores.len() {
+            scores.rotate_left(1);
+            let summary = summarize(scores.clone(), &[0.8, 0.9, 1.0]);
+            let actual = [summary.mean, summary.median, summary.p10, summary.p90];
+            for (actual, expected) in actual.into_iter().zip(expected) {
+                assert!((actual.unwrap() - expected).abs() < 1e-12);
+            }
+            let actual: Vec<u64> = summary
+                .thresholds
+                .iter()
+                .map(|threshold| threshold.below.numerator)
+                .collect();
+            assert_eq!(actual, below);
+        }
+    }
+
+    #[test]
+    fn summaries_are_those_of_the_table() {
+        check(&[0.5, 1.0], [0.75, 0.75, 0.55, 0.95], [1, 1, 1]);
+        check(&[0.0, 0.5, 0.9, 1.0], [0.6, 0.7, 0.15, 0.97], [2, 2, 3]);
+        let tenths: Vec<f64> = (1..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
+        check(&tenths, [0.55, 0.55, 0.19, 0.91], [7, 8, 9]);
+    }
+
+    #[test]
+    fn no_score_has_no_mean_and_no_share_below() {
+        let summary = summarize(Vec::new(), &[0.8]);
+        assert_eq!((summary.count, summary.mean, summary.p90), (0, None, None));
+        assert_eq!(summary.thresholds[0].below.rate(), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! Rates of many repositories together: adjusted for where the work was, and drawn to their mean.
+
+use super::{Proportion, real};
+
+/// One repository in which two sides have cases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stratum {
+    /// The one side.
+    pub left: Proportion,
+    /// The other.
+    pub right: Proportion,
+}
+
+/// A difference of two sides, adjusted for the strata.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adjusted {
+    /// The weighted mean of the differences within the strata.
+    pub delta: f64,
+    /// The sum of the weights; greater than zero.
+    pub weight_sum: f64,
+}
+
+/// Returns the risk difference of Mantel and Haenszel; nothing when no stratum has cases on both
+/// sides.
+pub fn mantel_haenszel(strata: &[Stratum]) -> Option<Adjusted> {
+    let (mut weighted, mut weight_sum) = (0.0, 0.0);
+    for Stratum { left, right } in strata {
+        let (Some(left_rate), Some(right_rate)) = (left.rate(), right.rate()) else {
+            continue;
+        };
+        let (n_left, n_right) = (real(left.denominator), real(right.denominator));
+        let weight = n_left * n_right / (n_left + n_right);
+        weighted += weight * (left_rate - right_rate);
+        weight_sum += weight;
+    }
+    (weight_sum > 0.0).then(|| Adjusted {
+        delta: weighted / weight_sum,
+        weight_sum,
+    })
+}
+
+/// How strongly the rates of cells are drawn to the mean of all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pooling {
+    /// The rate of all cells together.
+    pub grand_mean: f64,
+    /// How many cases the mean counts as.
+    pub strength: f64,
+}
+
+/// The rate of one cell, drawn to the mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shrunk {
+    /// The rate between its own and the mean.
+    pub rate: f64,
+    /// The share that its own has in it.
+    pub weight: f64,
+}
+
+/// Returns how strongly the cells are drawn to their mean, by moments: the less they differ beyond
+/// what chance does, the more. Cells without cases do not count; nothing when there is no other.
+pub fn pool(cells: &[Proportion]) -> Option<Pooling> {
+    let cells: Vec<(Proportion, f64)> = cells
+        .iter()
+        .filter_map(|cell| Some((*cell, cell.rate()?)))
+        .collect();
+    let all = cells
+        .iter()
+        .fold(Proportion::default(), |sum, (cell, _)| Proportion {
+            numerator: sum.numerator + cell.numerator,
+            denominator: sum.denominator + cell.denominator,
+        });
+    let grand_mean = all.rate()?;
+    let total = real(all.denominator);
+    let binomial = grand_mean * (1.0 - grand_mean);
+    let variance = cells
+        .iter()
+        .map(|(cell, rate)| real(cell.denominator) * (rate - grand_mean) * (rate - grand_mean))
+        .sum::<f64>()
+        / total;
+    let by_chance = real(cells.len() as u64) * binomial / total;
+    let between = variance - by_chance;
+    let strength = if between > 0.0 && binomial > 0.0 {
+        (binomial / between - 1.0).max(0.0)
+    } else {
+        total
+    };
+    Some(Pooling {
+        grand_mean,
+        strength,
+    })
+}
+
+impl Pooling {
+    /// Returns the rate of a cell, drawn to the mean. A cell without cases is the mean.
+    pub fn shrink(self, cell: Proportion) -> Shrunk {
+        let Some(rate) = cell.rate() else {
+            return Shrunk {
+                rate: self.grand_mean,
+                weight: 0.0,
+            };
+        };
+        let n = real(cell.denominator);
+        let weight = n / (n + self.strength);
+        Shrunk {
+            rate: weight * rate + (1.0 - weight) * self.grand_mean,
+            weight,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(actual: f64, expected: f64) {
+        assert!(
+            (actual - expected).abs() < 1e-9,
+            "{actual} is not {expected}"
+        );
+    }
+
+    fn check(cells: &[(u64, u64)], grand_mean: f64, strength: f64, shrunk: &[f64]) -> Pooling {
+        let cells: Vec<Proportion> = cells.iter().map(|(x, n)| Proportion::new(*x, *n)).collect();
+        let pooling = pool(&cells).unwrap();
+        close(pooling.grand_mean, grand_mean);
+        close(pooling.strength, strength);
+        for (cell, expected) in cells.iter().zip(shrunk) {
+            close(pooling.shrink(*cell).rate, *expected);
+        }
+        pooling
+    }
+
+    #[test]
+    fn rates_are_drawn_to_the_mean_as_in_the_table() {
+        let pooling = check(
+            &[(9, 10), (1, 10)],
+            0.5,
+            0.851_851_851_851_851_4,
+            &[0.868_600_682_593_856_6, 0.131_399_317_406_143_33],
+        );
+        close(
+            pooling.shrink(Proportion::new(9, 10)).weight,
+            0.921_501_706_484_641_7,
+        );
+        let pooling = check(&[(1, 1), (0, 1)], 0.5, 2.0, &[2.0 / 3.0, 1.0 / 3.0]);
+        close(pooling.shrink(Proportion::new(1, 1)).weight, 1.0 / 3.0);
+        check(&[(5, 10), (5, 10)], 0.5, 20.0, &[0.5, 0.5]);
+        let pooling = check(&[(1, 1)], 1.0, 1.0, &[1.0]);
+        close(pooling.shrink(Proportion::new(1, 1)).weight, 0.5);
+        check(
+            &[(8, 10), (30, 40), (1, 5)],
+            0.709_090_909_090_909_1,
+            12.725_254_949_010_205,
+            &[
+                0.749_094_460_695_970_6,
+                0.740_126_579_529_034_8,
+                0.565_484_819_769_373_8,
+            ],
+        );
+        assert_eq!(pool(&[Proportion::new(0, 0)]), None);
+    }
+
+    #[test]
+    fn a_difference_is_adjusted_for_its_strata() {
+        let stratum = |left: (u64, u64), right: (u64, u64)| Stratum {
+            left: Proportion::new(left.0, left.1),
+            right: Proportion::new(right.0, right.1),
+        };
+        let strata = [stratum((9, 10), (4, 5)), stratum((1, 10), (5, 15))];
+        let adjusted = mantel_haenszel(&strata).unwrap();
+        close(adjusted.weight_sum, 9.333_333_333_333_334);
+        close(adjusted.delta, -0.114_285_714_285_714_28);
+        assert_eq!(mantel_haenszel(&[stratum((1, 1), (0, 0))]), None);
+    }
+}
