@@ -2,6 +2,7 @@
 //!
 //! What is derived is never stored. It is computed for one answer, from one snapshot.
 
+pub mod attribution;
 pub mod diff;
 pub mod dossier;
 pub mod fate;

@@ -1,0 +1,187 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::id::FactId;
+use svc_model::query::AttributionSource;
+use svc_model::repository::CommitSha;
+use svc_model::time::Instant;
+
+use super::plan::{Calls, Noted, Plan, within};
+use super::similarity::{Sets, Vocabulary};
+use super::texts::Texts;
+use super::{
+    AssessedCommit, AttributionError, AttributionSkip, AttributionSkips, CommitFiles,
+    FILE_TOKENS_MAX, Push, VOCABULARY_MAX, count,
+};
+use crate::derive::diff::DiffSkip;
+use crate::fact::Lifetime;
+
+/// The second step: which commits are read, and the files of each.
+#[derive(Clone, Debug)]
+pub struct Commits {
+    pub(super) calls: Calls,
+    /// In the order of their pushes, and of each push the oldest first.
+    pub(super) pushed: Vec<PushedCommit>,
+    places: BTreeMap<Lifetime, BTreeMap<CommitSha, usize>>,
+    pub(super) files: Vec<File>,
+    pub(super) tokens: Sets,
+    pub(super) vocabulary: Vocabulary,
+    pub(super) skipped: AttributionSkips,
+}
+
+/// A commit, and what its files were tied to so far.
+#[derive(Clone, Debug)]
+pub(super) struct PushedCommit {
+    pub(super) repository: Lifetime,
+    pub(super) commit_sha: CommitSha,
+    pub(super) push_id: FactId,
+    pub(super) pushed_at: Instant,
+    /// The numbers of the Sessions that its notes name.
+    pub(super) sessions: BTreeSet<u32>,
+    pub(super) source: Option<AttributionSource>,
+    is_read: bool,
+}
+
+/// A file of code to which a commit adds something.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    /// The place of the commit.
+    pub(super) commit: usize,
+    pub(super) path: String,
+}
+
+impl Commits {
+    pub(super) fn new(plan: Plan, ranges: Vec<(Lifetime, Push, Vec<CommitSha>)>) -> Self {
+        let Plan {
+            calls,
+            mut noted,
+            skipped,
+            ..
+        } = plan;
+        let mut commits = Vec::new();
+        let mut places: BTreeMap<Lifetime, BTreeMap<CommitSha, usize>> = BTreeMap::new();
+        for (repository, push, range) in ranges {
+            let known = places.entry(repository.clone()).or_default();
+            for commit_sha in range {
+                if known.contains_key(&commit_sha) {
+                    continue;
+                }
+                known.insert(commit_sha.clone(), commits.len());
+                commits.push(PushedCommit {
+                    sessions: sessions(&mut noted, &repository, &commit_sha),
+                    repository: repository.clone(),
+                    commit_sha,
+                    push_id: push.push_id,
+                    pushed_at: push.captured_at,
+                    source: None,
+                    is_read: false,
+                });
+            }
+        }
+        Self {
+            calls,
+            pushed: commits,
+            places,
+            files: Vec::new(),
+            tokens: Sets::new(0),
+            vocabulary: Vocabulary::default(),
+            skipped,
+        }
+    }
+
+    /// Returns the commits whose diffs are needed, of each repository in the order of the pushes.
+    pub fn wanted(&self) -> BTreeMap<&Lifetime, Vec<&CommitSha>> {
+        let mut wanted: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for commit in &self.pushed {
+            wanted
+                .entry(&commit.repository)
+                .or_default()
+                .push(&commit.commit_sha);
+        }
+        wanted
+    }
+
+    /// Takes the files of a wanted commit. A commit that is not wanted, or was added before, changes
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`AttributionError::TooMuch`] beyond [`FILE_TOKENS_MAX`] or [`VOCABULARY_MAX`].
+    pub fn add(
+        &mut self,
+        repository: &Lifetime,
+        commit_sha: &CommitSha,
+        files: &CommitFiles,
+    ) -> Result<(), AttributionError> {
+        let place = self
+            .places
+            .get(repository)
+            .and_then(|it| it.get(commit_sha));
+        let Some(place) = place.copied() else {
+            return Ok(());
+        };
+        if std::mem::replace(&mut self.pushed[place].is_read, true) {
+            return Ok(());
+        }
+        let skipped = &mut self.skipped;
+        let malformed = AttributionSkip::Diff(DiffSkip::Malformed);
+        let unsupported = AttributionSkip::Diff(DiffSkip::Unsupported);
+        count(skipped, malformed, files.malformed);
+        count(skipped, unsupported, files.unsupported);
+        if files.files.is_empty() {
+            count(skipped, AttributionSkip::NoCodeDiff, 1);
+        }
+        for file in &files.files {
+            let tokens = file.tokens.fingerprints();
+            if self.tokens.tokens() + tokens.len() > FILE_TOKENS_MAX {
+                return Err(AttributionError::TooMuch);
+            }
+            self.files.push(File {
+                commit: place,
+                path: file.path.clone(),
+            });
+            let numbers = tokens.iter().map(|token| self.vocabulary.number(*token));
+            self.tokens.push(tokens.len(), numbers);
+            if self.vocabulary.len() > VOCABULARY_MAX {
+                return Err(AttributionError::TooMuch);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the reading of files: commits that were not added could not be read.
+    pub fn with_files(mut self) -> Texts {
+        let unread = self.pushed.iter().filter(|commit| !commit.is_read).count();
+        let reason = AttributionSkip::CommitDiffUnavailable;
+        count(&mut self.skipped, reason, unread as u64);
+        Texts::new(self)
+    }
+}
+
+impl PushedCommit {
+    /// Returns what is told of it.
+    pub(super) fn assessed(self, calls: &Calls) -> AssessedCommit {
+        let week = calls.within_week(self.pushed_at);
+        let of_session = |session: &u32| &calls.of_session[*session as usize];
+        let is_plausible = !calls.near(self.pushed_at).is_empty()
+            || self
+                .sessions
+                .iter()
+                .any(|session| !within(of_session(session), &week).is_empty());
+        AssessedCommit {
+            repository: self.repository,
+            commit_sha: self.commit_sha,
+            push_id: self.push_id,
+            pushed_at: self.pushed_at,
+            is_plausible,
+            source: self.source,
+        }
+    }
+}
+
+/// Takes the Sessions that the notes of a commit name.
+fn sessions(noted: &mut Noted, repository: &Lifetime, commit_sha: &CommitSha) -> BTreeSet<u32> {
+    noted
+        .get_mut(repository)
+        .and_then(|commits| commits.remove(commit_sha))
+        .unwrap_or_default()
+}

@@ -1,0 +1,269 @@
+use std::collections::HashMap;
+use std::ops::Range;
+
+use svc_model::id::FactId;
+use svc_model::query::AttributionSource;
+use svc_model::time::Instant;
+
+use super::commits::{Commits, File, PushedCommit};
+use super::plan::{Calls, within};
+use super::similarity::{Match, Pool, Sets, Vocabulary, rank};
+use super::{
+    Attribution, AttributionError, AttributionSkip, AttributionSkips, Attributions,
+    CALL_TOKENS_MAX, GUESS_FLOOR, GUESS_MINUTES_BEFORE, NOTE_FLOOR, TokenSet, count,
+};
+use crate::deadline::Passed;
+
+/// The last step: what the calls say.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    calls: Calls,
+    commits: Vec<PushedCommit>,
+    files: Vec<File>,
+    file_tokens: Sets,
+    call_tokens: Sets,
+    vocabulary: Vocabulary,
+    /// The places of the calls that are wanted and were not added.
+    wanted: HashMap<FactId, u32>,
+    skipped: AttributionSkips,
+}
+
+impl Texts {
+    pub(super) fn new(commits: Commits) -> Self {
+        let Commits {
+            calls,
+            pushed: commits,
+            files,
+            tokens,
+            vocabulary,
+            skipped,
+            ..
+        } = commits;
+        let mut with_files: Vec<usize> = files.iter().map(|file| file.commit).collect();
+        with_files.dedup();
+        let mut near = Marks::new(calls.all.len());
+        let of_session = |calls: &[u32]| Marks::new(calls.len());
+        let mut noted: Vec<Marks> = calls.of_session.iter().map(|it| of_session(it)).collect();
+        for commit in with_files.into_iter().map(|place| &commits[place]) {
+            let places = calls.near(commit.pushed_at);
+            near.add(places.start as usize..places.end as usize);
+            let week = calls.within_week(commit.pushed_at);
+            for session in &commit.sessions {
+                let session = *session as usize;
+                noted[session].add(within(&calls.of_session[session], &week));
+            }
+        }
+        let mut places: Vec<usize> = near.marked().collect();
+        for (marks, calls) in noted.into_iter().zip(&calls.of_session) {
+            places.extend(marks.marked().map(|at| calls[at] as usize));
+        }
+        let wanted = places.into_iter().filter_map(|place| {
+            let call = calls.all[place].inference_call_id;
+            Some((call, u32::try_from(place).ok()?))
+        });
+        Self {
+            wanted: wanted.collect(),
+            call_tokens: Sets::new(calls.all.len()),
+            calls,
+            commits,
+            files,
+            file_tokens: tokens,
+            vocabulary,
+            skipped,
+        }
+    }
+
+    /// Returns the calls whose answers are needed, by when they were observed.
+    pub fn wanted(&self) -> Vec<FactId> {
+        let mut places: Vec<u32> = self.wanted.values().copied().collect();
+        places.sort_unstable();
+        let id = |place: u32| self.calls.all[place as usize].inference_call_id;
+        places.into_iter().map(id).collect()
+    }
+
+    /// Takes the tokens of a wanted call. A call that is not wanted, or was added before, changes
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`AttributionError::TooMuch`] beyond [`CALL_TOKENS_MAX`].
+    pub fn add(
+        &mut self,
+        inference_call_id: FactId,
+        tokens: &TokenSet,
+    ) -> Result<(), AttributionError> {
+        let Some(place) = self.wanted.remove(&inference_call_id) else {
+            return Ok(());
+        };
+        let known = |token: &u64| self.vocabulary.known(*token);
+        let numbers = tokens.fingerprints().iter().filter_map(known);
+        self.call_tokens.fill(place as usize, tokens.len(), numbers);
+        if self.call_tokens.tokens() > CALL_TOKENS_MAX {
+            return Err(AttributionError::TooMuch);
+        }
+        Ok(())
+    }
+
+    /// Returns which call wrote what of each file. Calls that were not added say nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the work must end, which is asked for every few files.
+    pub fn attribute(
+        mut self,
+        check: &dyn Fn() -> Result<(), Passed>,
+    ) -> Result<Attributions, AttributionError> {
+        check()?;
+        rank(
+            &mut self.call_tokens,
+            &mut self.file_tokens,
+            self.vocabulary.len(),
+        );
+        let mut join = Join {
+            calls: &self.calls,
+            call_tokens: &self.call_tokens,
+            file_tokens: &self.file_tokens,
+            of_session: HashMap::new(),
+            near: None,
+            check,
+        };
+        // Files may have been added in any order, and what is near is built for pushes in theirs.
+        let mut order: Vec<usize> = (0..self.files.len()).collect();
+        order.sort_by_key(|file| self.files[*file].commit);
+        let mut rows = Vec::new();
+        for file in order {
+            check()?;
+            let File { commit, path } = &mut self.files[file];
+            let commit = &mut self.commits[*commit];
+            let Some((source, found)) = join.call(commit, file)? else {
+                count(&mut self.skipped, AttributionSkip::NoMatch, 1);
+                continue;
+            };
+            if commit.source != Some(AttributionSource::GitNotes) {
+                commit.source = Some(source);
+            }
+            let call = &self.calls.all[found.call as usize];
+            rows.push(Attribution {
+                repository: commit.repository.clone(),
+                commit_sha: commit.commit_sha.clone(),
+                file_path: std::mem::take(path),
+                inference_call_id: call.inference_call_id,
+                session_id: call.session_id.clone(),
+                similarity: found.similarity,
+                source,
+                push_id: commit.push_id,
+            });
+        }
+        let calls = &self.calls;
+        let commits = self.commits.into_iter();
+        let mut attributions = Attributions {
+            rows,
+            commits: commits.map(|commit| commit.assessed(calls)).collect(),
+            skipped: self.skipped,
+        };
+        attributions.rows.sort_by(|left, right| {
+            (&left.repository, &left.commit_sha, &left.file_path).cmp(&(
+                &right.repository,
+                &right.commit_sha,
+                &right.file_path,
+            ))
+        });
+        attributions.commits.sort_by(|left, right| {
+            (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
+        });
+        Ok(attributions)
+    }
+}
+
+/// Finds the call for one file after another, in the order of their pushes.
+struct Join<'j> {
+    calls: &'j Calls,
+    call_tokens: &'j Sets,
+    file_tokens: &'j Sets,
+    /// The calls of each Session that was noted.
+    of_session: HashMap<u32, Pool>,
+    /// The calls near any push of an hour, and these calls' places.
+    near: Option<(Range<u32>, Pool)>,
+    check: &'j dyn Fn() -> Result<(), Passed>,
+}
+
+impl Join<'_> {
+    fn call(
+        &mut self,
+        commit: &PushedCommit,
+        file: usize,
+    ) -> Result<Option<(AttributionSource, Match)>, Passed> {
+        if let Some(found) = self.noted(commit, file)? {
+            return Ok(Some((AttributionSource::GitNotes, found)));
+        }
+        let found = self.guessed(commit, file)?;
+        Ok(found.map(|found| (AttributionSource::Jaccard, found)))
+    }
+
+    fn noted(&mut self, commit: &PushedCommit, file: usize) -> Result<Option<Match>, Passed> {
+        let week = self.calls.within_week(commit.pushed_at);
+        let mut best = None;
+        for session in &commit.sessions {
+            let calls = &self.calls.of_session[*session as usize];
+            if within(calls, &week).is_empty() {
+                continue;
+            }
+            if !self.of_session.contains_key(session) {
+                let calls = calls.iter().copied();
+                let pool = Pool::new(self.call_tokens, calls, NOTE_FLOOR, self.check)?;
+                self.of_session.insert(*session, pool);
+            }
+            if let Some(pool) = self.of_session.get_mut(session) {
+                best = pool.best(self.call_tokens, self.file_tokens, file, &week, best);
+            }
+        }
+        Ok(best)
+    }
+
+    fn guessed(&mut self, commit: &PushedCommit, file: usize) -> Result<Option<Match>, Passed> {
+        let near = self.calls.near(commit.pushed_at);
+        if near.is_empty() {
+            return Ok(None);
+        }
+        let covers = |places: &Range<u32>| places.start <= near.start && near.end <= places.end;
+        if !self.near.as_ref().is_some_and(|(places, _)| covers(places)) {
+            // The next pushes are likely to need the calls of the next hour too.
+            let hour = commit.pushed_at.microseconds() + GUESS_MINUTES_BEFORE * 60 * 1_000_000;
+            let later = Instant::from_microseconds(hour);
+            let end = later.map_or(near.end, |later| self.calls.near(later).end);
+            let places = near.start..end.max(near.end);
+            let pool = Pool::new(self.call_tokens, places.clone(), GUESS_FLOOR, self.check)?;
+            self.near = Some((places, pool));
+        }
+        Ok(self
+            .near
+            .as_mut()
+            .and_then(|(_, pool)| pool.best(self.call_tokens, self.file_tokens, file, &near, None)))
+    }
+}
+
+/// Ranges of places that are marked.
+#[derive(Clone, Debug)]
+struct Marks(Vec<i64>);
+
+impl Marks {
+    fn new(places: usize) -> Self {
+        Self(vec![0; places + 1])
+    }
+
+    fn add(&mut self, places: Range<usize>) {
+        self.0[places.start] += 1;
+        self.0[places.end] -= 1;
+    }
+
+    fn marked(self) -> impl Iterator<Item = usize> {
+        let mut open = 0;
+        self.0
+            .into_iter()
+            .enumerate()
+            .filter_map(move |(at, change)| {
+                open += change;
+                (open > 0).then_some(at)
+            })
+    }
+}

@@ -1,0 +1,190 @@
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use foldhash::quality::FixedState;
+use svc_model::context::tokens;
+use svc_model::evidence::{Message, Part};
+use svc_model::json::Json;
+
+/// Fingerprints that are kept before those that repeat are removed.
+const COMPACT_AT: usize = 64 * 1024;
+
+/// The distinct tokens of a text in ASCII lower case, each as a fingerprint of 64 bits, sorted.
+///
+/// A token is an identifier `[A-Za-z_][A-Za-z0-9_]*` or a run of digits. Fingerprints take the place
+/// of texts because they need no table that all texts share: the set of a text that never changes may
+/// be kept for as long as its maker likes, and sets are compared as numbers. Two different tokens of a
+/// pair of texts are taken for one with a chance of 2⁻⁶⁴.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenSet(Box<[u64]>);
+
+impl TokenSet {
+    /// Returns the tokens of a text.
+    pub fn of_text(text: &str) -> Self {
+        let mut found = Found::default();
+        found.text(text.as_bytes());
+        found.finish()
+    }
+
+    /// Returns the tokens of what a model answered: of its texts, and of every string in the arguments
+    /// of its tool calls, at any depth. Reasoning, results of tools, numbers and the names of members
+    /// do not count.
+    pub fn of_output(messages: &[Message]) -> Self {
+        let mut found = Found::default();
+        for part in messages.iter().flat_map(|message| &message.parts) {
+            match part {
+                Part::Text { content } => found.text(content.as_bytes()),
+                Part::ToolCall { arguments, .. } => {
+                    arguments.iter().for_each(|(_, value)| found.strings(value));
+                }
+                Part::Reasoning { .. } | Part::ToolCallResponse { .. } => {}
+            }
+        }
+        found.finish()
+    }
+
+    /// Returns the tokens of several texts together.
+    pub fn union<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self {
+        let mut found = Found::default();
+        for set in sets {
+            found.fingerprints.extend_from_slice(&set.0);
+        }
+        found.finish()
+    }
+
+    /// Returns the fingerprints.
+    pub fn fingerprints(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Returns how many tokens there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns whether there is no token.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    fingerprints: Vec<u64>,
+    /// How many of them are known to be distinct.
+    distinct: usize,
+    lower: Vec<u8>,
+}
+
+impl Found {
+    fn text(&mut self, text: &[u8]) {
+        let state = FixedState::default();
+        tokens(text, |place| {
+            self.lower.clear();
+            self.lower.extend_from_slice(&text[place]);
+            self.lower.make_ascii_lowercase();
+            let mut hasher = state.build_hasher();
+            hasher.write(&self.lower);
+            hasher.write_u8(0xff);
+            self.fingerprints.push(hasher.finish());
+            // A text that says the same again and again takes no memory for that.
+            if self.fingerprints.len() >= 2 * self.distinct + COMPACT_AT {
+                self.compact();
+            }
+        });
+    }
+
+    fn strings(&mut self, value: &Json) {
+        match value {
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+            Json::String(text) => self.text(text.as_bytes()),
+            Json::Array(items) => items.iter().for_each(|item| self.strings(item)),
+            Json::Object(object) => object.iter().for_each(|(_, value)| self.strings(value)),
+        }
+    }
+
+    fn compact(&mut self) {
+        self.fingerprints.sort_unstable();
+        self.fingerprints.dedup();
+        self.distinct = self.fingerprints.len();
+    }
+
+    fn finish(mut self) -> TokenSet {
+        self.compact();
+        TokenSet(self.fingerprints.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::Text;
+
+    use super::*;
+    use crate::testing::builders::text;
+
+    fn set(words: &[&str]) -> TokenSet {
+        TokenSet::of_text(&words.join(" "))
+    }
+
+    #[test]
+    fn tokens_are_identifiers_and_runs_of_digits_in_lower_case() {
+        for (written, tokens) in [
+            ("3d_point 4.5e10", &["3", "d_point", "4", "5", "e10"][..]),
+            ("\u{e9}t\u{e9}", &["t"]),
+            ("0x1F", &["0", "x1f"]),
+            ("Alpha alpha ALPHA", &["alpha"]),
+            ("_a __init__", &["_a", "__init__"]),
+            ("{}();", &[]),
+        ] {
+            let found = TokenSet::of_text(written);
+            assert_eq!(found.len(), tokens.len(), "{written}");
+            assert_eq!(found, set(tokens), "{written}");
+        }
+        assert_ne!(set(&["a"]), set(&["b"]));
+        assert_ne!(set(&["ab"]), set(&["a", "b"]));
+    }
+
+    fn arguments(json: &str) -> svc_model::json::Object {
+        Json::parse(json.as_bytes()).unwrap().into_object().unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_its_texts_and_the_strings_of_its_tool_calls() {
+        let mut message = text("assistant", "Spoken words");
+        message.parts.extend([
+            Part::Reasoning {
+                content: Text::from("thought"),
+            },
+            Part::ToolCall {
+                id: "toolid".to_owned(),
+                name: Text::from("toolname"),
+                arguments: arguments(
+                    r#"{"key":"outer","n":17,"b":true,"x":null,"in":{"deep":["inner",{"k":"a\nb"}]}}"#,
+                ),
+            },
+            Part::ToolCallResponse {
+                id: "t".to_owned(),
+                result: Json::from("result"),
+            },
+        ]);
+        let second = text("assistant", "more");
+        assert_eq!(
+            TokenSet::of_output(&[message, second]),
+            set(&["spoken", "words", "outer", "inner", "a", "b", "more"])
+        );
+        assert!(TokenSet::of_output(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_tokens_of_parts_are_those_of_the_whole() {
+        let parts = [set(&["a", "b"]), set(&["b", "c"]), set(&[])];
+        assert_eq!(TokenSet::union(&parts), set(&["a", "b", "c"]));
+    }
+
+    #[test]
+    fn a_text_that_repeats_itself_is_kept_once() {
+        let long = "one two three ".repeat(100_000);
+        assert_eq!(TokenSet::of_text(&long), set(&["one", "two", "three"]));
+        let many: Vec<String> = (0..200_000).map(|number| format!("t{number}")).collect();
+        assert_eq!(TokenSet::of_text(&many.join(" ")).len(), 200_000);
+    }
+}
