@@ -1,8 +1,52 @@
 //! Reports: what became of the work of agents, counted from facts.
 //!
-//! A report is computed for one answer and stored nowhere. Only recorded evidence counts, so
-//! what was not recorded is never a negative outcome.
+//! A report is computed for one answer and stored nowhere. Only recorded evidence counts: what was
+//! not recorded is never a negative outcome, and what cannot be counted is counted as skipped, under
+//! one of a closed set of reasons. Every rate stands beside its denominator.
 
+mod abandonment;
+mod comparison;
+mod counts;
+mod envelope;
 mod fate;
+mod lifecycle;
+mod model;
+mod retention;
+mod share;
+mod skip;
+mod stratification;
+#[cfg(test)]
+mod tests;
 
+pub use abandonment::{AbandonmentReport, SessionOutcome};
+pub use comparison::{
+    Comparison, ModelNonInferiority, NonInferiorityTest, RatePosteriors, RateTest,
+};
+pub use counts::Counts;
+pub use envelope::{AcceptedWorkLifecycle, ModelOutcomes, Provenance, ReportScope};
 pub use fate::Fate;
+pub use lifecycle::{
+    AcceptedWork, Ambiguity, Coverage, CoverageQualification, Dimension, EditRetention, Examples,
+    LifecyclePolicy, LifecycleProvenance, LifecycleReport, LifecycleRepositorySkips,
+    MergeDurability, Population, ReworkComponent, ReworkGrain, ReworkName, SessionAttrition,
+    SessionStatus, Stage, Stratum, UnsupportedCapture,
+};
+pub use model::{
+    AbandonmentSummary, CiSkips, ModelReport, ModelRepositorySkips, ModelRow, OutcomeGrain,
+    SignalFunnel,
+};
+pub use retention::{
+    MergeRetentionReport, RetentionRepositorySkips, RetentionScores, ScoreDistribution,
+    ThresholdShare,
+};
+pub use share::{
+    AttributionAlert, AttributionAlertKind, AttributionShareReport, AttributionShareRow,
+};
+pub use skip::{
+    AcceptedWorkSkip, AttributionSkip, CiCommitSkip, CiRunSkip, DecisionSkip, FateSkip,
+    MembershipSkip, ScoringSkip, SessionSkip, StratumSkip,
+};
+pub use stratification::{
+    AdjustedComparison, Metric, ModelRate, RateComparison, Reversal, ShrunkRate, ShrunkRates,
+    Stratification, StratificationStatus,
+};

@@ -1,0 +1,133 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Two models beside each other. Looking again and again until something is significant is no test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    /// The one model.
+    pub model_a: String,
+    /// The other.
+    pub model_b: String,
+    /// The chance of a false alarm in one test: 0.05.
+    pub alpha: f64,
+    /// That chance shared among the tests of the comparison: 0.025.
+    pub bonferroni_alpha: f64,
+    /// How many tests there are: 2.
+    pub comparison_family_size: u64,
+    /// Always null: nobody looked before the end.
+    pub information_fraction: Option<f64>,
+    /// The CI pass rates.
+    pub ci_pass_rate: RateTest,
+    /// The Attribution rates; each a lower bound on retention.
+    pub attribution_rate: RateTest,
+    /// What the CI pass rates may really be.
+    pub bayesian_ci_pass_rate: RatePosteriors,
+    /// What the Attribution rates may really be.
+    pub bayesian_attribution_rate: RatePosteriors,
+}
+
+/// A test of two rates, A and B. The numbers are null when a side has no case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a member of its own")]
+pub struct RateTest {
+    /// The rate of A.
+    pub proportion_a: Option<f64>,
+    /// The rate of B.
+    pub proportion_b: Option<f64>,
+    /// The rate of A less that of B.
+    pub difference: Option<f64>,
+    /// Cohen's h: the difference of the rates' arc sines.
+    pub cohens_h: Option<f64>,
+    /// The lower end of the 95 % interval of the difference, not clipped.
+    pub ci_low: Option<f64>,
+    /// The upper end.
+    pub ci_high: Option<f64>,
+    /// The difference in pooled standard errors; 0 when that error is 0.
+    pub z_stat: Option<f64>,
+    /// The chance of such a difference to either side when there is none; 1 when the pooled error is 0.
+    pub p_value: Option<f64>,
+    /// The chance of a false alarm in one test.
+    pub alpha: f64,
+    /// That chance shared among the tests of the comparison.
+    pub bonferroni_alpha: f64,
+    /// Whether `p_value` is less than `alpha`.
+    pub significant_at_alpha: bool,
+    /// Whether `p_value` is less than `bonferroni_alpha`.
+    pub significant_after_bonferroni: bool,
+    /// The rate of both together.
+    pub baseline_p: Option<f64>,
+    /// The smallest difference that is found with a power of 80 %.
+    pub minimum_detectable_effect: Option<f64>,
+    /// Cases of A.
+    pub n_a: u64,
+    /// Cases of B.
+    pub n_b: u64,
+    /// Whether a side has no case.
+    pub insufficient_data: bool,
+    /// Whether both have cases, and one fewer than 30: less reliable.
+    pub small_n: bool,
+    /// Whether both together are none or all, so that the pooled error is 0.
+    pub degenerate_se: bool,
+    /// Always null: there is no sequential design.
+    pub sequential_boundary: Option<f64>,
+}
+
+/// What two rates may really be, seen their counts and nothing before (a Beta(1, 1) prior). It is
+/// computed exactly, nothing is drawn. Without cases it is the prior.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RatePosteriors {
+    /// The mean of A.
+    pub posterior_mean_a: f64,
+    /// The mean of B.
+    pub posterior_mean_b: f64,
+    /// The chance that A is greater than B.
+    pub probability_a_gt_b: f64,
+    /// The lower end of the central 95 % interval of A less B.
+    pub ci_low: f64,
+    /// The upper end.
+    pub ci_high: f64,
+    /// Cases of A.
+    pub n_a: u64,
+    /// Cases of B.
+    pub n_b: u64,
+    /// Whether a side has no case.
+    pub insufficient_data: bool,
+}
+
+/// Whether model B is at most a margin worse than the baseline A, in each rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelNonInferiority {
+    /// The CI pass rates.
+    pub ci_pass_rate: NonInferiorityTest,
+    /// The Attribution rates; each a lower bound on retention.
+    pub attribution_rate: NonInferiorityTest,
+}
+
+/// A test whether B is at most a margin worse than A. The numbers are null when a side has no case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NonInferiorityTest {
+    /// The rate of A.
+    pub proportion_a: Option<f64>,
+    /// The rate of B.
+    pub proportion_b: Option<f64>,
+    /// The rate of B less that of A.
+    pub point_estimate: Option<f64>,
+    /// The lower bound of that difference.
+    pub ci_lower_bound: Option<f64>,
+    /// How much worse B may be; greater than 0, at most 1.
+    pub margin: f64,
+    /// The chance that a B which is worse by the margin passes: 0.05.
+    pub alpha: f64,
+    /// The two-sided interval whose lower end is the bound: 0.9.
+    pub equivalent_two_sided_confidence: f64,
+    /// Whether the bound lies above the negative margin. False without cases.
+    pub is_non_inferior: bool,
+    /// Cases of A.
+    pub n_a: u64,
+    /// Cases of B.
+    pub n_b: u64,
+    /// Whether a side has no case.
+    pub insufficient_data: bool,
+    /// Whether both have cases, and one fewer than 30: less reliable.
+    pub small_n: bool,
+}

@@ -1,0 +1,119 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// How many there are of each value of a closed set. A value without any is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts<K>(BTreeMap<K, u64>);
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Copy + Ord> Counts<K> {
+    /// Adds `count` to the number of `key`.
+    pub fn add(&mut self, key: K, count: u64) {
+        if count > 0 {
+            *self.0.entry(key).or_default() += count;
+        }
+    }
+
+    /// Returns the number of `key`.
+    pub fn get(&self, key: K) -> u64 {
+        self.0.get(&key).copied().unwrap_or(0)
+    }
+
+    /// Returns the number of all together. Only where the units are the same does it mean anything.
+    pub fn total(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns every value that there is, in the order of the set, and its number.
+    pub fn iter(&self) -> impl Iterator<Item = (K, u64)> {
+        self.0.iter().map(|(key, count)| (*key, *count))
+    }
+}
+
+impl<K: Copy + Ord> FromIterator<(K, u64)> for Counts<K> {
+    fn from_iter<I: IntoIterator<Item = (K, u64)>>(counts: I) -> Self {
+        let mut all = Self::default();
+        for (key, count) in counts {
+            all.add(key, count);
+        }
+        all
+    }
+}
+
+impl<K: Display> Serialize for Counts<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Keys stand in the order of their texts, whatever that of the set is.
+        let texts: BTreeMap<String, u64> = self
+            .0
+            .iter()
+            .map(|(key, count)| (key.to_string(), *count))
+            .collect();
+        let mut map = serializer.serialize_map(Some(texts.len()))?;
+        for (key, count) in texts {
+            map.serialize_entry(&key, &count)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de, K: Ord + Deserialize<'de>> Deserialize<'de> for Counts<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer).map(Self)
+    }
+}
+
+impl<K: JsonSchema> JsonSchema for Counts<K> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("CountsBy{}", K::schema_name()).into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "propertyNames": generator.subschema_for::<K>(),
+            "additionalProperties": { "type": "integer", "minimum": 1 },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::AgentHarness;
+
+    #[test]
+    fn counts_stand_in_the_order_of_their_texts_and_zeros_nowhere() {
+        let counts: Counts<AgentHarness> = [
+            (AgentHarness::Pi, 1),
+            (AgentHarness::Copilot, 2),
+            (AgentHarness::Codex, 3),
+            (AgentHarness::Cursor, 0),
+        ]
+        .into_iter()
+        .collect();
+        let text = serde_json::to_string(&counts).unwrap();
+        assert_eq!(text, r#"{"codex":3,"copilot":2,"pi":1}"#);
+        assert_eq!(
+            serde_json::from_str::<Counts<AgentHarness>>(&text).unwrap(),
+            counts
+        );
+        assert_eq!((counts.total(), counts.get(AgentHarness::Cursor)), (6, 0));
+    }
+}

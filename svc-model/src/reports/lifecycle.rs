@@ -1,0 +1,389 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    AcceptedWorkSkip, Counts, DecisionSkip, FateSkip, MembershipSkip, Provenance, RetentionScores,
+    ScoringSkip, SessionSkip, StratumSkip,
+};
+use crate::closed_set;
+use crate::id::{OrgId, SessionId};
+use crate::query::LifetimeIdentity;
+use crate::repository::RepositoryDecline;
+
+/// What became of accepted work. Each panel has its own unit and denominator, so counts of different
+/// panels are not added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LifecycleReport {
+    /// The organization.
+    pub org_id: OrgId,
+    /// Accepted calls through commit, pull request and CI.
+    pub accepted_work: AcceptedWork,
+    /// Edits and how much of them stayed until the end of their Session.
+    pub edit_retention: EditRetention,
+    /// Attributed files through the head of the pull request and the merged commit.
+    pub merge_durability: MergeDurability,
+    /// Sessions with accepted work, by status.
+    pub session_attrition: SessionAttrition,
+    /// What may have been done over, six components in a fixed order. They overlap and are no sum.
+    pub rework: Vec<ReworkComponent>,
+    /// The accepted calls by one property at a time: by dimension, then repository, then value.
+    pub strata: Vec<Stratum>,
+    /// How many accepted calls are in no stratum of a dimension, by reason.
+    pub stratum_skips: Counts<StratumSkip>,
+    /// The bounds of this report.
+    pub policy: LifecyclePolicy,
+    /// By which rules each part was derived.
+    pub provenance: LifecycleProvenance,
+    /// How many facts name a repository that cannot be told. The units overlap and are not added.
+    pub repository_skipped: LifecycleRepositorySkips,
+}
+
+/// How many got to a stage, of those at the stage before and of those at the first.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// How many got here.
+    pub count: u64,
+    /// How many got to the stage before.
+    pub denominator: u64,
+    /// `count` of `denominator`; null when nobody did.
+    pub rate: Option<f64>,
+    /// How many were at the first stage.
+    pub initial_denominator: u64,
+    /// `count` of `initial_denominator`; null when there was nobody.
+    pub initial_rate: Option<f64>,
+}
+
+closed_set! {
+    /// What an agent's integration cannot capture.
+    pub enum UnsupportedCapture {
+        /// Edits of Cursor are not observed. Sessions with a decision of Cursor are counted.
+        CursorEdits = "cursor_edit_observations",
+        /// Decisions of people in Cursor name no call. Sessions with a decision of Cursor are counted.
+        CursorCalls = "cursor_human_explicit_inference_capture",
+    }
+}
+
+closed_set! {
+    /// What can be read in more than one way, and is counted in none.
+    pub enum Ambiguity {
+        /// CI that contradicts itself.
+        CiVerdict = "ambiguous_ci_verdict",
+        /// Decisions whose id several calls own.
+        DecisionCallId = "ambiguous_decision_call_id",
+        /// Files in several merged pull requests.
+        PullRequestMembership = "ambiguous_pr_membership",
+    }
+}
+
+/// How much of a panel's population the evidence covers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(bound(
+    serialize = "M: std::fmt::Display",
+    deserialize = "M: Ord + Deserialize<'de>"
+))]
+pub struct Coverage<M> {
+    /// How many the panel speaks of, in its own unit.
+    pub observed: u64,
+    /// How many it cannot speak of, by reason.
+    pub missing: Counts<M>,
+    /// In how many Sessions an integration cannot capture what the panel needs.
+    pub unsupported_by_integration: Counts<UnsupportedCapture>,
+    /// How many can be read in more than one way.
+    pub ambiguous: Counts<Ambiguity>,
+}
+
+closed_set! {
+    /// A population of which some Sessions are shown.
+    pub enum Population {
+        /// Accepted calls.
+        Accepted = "accepted",
+        /// Accepted calls with an Attribution to an observed commit.
+        Attributed = "attributed",
+        /// Accepted calls in a merged pull request.
+        PullRequestMembership = "pull_request_membership",
+        /// Accepted calls whose CI failed.
+        CiFailed = "ci_failed",
+        /// Edits that stayed.
+        Unmodified = "unmodified",
+        /// Edits of which a part stayed.
+        PartiallyModified = "partially_modified",
+        /// Edits that were gone.
+        Deleted = "deleted",
+        /// Attributed files in one merged pull request.
+        Joined = "joined",
+        /// Attributed files with a score.
+        Scored = "scored",
+        /// Accepted Sessions with an observed commit.
+        Committed = "committed",
+        /// Abandoned Sessions; always empty.
+        Abandoned = "abandoned",
+        /// Sessions in flight; always empty.
+        InFlight = "in_flight",
+        /// Accepted Sessions without an observed commit.
+        AttributionUnavailable = "attribution_unavailable",
+    }
+}
+
+/// Some Sessions of a population, to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Examples {
+    /// The population.
+    pub population: Population,
+    /// Its first ten Sessions, by id.
+    pub session_ids: Vec<SessionId>,
+}
+
+/// Calls that a person accepted, through commit, pull request and CI. The unit is a call. A rule's
+/// accept, or an agent's own, does not count.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AcceptedWork {
+    /// Calls of the cohort with an attached explicit accept. A reject of the same call changes nothing.
+    pub accepted_calls: u64,
+    /// Of these, the calls with an Attribution to a commit at which their Session was observed.
+    pub attributed: Stage,
+    /// Of these, the calls of which a file is in exactly one merged pull request.
+    pub pull_request_membership: Stage,
+    /// Of these, the calls whose commits have CI evidence.
+    pub ci_linked: Stage,
+    /// Of these, the calls whose CI passed or failed.
+    pub ci_verdict: Stage,
+    /// The calls whose CI passed.
+    pub ci_passed: u64,
+    /// The calls of which a commit failed. It does not say that the call was the reason.
+    pub ci_failed: u64,
+    /// Who got no further, by reason. The units differ.
+    pub skips: Counts<AcceptedWorkSkip>,
+    /// `observed` counts accepted calls, the rest decisions and calls.
+    pub coverage: Coverage<DecisionSkip>,
+    /// `accepted`, `attributed`, `pull_request_membership`, `ci_failed`.
+    pub examples: Vec<Examples>,
+}
+
+/// Edits of the cohort's Sessions and their Fate. The unit is an edit observation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EditRetention {
+    /// Edit observations.
+    pub observations: u64,
+    /// Those that could have a Fate: all.
+    pub eligible: u64,
+    /// Those that have one.
+    pub derived_fates: u64,
+    /// Those of which at least nine tenths stayed.
+    pub unmodified: u64,
+    /// Those of which a part stayed.
+    pub partially_modified: u64,
+    /// Those of which at most a tenth stayed, or whose file was gone.
+    pub deleted: u64,
+    /// Those of which somebody measured both how many lines were added and removed by something other
+    /// than the agent.
+    pub known_external_line_counts: u64,
+    /// Lines added by something other than the agent, as far as they are known. It does not say who.
+    pub external_lines_added: u64,
+    /// Lines removed by something other than the agent, as far as they are known.
+    pub external_lines_removed: u64,
+    /// `derived_fates` of `observations`; null when there is none.
+    pub fate_rate: Option<f64>,
+    /// Edits without a Fate, by reason; always empty.
+    pub skips: Counts<FateSkip>,
+    /// `observed` counts edit observations.
+    pub coverage: Coverage<FateSkip>,
+    /// `unmodified`, `partially_modified`, `deleted`.
+    pub examples: Vec<Examples>,
+}
+
+closed_set! {
+    /// How far a panel may be trusted.
+    pub enum CoverageQualification {
+        /// Only pull requests are known whose events were received: for investigation only, not for
+        /// ranking.
+        PartialPullRequestHistory = "partial_pull_request_history",
+    }
+}
+
+/// How much of attributed files remained in merged pull requests. The unit is an attributed file at a
+/// commit at which its Session was observed, accepted or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MergeDurability {
+    /// Always `partial_pull_request_history`.
+    pub coverage_qualification: CoverageQualification,
+    /// Attributed files at observed commits.
+    pub attributed_file_candidates: u64,
+    /// Those in exactly one merged pull request.
+    pub unique_pull_request_membership: u64,
+    /// Those with a score.
+    pub scored_rows: u64,
+    /// `unique_pull_request_membership` of `attributed_file_candidates`; null when there is none.
+    pub membership_rate: Option<f64>,
+    /// `scored_rows` of `unique_pull_request_membership`; null when there is none.
+    pub scoring_rate: Option<f64>,
+    /// Files in no merged pull request, as far as is known, by reason.
+    pub membership: Counts<MembershipSkip>,
+    /// What has no score, by reason. The units differ.
+    pub scoring_skips: Counts<ScoringSkip>,
+    /// How much of the added text is in the file at the final head of the pull request.
+    pub head: RetentionScores,
+    /// How much of the added text is in the file at the merged commit.
+    pub merge: RetentionScores,
+    /// `observed` counts files with a score.
+    pub coverage: Coverage<ScoringSkip>,
+    /// `joined`, `scored`.
+    pub examples: Vec<Examples>,
+}
+
+closed_set! {
+    /// What is known of a Session with accepted work.
+    pub enum SessionStatus {
+        /// The service never says so: that no commit was seen does not mean that there was none.
+        Abandoned = "abandoned",
+        /// No commit of it was observed.
+        AttributionUnavailable = "attribution_unavailable",
+        /// A commit of it was observed.
+        Committed = "committed",
+        /// The service never says so.
+        InFlight = "in_flight",
+    }
+}
+
+/// Sessions with accepted work, explicitly or not, by status. The unit is a Session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionAttrition {
+    /// Sessions with an accepted decision.
+    pub eligible_sessions: u64,
+    /// Those of which a commit was observed.
+    pub committed: u64,
+    /// Always 0.
+    pub abandoned: u64,
+    /// Always 0.
+    pub in_flight: u64,
+    /// Those of which no commit was observed. It does not say that there is none.
+    pub attribution_unavailable: u64,
+    /// What was found of Sessions with decisions. `reached_a_commit` is no loss.
+    pub skips: Counts<SessionSkip>,
+    /// `observed` counts Sessions with a status other than `attribution_unavailable`.
+    pub coverage: Coverage<SessionStatus>,
+    /// `committed`, `abandoned`, `in_flight`, `attribution_unavailable`.
+    pub examples: Vec<Examples>,
+}
+
+closed_set! {
+    /// Something that may mean that work was done over.
+    pub enum ReworkName {
+        /// Explicit rejects, attached to a call or not, of all decisions.
+        ExplicitRejects = "explicit_rejects",
+        /// Refused edits that were tried again with success, of themselves.
+        RetryLinkages = "retry_linkages",
+        /// Edits that did not stay whole, of those with a Fate.
+        ModifiedOrDeletedEdits = "modified_or_deleted_edits",
+        /// Edits in whose file something other than the agent changed lines, of those where that is
+        /// known.
+        ExternalLineChanges = "external_line_changes",
+        /// Abandoned Sessions, of those that are committed or abandoned; always 0.
+        AbandonedSessions = "abandoned_sessions",
+        /// Attributed commits whose CI failed, of those with CI evidence.
+        FailedCiResolutions = "failed_ci_resolutions",
+    }
+}
+
+closed_set! {
+    /// What one of a component is.
+    pub enum ReworkGrain {
+        /// A decision of the cohort's Sessions.
+        DeveloperDecision = "developer_decision",
+        /// A retry linkage of the cohort's Sessions.
+        RetryLinkage = "retry_linkage",
+        /// An edit observation with a Fate.
+        EditObservation = "edit_observation",
+        /// An edit observation whose external line counts are both known.
+        CountedEditObservation = "edit_observation_with_known_external_counts",
+        /// A Session with an accepted decision.
+        AcceptedSession = "accepted_session",
+        /// An attributed commit with CI evidence.
+        CiResolution = "ci_resolution",
+    }
+}
+
+/// One component of rework.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReworkComponent {
+    /// What is counted.
+    pub name: ReworkName,
+    /// What one of it is.
+    pub grain: ReworkGrain,
+    /// How many.
+    pub count: u64,
+    /// Of how many.
+    pub denominator: u64,
+    /// `count` of `denominator`; null when there is none.
+    pub rate: Option<f64>,
+}
+
+closed_set! {
+    /// A property of an accepted call.
+    pub enum Dimension {
+        /// The agent of all its decisions.
+        AgentHarness = "agent_harness",
+        /// Its model.
+        Model = "model",
+        /// The repository of its observed commits.
+        Repository = "repository",
+        /// The workflow that ran its observed commits.
+        Workflow = "workflow",
+    }
+}
+
+/// Accepted calls with one value of a property.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stratum {
+    /// The property.
+    pub dimension: Dimension,
+    /// Its value. Of a workflow: the CI system, id, path and name, joined by `|`, what is not known
+    /// being empty.
+    pub value: String,
+    /// Accepted calls that have this value and no other.
+    pub accepted_calls: u64,
+    /// A name of the repository, of a repository or workflow.
+    pub repo: Option<String>,
+    /// The identity of the repository; null when it is only known by its name, too.
+    pub repository_identity: Option<LifetimeIdentity>,
+}
+
+/// The bounds of a lifecycle report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LifecyclePolicy {
+    /// How many Sessions are shown of a population.
+    pub example_session_limit: u64,
+    /// The version of the rules of this report.
+    pub policy_version: String,
+}
+
+/// By which rules each part of a lifecycle report was derived.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LifecycleProvenance {
+    /// The report.
+    pub lifecycle: Provenance,
+    /// Attributions.
+    pub attribution: Provenance,
+    /// The status of Sessions.
+    pub abandonment: Provenance,
+    /// Fates.
+    pub fate: Provenance,
+    /// Verdicts of CI.
+    pub ci_resolution: Provenance,
+    /// Membership in pull requests and its scores.
+    pub merge_retention: Provenance,
+}
+
+/// Facts of a lifecycle report that name a repository that cannot be told, by what they are. A unit
+/// without any is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LifecycleRepositorySkips {
+    /// Observations of the cohort's Sessions.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub session_observations: Counts<RepositoryDecline>,
+    /// Pushes among which commits were looked for.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub attribution_sources: Counts<RepositoryDecline>,
+    /// CI outcomes.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub ci_population_outcomes: Counts<RepositoryDecline>,
+}

@@ -1,0 +1,96 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AttributionSkip, Counts, DecisionSkip, MembershipSkip, Provenance, ScoringSkip};
+use crate::id::OrgId;
+use crate::repository::RepositoryDecline;
+
+/// How much of what attributed commits added remained in merged pull requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MergeRetentionReport {
+    /// The organization.
+    pub org_id: OrgId,
+    /// Attributed files at commits at which their Session was observed.
+    pub attributed_file_candidates: u64,
+    /// Those in exactly one merged pull request.
+    pub candidates_joined_to_merge: u64,
+    /// Those with a score.
+    pub scored_rows: u64,
+    /// Pull requests that hold a file.
+    pub joined_pull_requests: u64,
+    /// Pull requests that hold a file with a score.
+    pub scored_pull_requests: u64,
+    /// Files in no merged pull request, as far as is known, by reason.
+    pub membership: Counts<MembershipSkip>,
+    /// What has no score, by reason. The units differ.
+    pub scoring_skips: Counts<ScoringSkip>,
+    /// What has no Attribution, by reason. The units differ.
+    pub attribution_skips: Counts<AttributionSkip>,
+    /// Decisions that are attached to no call, by reason.
+    pub decision_attachment_skips: Counts<DecisionSkip>,
+    /// How much of the added text is in the file at the final head of the pull request.
+    pub head: RetentionScores,
+    /// How much of the added text is in the file at the merged commit.
+    pub merge: RetentionScores,
+    /// Scored files whose call has an attached explicit accept.
+    pub explicit_accept_rows: u64,
+    /// The scores of these at the head.
+    pub explicit_accept_head_thresholds: Vec<ThresholdShare>,
+    /// The scores of these at the merged commit.
+    pub explicit_accept_merge_thresholds: Vec<ThresholdShare>,
+    /// By which rules files were attributed.
+    pub attribution_provenance: Provenance,
+    /// By which rules membership and scores were derived.
+    pub merge_retention_provenance: Provenance,
+    /// How many facts name a repository that cannot be told. The units overlap and are not added.
+    pub repository_skipped: RetentionRepositorySkips,
+}
+
+/// Scores, each the share of an added text that a file holds, from 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RetentionScores {
+    /// What they are like.
+    pub distribution: ScoreDistribution,
+    /// How many are below 0.8, 0.9 and 1.
+    pub thresholds: Vec<ThresholdShare>,
+}
+
+/// What a number of scores is like. Between two scores a straight line is drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScoreDistribution {
+    /// How many scores.
+    pub count: u64,
+    /// Their mean; null without a score.
+    pub mean: Option<f64>,
+    /// The score in the middle; null without a score.
+    pub median: Option<f64>,
+    /// The score that a tenth are below; null without a score.
+    pub p10: Option<f64>,
+    /// The score that nine tenths are below; null without a score.
+    pub p90: Option<f64>,
+}
+
+/// How many scores are below a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThresholdShare {
+    /// The threshold.
+    pub threshold: f64,
+    /// Scores that are less.
+    pub below: u64,
+    /// All scores.
+    pub total: u64,
+    /// `below` of `total`; null without a score.
+    pub rate: Option<f64>,
+}
+
+/// Facts of a retention report that name a repository that cannot be told, by what they are. The units
+/// overlap and are not added; one without any is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RetentionRepositorySkips {
+    /// Observations.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub session_observations: Counts<RepositoryDecline>,
+    /// Edges of a commit and a Session.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub candidate_edges: Counts<RepositoryDecline>,
+}

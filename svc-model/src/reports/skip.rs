@@ -1,0 +1,267 @@
+//! Why something is counted nowhere. Each set is closed, and each candidate of a panel is either
+//! counted or has exactly one of the reasons of its set.
+
+use crate::closed_set;
+use crate::repository::RepositoryDecline;
+
+closed_set! {
+    /// Why a decision is attached to no call.
+    pub enum DecisionSkip {
+        /// Several calls own the id.
+        Ambiguous = "ambiguous_decision_call_id",
+        /// The call is of another organization. No fact of one is ever read, so it is never counted.
+        OrgMismatch = "decision_org_mismatch",
+        /// The call is of another Session.
+        SessionMismatch = "decision_session_mismatch",
+        /// The decision has no id of a call.
+        Missing = "missing_decision_call_id",
+        /// No call owns the id.
+        Unmatched = "unmatched_decision_call_id",
+    }
+}
+
+closed_set! {
+    /// Why a run of CI counts for no commit.
+    pub enum CiRunSkip {
+        /// Its outcomes contradict each other about what was run, where, or with what result.
+        ConflictingIdentity = "conflicting_run_identity",
+    }
+}
+
+closed_set! {
+    /// Why a commit with verdicts has none.
+    pub enum CiCommitSkip {
+        /// Its runs have different verdicts.
+        Ambiguous = "ambiguous_workflow_verdicts",
+    }
+}
+
+closed_set! {
+    /// Why an edit has no Fate. The score that is used cannot fail, so neither is ever counted.
+    pub enum FateSkip {
+        /// The score is no number from 0 to 1.
+        InvalidScore = "invalid_score",
+        /// The score could not be computed.
+        ScorerError = "scorer_error",
+    }
+}
+
+closed_set! {
+    /// What was found of a Session with decisions, and what of the observations was not counted.
+    /// The units differ: Sessions, and for the reasons of repositories observations.
+    pub enum SessionSkip {
+        /// Sessions without an accepted decision.
+        NoAcceptedDecision = "no_accepted_decision",
+        /// Accepted Sessions with an observed commit.
+        ReachedACommit = "reached_a_commit",
+        /// Observations that name no repository.
+        RepositoryIdentityAbsent = "repository_identity_absent",
+        /// Observations whose push is of another repository.
+        RepositoryIdentityConflict = "repository_identity_conflict",
+        /// Observations of which nobody can tell the repository.
+        RepositoryIdentityUnresolved = "repository_identity_unresolved",
+        /// Observations whose mirror is not that of one repository.
+        RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
+        /// Observations whose push is absent, quarantined or later than the boundary.
+        RepositorySourceAbsent = "repository_source_absent",
+        /// Accepted Sessions without an observed commit.
+        SessionCommitUnobserved = "session_commit_unobserved",
+    }
+}
+
+impl From<RepositoryDecline> for SessionSkip {
+    fn from(decline: RepositoryDecline) -> Self {
+        match decline {
+            RepositoryDecline::IdentityAbsent => Self::RepositoryIdentityAbsent,
+            RepositoryDecline::IdentityConflict => Self::RepositoryIdentityConflict,
+            RepositoryDecline::IdentityUnresolved => Self::RepositoryIdentityUnresolved,
+            RepositoryDecline::MirrorIdentityUnresolved => Self::RepositoryMirrorIdentityUnresolved,
+            RepositoryDecline::SourceAbsent => Self::RepositorySourceAbsent,
+        }
+    }
+}
+
+closed_set! {
+    /// Why an attributed file is in no merged pull request, as far as is known.
+    pub enum MembershipSkip {
+        /// The commit is in several merged pull requests.
+        Ambiguous = "ambiguous_pr_membership",
+        /// Of a merged pull request of the repository it cannot be told whether it holds the commit.
+        AncestryCheckFailed = "ancestry_check_failed",
+        /// No merged pull request holds the commit.
+        WithoutMerge = "attribution_without_merge",
+    }
+}
+
+closed_set! {
+    /// Why an attributed file has no score of what remained of it. The unit is a file in a merged pull
+    /// request; of `session_commit_unobserved` an edge of a commit and a Session, of the two kinds of
+    /// sections a section of the commit's diff.
+    pub enum ScoringSkip {
+        /// The file holds a NUL.
+        BinaryFile = "binary_file",
+        /// The file is larger than is read.
+        FileOversized = "file_oversized",
+        /// git failed while the file was read.
+        FileReadFailed = "file_read_failed",
+        /// The head of the pull request is not in its mirror.
+        HeadCommitAbsent = "head_commit_absent",
+        /// There is no regular file at the path in the head.
+        HeadFileAbsent = "head_file_absent",
+        /// The file has neither its own nor one other path in the head.
+        HeadPathUnresolved = "head_path_unresolved",
+        /// A section of the diff breaks the format.
+        MalformedDiffSection = "malformed_diff_section",
+        /// The merged commit is not in its mirror.
+        MergeCommitAbsent = "merge_commit_absent",
+        /// There is no regular file at the path in the merged commit.
+        MergeFileAbsent = "merge_file_absent",
+        /// The file has neither its own nor one other path in the merged commit.
+        MergePathUnresolved = "merge_path_unresolved",
+        /// A mirror is missing.
+        MirrorAbsent = "mirror_absent",
+        /// A fact names no repository.
+        RepositoryIdentityAbsent = "repository_identity_absent",
+        /// A fact and its source name different repositories.
+        RepositoryIdentityConflict = "repository_identity_conflict",
+        /// Nobody can tell the repository of a fact.
+        RepositoryIdentityUnresolved = "repository_identity_unresolved",
+        /// The mirror is not that of one repository.
+        RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
+        /// The source of a fact is absent, quarantined or later than the boundary.
+        RepositorySourceAbsent = "repository_source_absent",
+        /// No observation links the commit and the Session.
+        SessionCommitUnobserved = "session_commit_unobserved",
+        /// The attributed commit is not in its mirror.
+        SourceCommitAbsent = "source_commit_absent",
+        /// The diff of the commit cannot be read.
+        SourceDiffUnavailable = "source_diff_unavailable",
+        /// The diff has no section, or several, of the path.
+        SourceFileDiffAbsent = "source_file_diff_absent",
+        /// What the commit adds to the file is blank.
+        SourceTextEmpty = "source_text_empty",
+        /// A section of the diff is of a kind that is not read.
+        UnsupportedDiffSection = "unsupported_diff_section",
+    }
+}
+
+closed_set! {
+    /// Why a push, a commit, a section or a file has no Attribution. The unit is that of the reason.
+    pub enum AttributionSkip {
+        /// Commits whose diff cannot be read.
+        CommitDiffUnavailable = "commit_diff_unavailable",
+        /// Sections of a diff that break the format.
+        MalformedDiffSection = "malformed_diff_section",
+        /// Pushes whose repository has no mirror.
+        MirrorAbsent = "mirror_absent",
+        /// Commits that add nothing to a file of code.
+        NoCodeDiff = "no_code_diff",
+        /// Pushes that no call could have led to. Nothing else is read of them.
+        NoInferenceCallCandidates = "no_inference_call_candidates",
+        /// Files to which no call is similar enough.
+        NoMatch = "no_match",
+        /// Pushes that name no repository.
+        RepositoryIdentityAbsent = "repository_identity_absent",
+        /// Pushes that contradict another fact about their repository.
+        RepositoryIdentityConflict = "repository_identity_conflict",
+        /// Pushes of which nobody can tell the repository.
+        RepositoryIdentityUnresolved = "repository_identity_unresolved",
+        /// Pushes whose mirror is not that of one repository.
+        RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
+        /// Pushes whose source is absent, quarantined or later than the boundary.
+        RepositorySourceAbsent = "repository_source_absent",
+        /// Sections of a diff of a kind that is not read.
+        UnsupportedDiffSection = "unsupported_diff_section",
+    }
+}
+
+closed_set! {
+    /// Why an accepted call, or a decision, gets no further. The unit is that of the reason.
+    pub enum AcceptedWorkSkip {
+        /// Calls in merged pull requests whose CI contradicts itself.
+        AmbiguousCiVerdict = "ambiguous_ci_verdict",
+        /// Decisions whose id several calls own.
+        AmbiguousDecisionCallId = "ambiguous_decision_call_id",
+        /// Accepted calls without an Attribution to an observed commit.
+        AttributionUnavailable = "attribution_unavailable",
+        /// Calls in merged pull requests without any CI evidence.
+        CiMissing = "ci_missing",
+        /// Calls in merged pull requests with CI evidence and no verdict.
+        CiNonVerdict = "ci_non_verdict",
+        /// Decisions on a call of another organization; never counted.
+        DecisionOrgMismatch = "decision_org_mismatch",
+        /// Decisions on a call of another Session.
+        DecisionSessionMismatch = "decision_session_mismatch",
+        /// Decisions without an id of a call.
+        MissingDecisionCallId = "missing_decision_call_id",
+        /// Attributed calls of which no file is known to be in one merged pull request.
+        PullRequestMembershipUnavailable = "pull_request_membership_unavailable",
+        /// Edges of a commit and a Session, of accepted calls, that no observation backs.
+        SessionCommitUnobserved = "session_commit_unobserved",
+        /// Decisions whose id no call owns.
+        UnmatchedDecisionCallId = "unmatched_decision_call_id",
+    }
+}
+
+impl From<DecisionSkip> for AcceptedWorkSkip {
+    fn from(skip: DecisionSkip) -> Self {
+        match skip {
+            DecisionSkip::Ambiguous => Self::AmbiguousDecisionCallId,
+            DecisionSkip::OrgMismatch => Self::DecisionOrgMismatch,
+            DecisionSkip::SessionMismatch => Self::DecisionSessionMismatch,
+            DecisionSkip::Missing => Self::MissingDecisionCallId,
+            DecisionSkip::Unmatched => Self::UnmatchedDecisionCallId,
+        }
+    }
+}
+
+closed_set! {
+    /// Why an accepted call is in no stratum of a dimension.
+    pub enum StratumSkip {
+        /// No model is known.
+        MissingModel = "missing_model",
+        /// It has no Attribution to an observed commit.
+        MissingRepository = "missing_repository",
+        /// Its commits have no run.
+        MissingWorkflow = "missing_workflow",
+        /// Decisions of several agents are attached to it.
+        MultipleAgentHarnesses = "multiple_agent_harnesses",
+        /// Its commits are in several repositories.
+        MultipleRepositories = "multiple_repositories",
+        /// Its commits were run by several workflows.
+        MultipleWorkflows = "multiple_workflows",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted<T: Copy>(all: &[T], text: impl Fn(T) -> &'static str) {
+        assert!(all.is_sorted_by_key(|value| text(*value)));
+    }
+
+    #[test]
+    fn reasons_are_ordered_as_texts() {
+        sorted(DecisionSkip::ALL, DecisionSkip::as_str);
+        sorted(FateSkip::ALL, FateSkip::as_str);
+        sorted(SessionSkip::ALL, SessionSkip::as_str);
+        sorted(MembershipSkip::ALL, MembershipSkip::as_str);
+        sorted(ScoringSkip::ALL, ScoringSkip::as_str);
+        sorted(AttributionSkip::ALL, AttributionSkip::as_str);
+        sorted(AcceptedWorkSkip::ALL, AcceptedWorkSkip::as_str);
+        sorted(StratumSkip::ALL, StratumSkip::as_str);
+    }
+
+    #[test]
+    fn a_reason_keeps_its_word_in_a_wider_set() {
+        for skip in DecisionSkip::ALL {
+            assert_eq!(AcceptedWorkSkip::from(*skip).as_str(), skip.as_str());
+        }
+        for decline in RepositoryDecline::ALL {
+            assert_eq!(SessionSkip::from(*decline).as_str(), decline.as_str());
+            assert!(ScoringSkip::from_wire(decline.as_str()).is_some());
+            assert!(AttributionSkip::from_wire(decline.as_str()).is_some());
+        }
+    }
+}

@@ -1,0 +1,171 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set;
+use crate::id::OrgId;
+use crate::query::LifetimeIdentity;
+
+closed_set! {
+    /// A rate by which models are compared.
+    pub enum Metric {
+        /// Commits whose CI passed, of those with a verdict.
+        CiPassRate = "ci_pass_rate",
+        /// Calls with an Attribution, of all; a lower bound on retention.
+        AttributionRate = "attribution_rate",
+    }
+}
+
+closed_set! {
+    /// Whether differences between models hold within repositories.
+    pub enum StratificationStatus {
+        /// There are not two models.
+        NotEnoughModels = "not_enough_models",
+        /// There are not two repositories with cases.
+        NotEnoughRepos = "not_enough_repos",
+        /// No two models have a difference and cases in the same two repositories.
+        NoComparableData = "no_comparable_data",
+        /// Some difference turns around within a repository.
+        ReversalDetected = "reversal_detected",
+        /// None does.
+        NoReversalDetected = "no_reversal_detected",
+        /// The rate has no repository: a call has none before it is attributed.
+        NotCheckable = "not_checkable",
+    }
+}
+
+/// Whether a difference between two models is one between the repositories that they worked in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stratification {
+    /// The rate.
+    pub metric: Metric,
+    /// What was found.
+    pub status: StratificationStatus,
+    /// Repositories in which some model has a case.
+    pub checked_repos: u64,
+    /// Pairs of models with a difference and at least two repositories in common.
+    pub comparisons: Vec<RateComparison>,
+    /// The status in a sentence.
+    pub reason: String,
+    /// Edges of a commit and a Session that no observation backs, of all models.
+    pub session_commit_unobserved: u64,
+    /// Pairs of models with a repository in common: the difference within repositories.
+    pub adjusted_comparisons: Vec<AdjustedComparison>,
+    /// Each model's rate in each repository, drawn to the mean of all.
+    pub shrunk_rates: Vec<ShrunkRates>,
+}
+
+/// The rate of one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelRate {
+    /// The model.
+    pub model: String,
+    /// How many.
+    pub numerator: u64,
+    /// Of how many; at least 1.
+    pub denominator: u64,
+    /// `numerator` of `denominator`.
+    pub rate: f64,
+}
+
+/// Two models in all repositories together, and where it is the other way round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateComparison {
+    /// The one model.
+    pub left_model: String,
+    /// The other.
+    pub right_model: String,
+    /// The rate of the one in all repositories.
+    pub aggregate_left: ModelRate,
+    /// The rate of the other.
+    pub aggregate_right: ModelRate,
+    /// The left rate less the right one; not 0.
+    pub aggregate_delta: f64,
+    /// Repositories in which both have cases; at least 2.
+    pub compared_repos: u64,
+    /// Checked repositories in which not both have.
+    pub skipped_repos: u64,
+    /// Repositories in which the difference has the other sign.
+    pub reversals: Vec<Reversal>,
+}
+
+/// A repository in which a difference turns around.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reversal {
+    /// A name of the repository.
+    pub repo: String,
+    /// The rate of the one model here.
+    pub left: ModelRate,
+    /// The rate of the other here.
+    pub right: ModelRate,
+    /// The rate of the one in all repositories.
+    pub aggregate_left: ModelRate,
+    /// The rate of the other in all repositories.
+    pub aggregate_right: ModelRate,
+    /// The difference in all repositories.
+    pub aggregate_delta: f64,
+    /// The difference here.
+    pub repo_delta: f64,
+    /// The organization.
+    pub org_id: OrgId,
+    /// The identity of the repository; null when it is only known by its name.
+    pub repository_identity: Option<LifetimeIdentity>,
+}
+
+/// Two models, adjusted for where they worked (Mantel and Haenszel).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AdjustedComparison {
+    /// The one model.
+    pub left_model: String,
+    /// The other.
+    pub right_model: String,
+    /// The rate of the one in all repositories.
+    pub aggregate_left: ModelRate,
+    /// The rate of the other.
+    pub aggregate_right: ModelRate,
+    /// The left rate less the right one, over all repositories.
+    pub naive_delta: f64,
+    /// The weighted mean of the differences within repositories.
+    pub adjusted_delta: f64,
+    /// Repositories in which both have cases; at least 1.
+    pub compared_repos: u64,
+    /// Checked repositories in which not both have.
+    pub skipped_repos: u64,
+    /// The sum of the weights.
+    pub weight_sum: f64,
+}
+
+/// The rates of models in one repository, drawn to the mean of all cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShrunkRates {
+    /// The organization.
+    pub org_id: OrgId,
+    /// A name of the repository.
+    pub repo: String,
+    /// The identity of the repository; null when it is only known by its name.
+    pub repository_identity: Option<LifetimeIdentity>,
+    /// The rates by model.
+    pub model_rates: BTreeMap<String, ShrunkRate>,
+}
+
+/// The rate of one model in one repository, drawn to the mean: the fewer cases, the more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ShrunkRate {
+    /// The model.
+    pub model: String,
+    /// How many.
+    pub numerator: u64,
+    /// Of how many; at least 1.
+    pub denominator: u64,
+    /// `numerator` of `denominator`.
+    pub raw_rate: f64,
+    /// The rate between its own and the mean.
+    pub shrunk_rate: f64,
+    /// The rate of all cells together.
+    pub grand_mean: f64,
+    /// The share that its own rate has.
+    pub shrinkage_weight: f64,
+    /// How many cases the mean counts as.
+    pub pooling_strength: f64,
+}
