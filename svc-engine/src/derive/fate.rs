@@ -228,8 +228,8 @@ impl External {
     }
 }
 
-/// Orders edits as answers do, and drops what is there twice.
-pub fn order(edits: &mut Vec<EditFate>) {
+/// Returns edits in the order of answers, each once.
+pub fn ordered(edits: &[EditFate]) -> Vec<&EditFate> {
     fn key(edit: &EditFate) -> (&str, &SessionId, &str, FactId) {
         (
             edit.agent_harness.as_str(),
@@ -238,13 +238,15 @@ pub fn order(edits: &mut Vec<EditFate>) {
             edit.observation_id,
         )
     }
+    let mut edits: Vec<&EditFate> = edits.iter().collect();
     edits.sort_unstable_by(|first, second| key(first).cmp(&key(second)));
     edits.dedup_by_key(|edit| edit.observation_id);
+    edits
 }
 
 /// Returns, for each edit, the lines that were changed in its file from it to the end of the
 /// Session; nothing when one of the edits on the way does not know.
-pub fn external_totals(edits: &[EditFate]) -> Vec<Option<External>> {
+pub fn external_totals(edits: &[&EditFate]) -> Vec<Option<External>> {
     let mut files: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (place, edit) in edits.iter().enumerate() {
         files
@@ -255,7 +257,7 @@ pub fn external_totals(edits: &[EditFate]) -> Vec<Option<External>> {
     let mut totals = vec![None; edits.len()];
     for mut places in files.into_values() {
         places.sort_by_key(|place| {
-            let edit = &edits[*place];
+            let edit = edits[*place];
             (edit.occurred_at, &edit.call_id, edit.observation_id)
         });
         let mut total = Some(External::default());

@@ -3,11 +3,21 @@
 //! What is derived is never stored. It is computed for one answer, from one snapshot.
 
 pub mod attribution;
+pub mod ci;
+pub mod cohort;
+pub mod comparison;
+pub mod decision;
 pub mod diff;
 pub mod dossier;
 pub mod fate;
+pub mod lifecycle;
+pub mod model_report;
+pub mod observed;
+pub mod policy;
 pub mod rank;
 pub mod repository;
+pub mod retention_scores;
 pub mod score;
+pub mod session_status;
 pub mod statistics;
 pub mod tokens;

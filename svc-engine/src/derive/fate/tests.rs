@@ -131,14 +131,17 @@ fn an_edit_counts_the_lines_that_were_changed_after_it_too() {
     ];
     let total = |added, removed| Some(External { added, removed });
     assert_eq!(
-        external_totals(&edits),
+        external_totals(&edits.each_ref()),
         [total(2, 0), None, None, total(7, 7)]
     );
     let edits = [
         counted(1, "b", 1, Some((2, 0))),
         counted(2, "a", 1, Some((0, 1))),
     ];
-    assert_eq!(external_totals(&edits), [total(2, 0), total(2, 1)]);
+    assert_eq!(
+        external_totals(&edits.each_ref()),
+        [total(2, 0), total(2, 1)]
+    );
 }
 
 #[test]
@@ -148,11 +151,9 @@ fn edits_are_ordered_whatever_the_order_they_came_in_and_however_often() {
         counted(2, "a", 9, None),
         counted(1, "c", 1, None),
     ];
-    let mut first = vec![edits[0].clone(), edits[1].clone(), edits[2].clone()];
-    let mut second = [&edits[..], &edits[..]].concat();
-    second.reverse();
-    order(&mut first);
-    order(&mut second);
+    let mut again = [&edits[..], &edits[..]].concat();
+    again.reverse();
+    let (first, second) = (ordered(&edits), ordered(&again));
     assert_eq!(first, second);
     let calls: Vec<&str> = first.iter().map(|edit| edit.call_id.as_str()).collect();
     assert_eq!(calls, ["a", "b", "c"]);

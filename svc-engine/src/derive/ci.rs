@@ -1,0 +1,285 @@
+//! What CI says of a commit: attempts make a run, runs make a verdict.
+//!
+//! Only `passed` and `failed` are verdicts. The last attempt with one decides its run, and a commit
+//! has the verdict that all of its runs with one share: where they differ there is none. A run whose
+//! outcomes contradict each other counts for nobody.
+
+use std::collections::{BTreeMap, HashMap};
+
+use svc_model::id::FactId;
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::reports::{CiCommitSkip, CiRunSkip, CiSkips};
+use svc_model::repository::{
+    Branch, CommitSha, RepositoryDecline, RepositoryHost, RepositoryProvider,
+};
+
+use crate::fact::{CiOutcome, Lifetime};
+
+/// The number of an attempt that was reported without one.
+pub const ABSENT_ATTEMPT: i64 = 0;
+
+/// The outcome of one attempt of a run, as far as reports need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiAttempt {
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The CI system.
+    pub provider: CiProvider,
+    /// The forge of the fact; absent when the fact has no identity of a repository.
+    pub forge: Option<(RepositoryProvider, RepositoryHost)>,
+    /// The system's id of the run.
+    pub run_id: String,
+    /// The attempt; [`ABSENT_ATTEMPT`] where none was reported.
+    pub number: i64,
+    /// The repository, or why it cannot be told.
+    pub repository: Result<Lifetime, RepositoryDecline>,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The branch.
+    pub branch: Branch,
+    /// What was run.
+    pub workflow: Workflow,
+    /// The result.
+    pub result: CiResult,
+}
+
+/// What was run. What is not known is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Workflow {
+    /// The system's id of it.
+    pub id: Option<String>,
+    /// Where it is defined.
+    pub path: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+impl CiAttempt {
+    /// Takes what is needed of an outcome, whose repository is this or cannot be told.
+    pub fn of(outcome: &CiOutcome, repository: Result<Lifetime, RepositoryDecline>) -> Self {
+        let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        Self {
+            outcome_id: outcome.outcome_id,
+            provider: outcome.provider,
+            forge: outcome.repository.as_ref().map(|identity| {
+                (
+                    identity.repository_provider,
+                    identity.repository_host.clone(),
+                )
+            }),
+            run_id: outcome.run_id.clone(),
+            number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
+            repository,
+            commit_sha: outcome.commit_sha.clone(),
+            branch: outcome.branch.clone(),
+            workflow: Workflow {
+                id: known(outcome.workflow_id.as_deref()),
+                path: known(outcome.workflow_path.as_deref()),
+                name: known(Some(&outcome.workflow_name.to_string_lossy())),
+            },
+            result: outcome.result,
+        }
+    }
+
+    /// What tells one run from another. The id of the repository is not part of it, so that a run
+    /// which names two repositories is seen to contradict itself.
+    fn run(
+        &self,
+    ) -> (
+        CiProvider,
+        &Option<(RepositoryProvider, RepositoryHost)>,
+        &str,
+    ) {
+        (self.provider, &self.forge, &self.run_id)
+    }
+}
+
+/// Passed or failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+}
+
+/// A run at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CiRun {
+    /// The CI system.
+    pub provider: CiProvider,
+    /// What was run.
+    pub workflow: Workflow,
+    /// The result of the last attempt that has a verdict; absent when none has.
+    pub verdict: Option<Verdict>,
+    /// Whether some attempts passed and some failed.
+    pub suspected_flake: bool,
+}
+
+/// What CI says of a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitCi {
+    /// The runs that count, in a fixed order. Where there is none, no CI evidence counts.
+    pub runs: Vec<CiRun>,
+    /// The verdict that all runs with one share.
+    pub verdict: Option<Verdict>,
+    /// Whether runs have different verdicts.
+    pub is_ambiguous: bool,
+    /// Whether a run that contradicts itself names the commit.
+    pub is_contradicted: bool,
+}
+
+impl CommitCi {
+    /// Returns whether some run has attempts that passed and attempts that failed.
+    pub fn suspected_flake(&self) -> bool {
+        self.runs.iter().any(|run| run.suspected_flake)
+    }
+
+    fn decide(&mut self) {
+        let mut verdicts = self.runs.iter().filter_map(|run| run.verdict);
+        let first = verdicts.next();
+        self.is_ambiguous = verdicts.any(|verdict| Some(verdict) != first);
+        self.verdict = first.filter(|_| !self.is_ambiguous);
+    }
+}
+
+/// What CI says of commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CiResolution {
+    commits: BTreeMap<Lifetime, HashMap<CommitSha, CommitCi>>,
+    /// What was not counted.
+    pub skipped: CiSkips,
+}
+
+impl CiResolution {
+    /// Resolves attempts. Of a run of which one is given, all must be. The time is that of sorting.
+    pub fn new(mut attempts: Vec<CiAttempt>) -> Self {
+        attempts.sort_unstable_by(|first, second| {
+            let key = |attempt: &CiAttempt| (attempt.number, attempt.outcome_id);
+            first
+                .run()
+                .cmp(&second.run())
+                .then_with(|| key(first).cmp(&key(second)))
+        });
+        attempts.dedup_by_key(|attempt| attempt.outcome_id);
+        let mut resolution = Self::default();
+        for run in attempts.chunk_by(|first, second| first.run() == second.run()) {
+            resolution.add(run);
+        }
+        for commit in resolution
+            .commits
+            .values_mut()
+            .flat_map(HashMap::values_mut)
+        {
+            commit.decide();
+            let ambiguous = u64::from(commit.is_ambiguous);
+            resolution
+                .skipped
+                .commits
+                .add(CiCommitSkip::Ambiguous, ambiguous);
+        }
+        resolution
+    }
+
+    /// Returns what CI says of a commit; nothing when no run names it.
+    pub fn of(&self, repository: &Lifetime, commit_sha: &CommitSha) -> Option<&CommitCi> {
+        self.commits.get(repository)?.get(commit_sha)
+    }
+
+    fn add(&mut self, attempts: &[CiAttempt]) {
+        let mut is_declined = false;
+        for decline in attempts
+            .iter()
+            .filter_map(|attempt| attempt.repository.as_ref().err())
+        {
+            self.skipped.source_outcomes.add(*decline, 1);
+            is_declined = true;
+        }
+        if is_declined {
+            return;
+        }
+        let Some(run) = resolve(attempts) else {
+            self.skipped.runs.add(CiRunSkip::ConflictingIdentity, 1);
+            for attempt in attempts {
+                if let Some(commit) = self.commit(attempt) {
+                    commit.is_contradicted = true;
+                }
+            }
+            return;
+        };
+        if let Some(commit) = attempts.first().and_then(|attempt| self.commit(attempt)) {
+            commit.runs.push(run);
+        }
+    }
+
+    fn commit(&mut self, attempt: &CiAttempt) -> Option<&mut CommitCi> {
+        let repository = attempt.repository.as_ref().ok()?;
+        if !self.commits.contains_key(repository) {
+            self.commits.insert(repository.clone(), HashMap::new());
+        }
+        let commits = self.commits.get_mut(repository)?;
+        Some(commits.entry(attempt.commit_sha.clone()).or_default())
+    }
+}
+
+/// Returns the run that attempts make, sorted by number; nothing when they contradict each other.
+fn resolve(attempts: &[CiAttempt]) -> Option<CiRun> {
+    let first = attempts.first()?;
+    let mut workflow = Workflow::default();
+    let mut last: Option<&CiAttempt> = None;
+    let mut verdict = None;
+    let (mut passed, mut failed) = (false, false);
+    for attempt in attempts {
+        let same_place = attempt.repository == first.repository
+            && attempt.commit_sha == first.commit_sha
+            && attempt.branch == first.branch;
+        let same_result =
+            last.is_none_or(|last| last.number != attempt.number || last.result == attempt.result);
+        let same_workflow = agree(&mut workflow.id, attempt.workflow.id.as_ref())
+            && agree(&mut workflow.path, attempt.workflow.path.as_ref())
+            && agree(&mut workflow.name, attempt.workflow.name.as_ref());
+        if !(same_place && same_result && same_workflow) {
+            return None;
+        }
+        let own = verdict_of(attempt.result);
+        passed |= own == Some(Verdict::Passed);
+        failed |= own == Some(Verdict::Failed);
+        verdict = own.or(verdict);
+        last = Some(attempt);
+    }
+    Some(CiRun {
+        provider: first.provider,
+        workflow,
+        verdict,
+        suspected_flake: passed && failed,
+    })
+}
+
+/// Keeps what is known; returns whether it is the same.
+fn agree(known: &mut Option<String>, said: Option<&String>) -> bool {
+    match (&known, said) {
+        (_, None) => true,
+        (None, Some(said)) => {
+            *known = Some(said.clone());
+            true
+        }
+        (Some(known), Some(said)) => known == said,
+    }
+}
+
+/// Returns the verdict that a result is, when it is one.
+pub(super) const fn verdict_of(result: CiResult) -> Option<Verdict> {
+    match result {
+        CiResult::Passed => Some(Verdict::Passed),
+        CiResult::Failed => Some(Verdict::Failed),
+        CiResult::Error
+        | CiResult::TimedOut
+        | CiResult::Cancelled
+        | CiResult::Skipped
+        | CiResult::Neutral
+        | CiResult::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+use CiResult::{Cancelled, Failed, Passed, TimedOut};
+
+use super::*;
+use crate::testing::builders::{commit, name, outcome, repository};
+
+fn home() -> Lifetime {
+    Lifetime::Named(name("own/repo"))
+}
+
+fn attempt(number: u128, run_id: &str, attempt: Option<i64>, result: CiResult) -> CiAttempt {
+    let mut fact = outcome(number, run_id);
+    fact.run_attempt = attempt;
+    fact.result = result;
+    CiAttempt::of(&fact, Ok(home()))
+}
+
+/// Resolves the attempts in every rotation and twice over; the answer is the same.
+fn resolve_all(attempts: &[CiAttempt]) -> CiResolution {
+    let resolution = CiResolution::new(attempts.to_vec());
+    for turn in 0..attempts.len() {
+        let mut other = [attempts, attempts].concat();
+        other.rotate_left(turn);
+        other.reverse();
+        assert_eq!(CiResolution::new(other), resolution);
+    }
+    resolution
+}
+
+fn verdict(attempts: &[CiAttempt]) -> Option<Verdict> {
+    resolve_all(attempts)
+        .of(&home(), &commit('c'))
+        .unwrap()
+        .verdict
+}
+
+#[test]
+fn the_last_attempt_with_a_verdict_decides_its_run() {
+    for (attempts, expected) in [
+        (
+            vec![(Some(1), Failed), (Some(2), Passed)],
+            Some(Verdict::Passed),
+        ),
+        (
+            vec![(Some(1), Passed), (Some(2), Failed)],
+            Some(Verdict::Failed),
+        ),
+        (
+            vec![(Some(1), Passed), (Some(2), TimedOut)],
+            Some(Verdict::Passed),
+        ),
+        (
+            vec![(None, Failed), (Some(1), Passed)],
+            Some(Verdict::Passed),
+        ),
+        (vec![(Some(1), Cancelled)], None),
+    ] {
+        let attempts: Vec<CiAttempt> = attempts
+            .into_iter()
+            .zip(1..)
+            .map(|((number, result), id)| attempt(id, "1", number, result))
+            .collect();
+        assert_eq!(verdict(&attempts), expected, "{attempts:?}");
+        let resolution = resolve_all(&attempts);
+        let flaky = attempts.iter().any(|it| it.result == Passed)
+            && attempts.iter().any(|it| it.result == Failed);
+        let of = resolution.of(&home(), &commit('c')).unwrap();
+        assert_eq!(of.suspected_flake(), flaky);
+    }
+}
+
+#[test]
+fn a_commit_has_the_verdict_that_its_runs_share() {
+    let one = attempt(1, "1", None, Passed);
+    assert_eq!(
+        verdict(&[one.clone(), attempt(2, "2", None, Cancelled)]),
+        Some(Verdict::Passed)
+    );
+    let mixed = resolve_all(&[one, attempt(2, "2", None, Failed)]);
+    let of = mixed.of(&home(), &commit('c')).unwrap();
+    assert_eq!(
+        (of.verdict, of.is_ambiguous, of.runs.len()),
+        (None, true, 2)
+    );
+    assert_eq!(mixed.skipped.commits.get(CiCommitSkip::Ambiguous), 1);
+    assert!(mixed.skipped.runs.is_empty());
+}
+
+#[test]
+fn a_run_that_contradicts_itself_counts_for_no_commit() {
+    let one = attempt(1, "1", Some(1), Passed);
+    let mut branch = attempt(2, "1", Some(2), Passed);
+    branch.branch = Branch::new("dev").unwrap();
+    let mut workflow = attempt(2, "1", Some(2), Passed);
+    workflow.workflow.name = Some("Lint".to_owned());
+    let mut elsewhere = attempt(2, "1", Some(2), Passed);
+    elsewhere.commit_sha = commit('d');
+    let mut other_repository = attempt(2, "1", Some(2), Passed);
+    other_repository.repository = Ok(Lifetime::Named(name("own/other")));
+    let result = attempt(2, "1", Some(1), Failed);
+    for other in [branch, workflow, elsewhere, other_repository, result] {
+        let resolution = resolve_all(&[one.clone(), other.clone()]);
+        assert_eq!(
+            resolution.skipped.runs.get(CiRunSkip::ConflictingIdentity),
+            1
+        );
+        for attempt in [&one, &other] {
+            let repository = attempt.repository.as_ref().unwrap();
+            let of = resolution.of(repository, &attempt.commit_sha).unwrap();
+            assert!(of.is_contradicted && of.runs.is_empty() && of.verdict.is_none());
+        }
+    }
+}
+
+#[test]
+fn what_one_attempt_does_not_say_another_may() {
+    let mut silent = attempt(1, "1", Some(1), Passed);
+    silent.workflow = Workflow::default();
+    let mut said = attempt(2, "1", Some(2), Passed);
+    said.workflow.id = Some("9".to_owned());
+    let resolution = resolve_all(&[silent, said.clone()]);
+    let run = &resolution.of(&home(), &commit('c')).unwrap().runs[0];
+    assert_eq!(run.workflow, said.workflow);
+}
+
+#[test]
+fn runs_of_one_id_in_two_systems_or_forges_are_two_runs() {
+    let one = attempt(1, "1", None, Passed);
+    let mut system = attempt(2, "1", None, Failed);
+    system.provider = CiProvider::CiA;
+    let mut fact = outcome(3, "1");
+    fact.repository = Some(repository(7));
+    fact.result = Failed;
+    let identified = CiAttempt::of(&fact, Ok(Lifetime::Identified(repository(7))));
+    let resolution = resolve_all(&[one, system, identified]);
+    assert!(resolution.skipped.runs.is_empty());
+    assert_eq!(resolution.of(&home(), &commit('c')).unwrap().runs.len(), 2);
+}
+
+#[test]
+fn a_run_with_a_declined_outcome_counts_for_nobody_and_the_outcome_under_its_reason() {
+    let one = attempt(1, "1", Some(1), Failed);
+    let mut declined = attempt(2, "1", Some(2), Passed);
+    declined.repository = Err(RepositoryDecline::IdentityUnresolved);
+    let resolution = resolve_all(&[one, declined]);
+    assert_eq!(resolution.of(&home(), &commit('c')), None);
+    let skips: Vec<_> = resolution.skipped.source_outcomes.iter().collect();
+    assert_eq!(skips, [(RepositoryDecline::IdentityUnresolved, 1)]);
+    assert!(resolution.skipped.runs.is_empty());
+}
+
+#[test]
+fn fifty_thousand_runs_of_one_commit_take_a_moment() {
+    let begun = std::time::Instant::now();
+    let attempts = (0..50_000_u32)
+        .map(|run| attempt(u128::from(run), &run.to_string(), None, Passed))
+        .collect();
+    let resolution = CiResolution::new(attempts);
+    let of = resolution.of(&home(), &commit('c')).unwrap();
+    assert_eq!((of.runs.len(), of.verdict), (50_000, Some(Verdict::Passed)));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}

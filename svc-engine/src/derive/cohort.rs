@@ -1,0 +1,247 @@
+//! The calls that a report is about, with all that evidence says of each.
+
+use std::collections::{BTreeMap, HashMap};
+
+use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::query::LifetimeIdentity;
+use svc_model::repository::CommitSha;
+
+use super::ci::{CiResolution, CommitCi};
+use super::decision::{Decision, Decisions};
+use super::fate::EditFate;
+use super::observed::{ObservedCommit, ObservedEdges};
+use super::repository::Repositories;
+use crate::fact::Lifetime;
+
+/// A call of the cohort, without what it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CohortCall {
+    /// Its id.
+    pub inference_call_id: FactId,
+    /// Its Session.
+    pub session_id: SessionId,
+    /// The model, when it is known.
+    pub model: Option<String>,
+}
+
+/// A file of a commit that is attributed to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributedFile {
+    /// The repository.
+    pub repository: Lifetime,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The file.
+    pub file_path: String,
+    /// The call.
+    pub inference_call_id: FactId,
+    /// Its Session.
+    pub session_id: SessionId,
+    /// How similar what the call wrote is to what the commit added, from 0 to 1.
+    pub similarity: f64,
+}
+
+/// What both reports are derived from. The order of each list plays no part, nor what stands in it
+/// twice. Everything is up to one boundary, of one snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'e> {
+    /// The organization.
+    pub org_id: &'e OrgId,
+    /// The high-water mark of the quarantine log.
+    pub quarantine_revision: u64,
+    /// The names of the repositories.
+    pub repositories: &'e Repositories,
+    /// The calls.
+    pub calls: &'e [CohortCall],
+    /// The Attributions to them. Those to other calls are passed over.
+    pub attributions: &'e [AttributedFile],
+    /// The observations of their Sessions.
+    pub observations: &'e [ObservedCommit],
+    /// The decisions of their Sessions.
+    pub decisions: &'e Decisions,
+    /// The edits of their Sessions.
+    pub edits: &'e [EditFate],
+    /// What CI says of the commits.
+    pub ci: &'e CiResolution,
+}
+
+impl Evidence<'_> {
+    /// Returns how a repository is shown.
+    pub(super) fn place(&self, repository: &Lifetime) -> Place {
+        Place {
+            repo: self.repositories.names(repository).map_or_else(
+                || repository.to_string(),
+                |names| names.display().as_str().to_owned(),
+            ),
+            identity: repository.identity().cloned().map(LifetimeIdentity::from),
+        }
+    }
+}
+
+/// How a repository is shown.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// A name of it.
+    pub(super) repo: String,
+    /// Its identity.
+    pub(super) identity: Option<LifetimeIdentity>,
+}
+
+/// A commit to which a call of the cohort is tied.
+#[derive(Debug)]
+pub(super) struct Commit<'e> {
+    pub(super) repository: &'e Lifetime,
+    pub(super) ci: Option<&'e CommitCi>,
+}
+
+impl Commit<'_> {
+    /// Returns what CI says, when a run counts.
+    pub(super) fn evidence(&self) -> Option<&CommitCi> {
+        self.ci.filter(|ci| !ci.runs.is_empty())
+    }
+}
+
+/// A commit and the Session of a call, tied by files of the commit.
+#[derive(Debug)]
+pub(super) struct Edge<'e> {
+    /// The commit, by its place.
+    pub(super) commit: usize,
+    /// The observations that back it; empty when it is a guess.
+    pub(super) observations: &'e [FactId],
+}
+
+/// A call with what evidence says of it.
+#[derive(Debug)]
+pub(super) struct Work<'e> {
+    pub(super) call: &'e CohortCall,
+    /// The commits that it is tied to, each once, in their order.
+    pub(super) edges: Vec<Edge<'e>>,
+    /// The similarities of its files, in the order of commits and paths.
+    pub(super) similarities: Vec<f64>,
+    /// The decisions that are attached to it, in their order.
+    pub(super) decisions: Vec<&'e Decision>,
+}
+
+impl<'e> Work<'e> {
+    /// Returns the commits at which its Session was observed.
+    pub(super) fn observed(&self) -> impl Iterator<Item = usize> {
+        self.edges
+            .iter()
+            .filter(|edge| !edge.observations.is_empty())
+            .map(|edge| edge.commit)
+    }
+
+    /// Returns the edges that no observation backs.
+    pub(super) fn unobserved(&self) -> impl Iterator<Item = (usize, &'e SessionId)> {
+        let session_id = &self.call.session_id;
+        self.edges
+            .iter()
+            .filter(|edge| edge.observations.is_empty())
+            .map(move |edge| (edge.commit, session_id))
+    }
+
+    /// Returns whether a person accepted it.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.decisions
+            .iter()
+            .any(|decision| decision.accepted && decision.explicit)
+    }
+}
+
+/// The calls of a report with what evidence says of each.
+#[derive(Debug)]
+pub(super) struct Cohort<'e> {
+    /// The calls, by id.
+    pub(super) calls: Vec<Work<'e>>,
+    /// The commits that they are tied to, by repository and id.
+    pub(super) commits: Vec<Commit<'e>>,
+    places: HashMap<FactId, usize>,
+}
+
+impl<'e> Cohort<'e> {
+    pub(super) fn new(evidence: &Evidence<'e>, observed: &'e ObservedEdges<'_>) -> Self {
+        let mut calls: Vec<Work<'e>> = evidence
+            .calls
+            .iter()
+            .map(|call| Work {
+                call,
+                edges: Vec::new(),
+                similarities: Vec::new(),
+                decisions: Vec::new(),
+            })
+            .collect();
+        calls.sort_unstable_by_key(|work| work.call.inference_call_id);
+        calls.dedup_by_key(|work| work.call.inference_call_id);
+        let places = calls
+            .iter()
+            .enumerate()
+            .map(|(place, work)| (work.call.inference_call_id, place))
+            .collect();
+        let mut cohort = Self {
+            calls,
+            commits: Vec::new(),
+            places,
+        };
+        cohort.tie(evidence, observed);
+        for (decision, call) in evidence.decisions.attached() {
+            if let Some(place) = cohort.place(call) {
+                cohort.calls[place].decisions.push(decision);
+            }
+        }
+        cohort
+    }
+
+    /// Returns the place of a call; nothing when it is in no cohort.
+    pub(super) fn place(&self, call: FactId) -> Option<usize> {
+        self.places.get(&call).copied()
+    }
+
+    fn tie(&mut self, evidence: &Evidence<'e>, observed: &'e ObservedEdges<'_>) {
+        let mut files: Vec<(&AttributedFile, usize)> = evidence
+            .attributions
+            .iter()
+            .filter_map(|file| Some((file, self.place(file.inference_call_id)?)))
+            .collect();
+        let key = |file: &'e AttributedFile| (&file.repository, &file.commit_sha, &file.file_path);
+        files.sort_unstable_by(|(first, a), (second, b)| {
+            key(first).cmp(&key(second)).then_with(|| a.cmp(b))
+        });
+        files.dedup_by(|(first, a), (second, b)| key(first) == key(second) && a == b);
+        for of_commit in files.chunk_by(|(first, _), (second, _)| {
+            first.repository == second.repository && first.commit_sha == second.commit_sha
+        }) {
+            let (first, _) = of_commit[0];
+            let commit = self.commits.len();
+            self.commits.push(Commit {
+                repository: &first.repository,
+                ci: evidence.ci.of(&first.repository, &first.commit_sha),
+            });
+            for (file, place) in of_commit {
+                let work = &mut self.calls[*place];
+                work.similarities.push(file.similarity);
+                if work.edges.last().is_none_or(|last| last.commit != commit) {
+                    let observations =
+                        observed.of(&file.repository, &file.commit_sha, &work.call.session_id);
+                    work.edges.push(Edge {
+                        commit,
+                        observations,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Returns the calls of each model, by model. A call without one is in none.
+    pub(super) fn models(&self) -> BTreeMap<&'e str, Vec<&Work<'e>>> {
+        let mut models: BTreeMap<&str, Vec<&Work<'e>>> = BTreeMap::new();
+        for work in &self.calls {
+            if let Some(model) = &work.call.model {
+                models.entry(model).or_default().push(work);
+            }
+        }
+        models
+    }
+}
+
+#[cfg(test)]
+pub(super) mod world;

@@ -1,0 +1,127 @@
+//! Two models beside each other, by their rows.
+
+use svc_model::reports::{
+    Comparison, ModelNonInferiority, ModelRow, NonInferiorityTest, RatePosteriors, RateTest,
+};
+
+use super::statistics::{
+    ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, Proportion, compare as compare_rates,
+    non_inferiority as test_non_inferiority, posteriors,
+};
+
+/// The two-sided interval whose lower end bounds a difference with a confidence of one less
+/// [`ALPHA`] to one side.
+pub const TWO_SIDED_CONFIDENCE: f64 = 0.9;
+
+/// Compares two models. One without a row has no cases.
+pub fn compare(rows: &[ModelRow], model_a: &str, model_b: &str) -> Comparison {
+    let (a, b) = (Rates::of(rows, model_a), Rates::of(rows, model_b));
+    Comparison {
+        model_a: model_a.to_owned(),
+        model_b: model_b.to_owned(),
+        alpha: ALPHA,
+        bonferroni_alpha: BONFERRONI_ALPHA,
+        comparison_family_size: FAMILY_SIZE,
+        information_fraction: None,
+        ci_pass_rate: rate_test(a.ci_pass, b.ci_pass),
+        attribution_rate: rate_test(a.attribution, b.attribution),
+        bayesian_ci_pass_rate: rate_posteriors(a.ci_pass, b.ci_pass),
+        bayesian_attribution_rate: rate_posteriors(a.attribution, b.attribution),
+    }
+}
+
+/// Tests whether model B is at most `margin` worse than the baseline A. One without a row has no
+/// cases.
+pub fn non_inferiority(
+    rows: &[ModelRow],
+    model_a: &str,
+    model_b: &str,
+    margin: f64,
+) -> ModelNonInferiority {
+    let (a, b) = (Rates::of(rows, model_a), Rates::of(rows, model_b));
+    ModelNonInferiority {
+        ci_pass_rate: non_inferiority_test(a.ci_pass, b.ci_pass, margin),
+        attribution_rate: non_inferiority_test(a.attribution, b.attribution, margin),
+    }
+}
+
+/// The rates of one model.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    ci_pass: Proportion,
+    attribution: Proportion,
+}
+
+impl Rates {
+    fn of(rows: &[ModelRow], model: &str) -> Self {
+        rows.iter()
+            .find(|row| row.model == model)
+            .map_or_else(Self::default, |row| Self {
+                ci_pass: Proportion::new(row.ci_passed, row.ci_linked),
+                attribution: Proportion::new(row.attributed_inference_calls, row.completions),
+            })
+    }
+}
+
+fn rate_test(a: Proportion, b: Proportion) -> RateTest {
+    let result = compare_rates(a, b);
+    let significant = |alpha: f64| result.is_some_and(|result| result.p_value < alpha);
+    RateTest {
+        proportion_a: result.map(|it| it.proportion_a),
+        proportion_b: result.map(|it| it.proportion_b),
+        difference: result.map(|it| it.difference),
+        cohens_h: result.map(|it| it.cohens_h),
+        ci_low: result.map(|it| it.ci_low),
+        ci_high: result.map(|it| it.ci_high),
+        z_stat: result.map(|it| it.z_stat),
+        p_value: result.map(|it| it.p_value),
+        alpha: ALPHA,
+        bonferroni_alpha: BONFERRONI_ALPHA,
+        significant_at_alpha: significant(ALPHA),
+        significant_after_bonferroni: significant(BONFERRONI_ALPHA),
+        baseline_p: result.map(|it| it.baseline_p),
+        minimum_detectable_effect: result.map(|it| it.minimum_detectable_effect),
+        n_a: a.denominator,
+        n_b: b.denominator,
+        insufficient_data: result.is_none(),
+        small_n: result.is_some_and(|it| it.small_n),
+        degenerate_se: result.is_some_and(|it| it.degenerate_se),
+        sequential_boundary: None,
+    }
+}
+
+fn rate_posteriors(a: Proportion, b: Proportion) -> RatePosteriors {
+    let result = posteriors(a, b);
+    let [ci_low, ci_high] = result.interval;
+    RatePosteriors {
+        posterior_mean_a: result.mean_a,
+        posterior_mean_b: result.mean_b,
+        probability_a_gt_b: result.probability_a_greater,
+        ci_low,
+        ci_high,
+        n_a: a.denominator,
+        n_b: b.denominator,
+        insufficient_data: a.denominator == 0 || b.denominator == 0,
+    }
+}
+
+fn non_inferiority_test(a: Proportion, b: Proportion, margin: f64) -> NonInferiorityTest {
+    let result = test_non_inferiority(a, b, margin);
+    NonInferiorityTest {
+        proportion_a: result.map(|it| it.proportion_a),
+        proportion_b: result.map(|it| it.proportion_b),
+        point_estimate: result.map(|it| it.point_estimate),
+        ci_lower_bound: result.map(|it| it.ci_lower_bound),
+        margin,
+        alpha: ALPHA,
+        equivalent_two_sided_confidence: TWO_SIDED_CONFIDENCE,
+        is_non_inferior: result.is_some_and(|it| it.is_non_inferior),
+        n_a: a.denominator,
+        n_b: b.denominator,
+        insufficient_data: result.is_none(),
+        small_n: result.is_some_and(|it| it.small_n),
+    }
+}
+
+#[cfg(test)]
+mod tests;

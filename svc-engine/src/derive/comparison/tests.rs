@@ -1,0 +1,37 @@
+use super::*;
+
+fn test(counts: [u64; 4]) -> RateTest {
+    let [xa, na, xb, nb] = counts;
+    rate_test(Proportion::new(xa, na), Proportion::new(xb, nb))
+}
+
+#[test]
+fn significance_is_strict_and_corrected_for_two_tests() {
+    for (counts, raw, corrected) in [
+        ([45, 50, 30, 50], true, true),
+        ([60, 100, 40, 100], true, true),
+        ([90, 100, 85, 100], false, false),
+        ([62, 100, 47, 100], true, false),
+        ([10, 10, 10, 10], false, false),
+    ] {
+        let test = test(counts);
+        let actual = (test.significant_at_alpha, test.significant_after_bonferroni);
+        assert_eq!(actual, (raw, corrected), "{counts:?}: {:?}", test.p_value);
+    }
+}
+
+#[test]
+fn without_cases_the_numbers_are_absent_and_the_flags_stay() {
+    let test = test([3, 0, 1, 2]);
+    assert!(test.insufficient_data && !test.small_n && !test.significant_at_alpha);
+    assert_eq!(
+        (test.p_value, test.difference, test.baseline_p),
+        (None, None, None)
+    );
+    let kept = non_inferiority_test(Proportion::new(0, 0), Proportion::new(1, 2), 0.5);
+    assert!(kept.insufficient_data && !kept.is_non_inferior && !kept.small_n);
+    assert_eq!(kept.ci_lower_bound, None);
+    let prior = rate_posteriors(Proportion::new(0, 0), Proportion::new(0, 0));
+    assert!(prior.insufficient_data);
+    assert!((prior.probability_a_gt_b - 0.5).abs() < 1e-12);
+}

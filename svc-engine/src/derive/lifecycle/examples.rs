@@ -1,0 +1,41 @@
+//! Some Sessions of a population, to look at.
+
+use std::collections::BTreeSet;
+
+use svc_model::facts::AgentHarness;
+use svc_model::id::SessionId;
+use svc_model::reports::{Counts, Examples, Population, UnsupportedCapture};
+
+use crate::derive::decision::Decision;
+
+/// How many Sessions are shown of a population.
+pub const EXAMPLE_SESSIONS_MAX: usize = 10;
+
+/// Returns the first Sessions of a population, by id.
+pub(super) fn of<'s>(
+    population: Population,
+    sessions: impl Iterator<Item = &'s SessionId>,
+) -> Examples {
+    let sessions: BTreeSet<&SessionId> = sessions.collect();
+    Examples {
+        population,
+        session_ids: sessions
+            .into_iter()
+            .take(EXAMPLE_SESSIONS_MAX)
+            .cloned()
+            .collect(),
+    }
+}
+
+/// Counts the Sessions with a decision of Cursor, whose integration cannot capture this.
+pub(super) fn unsupported(
+    capture: UnsupportedCapture,
+    decisions: &[Decision],
+) -> Counts<UnsupportedCapture> {
+    let sessions: BTreeSet<&SessionId> = decisions
+        .iter()
+        .filter(|decision| decision.agent_harness == AgentHarness::Cursor)
+        .map(|decision| &decision.session_id)
+        .collect();
+    Counts::from_iter([(capture, sessions.len() as u64)])
+}

@@ -1,0 +1,105 @@
+//! The lifecycle report: what became of accepted work, panel by panel.
+//!
+//! Each panel has its own unit and its own denominator, and counts what it cannot speak of.
+
+mod accepted_work;
+mod edit_retention;
+mod examples;
+mod merge_durability;
+mod rework;
+mod session_attrition;
+mod strata;
+
+use svc_model::id::{FactId, SessionId};
+use svc_model::reports::{
+    Counts, LifecyclePolicy, LifecycleProvenance, LifecycleReport, LifecycleRepositorySkips,
+    MembershipSkip, ScoringSkip,
+};
+
+pub use examples::EXAMPLE_SESSIONS_MAX;
+
+use super::cohort::{Cohort, Evidence};
+use super::observed::ObservedEdges;
+use super::policy::Policy;
+use super::session_status::SessionStatuses;
+
+/// An attributed file at a commit at which its Session was observed, and what pull requests say of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeCandidate {
+    /// The call.
+    pub inference_call_id: FactId,
+    /// Its Session.
+    pub session_id: SessionId,
+    /// Whether the file is in exactly one merged pull request.
+    pub membership: Result<(), MembershipSkip>,
+    /// How much of it remained; only of a member.
+    pub scores: Option<FileScores>,
+}
+
+/// How much of an added text remained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FileScores {
+    /// At the final head of the pull request, from 0 to 1.
+    pub head: f64,
+    /// At the merged commit.
+    pub merge: f64,
+}
+
+/// What a lifecycle report holds beside what is derived of its cohort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// The attributed files at observed commits.
+    pub merge_candidates: Vec<MergeCandidate>,
+    /// What has no score.
+    pub scoring_skips: Counts<ScoringSkip>,
+    /// How many retry linkages the cohort's Sessions have.
+    pub retry_linkages: u64,
+    /// Facts that name a repository that cannot be told.
+    pub repository_skipped: LifecycleRepositorySkips,
+}
+
+/// Derives the report.
+pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> LifecycleReport {
+    let observed = ObservedEdges::new(evidence.observations);
+    let cohort = Cohort::new(evidence, &observed);
+    let statuses = SessionStatuses::new(&evidence.decisions.all, evidence.observations);
+    let (strata, stratum_skips) = strata::derive(evidence, &cohort);
+    let edit_retention = edit_retention::derive(evidence);
+    LifecycleReport {
+        org_id: evidence.org_id.clone(),
+        accepted_work: accepted_work::derive(evidence, &cohort, &beside.merge_candidates),
+        rework: rework::derive(
+            evidence,
+            &cohort,
+            &statuses,
+            &edit_retention,
+            beside.retry_linkages,
+        ),
+        edit_retention: edit_retention.panel,
+        merge_durability: merge_durability::derive(&beside.merge_candidates, beside.scoring_skips),
+        session_attrition: session_attrition::derive(&statuses),
+        strata,
+        stratum_skips,
+        policy: LifecyclePolicy {
+            example_session_limit: EXAMPLE_SESSIONS_MAX as u64,
+            policy_version: Policy::Lifecycle.version().to_owned(),
+        },
+        provenance: provenance(evidence.quarantine_revision),
+        repository_skipped: beside.repository_skipped,
+    }
+}
+
+fn provenance(quarantine_revision: u64) -> LifecycleProvenance {
+    let of = |policy: Policy| policy.provenance(quarantine_revision);
+    LifecycleProvenance {
+        lifecycle: of(Policy::Lifecycle),
+        attribution: of(Policy::Attribution),
+        abandonment: of(Policy::Abandonment),
+        fate: of(Policy::Fate),
+        ci_resolution: of(Policy::CiResolution),
+        merge_retention: of(Policy::MergeRetention),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! The model report: what became of the calls of each model.
+//!
+//! A CI outcome counts only for a commit at which the call's Session was observed; similarity alone,
+//! however high, ties no outcome to a call.
+
+mod funnel;
+mod pairs;
+mod rows;
+mod stratification;
+
+use svc_model::reports::{
+    AttributionAlert, AttributionShareRow, Counts, ModelReport, ModelRepositorySkips,
+};
+
+pub use pairs::MODEL_PAIRS_MAX;
+
+use super::cohort::{Cohort, Evidence};
+use super::observed::ObservedEdges;
+use super::policy::Policy;
+use super::session_status::SessionStatuses;
+use rows::Model;
+
+/// What a model report holds beside what is derived of its cohort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// The days of the cohort, rounded up; absent for all history.
+    pub since_days: Option<u64>,
+    /// Where the Attributions of the organization come from.
+    pub shares: Vec<AttributionShareRow>,
+    /// What looks as if notes were lost.
+    pub alerts: Vec<AttributionAlert>,
+    /// Facts that name a repository that cannot be told.
+    pub repository_skipped: ModelRepositorySkips,
+}
+
+/// Why there is no report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelReportError {
+    /// Two models each are compared where both have cases, and there are too many such pairs.
+    #[error("too many pairs of models")]
+    TooManyPairs,
+}
+
+/// Derives the report.
+///
+/// # Errors
+///
+/// When there are more than [`MODEL_PAIRS_MAX`] pairs of models with cases in one repository: the
+/// reply would be larger than any may be.
+pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> Result<ModelReport, ModelReportError> {
+    let observed = ObservedEdges::new(evidence.observations);
+    let cohort = Cohort::new(evidence, &observed);
+    let models = Model::all(evidence, &cohort);
+    let revision = evidence.quarantine_revision;
+    let statuses = SessionStatuses::new(&evidence.decisions.all, evidence.observations);
+    Ok(ModelReport {
+        rows: models
+            .iter()
+            .map(|model| model.row(beside.since_days, revision))
+            .collect(),
+        stratification: stratification::derive(evidence, &models)?,
+        signal_funnel: models
+            .iter()
+            .map(|model| funnel::derive(model, &cohort, beside.since_days))
+            .collect(),
+        abandonment: statuses.summary(revision),
+        fate_skipped: Counts::default(),
+        repository_skipped: beside.repository_skipped,
+        ci_skipped: evidence.ci.skipped.clone(),
+        fate_provenance: Policy::Fate.provenance(revision),
+        attribution_share: beside.shares,
+        attribution_alerts: beside.alerts,
+        comparison: None,
+        non_inferiority: None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,495 @@
+use serde_json::{Value, json};
+use svc_model::ingest::CiResult;
+use svc_model::reports::{Fate, StratificationStatus};
+use svc_model::repository::RepositoryDecline;
+
+use crate::derive::cohort::world::{World, assert_same};
+use crate::derive::comparison::{compare, non_inferiority};
+use crate::testing::builders::id;
+
+fn json_of(world: &World) -> Value {
+    serde_json::to_value(world.model_report()).unwrap()
+}
+
+fn provenance() -> Value {
+    json!({ "policy_version": "1", "quarantine_revision": 0, "policy_digest": null })
+}
+
+#[test]
+fn an_empty_cohort_has_a_whole_report() {
+    assert_same(
+        &json_of(&World::default()),
+        &json!({
+            "rows": [],
+            "stratification": [
+                {
+                    "metric": "ci_pass_rate",
+                    "status": "not_enough_models",
+                    "checked_repos": 0,
+                    "comparisons": [],
+                    "reason": "$text",
+                    "session_commit_unobserved": 0,
+                    "adjusted_comparisons": [],
+                    "shrunk_rates": [],
+                },
+                {
+                    "metric": "attribution_rate",
+                    "status": "not_checkable",
+                    "checked_repos": 0,
+                    "comparisons": [],
+                    "reason": "$text",
+                    "session_commit_unobserved": 0,
+                    "adjusted_comparisons": [],
+                    "shrunk_rates": [],
+                },
+            ],
+            "signal_funnel": [],
+            "abandonment": {
+                "abandoned_sessions": 0,
+                "grade_eligible_sessions": 0,
+                "implicit_only_sessions": 0,
+                "negative_completions": 0,
+                "explicit_accepts_unjoined": 0,
+                "derivation_skipped": {},
+                "provenance": provenance(),
+            },
+            "fate_skipped": {},
+            "repository_skipped": {},
+            "ci_skipped": {},
+            "fate_provenance": provenance(),
+            "attribution_share": [],
+            "attribution_alerts": [],
+        }),
+    );
+}
+
+#[test]
+fn the_example_has_the_report_that_was_computed_by_hand() {
+    let one = [0.206_549_314_377_237_45, 1.0];
+    let identity = json!({
+        "provider": "github", "host": "github.com", "repository_id": "101",
+    });
+    assert_same(
+        &json_of(&World::example()),
+        &json!({
+            "rows": [
+                {
+                    "model": "m1",
+                    "since_days": 3,
+                    "completions": 1,
+                    "attributed_inference_calls": 1,
+                    "attribution_rate": 1.0,
+                    "attribution_rate_ci": one,
+                    "ci_linked": 1,
+                    "ci_passed": 1,
+                    "ci_pass_rate": 1.0,
+                    "ci_pass_rate_ci": one,
+                    "explicit_accepts": 1,
+                    "explicit_rejects": 0,
+                    "mean_similarity": 0.8,
+                    "provenance": provenance(),
+                    "grain": "commit",
+                    "ci_failures_by_workflow": {},
+                    "explicit_rejects_by_agent_harness": {},
+                    "fates": { "unmodified": 1 },
+                    "explicit_accept_fates": { "unmodified": 1 },
+                    "fates_with_external_changes": { "unmodified": 1 },
+                    "session_commit_unobserved": 0,
+                    "session_commit_observation_ids": [id(3).to_string()],
+                },
+                {
+                    "model": "m2",
+                    "since_days": 3,
+                    "completions": 1,
+                    "attributed_inference_calls": 1,
+                    "attribution_rate": 1.0,
+                    "attribution_rate_ci": one,
+                    "ci_linked": 0,
+                    "ci_passed": 0,
+                    "ci_pass_rate": 0.0,
+                    "ci_pass_rate_ci": [0.0, 0.0],
+                    "explicit_accepts": 0,
+                    "explicit_rejects": 0,
+                    "mean_similarity": 1.0,
+                    "provenance": provenance(),
+                    "grain": "commit",
+                    "ci_failures_by_workflow": {},
+                    "explicit_rejects_by_agent_harness": {},
+                    "fates": {},
+                    "explicit_accept_fates": {},
+                    "fates_with_external_changes": {},
+                    "session_commit_unobserved": 1,
+                    "session_commit_observation_ids": [],
+                },
+            ],
+            "stratification": [
+                {
+                    "metric": "ci_pass_rate",
+                    "status": "not_enough_repos",
+                    "checked_repos": 1,
+                    "comparisons": [],
+                    "reason": "$text",
+                    "session_commit_unobserved": 1,
+                    "adjusted_comparisons": [],
+                    "shrunk_rates": [{
+                        "org_id": "acme",
+                        "repo": "o/full",
+                        "repository_identity": identity,
+                        "model_rates": {
+                            "m1": {
+                                "model": "m1",
+                                "numerator": 1,
+                                "denominator": 1,
+                                "raw_rate": 1.0,
+                                "shrunk_rate": 1.0,
+                                "grand_mean": 1.0,
+                                "shrinkage_weight": 0.5,
+                                "pooling_strength": 1.0,
+                            },
+                        },
+                    }],
+                },
+                {
+                    "metric": "attribution_rate",
+                    "status": "not_checkable",
+                    "checked_repos": 0,
+                    "comparisons": [],
+                    "reason": "$text",
+                    "session_commit_unobserved": 0,
+                    "adjusted_comparisons": [],
+                    "shrunk_rates": [],
+                },
+            ],
+            "signal_funnel": [
+                {
+                    "model": "m1",
+                    "since_days": 3,
+                    "completions_total": 1,
+                    "attributed": 1,
+                    "attribution_rate": 1.0,
+                    "ci_linked": 1,
+                    "ci_linked_retention_rate": 1.0,
+                    "has_decision": 1,
+                    "has_decision_retention_rate": 1.0,
+                    "training_row_eligible": 1,
+                    "training_row_eligible_retention_rate": 1.0,
+                    "session_commit_unobserved": 0,
+                },
+                {
+                    "model": "m2",
+                    "since_days": 3,
+                    "completions_total": 1,
+                    "attributed": 1,
+                    "attribution_rate": 1.0,
+                    "ci_linked": 0,
+                    "ci_linked_retention_rate": 0.0,
+                    "has_decision": 0,
+                    "has_decision_retention_rate": 0.0,
+                    "training_row_eligible": 0,
+                    "training_row_eligible_retention_rate": 0.0,
+                    "session_commit_unobserved": 1,
+                },
+            ],
+            "abandonment": {
+                "abandoned_sessions": 0,
+                "grade_eligible_sessions": 0,
+                "implicit_only_sessions": 0,
+                "negative_completions": 0,
+                "explicit_accepts_unjoined": 0,
+                "derivation_skipped": { "reached_a_commit": 1 },
+                "provenance": provenance(),
+            },
+            "fate_skipped": {},
+            "repository_skipped": {},
+            "ci_skipped": {},
+            "fate_provenance": provenance(),
+            "attribution_share": [],
+            "attribution_alerts": [],
+        }),
+    );
+}
+
+#[test]
+fn a_commit_whose_workflows_differ_counts_for_the_funnel_and_not_for_the_row() {
+    let mut world = World::example();
+    world.run(8, 101, 'a', "Lint", CiResult::Failed);
+    let report = world.model_report();
+    assert_eq!(report.rows[0].ci_linked, 0);
+    assert_eq!(report.signal_funnel[0].ci_linked, 1);
+    let skips = serde_json::to_value(&report.ci_skipped).unwrap();
+    assert_eq!(
+        skips,
+        json!({ "commits": { "ambiguous_workflow_verdicts": 1 } })
+    );
+}
+
+#[test]
+fn failures_are_counted_once_a_workflow_and_commit() {
+    let mut world = World::default();
+    world.claim(1, "o/r");
+    world.call(1, "s", Some("m"));
+    for (number, sha) in (10..).zip(['a', 'b']) {
+        world.tie(1, 1, sha, 1.0);
+        world.observe(number, 1, 1, sha);
+    }
+    for (number, sha, workflow) in [
+        (20, 'a', "CI"),
+        (21, 'a', "CI"),
+        (22, 'a', ""),
+        (23, 'b', "CI"),
+    ] {
+        world.run(number, 1, sha, workflow, CiResult::Failed);
+    }
+    let row = &world.model_report().rows[0];
+    assert_eq!((row.ci_linked, row.ci_passed), (2, 0));
+    let failures: Vec<_> = row.ci_failures_by_workflow.iter().collect();
+    assert_eq!(
+        failures,
+        [(&"CI".to_owned(), &2), (&"unnamed".to_owned(), &1)]
+    );
+}
+
+#[test]
+fn a_fate_counts_where_a_decision_of_its_call_is_attached() {
+    let mut world = World::default();
+    world.call(1, "s1", Some("m"));
+    world.call(2, "s2", Some("m"));
+    world.call(3, "s3", None);
+    world.decide(10, 1, true, false);
+    world.decide(11, 3, true, true);
+    world.edit(20, 1, "0123", None);
+    world.edit(21, 2, "0123", None);
+    world.edit(22, 3, "0123", None);
+    let row = &world.model_report().rows[0];
+    assert_eq!((row.completions, row.explicit_accepts), (2, 0));
+    assert_eq!((row.fates.get(Fate::Deleted), row.fates.total()), (1, 1));
+    assert!(row.explicit_accept_fates.is_empty());
+}
+
+#[test]
+fn a_difference_that_turns_around_in_a_repository_is_a_reversal() {
+    let mut world = World::default();
+    world.claim(1, "o/r");
+    world.claim(2, "o/two");
+    for (call, model, repository, sha, result) in [
+        (1, "a", 1, 'a', CiResult::Passed),
+        (2, "a", 1, 'b', CiResult::Passed),
+        (3, "b", 1, 'c', CiResult::Failed),
+        (4, "a", 2, 'd', CiResult::Failed),
+        (5, "b", 2, 'e', CiResult::Passed),
+    ] {
+        world.call(call, &format!("s{call}"), Some(model));
+        world.tie(call, repository, sha, 1.0);
+        world.observe(10 + call, call, repository, sha);
+        world.run(20 + call, repository, sha, "CI", result);
+    }
+    let report = json_of(&world);
+    let rate = |model: &str, numerator: u64, denominator: u64, rate: f64| {
+        json!({
+            "model": model, "numerator": numerator, "denominator": denominator, "rate": rate,
+        })
+    };
+    let (left, right) = (rate("a", 2, 3, 2.0 / 3.0), rate("b", 1, 2, 0.5));
+    let stratification = &report["stratification"][0];
+    assert_eq!(stratification["status"], "reversal_detected");
+    assert_same(
+        &stratification["comparisons"],
+        &json!([{
+            "left_model": "a",
+            "right_model": "b",
+            "aggregate_left": left,
+            "aggregate_right": right,
+            "aggregate_delta": 1.0 / 6.0,
+            "compared_repos": 2,
+            "skipped_repos": 0,
+            "reversals": [{
+                "repo": "o/two",
+                "left": rate("a", 0, 1, 0.0),
+                "right": rate("b", 1, 1, 1.0),
+                "aggregate_left": left,
+                "aggregate_right": right,
+                "aggregate_delta": 1.0 / 6.0,
+                "repo_delta": -1.0,
+                "org_id": "acme",
+                "repository_identity": {
+                    "provider": "github", "host": "github.com", "repository_id": "2",
+                },
+            }],
+        }]),
+    );
+    assert_same(
+        &stratification["adjusted_comparisons"],
+        &json!([{
+            "left_model": "a",
+            "right_model": "b",
+            "aggregate_left": left,
+            "aggregate_right": right,
+            "naive_delta": 1.0 / 6.0,
+            "adjusted_delta": 1.0 / 7.0,
+            "compared_repos": 2,
+            "skipped_repos": 0,
+            "weight_sum": 7.0 / 6.0,
+        }]),
+    );
+    world.attempts.truncate(3);
+    let report = world.model_report();
+    let [ci, _] = &report.stratification[..] else {
+        panic!("there are two rates");
+    };
+    assert_eq!(ci.status, StratificationStatus::NotEnoughRepos);
+    assert_eq!(ci.adjusted_comparisons.len(), 1);
+}
+
+#[test]
+fn a_call_is_eligible_by_a_decision_or_by_a_verdict_at_an_observed_commit() {
+    let mut world = World::default();
+    world.claim(1, "o/r");
+    for (call, sha) in (1..).zip(['a', 'b', 'c']) {
+        world.call(call, &format!("s{call}"), Some(&format!("m{call}")));
+        world.tie(call, 1, sha, 1.0);
+        world.run(20 + call, 1, sha, "CI", CiResult::Failed);
+    }
+    world.decide(10, 1, false, true);
+    world.observe(11, 2, 1, 'b');
+    let eligible: Vec<_> = world
+        .model_report()
+        .signal_funnel
+        .iter()
+        .map(|it| (it.ci_linked, it.has_decision, it.training_row_eligible))
+        .collect();
+    assert_eq!(eligible, [(0, 1, 1), (1, 0, 1), (0, 0, 0)]);
+}
+
+#[test]
+fn a_comparison_takes_its_counts_from_the_rows() {
+    let report = World::example().model_report();
+    let comparison = compare(&report.rows, "m1", "nobody");
+    assert_eq!(
+        (
+            comparison.attribution_rate.n_a,
+            comparison.attribution_rate.n_b
+        ),
+        (1, 0)
+    );
+    assert!(comparison.ci_pass_rate.insufficient_data);
+    assert_eq!(comparison.ci_pass_rate.p_value, None);
+    let comparison = compare(&report.rows, "m1", "m2");
+    assert!(comparison.attribution_rate.small_n && comparison.attribution_rate.degenerate_se);
+    assert!((comparison.bayesian_attribution_rate.probability_a_gt_b - 0.5).abs() < 1e-12);
+    let tests = non_inferiority(&report.rows, "m1", "m2", 0.2);
+    assert!(tests.attribution_rate.is_non_inferior);
+    assert!(tests.ci_pass_rate.insufficient_data && !tests.ci_pass_rate.is_non_inferior);
+}
+
+#[test]
+fn the_order_of_arrival_and_a_redelivery_change_nothing() {
+    for seed in 1..60 {
+        let world = World::random(seed);
+        assert_eq!(
+            world.shuffled().model_report(),
+            world.model_report(),
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn facts_of_others_change_nothing() {
+    for seed in 1..30 {
+        let world = World::random(seed);
+        let before = world.model_report();
+        let more = world.with_others();
+        assert_eq!(more.model_report(), before, "seed {seed}");
+    }
+}
+
+#[test]
+fn every_population_adds_up() {
+    for seed in 1..60 {
+        let world = World::random(seed);
+        let report = world.model_report();
+        let nameless = world
+            .calls
+            .iter()
+            .filter(|call| call.model.is_none())
+            .count() as u64;
+        let completions: u64 = report.rows.iter().map(|row| row.completions).sum();
+        assert_eq!(completions + nameless, world.calls.len() as u64);
+        for (row, funnel) in report.rows.iter().zip(&report.signal_funnel) {
+            assert_eq!(row.attributed_inference_calls, funnel.attributed);
+            assert!(funnel.attributed <= funnel.completions_total);
+            assert!(funnel.ci_linked <= funnel.attributed);
+            assert!(funnel.training_row_eligible >= funnel.has_decision);
+            assert!(row.explicit_accept_fates.total() <= row.fates.total());
+            assert!(row.fates_with_external_changes.total() <= row.fates.total());
+        }
+        let cells: u64 = report.stratification[0]
+            .shrunk_rates
+            .iter()
+            .flat_map(|repository| repository.model_rates.values())
+            .map(|rate| rate.denominator)
+            .sum();
+        let linked: u64 = report.rows.iter().map(|row| row.ci_linked).sum();
+        assert_eq!(cells, linked);
+    }
+}
+
+#[test]
+fn what_is_absent_is_no_negative() {
+    for seed in 1..60 {
+        let world = World::random(seed);
+        let negatives = |world: &World| {
+            let report = world.model_report();
+            let failed: u64 = report
+                .rows
+                .iter()
+                .map(|row| row.ci_linked - row.ci_passed)
+                .sum();
+            let rejects: u64 = report.rows.iter().map(|row| row.explicit_rejects).sum();
+            let deleted: u64 = report
+                .rows
+                .iter()
+                .map(|row| row.fates.get(Fate::Deleted))
+                .sum();
+            [failed, rejects, deleted]
+        };
+        let all = negatives(&world);
+        let mut without = world.clone();
+        without.attempts.clear();
+        assert_eq!(negatives(&without)[0], 0);
+        for place in 0..world.observations.len() {
+            let mut without = world.clone();
+            without.observations.remove(place);
+            assert!(negatives(&without)[0] <= all[0], "seed {seed}");
+        }
+        for place in 0..world.decisions.len() {
+            let mut without = world.clone();
+            without.decisions.remove(place);
+            let fewer = negatives(&without);
+            assert!(fewer[1] <= all[1] && fewer[2] <= all[2], "seed {seed}");
+        }
+        for place in 0..world.edits.len() {
+            let mut without = world.clone();
+            without.edits.remove(place);
+            assert!(negatives(&without)[2] <= all[2], "seed {seed}");
+        }
+        // A run that fails is a recorded failure; without it no commit fails for want of another.
+        let mut without = world.clone();
+        without.attempts.retain(|it| it.result != CiResult::Failed);
+        assert_eq!(negatives(&without)[0], 0);
+    }
+}
+
+#[test]
+fn an_observation_of_an_unknown_repository_ties_nothing() {
+    let mut world = World::example();
+    world.observations[0].repository = Err(RepositoryDecline::IdentityUnresolved);
+    let report = world.model_report();
+    assert_eq!(report.rows[0].ci_linked, 0);
+    assert_eq!(report.rows[0].session_commit_unobserved, 1);
+    let found = serde_json::to_value(&report.abandonment.derivation_skipped).unwrap();
+    assert_eq!(
+        found,
+        json!({ "repository_identity_unresolved": 1, "session_commit_unobserved": 1 })
+    );
+}

@@ -1,0 +1,86 @@
+//! The version of each derivation's rules.
+//!
+//! A report says by which rules it was derived. The version changes when a floor, a window or a formula
+//! does, so two reports with the same versions were derived alike.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+use svc_model::ingest::CiResult;
+use svc_model::reports::Provenance;
+
+use super::ci;
+
+/// A derivation whose rules have a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    /// Which call wrote what a commit adds.
+    Attribution,
+    /// The rows of the model report, and the comparison of two of them.
+    ModelReport,
+    /// The status of Sessions.
+    Abandonment,
+    /// What became of edits.
+    Fate,
+    /// What CI says of commits.
+    CiResolution,
+    /// What remained in merged pull requests.
+    MergeRetention,
+    /// Where Attributions come from.
+    AttributionShare,
+    /// The panels of the lifecycle report.
+    Lifecycle,
+}
+
+impl Policy {
+    /// Returns the version. It is a text that is only compared.
+    pub const fn version(self) -> &'static str {
+        match self {
+            Self::Attribution
+            | Self::ModelReport
+            | Self::Abandonment
+            | Self::Fate
+            | Self::CiResolution
+            | Self::MergeRetention
+            | Self::AttributionShare
+            | Self::Lifecycle => "1",
+        }
+    }
+
+    /// Returns by which rules something was derived, from facts up to this revision of the quarantine
+    /// log.
+    pub fn provenance(self, quarantine_revision: u64) -> Provenance {
+        Provenance {
+            policy_version: self.version().to_owned(),
+            quarantine_revision,
+            policy_digest: (self == Self::CiResolution).then(|| digest(&ci_rules())),
+        }
+    }
+}
+
+/// The numbers of the rules of CI, as a JSON document.
+fn ci_rules() -> String {
+    let verdicts: Vec<String> = CiResult::ALL
+        .iter()
+        .filter(|result| ci::verdict_of(**result).is_some())
+        .map(|result| format!("\"{result}\""))
+        .collect();
+    format!(
+        "{{\"absent_attempt\":{},\"policy_version\":\"{}\",\"verdicts\":[{}]}}",
+        ci::ABSENT_ATTEMPT,
+        Policy::CiResolution.version(),
+        verdicts.join(","),
+    )
+}
+
+fn digest(rules: &str) -> String {
+    Sha256::digest(rules.as_bytes())
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::derive::comparison::TWO_SIDED_CONFIDENCE;
+use crate::derive::lifecycle::EXAMPLE_SESSIONS_MAX;
+use crate::derive::model_report::MODEL_PAIRS_MAX;
+use crate::derive::statistics::{ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, SMALL_N, Z_80, Z_95, Z_975};
+use crate::derive::{fate, retention_scores};
+
+/// Every version that a derivation ever had, with its numbers. Who changes a number adds a line with a
+/// new version at the end, and changes no line.
+fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
+    match policy {
+        Policy::Attribution | Policy::AttributionShare => Vec::new(),
+        Policy::ModelReport => vec![(
+            "1",
+            "alpha 0.05, corrected 0.025 of 2, small below 30, two-sided 0.9, \
+             z 0.8416212335729142 1.6448536269514726 1.959963984540054, pairs 200000",
+        )],
+        Policy::Abandonment => vec![("1", "")],
+        Policy::Fate => vec![("1", "4 characters, deleted to 0.1, unmodified from 0.9")],
+        Policy::CiResolution => vec![(
+            "1",
+            r#"{"absent_attempt":0,"policy_version":"1","verdicts":["passed","failed"]}"#,
+        )],
+        Policy::MergeRetention => vec![("1", "4 characters, below [0.8, 0.9, 1.0]")],
+        Policy::Lifecycle => vec![("1", "10 examples, below [0.8, 0.9, 1.0]")],
+    }
+}
+
+/// The numbers of a derivation as they are.
+fn numbers(policy: Policy) -> String {
+    let thresholds = retention_scores::THRESHOLDS;
+    let characters = fate::GRAM_CHARACTERS;
+    match policy {
+        Policy::Attribution | Policy::Abandonment | Policy::AttributionShare => String::new(),
+        Policy::ModelReport => format!(
+            "alpha {ALPHA}, corrected {BONFERRONI_ALPHA} of {FAMILY_SIZE}, small below {SMALL_N}, \
+             two-sided {TWO_SIDED_CONFIDENCE}, z {Z_80} {Z_95} {Z_975}, pairs {MODEL_PAIRS_MAX}"
+        ),
+        Policy::Fate => format!(
+            "{characters} characters, deleted to {}, unmodified from {}",
+            fate::DELETED_MAX,
+            fate::UNMODIFIED_MIN
+        ),
+        Policy::CiResolution => ci_rules(),
+        Policy::MergeRetention => format!("{characters} characters, below {thresholds:?}"),
+        Policy::Lifecycle => format!("{EXAMPLE_SESSIONS_MAX} examples, below {thresholds:?}"),
+    }
+}
+
+#[test]
+fn a_number_changes_with_its_version_alone() {
+    for policy in [
+        Policy::ModelReport,
+        Policy::Abandonment,
+        Policy::Fate,
+        Policy::CiResolution,
+        Policy::MergeRetention,
+        Policy::Lifecycle,
+    ] {
+        let history = history(policy);
+        let versions: BTreeSet<_> = history.iter().map(|(version, _)| version).collect();
+        assert_eq!(
+            versions.len(),
+            history.len(),
+            "{policy:?} has a version twice"
+        );
+        let (version, known) = *history.last().unwrap();
+        assert_eq!(
+            (version, known.to_owned()),
+            (policy.version(), numbers(policy)),
+            "{policy:?} needs a new version"
+        );
+    }
+}
+
+#[test]
+fn the_rules_of_ci_have_a_digest() {
+    let provenance = Policy::CiResolution.provenance(2);
+    let digest = provenance.policy_digest.unwrap();
+    assert!(digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    assert_eq!(provenance.quarantine_revision, 2);
+    assert_eq!(Policy::Fate.provenance(2).policy_digest, None);
+}

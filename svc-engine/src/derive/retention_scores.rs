@@ -1,0 +1,32 @@
+//! Scores of what remained, summed up for a reply.
+
+use svc_model::reports::{RetentionScores, ScoreDistribution, ThresholdShare};
+
+use super::statistics::summarize;
+
+/// Below which scores are counted.
+pub const THRESHOLDS: [f64; 3] = [0.8, 0.9, 1.0];
+
+/// Sums up scores from 0 to 1. Their order does not matter.
+pub fn scores(scores: Vec<f64>) -> RetentionScores {
+    let summary = summarize(scores, &THRESHOLDS);
+    RetentionScores {
+        distribution: ScoreDistribution {
+            count: summary.count,
+            mean: summary.mean,
+            median: summary.median,
+            p10: summary.p10,
+            p90: summary.p90,
+        },
+        thresholds: summary
+            .thresholds
+            .into_iter()
+            .map(|it| ThresholdShare {
+                threshold: it.threshold,
+                below: it.below.numerator,
+                total: it.below.denominator,
+                rate: it.below.rate(),
+            })
+            .collect(),
+    }
+}
