@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::query::LifetimeIdentity;
-use svc_model::repository::CommitSha;
 
+use super::attribution::Attribution;
 use super::ci::{CiResolution, CommitCi};
 use super::decision::{Decision, Decisions};
 use super::fate::EditFate;
@@ -24,23 +24,6 @@ pub struct CohortCall {
     pub model: Option<String>,
 }
 
-/// A file of a commit that is attributed to a call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AttributedFile {
-    /// The repository.
-    pub repository: Lifetime,
-    /// The commit.
-    pub commit_sha: CommitSha,
-    /// The file.
-    pub file_path: String,
-    /// The call.
-    pub inference_call_id: FactId,
-    /// Its Session.
-    pub session_id: SessionId,
-    /// How similar what the call wrote is to what the commit added, from 0 to 1.
-    pub similarity: f64,
-}
-
 /// What both reports are derived from. The order of each list plays no part, nor what stands in it
 /// twice. Everything is up to one boundary, of one snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +37,7 @@ pub struct Evidence<'e> {
     /// The calls.
     pub calls: &'e [CohortCall],
     /// The Attributions to them. Those to other calls are passed over.
-    pub attributions: &'e [AttributedFile],
+    pub attributions: &'e [Attribution],
     /// The observations of their Sessions.
     pub observations: &'e [ObservedCommit],
     /// The decisions of their Sessions.
@@ -197,12 +180,12 @@ impl<'e> Cohort<'e> {
     }
 
     fn tie(&mut self, evidence: &Evidence<'e>, observed: &'e ObservedEdges<'_>) {
-        let mut files: Vec<(&AttributedFile, usize)> = evidence
+        let mut files: Vec<(&Attribution, usize)> = evidence
             .attributions
             .iter()
             .filter_map(|file| Some((file, self.place(file.inference_call_id)?)))
             .collect();
-        let key = |file: &'e AttributedFile| (&file.repository, &file.commit_sha, &file.file_path);
+        let key = |file: &'e Attribution| (&file.repository, &file.commit_sha, &file.file_path);
         files.sort_unstable_by(|(first, a), (second, b)| {
             key(first).cmp(&key(second)).then_with(|| a.cmp(b))
         });
@@ -218,7 +201,7 @@ impl<'e> Cohort<'e> {
             });
             for (file, place) in of_commit {
                 let work = &mut self.calls[*place];
-                work.similarities.push(file.similarity);
+                work.similarities.push(file.similarity.value());
                 if work.edges.last().is_none_or(|last| last.commit != commit) {
                     let observations =
                         observed.of(&file.repository, &file.commit_sha, &work.call.session_id);

@@ -187,7 +187,7 @@ pub struct ModelRepositorySkips {
     /// Edges of a commit and a Session.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_edges: Counts<RepositoryDecline>,
-    /// Pushes and outcomes of which the rows are put together.
+    /// Pushes and observations among which the commits of the rows were looked for.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub assembly_sources: Counts<RepositoryDecline>,
 }

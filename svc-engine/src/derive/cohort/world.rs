@@ -5,10 +5,12 @@ use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, OrgId, SessionId};
 use svc_model::ingest::CiResult;
 use svc_model::json::Text;
+use svc_model::query::AttributionSource;
 use svc_model::reports::{LifecycleReport, ModelReport, ScoringSkip};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 
-use super::{AttributedFile, CohortCall, Evidence};
+use super::{CohortCall, Evidence};
+use crate::derive::attribution::{Attribution, Similarity};
 use crate::derive::ci::{CiAttempt, CiResolution};
 use crate::derive::decision::{CallOwner, Decision, Decisions};
 use crate::derive::fate::EditFate;
@@ -23,7 +25,7 @@ use crate::testing::builders::{at, commit, decision, edit, id, name, outcome, re
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct World {
     pub(crate) calls: Vec<CohortCall>,
-    pub(crate) files: Vec<AttributedFile>,
+    pub(crate) files: Vec<Attribution>,
     pub(crate) observations: Vec<ObservedCommit>,
     pub(crate) decisions: Vec<Decision>,
     pub(crate) owners: Vec<CallOwner>,
@@ -59,16 +61,18 @@ impl World {
         });
     }
 
-    /// Ties a file of a commit to a call, observed or not.
-    pub(crate) fn tie(&mut self, call: u128, repository: u32, sha: char, similarity: f64) {
+    /// Ties a file of a commit to a call, of whose ten tokens it has so many.
+    pub(crate) fn tie(&mut self, call: u128, repository: u32, sha: char, common: u32) {
         let session_id = self.session_of(id(call));
-        self.files.push(AttributedFile {
+        self.files.push(Attribution {
             repository: home(repository),
             commit_sha: commit(sha),
             file_path: format!("{}.py", self.files.len()),
             inference_call_id: id(call),
             session_id,
-            similarity,
+            similarity: Similarity { common, either: 10 },
+            source: AttributionSource::Jaccard,
+            push_id: id(0),
         });
     }
 
@@ -191,8 +195,8 @@ impl World {
         world.claim(101, "o/full");
         world.call(1, "s1", Some("m1"));
         world.call(2, "s2", Some("m2"));
-        world.tie(1, 101, 'a', 0.8);
-        world.tie(2, 101, 'b', 1.0);
+        world.tie(1, 101, 'a', 8);
+        world.tie(2, 101, 'b', 10);
         world.observe(3, 1, 101, 'a');
         world.decide(4, 1, true, true);
         world.edit(5, 1, "0123456789abc\n", Some((1, 0)));
@@ -229,7 +233,7 @@ impl World {
                 let repository = 1 + u32::try_from(below(3)).unwrap();
                 let sha = shas[usize::try_from(below(9)).unwrap()];
                 let tenths = 3 + u32::try_from(below(8)).unwrap();
-                world.tie(call, repository, sha, f64::from(tenths) / 10.0);
+                world.tie(call, repository, sha, tenths);
                 if below(3) > 0 {
                     world.observe(1000 + u128::from(below(10_000)), call, repository, sha);
                 }
@@ -289,8 +293,8 @@ impl World {
         let mut world = self.clone();
         world.claim(9, "o/other");
         world.call(900, "s-foreign", Some("z"));
-        world.tie(900, 9, 'f', 1.0);
-        world.tie(900, 1, '1', 1.0);
+        world.tie(900, 9, 'f', 10);
+        world.tie(900, 1, '1', 10);
         world.observe(901, 900, 9, 'f');
         world.observe(902, 900, 1, '1');
         world.run(903, 9, 'f', "CI", CiResult::Failed);

@@ -368,7 +368,7 @@ fn five_calls() -> World {
         world.call(call, &format!("s{call}"), Some("m"));
         world.decide(100 + call, call, true, true);
         for (number, sha) in (0..).zip(commits) {
-            world.tie(call, 1, sha, 1.0);
+            world.tie(call, 1, sha, 10);
             world.observe(200 + 10 * call + number, call, 1, sha);
         }
         for (number, (sha, result)) in (0..).zip(runs) {

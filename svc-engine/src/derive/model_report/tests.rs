@@ -229,7 +229,7 @@ fn failures_are_counted_once_a_workflow_and_commit() {
     world.claim(1, "o/r");
     world.call(1, "s", Some("m"));
     for (number, sha) in (10..).zip(['a', 'b']) {
-        world.tie(1, 1, sha, 1.0);
+        world.tie(1, 1, sha, 10);
         world.observe(number, 1, 1, sha);
     }
     for (number, sha, workflow) in [
@@ -279,7 +279,7 @@ fn a_difference_that_turns_around_in_a_repository_is_a_reversal() {
         (5, "b", 2, 'e', CiResult::Passed),
     ] {
         world.call(call, &format!("s{call}"), Some(model));
-        world.tie(call, repository, sha, 1.0);
+        world.tie(call, repository, sha, 10);
         world.observe(10 + call, call, repository, sha);
         world.run(20 + call, repository, sha, "CI", result);
     }
@@ -346,7 +346,7 @@ fn a_call_is_eligible_by_a_decision_or_by_a_verdict_at_an_observed_commit() {
     world.claim(1, "o/r");
     for (call, sha) in (1..).zip(['a', 'b', 'c']) {
         world.call(call, &format!("s{call}"), Some(&format!("m{call}")));
-        world.tie(call, 1, sha, 1.0);
+        world.tie(call, 1, sha, 10);
         world.run(20 + call, 1, sha, "CI", CiResult::Failed);
     }
     world.decide(10, 1, false, true);

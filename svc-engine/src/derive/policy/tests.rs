@@ -1,6 +1,9 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::derive::attribution::{
+    GUESS_FLOOR, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_FLOOR, NOTE_MINUTES_BEFORE,
+};
 use crate::derive::comparison::TWO_SIDED_CONFIDENCE;
 use crate::derive::lifecycle::EXAMPLE_SESSIONS_MAX;
 use crate::derive::model_report::MODEL_PAIRS_MAX;
@@ -11,7 +14,11 @@ use crate::derive::{fate, retention_scores};
 /// new version at the end, and changes no line.
 fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
     match policy {
-        Policy::Attribution | Policy::AttributionShare => Vec::new(),
+        Policy::AttributionShare => Vec::new(),
+        Policy::Attribution => vec![(
+            "1",
+            "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes",
+        )],
         Policy::ModelReport => vec![(
             "1",
             "alpha 0.05, corrected 0.025 of 2, small below 30, two-sided 0.9, \
@@ -33,7 +40,12 @@ fn numbers(policy: Policy) -> String {
     let thresholds = retention_scores::THRESHOLDS;
     let characters = fate::GRAM_CHARACTERS;
     match policy {
-        Policy::Attribution | Policy::Abandonment | Policy::AttributionShare => String::new(),
+        Policy::Abandonment | Policy::AttributionShare => String::new(),
+        Policy::Attribution => format!(
+            "noted from {}/{} in -{NOTE_MINUTES_BEFORE} to {MINUTES_AFTER} minutes, \
+             guessed from {}/{} in -{GUESS_MINUTES_BEFORE} to {MINUTES_AFTER} minutes",
+            NOTE_FLOOR.common, NOTE_FLOOR.either, GUESS_FLOOR.common, GUESS_FLOOR.either
+        ),
         Policy::ModelReport => format!(
             "alpha {ALPHA}, corrected {BONFERRONI_ALPHA} of {FAMILY_SIZE}, small below {SMALL_N}, \
              two-sided {TWO_SIDED_CONFIDENCE}, z {Z_80} {Z_95} {Z_975}, pairs {MODEL_PAIRS_MAX}"
@@ -52,6 +64,7 @@ fn numbers(policy: Policy) -> String {
 #[test]
 fn a_number_changes_with_its_version_alone() {
     for policy in [
+        Policy::Attribution,
         Policy::ModelReport,
         Policy::Abandonment,
         Policy::Fate,
