@@ -256,14 +256,14 @@ fn resolve(attempts: &[CiAttempt]) -> Option<CiRun> {
 }
 
 /// Keeps what is known; returns whether it is the same.
-fn agree(known: &mut Option<String>, said: Option<&String>) -> bool {
-    match (&known, said) {
+fn agree(known: &mut Option<String>, other: Option<&String>) -> bool {
+    match (&known, other) {
         (_, None) => true,
-        (None, Some(said)) => {
-            *known = Some(said.clone());
+        (None, Some(other)) => {
+            *known = Some(other.clone());
             true
         }
-        (Some(known), Some(said)) => known == said,
+        (Some(known), Some(other)) => known == other,
     }
 }
 

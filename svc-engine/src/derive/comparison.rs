@@ -67,25 +67,25 @@ fn rate_test(a: Proportion, b: Proportion) -> RateTest {
     let result = compare_rates(a, b);
     let significant = |alpha: f64| result.is_some_and(|result| result.p_value < alpha);
     RateTest {
-        proportion_a: result.map(|it| it.proportion_a),
-        proportion_b: result.map(|it| it.proportion_b),
-        difference: result.map(|it| it.difference),
-        cohens_h: result.map(|it| it.cohens_h),
-        ci_low: result.map(|it| it.ci_low),
-        ci_high: result.map(|it| it.ci_high),
-        z_stat: result.map(|it| it.z_stat),
-        p_value: result.map(|it| it.p_value),
+        proportion_a: result.map(|test| test.proportion_a),
+        proportion_b: result.map(|test| test.proportion_b),
+        difference: result.map(|test| test.difference),
+        cohens_h: result.map(|test| test.cohens_h),
+        ci_low: result.map(|test| test.ci_low),
+        ci_high: result.map(|test| test.ci_high),
+        z_stat: result.map(|test| test.z_stat),
+        p_value: result.map(|test| test.p_value),
         alpha: ALPHA,
         bonferroni_alpha: BONFERRONI_ALPHA,
         significant_at_alpha: significant(ALPHA),
         significant_after_bonferroni: significant(BONFERRONI_ALPHA),
-        baseline_p: result.map(|it| it.baseline_p),
-        minimum_detectable_effect: result.map(|it| it.minimum_detectable_effect),
+        baseline_p: result.map(|test| test.baseline_p),
+        minimum_detectable_effect: result.map(|test| test.minimum_detectable_effect),
         n_a: a.denominator,
         n_b: b.denominator,
         insufficient_data: result.is_none(),
-        small_n: result.is_some_and(|it| it.small_n),
-        degenerate_se: result.is_some_and(|it| it.degenerate_se),
+        small_n: result.is_some_and(|test| test.small_n),
+        degenerate_se: result.is_some_and(|test| test.degenerate_se),
         sequential_boundary: None,
     }
 }
@@ -108,18 +108,18 @@ fn rate_posteriors(a: Proportion, b: Proportion) -> RatePosteriors {
 fn non_inferiority_test(a: Proportion, b: Proportion, margin: f64) -> NonInferiorityTest {
     let result = test_non_inferiority(a, b, margin);
     NonInferiorityTest {
-        proportion_a: result.map(|it| it.proportion_a),
-        proportion_b: result.map(|it| it.proportion_b),
-        point_estimate: result.map(|it| it.point_estimate),
-        ci_lower_bound: result.map(|it| it.ci_lower_bound),
+        proportion_a: result.map(|test| test.proportion_a),
+        proportion_b: result.map(|test| test.proportion_b),
+        point_estimate: result.map(|test| test.point_estimate),
+        ci_lower_bound: result.map(|test| test.ci_lower_bound),
         margin,
         alpha: ALPHA,
         equivalent_two_sided_confidence: TWO_SIDED_CONFIDENCE,
-        is_non_inferior: result.is_some_and(|it| it.is_non_inferior),
+        is_non_inferior: result.is_some_and(|test| test.is_non_inferior),
         n_a: a.denominator,
         n_b: b.denominator,
         insufficient_data: result.is_none(),
-        small_n: result.is_some_and(|it| it.small_n),
+        small_n: result.is_some_and(|test| test.small_n),
     }
 }
 

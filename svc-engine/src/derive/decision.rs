@@ -248,7 +248,11 @@ mod tests {
         claude.has_path = false;
         let all = vec![codex(1, false), codex(2, true), later, claude];
         let decisions = Decisions::attach(all, &owners());
-        let ids: Vec<FactId> = decisions.all.iter().map(|it| it.decision_id).collect();
+        let ids: Vec<FactId> = decisions
+            .all
+            .iter()
+            .map(|decision| decision.decision_id)
+            .collect();
         assert_eq!(ids, [id(2), id(4), id(3)]);
     }
 }

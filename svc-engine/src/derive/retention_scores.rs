@@ -21,11 +21,11 @@ pub fn scores(scores: Vec<f64>) -> RetentionScores {
         thresholds: summary
             .thresholds
             .into_iter()
-            .map(|it| ThresholdShare {
-                threshold: it.threshold,
-                below: it.below.numerator,
-                total: it.below.denominator,
-                rate: it.below.rate(),
+            .map(|share| ThresholdShare {
+                threshold: share.threshold,
+                below: share.below.numerator,
+                total: share.below.denominator,
+                rate: share.below.rate(),
             })
             .collect(),
     }

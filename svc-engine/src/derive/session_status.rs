@@ -198,7 +198,13 @@ mod tests {
         let actual: Vec<_> = statuses
             .accepted
             .iter()
-            .map(|it| (it.session_id.as_str(), it.accepted, it.explicit_accepted))
+            .map(|session| {
+                (
+                    session.session_id.as_str(),
+                    session.accepted,
+                    session.explicit_accepted,
+                )
+            })
             .collect();
         assert_eq!(
             actual,

@@ -1,4 +1,7 @@
+use std::collections::BTreeSet;
+
 use CiResult::{Cancelled, Failed, Passed, TimedOut};
+use proptest::prelude::*;
 
 use super::*;
 use crate::testing::builders::{commit, name, outcome, repository};
@@ -61,8 +64,8 @@ fn the_last_attempt_with_a_verdict_decides_its_run() {
             .collect();
         assert_eq!(verdict(&attempts), expected, "{attempts:?}");
         let resolution = resolve_all(&attempts);
-        let flaky = attempts.iter().any(|it| it.result == Passed)
-            && attempts.iter().any(|it| it.result == Failed);
+        let flaky = attempts.iter().any(|attempt| attempt.result == Passed)
+            && attempts.iter().any(|attempt| attempt.result == Failed);
         let of = resolution.of(&home(), &commit('c')).unwrap();
         assert_eq!(of.suspected_flake(), flaky);
     }
@@ -115,11 +118,11 @@ fn a_run_that_contradicts_itself_counts_for_no_commit() {
 fn what_one_attempt_does_not_say_another_may() {
     let mut silent = attempt(1, "1", Some(1), Passed);
     silent.workflow = Workflow::default();
-    let mut said = attempt(2, "1", Some(2), Passed);
-    said.workflow.id = Some("9".to_owned());
-    let resolution = resolve_all(&[silent, said.clone()]);
+    let mut known = attempt(2, "1", Some(2), Passed);
+    known.workflow.id = Some("9".to_owned());
+    let resolution = resolve_all(&[silent, known.clone()]);
     let run = &resolution.of(&home(), &commit('c')).unwrap().runs[0];
-    assert_eq!(run.workflow, said.workflow);
+    assert_eq!(run.workflow, known.workflow);
 }
 
 #[test]
@@ -158,4 +161,54 @@ fn fifty_thousand_runs_of_one_commit_take_a_moment() {
     let of = resolution.of(&home(), &commit('c')).unwrap();
     assert_eq!((of.runs.len(), of.verdict), (50_000, Some(Verdict::Passed)));
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
+proptest! {
+    #[test]
+    fn every_run_is_counted_once_or_skipped_and_a_verdict_was_recorded(
+        drawn in proptest::collection::vec(
+            (0..6_u8, 0..3_i64, 0..8_usize, 0..3_usize, 0..20_u8),
+            0..30,
+        ),
+    ) {
+        let shas = ['1', '2', '3'];
+        let attempts: Vec<CiAttempt> = drawn
+            .iter()
+            .zip(1..)
+            .map(|((run, number, result, sha, declined), id)| {
+                let mut attempt =
+                    attempt(id, &run.to_string(), Some(*number), CiResult::ALL[*result]);
+                // Mostly a run is of one commit, else nearly all of them contradict themselves.
+                let sha = if *declined < 16 { usize::from(*run) % 3 } else { *sha };
+                attempt.commit_sha = commit(shas[sha]);
+                if *declined == 19 {
+                    attempt.repository = Err(RepositoryDecline::IdentityAbsent);
+                }
+                attempt
+            })
+            .collect();
+        let resolution = resolve_all(&attempts);
+        let is_declined = |run: &str| {
+            attempts.iter().any(|attempt| attempt.run_id == run && attempt.repository.is_err())
+        };
+        let runs: BTreeSet<&str> =
+            attempts.iter().map(|attempt| attempt.run_id.as_str()).collect();
+        let declined = runs.iter().filter(|run| is_declined(run)).count();
+        let mut counted = 0;
+        for sha in shas {
+            let Some(ci) = resolution.of(&home(), &commit(sha)) else {
+                continue;
+            };
+            counted += ci.runs.len();
+            for (verdict, result) in [(Verdict::Passed, Passed), (Verdict::Failed, Failed)] {
+                let recorded = attempts
+                    .iter()
+                    .any(|attempt| attempt.commit_sha == commit(sha) && attempt.result == result);
+                prop_assert!(ci.verdict != Some(verdict) || recorded);
+            }
+            prop_assert!(ci.verdict.is_none() || !ci.is_ambiguous);
+        }
+        let conflicting = resolution.skipped.runs.total();
+        prop_assert_eq!(counted as u64 + conflicting + declined as u64, runs.len() as u64);
+    }
 }

@@ -14,7 +14,7 @@ use crate::derive::attribution::{Attribution, Similarity};
 use crate::derive::ci::{CiAttempt, CiResolution};
 use crate::derive::decision::{CallOwner, Decision, Decisions};
 use crate::derive::fate::EditFate;
-use crate::derive::lifecycle::{self, FileScores, MergeCandidate};
+use crate::derive::lifecycle::{self, FileScores, JoinedFile};
 use crate::derive::model_report;
 use crate::derive::observed::ObservedCommit;
 use crate::derive::repository::Repositories;
@@ -146,10 +146,10 @@ impl World {
     /// Makes a file of a call a member of a merged pull request.
     pub(crate) fn join(&mut self, call: u128, scores: Option<(f64, f64)>) {
         let session_id = self.session_of(id(call));
-        self.lifecycle.merge_candidates.push(MergeCandidate {
+        self.lifecycle.merges.candidates += 1;
+        self.lifecycle.merges.joined.push(JoinedFile {
             inference_call_id: id(call),
             session_id,
-            membership: Ok(()),
             scores: scores.map(|(head, merge)| FileScores { head, merge }),
         });
     }
@@ -157,8 +157,8 @@ impl World {
     fn session_of(&self, call: FactId) -> SessionId {
         self.calls
             .iter()
-            .find(|it| it.inference_call_id == call)
-            .map_or_else(|| session("elsewhere"), |it| it.session_id.clone())
+            .find(|known| known.inference_call_id == call)
+            .map_or_else(|| session("elsewhere"), |known| known.session_id.clone())
     }
 
     fn derive<R>(&self, report: impl FnOnce(&Evidence<'_>) -> R) -> R {
@@ -206,6 +206,7 @@ impl World {
         world.join(1, Some((1.0, 1.0)));
         world
             .lifecycle
+            .merges
             .scoring_skips
             .add(ScoringSkip::SessionCommitUnobserved, 1);
         world
@@ -321,8 +322,8 @@ impl World {
         turn(&mut world.edits);
         turn(&mut world.attempts);
         turn(&mut world.claims);
-        // Candidates are derived, so none comes twice.
-        world.lifecycle.merge_candidates.reverse();
+        // What is joined is derived, so none comes twice.
+        world.lifecycle.merges.joined.reverse();
         world
     }
 }

@@ -8,7 +8,7 @@ use svc_model::reports::{
     UnsupportedCapture,
 };
 
-use super::{MergeCandidate, examples};
+use super::{JoinedFile, examples};
 use crate::derive::ci::Verdict;
 use crate::derive::cohort::{Cohort, Evidence, Work};
 use crate::derive::statistics::Proportion;
@@ -32,7 +32,7 @@ impl CallCi {
     fn of(work: &Work<'_>, cohort: &Cohort<'_>) -> Self {
         let known: Vec<_> = work
             .observed()
-            .filter_map(|it| cohort.commits[it].ci)
+            .filter_map(|commit| cohort.commits[commit].ci)
             .collect();
         let has = |verdict| known.iter().any(|ci| ci.verdict == Some(verdict));
         if known.is_empty() {
@@ -53,13 +53,9 @@ impl CallCi {
 pub(super) fn derive(
     evidence: &Evidence<'_>,
     cohort: &Cohort<'_>,
-    candidates: &[MergeCandidate],
+    joined: &[JoinedFile],
 ) -> AcceptedWork {
-    let members: HashSet<FactId> = candidates
-        .iter()
-        .filter(|candidate| candidate.membership.is_ok())
-        .map(|candidate| candidate.inference_call_id)
-        .collect();
+    let members: HashSet<FactId> = joined.iter().map(|file| file.inference_call_id).collect();
     let accepted: Vec<&Work<'_>> = cohort
         .calls
         .iter()
@@ -75,7 +71,7 @@ pub(super) fn derive(
         .filter(|work| members.contains(&work.call.inference_call_id))
         .map(|work| (*work, CallCi::of(work, cohort)))
         .collect();
-    let count = |status: CallCi| joined.iter().filter(|(_, it)| *it == status).count() as u64;
+    let count = |status: CallCi| joined.iter().filter(|(_, ci)| *ci == status).count() as u64;
     let unobserved: BTreeSet<_> = accepted.iter().flat_map(|work| work.unobserved()).collect();
     let (passed, failed) = (count(CallCi::Passed), count(CallCi::Failed));
     let totals = [

@@ -1,33 +1,26 @@
 //! Attributed files through merged pull requests.
 
 use svc_model::reports::{
-    Ambiguity, Counts, Coverage, CoverageQualification, MembershipSkip, MergeDurability,
-    Population, ScoringSkip,
+    Ambiguity, Counts, Coverage, CoverageQualification, MembershipSkip, MergeDurability, Population,
 };
 
-use super::{MergeCandidate, examples};
+use super::{FileScores, MergeEvidence, examples};
 use crate::derive::retention_scores::scores;
 use crate::derive::statistics::Proportion;
 
-/// Derives the panel. Each candidate is a member or has one reason why it is none.
-pub(super) fn derive(
-    candidates: &[MergeCandidate],
-    scoring_skips: Counts<ScoringSkip>,
-) -> MergeDurability {
-    let membership: Counts<MembershipSkip> = candidates
-        .iter()
-        .filter_map(|candidate| Some((candidate.membership.err()?, 1)))
-        .collect();
-    let joined: Vec<&MergeCandidate> = candidates
-        .iter()
-        .filter(|candidate| candidate.membership.is_ok())
-        .collect();
-    let scored: Vec<_> = joined
-        .iter()
-        .filter_map(|candidate| Some((&candidate.session_id, candidate.scores?)))
-        .collect();
-    let of_candidates = Proportion::new(joined.len() as u64, candidates.len() as u64);
-    let of_joined = Proportion::new(scored.len() as u64, joined.len() as u64);
+/// Derives the panel.
+pub(super) fn derive(merges: MergeEvidence) -> MergeDurability {
+    let scored = || {
+        merges
+            .joined
+            .iter()
+            .filter_map(|file| Some((file, file.scores?)))
+    };
+    let summary = |score: fn(&FileScores) -> f64| {
+        scores(scored().map(|(_, scores)| score(&scores)).collect())
+    };
+    let of_candidates = Proportion::new(merges.joined.len() as u64, merges.candidates);
+    let of_joined = Proportion::new(scored().count() as u64, of_candidates.numerator);
     MergeDurability {
         coverage_qualification: CoverageQualification::PartialPullRequestHistory,
         attributed_file_candidates: of_candidates.denominator,
@@ -35,28 +28,28 @@ pub(super) fn derive(
         scored_rows: of_joined.numerator,
         membership_rate: of_candidates.rate(),
         scoring_rate: of_joined.rate(),
-        head: scores(scored.iter().map(|(_, scores)| scores.head).collect()),
-        merge: scores(scored.iter().map(|(_, scores)| scores.merge).collect()),
+        head: summary(|scores| scores.head),
+        merge: summary(|scores| scores.merge),
         coverage: Coverage {
             observed: of_joined.numerator,
-            missing: scoring_skips.clone(),
+            missing: merges.scoring_skips.clone(),
             unsupported_by_integration: Counts::default(),
             ambiguous: Counts::from_iter([(
                 Ambiguity::PullRequestMembership,
-                membership.get(MembershipSkip::Ambiguous),
+                merges.membership.get(MembershipSkip::Ambiguous),
             )]),
         },
-        membership,
-        scoring_skips,
         examples: vec![
             examples::of(
                 Population::Joined,
-                joined.iter().map(|candidate| &candidate.session_id),
+                merges.joined.iter().map(|file| &file.session_id),
             ),
             examples::of(
                 Population::Scored,
-                scored.iter().map(|(session, _)| *session),
+                scored().map(|(file, _)| &file.session_id),
             ),
         ],
+        membership: merges.membership,
+        scoring_skips: merges.scoring_skips,
     }
 }

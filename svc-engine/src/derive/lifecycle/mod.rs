@@ -23,16 +23,27 @@ use super::observed::ObservedEdges;
 use super::policy::Policy;
 use super::session_status::SessionStatuses;
 
-/// An attributed file at a commit at which its Session was observed, and what pull requests say of it.
+/// What merged pull requests say of the attributed files at observed commits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MergeEvidence {
+    /// How many attributed files at observed commits there are.
+    pub candidates: u64,
+    /// Those in exactly one merged pull request.
+    pub joined: Vec<JoinedFile>,
+    /// Why the others are in none; each has one reason.
+    pub membership: Counts<MembershipSkip>,
+    /// What has no score.
+    pub scoring_skips: Counts<ScoringSkip>,
+}
+
+/// An attributed file in exactly one merged pull request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MergeCandidate {
+pub struct JoinedFile {
     /// The call.
     pub inference_call_id: FactId,
     /// Its Session.
     pub session_id: SessionId,
-    /// Whether the file is in exactly one merged pull request.
-    pub membership: Result<(), MembershipSkip>,
-    /// How much of it remained; only of a member.
+    /// How much of it remained, where that could be told.
     pub scores: Option<FileScores>,
 }
 
@@ -48,10 +59,8 @@ pub struct FileScores {
 /// What a lifecycle report holds beside what is derived of its cohort.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Beside {
-    /// The attributed files at observed commits.
-    pub merge_candidates: Vec<MergeCandidate>,
-    /// What has no score.
-    pub scoring_skips: Counts<ScoringSkip>,
+    /// What merged pull requests say.
+    pub merges: MergeEvidence,
     /// How many retry linkages the cohort's Sessions have.
     pub retry_linkages: u64,
     /// Facts that name a repository that cannot be told.
@@ -67,7 +76,7 @@ pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> LifecycleReport {
     let edit_retention = edit_retention::derive(evidence);
     LifecycleReport {
         org_id: evidence.org_id.clone(),
-        accepted_work: accepted_work::derive(evidence, &cohort, &beside.merge_candidates),
+        accepted_work: accepted_work::derive(evidence, &cohort, &beside.merges.joined),
         rework: rework::derive(
             evidence,
             &cohort,
@@ -76,7 +85,7 @@ pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> LifecycleReport {
             beside.retry_linkages,
         ),
         edit_retention: edit_retention.panel,
-        merge_durability: merge_durability::derive(&beside.merge_candidates, beside.scoring_skips),
+        merge_durability: merge_durability::derive(beside.merges),
         session_attrition: session_attrition::derive(&statuses),
         strata,
         stratum_skips,

@@ -73,10 +73,10 @@ fn places<'e>(work: &Work<'e>, cohort: &Cohort<'e>) -> [Result<Key<'e>, StratumS
         StratumSkip::MultipleWorkflows,
     );
     [
-        harness.map(|it| (Dimension::AgentHarness, None, it.as_str().to_owned())),
+        harness.map(|agent| (Dimension::AgentHarness, None, agent.as_str().to_owned())),
         model.map(|model| (Dimension::Model, None, model)),
-        repository.map(|it| (Dimension::Repository, Some(it), String::new())),
-        workflow.map(|(repository, it)| (Dimension::Workflow, Some(repository), it)),
+        repository.map(|place| (Dimension::Repository, Some(place), String::new())),
+        workflow.map(|(repository, text)| (Dimension::Workflow, Some(repository), text)),
     ]
 }
 

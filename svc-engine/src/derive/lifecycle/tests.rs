@@ -5,7 +5,6 @@ use svc_model::reports::{
     AcceptedWorkSkip, Dimension, LifecycleReport, MembershipSkip, ModelReport,
 };
 
-use super::MergeCandidate;
 use crate::derive::cohort::world::{World, assert_same, session};
 use crate::testing::builders::id;
 
@@ -331,10 +330,10 @@ fn sessions_without_a_commit_are_unknown_and_their_calls_unattributed() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| {
+        .map(|stratum| {
             (
-                it["dimension"].as_str().unwrap(),
-                it["value"].as_str().unwrap(),
+                stratum["dimension"].as_str().unwrap(),
+                stratum["value"].as_str().unwrap(),
             )
         })
         .collect();
@@ -484,25 +483,33 @@ fn a_decision_of_cursor_shows_what_cannot_be_captured() {
 }
 
 #[test]
-fn a_candidate_is_a_member_or_has_a_reason() {
+fn files_in_several_pull_requests_are_ambiguous_and_have_no_score() {
     let mut world = World::example();
-    for membership in [MembershipSkip::Ambiguous, MembershipSkip::WithoutMerge] {
-        world.lifecycle.merge_candidates.push(MergeCandidate {
-            inference_call_id: id(1),
-            session_id: session("s1"),
-            membership: Err(membership),
-            scores: None,
-        });
-    }
+    world.join(2, None);
+    world.lifecycle.merges.candidates += 3;
+    world
+        .lifecycle
+        .merges
+        .membership
+        .add(MembershipSkip::Ambiguous, 1);
+    world
+        .lifecycle
+        .merges
+        .membership
+        .add(MembershipSkip::WithoutMerge, 2);
     let panel = world.lifecycle_report().merge_durability;
     assert_eq!(
         (
             panel.attributed_file_candidates,
-            panel.unique_pull_request_membership
+            panel.unique_pull_request_membership,
+            panel.scored_rows
         ),
-        (3, 1)
+        (5, 2, 1)
     );
-    assert_eq!(panel.membership.total(), 2);
+    assert_eq!(
+        (panel.membership_rate, panel.scoring_rate),
+        (Some(0.4), Some(0.5))
+    );
     let ambiguous = serde_json::to_value(&panel.coverage.ambiguous).unwrap();
     assert_eq!(ambiguous, json!({ "ambiguous_pr_membership": 1 }));
 }
@@ -603,7 +610,11 @@ fn every_population_adds_up() {
 fn what_is_absent_is_no_negative() {
     let negatives = |world: &World| {
         let report = world.lifecycle_report();
-        let rework: Vec<u64> = report.rework.iter().map(|it| it.count).collect();
+        let rework: Vec<u64> = report
+            .rework
+            .iter()
+            .map(|component| component.count)
+            .collect();
         [
             report.edit_retention.deleted,
             report.session_attrition.abandoned,

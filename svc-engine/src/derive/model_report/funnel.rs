@@ -20,11 +20,11 @@ pub(super) fn derive(
         .collect();
     let has_evidence = |work: &Work<'_>| {
         work.observed()
-            .any(|it| cohort.commits[it].evidence().is_some())
+            .any(|commit| cohort.commits[commit].evidence().is_some())
     };
     let has_verdict = |work: &Work<'_>| {
         work.observed()
-            .filter_map(|it| cohort.commits[it].ci)
+            .filter_map(|commit| cohort.commits[commit].ci)
             .any(|ci| ci.verdict.is_some())
     };
     let is_decided = |work: &Work<'_>| work.decisions.iter().any(|decision| decision.explicit);

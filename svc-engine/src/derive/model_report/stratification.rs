@@ -52,7 +52,7 @@ fn of_ci(
         StratificationStatus::NotEnoughRepos
     } else if comparisons.is_empty() {
         StratificationStatus::NoComparableData
-    } else if comparisons.iter().any(|it| !it.reversals.is_empty()) {
+    } else if comparisons.iter().any(|pair| !pair.reversals.is_empty()) {
         StratificationStatus::ReversalDetected
     } else {
         StratificationStatus::NoReversalDetected

@@ -355,7 +355,13 @@ fn a_call_is_eligible_by_a_decision_or_by_a_verdict_at_an_observed_commit() {
         .model_report()
         .signal_funnel
         .iter()
-        .map(|it| (it.ci_linked, it.has_decision, it.training_row_eligible))
+        .map(|funnel| {
+            (
+                funnel.ci_linked,
+                funnel.has_decision,
+                funnel.training_row_eligible,
+            )
+        })
         .collect();
     assert_eq!(eligible, [(0, 1, 1), (1, 0, 1), (0, 0, 0)]);
 }
@@ -475,7 +481,9 @@ fn what_is_absent_is_no_negative() {
         }
         // A run that fails is a recorded failure; without it no commit fails for want of another.
         let mut without = world.clone();
-        without.attempts.retain(|it| it.result != CiResult::Failed);
+        without
+            .attempts
+            .retain(|attempt| attempt.result != CiResult::Failed);
         assert_eq!(negatives(&without)[0], 0);
     }
 }

@@ -10,7 +10,7 @@ use crate::derive::model_report::MODEL_PAIRS_MAX;
 use crate::derive::statistics::{ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, SMALL_N, Z_80, Z_95, Z_975};
 use crate::derive::{fate, retention_scores};
 
-/// Every version that a derivation ever had, with its numbers. Who changes a number adds a line with a
+/// Every version that a derivation ever had, with its numbers. Whoever changes a number adds a line with a
 /// new version at the end, and changes no line.
 fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
     match policy {
