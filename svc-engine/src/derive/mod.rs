@@ -14,6 +14,7 @@ pub mod lifecycle;
 pub mod model_report;
 pub mod observed;
 pub mod policy;
+pub mod merge_retention;
 pub mod rank;
 pub mod repository;
 pub mod retention_scores;

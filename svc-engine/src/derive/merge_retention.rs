@@ -1,0 +1,246 @@
+//! How much of what an agent wrote is still there when its pull request is merged.
+//!
+//! The unit is a file of a commit that is attributed to a call whose Session is observed at the commit.
+//! Its commit is a member of a merged pull request if one of the request's heads reaches it and the base
+//! does not, or if CI says so; that holds for merges, squashes and rebases alike, because what was
+//! merged is never compared with. A member's added lines are then looked for in the file as it is at the
+//! final head, and as it is at the commit that holds the merged work. Absence proves nothing: where it
+//! cannot be told whether a commit is a member, or what a file is, a closed reason is counted.
+//!
+//! 1. [`Candidates::new`] takes the attributed files, the merges, and what names them.
+//!    [`Candidates::ancestry`] says which commits' ancestry is asked for, one question a repository.
+//! 2. [`Candidates::join`] takes the answers. [`Joined::files`] says of which files the texts are needed.
+//! 3. [`score`] compares one file after another ([`source_text`], [`file_text`] and [`renamed_to`] read
+//!    what a mirror gave), [`Joined::add`] takes each result, and [`Joined::finish`] sums up.
+
+mod membership;
+mod scoring;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::id::{FactId, SessionId};
+use svc_model::repository::{CommitSha, RepositoryDecline};
+
+pub use self::membership::{AncestryQuestion, Candidates};
+pub use self::scoring::{
+    FileAt, Joined, JoinedFile, Scores, file_text, renamed_to, score, source_text,
+};
+use super::attribution::Attribution;
+use super::diff::DiffSkip;
+use super::statistics::{Summary, summarize};
+use crate::fact::Lifetime;
+
+/// Bytes of a file that is compared, at the head or at the merge.
+pub const FILE_BYTES_MAX: u64 = 1_000_000;
+/// Scores below which rows are counted.
+pub const THRESHOLDS: [f64; 3] = [0.8, 0.9, 1.0];
+
+/// A pull request that was merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merge {
+    /// The id of the fact.
+    pub merge_id: FactId,
+    /// The repository that it was merged into.
+    pub repository: Lifetime,
+    /// The repository of its head, or why that cannot be told.
+    pub head_repository: Result<Lifetime, RepositoryDecline>,
+    /// Its number.
+    pub pr_number: i64,
+    /// The final head.
+    pub head_sha: CommitSha,
+    /// The commit that it was merged into.
+    pub base_sha: CommitSha,
+    /// The commit that holds the merged work.
+    pub merge_commit_sha: CommitSha,
+}
+
+/// A head that a pull request had, before its last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// The repository that it asks to be merged into.
+    pub repository: Lifetime,
+    /// Its number.
+    pub pr_number: i64,
+    /// The head.
+    pub head_sha: CommitSha,
+    /// The head before it.
+    pub previous_head_sha: Option<CommitSha>,
+}
+
+/// That CI ran on a commit for a pull request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CiMembership {
+    /// The repository.
+    pub repository: Lifetime,
+    /// The number of the pull request.
+    pub pr_number: i64,
+    /// The commit.
+    pub commit_sha: CommitSha,
+}
+
+/// That a Session was observed at a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservedEdge {
+    /// The id of the observation.
+    pub observation_id: FactId,
+    /// The repository.
+    pub repository: Lifetime,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The Session.
+    pub session_id: SessionId,
+}
+
+/// What merge retention is derived from. The order of each list plays no part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// The attributed files.
+    pub attributions: Vec<Attribution>,
+    /// The observed edges.
+    pub observed: Vec<ObservedEdge>,
+    /// The merged pull requests, each once.
+    pub merges: Vec<Merge>,
+    /// Their earlier heads.
+    pub revisions: Vec<Revision>,
+    /// What CI says of them.
+    pub ci: Vec<CiMembership>,
+    /// Repositories that a merge, a revision or a CI outcome may be of whose repository cannot be told.
+    pub unresolved: BTreeSet<Lifetime>,
+}
+
+/// Why an attributed file is of no merged pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MembershipSkip {
+    /// It could not be checked whether some pull request holds the commit.
+    AncestryCheckFailed,
+    /// Several pull requests hold it.
+    AmbiguousPrMembership,
+    /// None does.
+    AttributionWithoutMerge,
+}
+
+impl MembershipSkip {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AncestryCheckFailed => "ancestry_check_failed",
+            Self::AmbiguousPrMembership => "ambiguous_pr_membership",
+            Self::AttributionWithoutMerge => "attribution_without_merge",
+        }
+    }
+}
+
+/// Why something has no score. The first that holds is counted, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ScoringSkip {
+    /// No observation links the Session to the commit. The unit is such a pair, not a file.
+    SessionCommitUnobserved,
+    /// The repository of the head cannot be told.
+    Repository(RepositoryDecline),
+    /// A repository has no mirror.
+    MirrorAbsent,
+    /// The mirror lacks the attributed commit.
+    SourceCommitAbsent,
+    /// The mirror lacks the commit that holds the merged work.
+    MergeCommitAbsent,
+    /// No mirror has the final head.
+    HeadCommitAbsent,
+    /// The diff of the attributed commit cannot be read.
+    SourceDiffUnavailable,
+    /// A section of that diff cannot be read. The unit is a section of a commit, beside its files.
+    Diff(DiffSkip),
+    /// Not exactly one section of it is of the file.
+    SourceFileDiffAbsent,
+    /// The commit adds nothing to the file but blanks.
+    SourceTextEmpty,
+    /// The file is not at the head, and it cannot be told where it went.
+    HeadPathUnresolved,
+    /// The file is not at the merge, and it cannot be told where it went.
+    MergePathUnresolved,
+    /// What is at the head is no file.
+    HeadFileAbsent,
+    /// What is at the merge is no file.
+    MergeFileAbsent,
+    /// One of the files holds a NUL.
+    BinaryFile,
+    /// One of them has more than [`FILE_BYTES_MAX`] bytes.
+    FileOversized,
+    /// git gave one of them not.
+    FileReadFailed,
+}
+
+impl ScoringSkip {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionCommitUnobserved => "session_commit_unobserved",
+            Self::Repository(decline) => decline.as_str(),
+            Self::MirrorAbsent => "mirror_absent",
+            Self::SourceCommitAbsent => "source_commit_absent",
+            Self::MergeCommitAbsent => "merge_commit_absent",
+            Self::HeadCommitAbsent => "head_commit_absent",
+            Self::SourceDiffUnavailable => "source_diff_unavailable",
+            Self::Diff(skip) => skip.as_str(),
+            Self::SourceFileDiffAbsent => "source_file_diff_absent",
+            Self::SourceTextEmpty => "source_text_empty",
+            Self::HeadPathUnresolved => "head_path_unresolved",
+            Self::MergePathUnresolved => "merge_path_unresolved",
+            Self::HeadFileAbsent => "head_file_absent",
+            Self::MergeFileAbsent => "merge_file_absent",
+            Self::BinaryFile => "binary_file",
+            Self::FileOversized => "file_oversized",
+            Self::FileReadFailed => "file_read_failed",
+        }
+    }
+}
+
+/// One attributed file of a merged pull request, scored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetentionRow {
+    /// The file, its call and its commit.
+    pub attribution: Attribution,
+    /// The observations of the Session at the commit, sorted.
+    pub observation_ids: Vec<FactId>,
+    /// The pull request.
+    pub merge: Merge,
+    /// What is left.
+    pub scores: Scores,
+}
+
+/// What was derived.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MergeRetention {
+    /// Attributed files over an observed edge.
+    pub candidates: u64,
+    /// Those of exactly one merged pull request, in the order of rows.
+    pub joined: Vec<Attribution>,
+    /// The others, by the reason; no zeros.
+    pub membership: BTreeMap<MembershipSkip, u64>,
+    /// The pull requests because of which membership could not be checked, of each repository.
+    pub unchecked: BTreeMap<Lifetime, BTreeSet<i64>>,
+    /// Joined files without a score, and what is counted beside them; no zeros.
+    pub skipped: BTreeMap<ScoringSkip, u64>,
+    /// Joined files with a score: by repository, number, commit, path and call.
+    pub rows: Vec<RetentionRow>,
+    /// How many pull requests have a joined file.
+    pub joined_pull_requests: u64,
+    /// How many pull requests have a row.
+    pub scored_pull_requests: u64,
+}
+
+impl MergeRetention {
+    /// Returns what is left at the final heads.
+    pub fn head(&self) -> Summary {
+        let scores = self.rows.iter().map(|row| row.scores.head).collect();
+        summarize(scores, &THRESHOLDS)
+    }
+
+    /// Returns what is left where the work was merged.
+    pub fn merge(&self) -> Summary {
+        let scores = self.rows.iter().map(|row| row.scores.merge).collect();
+        summarize(scores, &THRESHOLDS)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,257 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::id::{FactId, SessionId};
+use svc_model::repository::CommitSha;
+
+use super::scoring::{Joined, JoinedFile};
+use super::{
+    CiMembership, Inputs, MembershipSkip, Merge, MergeRetention, ObservedEdge, Revision,
+    ScoringSkip,
+};
+use crate::deadline::Passed;
+use crate::derive::attribution::Attribution;
+use crate::fact::Lifetime;
+
+/// Which commits of a repository are reached from which others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AncestryQuestion {
+    /// Where else the heads may be found: the repositories that pull requests came from.
+    pub head_repositories: BTreeSet<Lifetime>,
+    /// The commits that may be reached.
+    pub commits: BTreeSet<CommitSha>,
+    /// Those from which: the heads and the bases of the pull requests.
+    pub tips: BTreeSet<CommitSha>,
+}
+
+/// Attributed files, and the merged pull requests that may hold their commits.
+#[derive(Clone, Debug)]
+pub struct Candidates {
+    files: Vec<(Attribution, Vec<FactId>)>,
+    merges: BTreeMap<Lifetime, Vec<PullRequest>>,
+    ci: BTreeSet<CiMembership>,
+    unresolved: BTreeSet<Lifetime>,
+    /// Pairs of a commit and a Session without an observation.
+    unobserved: u64,
+}
+
+#[derive(Clone, Debug)]
+struct PullRequest {
+    merge: Merge,
+    /// Every head that it had.
+    heads: BTreeSet<CommitSha>,
+}
+
+/// Whether a commit is of a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Yes,
+    No,
+    Unchecked,
+}
+
+impl Candidates {
+    /// Chooses the files over an observed edge, and the pull requests of their repositories.
+    pub fn new(inputs: Inputs) -> Self {
+        type Edge = (Lifetime, CommitSha, SessionId);
+        let mut observed: BTreeMap<Edge, BTreeSet<FactId>> = BTreeMap::new();
+        for edge in inputs.observed {
+            let ObservedEdge {
+                observation_id,
+                repository,
+                commit_sha,
+                session_id,
+            } = edge;
+            observed
+                .entry((repository, commit_sha, session_id))
+                .or_default()
+                .insert(observation_id);
+        }
+        let mut files = Vec::new();
+        let mut unobserved = BTreeSet::new();
+        for attribution in inputs.attributions {
+            let edge = (
+                attribution.repository.clone(),
+                attribution.commit_sha.clone(),
+                attribution.session_id.clone(),
+            );
+            match observed.get(&edge) {
+                Some(observations) => {
+                    files.push((attribution, observations.iter().copied().collect()));
+                }
+                None => {
+                    unobserved.insert(edge);
+                }
+            }
+        }
+        let repositories: BTreeSet<&Lifetime> =
+            files.iter().map(|(it, _)| &it.repository).collect();
+        let mut merges: BTreeMap<Lifetime, Vec<PullRequest>> = BTreeMap::new();
+        let mut heads = heads(inputs.revisions);
+        for merge in inputs.merges {
+            if !repositories.contains(&merge.repository) {
+                continue;
+            }
+            let mut heads = heads
+                .remove(&(merge.repository.clone(), merge.pr_number))
+                .unwrap_or_default();
+            heads.insert(merge.head_sha.clone());
+            let of_repository = merges.entry(merge.repository.clone()).or_default();
+            of_repository.push(PullRequest { merge, heads });
+        }
+        for pull_requests in merges.values_mut() {
+            pull_requests.sort_by_key(|it| (it.merge.pr_number, it.merge.merge_id));
+        }
+        Self {
+            files,
+            merges,
+            ci: inputs.ci.into_iter().collect(),
+            unresolved: inputs.unresolved,
+            unobserved: unobserved.len() as u64,
+        }
+    }
+
+    /// Returns what must be known of the history of each repository.
+    pub fn ancestry(&self) -> BTreeMap<Lifetime, AncestryQuestion> {
+        let mut questions: BTreeMap<Lifetime, AncestryQuestion> = BTreeMap::new();
+        for (repository, pull_requests) in &self.merges {
+            let question = questions.entry(repository.clone()).or_default();
+            for PullRequest { merge, heads } in pull_requests {
+                question.tips.insert(merge.base_sha.clone());
+                question.tips.extend(heads.iter().cloned());
+                question
+                    .head_repositories
+                    .extend(merge.head_repository.iter().cloned());
+            }
+            question.head_repositories.remove(repository);
+        }
+        for (file, _) in &self.files {
+            if let Some(question) = questions.get_mut(&file.repository) {
+                question.commits.insert(file.commit_sha.clone());
+            }
+        }
+        questions
+    }
+
+    /// Finds the pull request of each file. `reaches` answers whether a commit is an ancestor of a tip
+    /// of the repository's question, or the tip itself; nothing where that cannot be checked, because no
+    /// mirror has the tip.
+    ///
+    /// # Errors
+    ///
+    /// When the work must end, which is asked for every commit.
+    pub fn join(
+        mut self,
+        reaches: &dyn Fn(&Lifetime, &CommitSha, &CommitSha) -> Option<bool>,
+        check: &dyn Fn() -> Result<(), Passed>,
+    ) -> Result<Joined, Passed> {
+        let mut result = MergeRetention {
+            candidates: self.files.len() as u64,
+            ..MergeRetention::default()
+        };
+        if self.unobserved > 0 {
+            let reason = ScoringSkip::SessionCommitUnobserved;
+            result.skipped.insert(reason, self.unobserved);
+        }
+        let files = std::mem::take(&mut self.files);
+        let mut memberships = BTreeMap::new();
+        for (file, _) in &files {
+            let commit = (file.repository.clone(), file.commit_sha.clone());
+            if memberships.contains_key(&commit) {
+                continue;
+            }
+            check()?;
+            let (membership, unchecked) = self.membership(&commit.0, &commit.1, reaches);
+            if !unchecked.is_empty() {
+                let of_repository = result.unchecked.entry(commit.0.clone());
+                of_repository.or_default().extend(unchecked);
+            }
+            memberships.insert(commit, membership);
+        }
+        let mut joined = Vec::new();
+        for (attribution, observation_ids) in files {
+            let commit = (
+                attribution.repository.clone(),
+                attribution.commit_sha.clone(),
+            );
+            match memberships[&commit] {
+                Ok(merge) => joined.push(JoinedFile {
+                    attribution,
+                    observation_ids,
+                    merge: merge.clone(),
+                }),
+                Err(skip) => *result.membership.entry(skip).or_default() += 1,
+            }
+        }
+        Ok(Joined::new(result, joined))
+    }
+
+    /// Returns the pull request that holds a commit, and those of which that cannot be checked.
+    fn membership(
+        &self,
+        repository: &Lifetime,
+        commit_sha: &CommitSha,
+        reaches: &dyn Fn(&Lifetime, &CommitSha, &CommitSha) -> Option<bool>,
+    ) -> (Result<&Merge, MembershipSkip>, BTreeSet<i64>) {
+        let reaches = |tip: &CommitSha| reaches(repository, commit_sha, tip);
+        let mut unchecked = BTreeSet::new();
+        let mut holding = Vec::new();
+        for pull_request in self.merges.get(repository).into_iter().flatten() {
+            match pull_request.holds(commit_sha, &self.ci, &reaches) {
+                Held::Yes => holding.push(&pull_request.merge),
+                Held::No => {}
+                Held::Unchecked => {
+                    unchecked.insert(pull_request.merge.pr_number);
+                }
+            }
+        }
+        let is_unresolved = self.unresolved.contains(repository);
+        let membership = match holding[..] {
+            _ if is_unresolved || !unchecked.is_empty() => Err(MembershipSkip::AncestryCheckFailed),
+            [] => Err(MembershipSkip::AttributionWithoutMerge),
+            [one] => Ok(one),
+            _ => Err(MembershipSkip::AmbiguousPrMembership),
+        };
+        (membership, unchecked)
+    }
+}
+
+impl PullRequest {
+    fn holds(
+        &self,
+        commit_sha: &CommitSha,
+        ci: &BTreeSet<CiMembership>,
+        reaches: &dyn Fn(&CommitSha) -> Option<bool>,
+    ) -> Held {
+        let by_ci = CiMembership {
+            repository: self.merge.repository.clone(),
+            pr_number: self.merge.pr_number,
+            commit_sha: commit_sha.clone(),
+        };
+        if ci.contains(&by_ci) {
+            return Held::Yes;
+        }
+        let base = reaches(&self.merge.base_sha);
+        let mut held = Held::No;
+        for head in &self.heads {
+            match (reaches(head), base) {
+                (Some(false), _) | (Some(true), Some(true)) => {}
+                (Some(true), Some(false)) => return Held::Yes,
+                (None, _) | (Some(true), None) => held = Held::Unchecked,
+            }
+        }
+        held
+    }
+}
+
+/// Collects the heads of pull requests.
+fn heads(revisions: Vec<Revision>) -> BTreeMap<(Lifetime, i64), BTreeSet<CommitSha>> {
+    let mut heads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for revision in revisions {
+        let of_one = heads
+            .entry((revision.repository, revision.pr_number))
+            .or_default();
+        of_one.insert(revision.head_sha);
+        of_one.extend(revision.previous_head_sha);
+    }
+    heads
+}

@@ -1,0 +1,247 @@
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use svc_model::id::{FactId, is_trimmed};
+use svc_model::repository::CommitSha;
+
+use super::{FILE_BYTES_MAX, Merge, MergeRetention, RetentionRow, ScoringSkip};
+use crate::derive::attribution::Attribution;
+use crate::derive::diff::{CommitDiff, DiffSkip, FileChange, FileDiff};
+use crate::derive::fate::containment;
+use crate::fact::Lifetime;
+
+/// An attributed file of exactly one merged pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinedFile {
+    /// The file, its call and its commit.
+    pub attribution: Attribution,
+    /// The observations of the Session at the commit, sorted.
+    pub observation_ids: Vec<FactId>,
+    /// The pull request.
+    pub merge: Merge,
+}
+
+/// A file as it is at a commit, or why it cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileAt {
+    /// Its path and its text.
+    Text {
+        /// Where it is.
+        path: String,
+        /// What it says, see [`file_text`].
+        text: String,
+    },
+    /// It is not where it was, and not one file was renamed from there.
+    PathUnresolved,
+    /// What is there is no regular file.
+    Absent,
+    /// It holds a NUL.
+    Binary,
+    /// It has more than [`FILE_BYTES_MAX`] bytes.
+    Oversized,
+    /// git gave it not.
+    ReadFailed,
+}
+
+/// How much of what was added is left, from 0 to 1, and where it was looked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scores {
+    /// The path at the final head.
+    pub head_path: String,
+    /// What is left there.
+    pub head: f64,
+    /// The path at the commit that holds the merged work.
+    pub merge_path: String,
+    /// What is left there.
+    pub merge: f64,
+}
+
+/// Returns what a commit adds to a file.
+///
+/// # Errors
+///
+/// [`ScoringSkip::SourceFileDiffAbsent`], [`ScoringSkip::SourceTextEmpty`].
+pub fn source_text<'d>(diff: &'d CommitDiff, path: &str) -> Result<&'d str, ScoringSkip> {
+    let mut sections = diff.files.iter().filter(|file| file.path == path);
+    match (sections.next(), sections.next()) {
+        (Some(file), None) if file.added.chars().all(is_trimmed) => {
+            Err(ScoringSkip::SourceTextEmpty)
+        }
+        (Some(file), None) => Ok(&file.added),
+        _ => Err(ScoringSkip::SourceFileDiffAbsent),
+    }
+}
+
+/// Returns where a file went between two commits, by their difference with renames; nothing when it went
+/// to no place or to several.
+pub fn renamed_to<'d>(difference: &'d CommitDiff, path: &str) -> Option<&'d str> {
+    let is_from =
+        |file: &&FileDiff| matches!(&file.change, FileChange::Renamed { from } if from == path);
+    let mut renames = difference.files.iter().filter(is_from);
+    match (renames.next(), renames.next()) {
+        (Some(file), None) => Some(&file.path),
+        _ => None,
+    }
+}
+
+/// Returns the text of a file, as the text of a diff is read: CRLF is a line break, and bytes that are
+/// not UTF-8 become U+FFFD.
+pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return FileAt::Oversized;
+    }
+    if bytes.contains(&0) {
+        return FileAt::Binary;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    FileAt::Text {
+        path,
+        text: text.replace("\r\n", "\n"),
+    }
+}
+
+/// Returns how much of what was added is left.
+///
+/// # Errors
+///
+/// The first reason for which it cannot be told, in the order of [`ScoringSkip`].
+pub fn score(added: &str, head: &FileAt, merge: &FileAt) -> Result<Scores, ScoringSkip> {
+    if let (
+        FileAt::Text {
+            path: head_path,
+            text: head,
+        },
+        FileAt::Text {
+            path: merge_path,
+            text: merge,
+        },
+    ) = (head, merge)
+    {
+        return Ok(Scores {
+            head_path: head_path.clone(),
+            head: containment(added, head),
+            merge_path: merge_path.clone(),
+            merge: containment(added, merge),
+        });
+    }
+    let reason = |file: &FileAt, unresolved, absent| match file {
+        FileAt::Text { .. } => None,
+        FileAt::PathUnresolved => Some(unresolved),
+        FileAt::Absent => Some(absent),
+        FileAt::Binary => Some(ScoringSkip::BinaryFile),
+        FileAt::Oversized => Some(ScoringSkip::FileOversized),
+        FileAt::ReadFailed => Some(ScoringSkip::FileReadFailed),
+    };
+    let head = reason(
+        head,
+        ScoringSkip::HeadPathUnresolved,
+        ScoringSkip::HeadFileAbsent,
+    );
+    let merge = reason(
+        merge,
+        ScoringSkip::MergePathUnresolved,
+        ScoringSkip::MergeFileAbsent,
+    );
+    let first = head.into_iter().chain(merge).min();
+    Err(first.unwrap_or(ScoringSkip::FileReadFailed))
+}
+
+/// Files of merged pull requests, while they are scored.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    result: MergeRetention,
+    /// In the order of rows; those that were scored or skipped are gone.
+    files: Vec<Option<JoinedFile>>,
+    /// The commits whose sections were counted.
+    read: BTreeSet<(Lifetime, CommitSha)>,
+}
+
+impl Joined {
+    pub(super) fn new(mut result: MergeRetention, mut files: Vec<JoinedFile>) -> Self {
+        files.sort_by(order);
+        result.joined = files.iter().map(|file| file.attribution.clone()).collect();
+        result.joined_pull_requests = pull_requests(files.iter().map(|file| &file.merge));
+        Self {
+            result,
+            files: files.into_iter().map(Some).collect(),
+            read: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the files whose texts are needed, each with its place: those of one pull request one
+    /// after another, and of these those of one commit.
+    pub fn files(&self) -> impl Iterator<Item = (usize, &JoinedFile)> {
+        let files = self.files.iter().enumerate();
+        files.filter_map(|(place, file)| Some((place, file.as_ref()?)))
+    }
+
+    /// Counts the sections of a commit's diff that could not be read, once for each commit.
+    pub fn count_sections(
+        &mut self,
+        repository: &Lifetime,
+        commit_sha: &CommitSha,
+        diff: &CommitDiff,
+    ) {
+        if self.read.insert((repository.clone(), commit_sha.clone())) {
+            self.skip(ScoringSkip::Diff(DiffSkip::Malformed), diff.malformed);
+            self.skip(ScoringSkip::Diff(DiffSkip::Unsupported), diff.unsupported);
+        }
+    }
+
+    /// Takes the scores of the file at a place, or why it has none. A place that has none or was taken
+    /// before changes nothing.
+    pub fn add(&mut self, place: usize, scores: Result<Scores, ScoringSkip>) {
+        let Some(file) = self.files.get_mut(place).and_then(Option::take) else {
+            return;
+        };
+        match scores {
+            Ok(scores) => self.result.rows.push(RetentionRow {
+                attribution: file.attribution,
+                observation_ids: file.observation_ids,
+                merge: file.merge,
+                scores,
+            }),
+            Err(skip) => self.skip(skip, 1),
+        }
+    }
+
+    /// Returns what was derived. Files that were not added could not be read.
+    pub fn finish(mut self) -> MergeRetention {
+        let unread = self.files().count() as u64;
+        self.skip(ScoringSkip::FileReadFailed, unread);
+        let mut result = self.result;
+        result.rows.sort_by(|left, right| {
+            row_key(&left.attribution, &left.merge).cmp(&row_key(&right.attribution, &right.merge))
+        });
+        result.scored_pull_requests = pull_requests(result.rows.iter().map(|row| &row.merge));
+        result
+    }
+
+    fn skip(&mut self, reason: ScoringSkip, number: u64) {
+        if number > 0 {
+            *self.result.skipped.entry(reason).or_default() += number;
+        }
+    }
+}
+
+fn order(left: &JoinedFile, right: &JoinedFile) -> Ordering {
+    row_key(&left.attribution, &left.merge).cmp(&row_key(&right.attribution, &right.merge))
+}
+
+/// Returns by what rows are ordered.
+fn row_key<'r>(file: &'r Attribution, merge: &Merge) -> impl Ord + use<'r> {
+    (
+        &file.repository,
+        merge.pr_number,
+        &file.commit_sha,
+        &file.file_path,
+        file.inference_call_id,
+    )
+}
+
+fn pull_requests<'m>(merges: impl Iterator<Item = &'m Merge>) -> u64 {
+    let numbers: BTreeSet<(&Lifetime, i64)> = merges
+        .map(|merge| (&merge.repository, merge.pr_number))
+        .collect();
+    numbers.len() as u64
+}

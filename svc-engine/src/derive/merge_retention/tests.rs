@@ -1,0 +1,443 @@
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use svc_model::query::AttributionSource;
+
+use super::*;
+use crate::deadline::Passed;
+use crate::derive::attribution::Similarity;
+use crate::derive::diff::{CommitDiff, FileChange, FileDiff};
+use crate::testing::builders::{id, repository};
+
+const GO_ON: fn() -> Result<(), Passed> = || Ok(());
+
+fn lifetime(number: u32) -> Lifetime {
+    Lifetime::Identified(repository(number))
+}
+
+fn sha(number: u32) -> CommitSha {
+    CommitSha::new(&format!("{number:040x}")).unwrap()
+}
+
+fn session(number: u32) -> SessionId {
+    SessionId::new(&format!("s{number}")).unwrap()
+}
+
+/// A file of a commit of repository 1 that Session 1 wrote.
+fn file(commit: u32, path: &str) -> Attribution {
+    Attribution {
+        repository: lifetime(1),
+        commit_sha: sha(commit),
+        file_path: path.to_owned(),
+        inference_call_id: id(1),
+        session_id: session(1),
+        similarity: Similarity {
+            common: 1,
+            either: 2,
+        },
+        source: AttributionSource::GitNotes,
+        push_id: id(2),
+    }
+}
+
+fn edge(commit: u32) -> ObservedEdge {
+    ObservedEdge {
+        observation_id: id(100 + u128::from(commit)),
+        repository: lifetime(1),
+        commit_sha: sha(commit),
+        session_id: session(1),
+    }
+}
+
+/// A pull request of repository 1: its head, and base 900.
+fn merge(number: i64, head: u32) -> Merge {
+    Merge {
+        merge_id: id(200 + u128::from(number.unsigned_abs())),
+        repository: lifetime(1),
+        head_repository: Ok(lifetime(1)),
+        pr_number: number,
+        head_sha: sha(head),
+        base_sha: sha(900),
+        merge_commit_sha: sha(800),
+    }
+}
+
+/// A world with one file of commit 1, observed, and these pull requests.
+fn one_file(merges: Vec<Merge>) -> Inputs {
+    Inputs {
+        attributions: vec![file(1, "a.py")],
+        observed: vec![edge(1)],
+        merges,
+        ..Inputs::default()
+    }
+}
+
+/// Derives without any text, where these commits are reached from these tips, and these tips are
+/// unknown.
+fn join(inputs: Inputs, reached: &[(u32, u32)], unknown: &[u32]) -> MergeRetention {
+    let reaches = |_: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
+        if unknown.iter().any(|it| sha(*it) == *tip) {
+            return None;
+        }
+        let is = |(ancestor, of): &(u32, u32)| {
+            (sha(*ancestor), sha(*of)) == (commit.clone(), tip.clone())
+        };
+        Some(commit == tip || reached.iter().any(is))
+    };
+    let joined = Candidates::new(inputs).join(&reaches, &GO_ON).unwrap();
+    joined.finish()
+}
+
+fn reason(result: &MergeRetention) -> Option<MembershipSkip> {
+    assert_eq!(result.candidates, 1);
+    let total = result.joined.len() as u64 + result.membership.values().sum::<u64>();
+    assert_eq!(total, 1);
+    result.membership.keys().next().copied()
+}
+
+#[test]
+fn a_commit_is_of_the_pull_request_whose_head_reaches_it_and_whose_base_does_not() {
+    let unsure = Some(MembershipSkip::AncestryCheckFailed);
+    let none = Some(MembershipSkip::AttributionWithoutMerge);
+    for (reached, unknown, expected) in [
+        (&[(1, 10)][..], &[][..], None),
+        (&[], &[], none),
+        (&[(1, 10), (1, 900)], &[], none),
+        (&[(1, 900)], &[], none),
+        (&[(1, 10)], &[900], unsure),
+        (&[], &[900], none),
+        (&[], &[10], unsure),
+        (&[(1, 900)], &[10], unsure),
+    ] {
+        let result = join(one_file(vec![merge(5, 10)]), reached, unknown);
+        assert_eq!(reason(&result), expected, "{reached:?} {unknown:?}");
+        let unchecked = result.unchecked.get(&lifetime(1)).map(|it| it.contains(&5));
+        assert_eq!(unchecked, (expected == unsure).then_some(true));
+    }
+    // The head itself is reached from itself.
+    assert_eq!(reason(&join(one_file(vec![merge(5, 1)]), &[], &[])), None);
+    assert_eq!(reason(&join(one_file(vec![]), &[], &[])), none);
+}
+
+#[test]
+fn any_head_that_the_pull_request_had_makes_its_commits_members() {
+    let mut inputs = one_file(vec![merge(5, 10)]);
+    let revision = |number: i64| Revision {
+        repository: lifetime(1),
+        pr_number: number,
+        head_sha: sha(11),
+        previous_head_sha: Some(sha(12)),
+    };
+    inputs.revisions = vec![revision(5)];
+    for head in [10, 11, 12] {
+        assert_eq!(reason(&join(inputs.clone(), &[(1, head)], &[])), None);
+        let others: Vec<u32> = [10, 11, 12].into_iter().filter(|it| *it != head).collect();
+        let unknown = join(inputs.clone(), &[(1, head)], &others);
+        assert_eq!(reason(&unknown), None, "one head is enough");
+    }
+    inputs.revisions = vec![revision(6)];
+    let none = Some(MembershipSkip::AttributionWithoutMerge);
+    assert_eq!(reason(&join(inputs, &[(1, 11)], &[])), none);
+}
+
+#[test]
+fn ci_that_ran_for_the_pull_request_needs_no_history() {
+    let ci = |repository: u32, number: i64, commit: u32| CiMembership {
+        repository: lifetime(repository),
+        pr_number: number,
+        commit_sha: sha(commit),
+    };
+    let unsure = Some(MembershipSkip::AncestryCheckFailed);
+    for (ci, expected) in [
+        (ci(1, 5, 1), None),
+        (ci(2, 5, 1), unsure),
+        (ci(1, 6, 1), unsure),
+        (ci(1, 5, 2), unsure),
+    ] {
+        let mut inputs = one_file(vec![merge(5, 10)]);
+        inputs.ci = vec![ci];
+        assert_eq!(reason(&join(inputs, &[], &[10, 900])), expected);
+    }
+}
+
+#[test]
+fn a_commit_of_several_pull_requests_is_of_none_for_sure() {
+    let two = || one_file(vec![merge(5, 10), merge(6, 11)]);
+    let ambiguous = Some(MembershipSkip::AmbiguousPrMembership);
+    let unsure = Some(MembershipSkip::AncestryCheckFailed);
+    assert_eq!(reason(&join(two(), &[(1, 10), (1, 11)], &[])), ambiguous);
+    assert_eq!(reason(&join(two(), &[(1, 10)], &[])), None);
+    let unknown = join(two(), &[(1, 10)], &[11]);
+    assert_eq!(reason(&unknown), unsure);
+    assert_eq!(unknown.unchecked[&lifetime(1)], BTreeSet::from([6]));
+    let mut inputs = two();
+    inputs.unresolved.insert(lifetime(1));
+    assert_eq!(reason(&join(inputs, &[(1, 10)], &[])), unsure);
+    // A pull request of another repository has no say.
+    let mut elsewhere = two();
+    elsewhere.merges[1].repository = lifetime(2);
+    elsewhere.unresolved.insert(lifetime(2));
+    assert_eq!(reason(&join(elsewhere, &[(1, 10)], &[11])), None);
+}
+
+#[test]
+fn only_observed_edges_are_candidates() {
+    let mut inputs = one_file(vec![merge(5, 10)]);
+    inputs.attributions = vec![
+        file(1, "a.py"),
+        file(1, "b.py"),
+        file(2, "a.py"),
+        file(2, "b.py"),
+    ];
+    let mut other = edge(2);
+    other.session_id = session(2);
+    inputs.observed.push(other);
+    let result = join(inputs, &[(1, 10), (2, 10)], &[]);
+    assert_eq!((result.candidates, result.joined.len()), (2, 2));
+    assert_eq!(result.skipped[&ScoringSkip::SessionCommitUnobserved], 1);
+    assert_eq!(result.skipped[&ScoringSkip::FileReadFailed], 2);
+    assert_eq!(
+        (result.joined_pull_requests, result.scored_pull_requests),
+        (1, 0)
+    );
+}
+
+#[test]
+fn each_repository_asks_one_question_of_its_history() {
+    let mut inputs = one_file(vec![merge(5, 10), merge(6, 11)]);
+    inputs.merges[1].head_repository = Ok(lifetime(3));
+    inputs.merges.push(Merge {
+        repository: lifetime(2),
+        ..merge(7, 12)
+    });
+    inputs.revisions = vec![Revision {
+        repository: lifetime(1),
+        pr_number: 6,
+        head_sha: sha(13),
+        previous_head_sha: None,
+    }];
+    let questions = Candidates::new(inputs).ancestry();
+    let expected = AncestryQuestion {
+        head_repositories: BTreeSet::from([lifetime(3)]),
+        commits: BTreeSet::from([sha(1)]),
+        tips: [10, 11, 13, 900].map(sha).into(),
+    };
+    assert_eq!(questions, BTreeMap::from([(lifetime(1), expected)]));
+}
+
+#[test]
+fn joining_ends_when_it_must() {
+    let candidates = Candidates::new(one_file(vec![merge(5, 10)]));
+    let asked = RefCell::new(Vec::new());
+    let reaches = |_: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
+        asked.borrow_mut().push((commit.clone(), tip.clone()));
+        None
+    };
+    let stopped = candidates.join(&reaches, &|| Err(Passed::Time));
+    assert_eq!(stopped.err(), Some(Passed::Time));
+    assert_eq!(*asked.borrow(), []);
+}
+
+fn text(path: &str, text: &str) -> FileAt {
+    file_text(path.to_owned(), text.as_bytes())
+}
+
+#[test]
+fn what_was_added_is_looked_for_at_the_head_and_at_the_merge() {
+    let ten: Vec<String> = (0..10)
+        .map(|it| format!("value_{it} = compute({it})"))
+        .collect();
+    let first = |lines: usize| text("a.py", &(ten[..lines].join("\n") + "\n"));
+    let scores = score(&ten.join("\n"), &first(8), &first(5)).unwrap();
+    assert!((scores.head - 0.800_970_873_786_407_7).abs() < 1e-9);
+    assert!((scores.merge - 0.495_145_631_067_961_2).abs() < 1e-9);
+    assert_eq!((&*scores.head_path, &*scores.merge_path), ("a.py", "a.py"));
+    // Line breaks of another kind take nothing away.
+    let windows = text("a.py", &(ten.join("\r\n") + "\r\n"));
+    let scores = score(&ten.join("\n"), &windows, &windows).unwrap();
+    assert!((scores.head - 1.0).abs() < 1e-12 && (scores.merge - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn the_first_reason_is_counted_that_keeps_files_from_being_compared() {
+    let good = || text("a.py", "x");
+    let at = |bytes: &[u8]| file_text("a.py".to_owned(), bytes);
+    assert_eq!(at(b"a\0b"), FileAt::Binary);
+    assert!(matches!(at(&vec![b'x'; 1_000_000]), FileAt::Text { .. }));
+    assert_eq!(at(&vec![b'x'; 1_000_001]), FileAt::Oversized);
+    assert_eq!(at(b"\xff"), text("a.py", "\u{fffd}"));
+    for (head, merge, expected) in [
+        (
+            FileAt::PathUnresolved,
+            FileAt::Absent,
+            ScoringSkip::HeadPathUnresolved,
+        ),
+        (
+            FileAt::Absent,
+            FileAt::PathUnresolved,
+            ScoringSkip::MergePathUnresolved,
+        ),
+        (FileAt::Absent, FileAt::Absent, ScoringSkip::HeadFileAbsent),
+        (good(), FileAt::Absent, ScoringSkip::MergeFileAbsent),
+        (FileAt::Oversized, FileAt::Binary, ScoringSkip::BinaryFile),
+        (
+            FileAt::ReadFailed,
+            FileAt::Oversized,
+            ScoringSkip::FileOversized,
+        ),
+        (good(), FileAt::ReadFailed, ScoringSkip::FileReadFailed),
+    ] {
+        assert_eq!(score("x", &head, &merge), Err(expected));
+    }
+}
+
+#[test]
+fn the_source_is_the_one_section_of_the_file() {
+    let section = |path: &str, change: FileChange, added: &str| FileDiff {
+        path: path.to_owned(),
+        change,
+        added: added.to_owned(),
+    };
+    let renamed = |from: &str| FileChange::Renamed {
+        from: from.to_owned(),
+    };
+    let diff = CommitDiff {
+        files: vec![
+            section("a.py", FileChange::Added, "x"),
+            section("b.py", FileChange::Added, " \n"),
+            section("c.py", FileChange::Deleted, ""),
+            section("c.py", FileChange::Added, "x"),
+            section("d.py", renamed("old"), "x"),
+            section("e.py", renamed("both"), "x"),
+            section("f.py", renamed("both"), "x"),
+        ],
+        ..CommitDiff::default()
+    };
+    assert_eq!(source_text(&diff, "a.py"), Ok("x"));
+    assert_eq!(
+        source_text(&diff, "b.py"),
+        Err(ScoringSkip::SourceTextEmpty)
+    );
+    for path in ["c.py", "old", "none"] {
+        assert_eq!(
+            source_text(&diff, path),
+            Err(ScoringSkip::SourceFileDiffAbsent)
+        );
+    }
+    assert_eq!(renamed_to(&diff, "old"), Some("d.py"));
+    assert_eq!(renamed_to(&diff, "both"), None);
+    assert_eq!(renamed_to(&diff, "a.py"), None);
+}
+
+/// Files of several pull requests, joined.
+fn several() -> Joined {
+    let mut inputs = one_file(vec![merge(6, 10), merge(5, 11)]);
+    inputs.attributions = vec![
+        file(1, "b.py"),
+        file(2, "a.py"),
+        file(1, "a.py"),
+        file(3, "a.py"),
+    ];
+    inputs.observed = (1..4).map(edge).collect();
+    let reaches = |_: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
+        let place = if *commit == sha(1) { 10 } else { 11 };
+        Some(*tip == sha(place))
+    };
+    Candidates::new(inputs).join(&reaches, &GO_ON).unwrap()
+}
+
+#[test]
+fn rows_are_summed_up_in_one_order() {
+    let mut joined = several();
+    let files: Vec<_> = joined
+        .files()
+        .map(|(place, file)| {
+            (
+                place,
+                file.merge.pr_number,
+                file.attribution.file_path.clone(),
+            )
+        })
+        .collect();
+    let expected = [
+        (0, 5, "a.py"),
+        (1, 5, "a.py"),
+        (2, 6, "a.py"),
+        (3, 6, "b.py"),
+    ];
+    assert_eq!(
+        files,
+        expected.map(|(place, number, path)| (place, number, path.to_owned()))
+    );
+    let scores = |head: f64, merge: f64| {
+        Ok(Scores {
+            head_path: "h".to_owned(),
+            head,
+            merge_path: "m".to_owned(),
+            merge,
+        })
+    };
+    let diff = CommitDiff {
+        malformed: 2,
+        ..CommitDiff::default()
+    };
+    joined.count_sections(&lifetime(1), &sha(1), &diff);
+    joined.count_sections(&lifetime(1), &sha(1), &diff);
+    joined.add(3, scores(1.0, 1.0));
+    joined.add(0, scores(0.5, 1.0));
+    joined.add(0, scores(0.0, 0.0));
+    joined.add(9, scores(0.0, 0.0));
+    joined.add(2, Err(ScoringSkip::MirrorAbsent));
+    let result = joined.finish();
+    let rows: Vec<_> = result.rows.iter().map(|row| row.merge.pr_number).collect();
+    assert_eq!(rows, [5, 6]);
+    assert_eq!(result.rows[1].observation_ids, [id(101)]);
+    let skipped = [
+        (ScoringSkip::MirrorAbsent, 1),
+        (ScoringSkip::Diff(DiffSkip::Malformed), 2),
+        (ScoringSkip::FileReadFailed, 1),
+    ];
+    assert_eq!(result.skipped, BTreeMap::from(skipped));
+    assert_eq!(
+        (result.joined_pull_requests, result.scored_pull_requests),
+        (2, 2)
+    );
+    let head = result.head();
+    let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
+    assert!(near(head.mean, 0.75) && near(head.p10, 0.55) && near(head.p90, 0.95));
+    let below: Vec<u64> = head
+        .thresholds
+        .iter()
+        .map(|it| it.below.numerator)
+        .collect();
+    assert_eq!(below, [1, 1, 1]);
+    assert_eq!(result.merge().thresholds[2].below.numerator, 0);
+}
+
+proptest! {
+    #[test]
+    fn every_candidate_is_joined_or_skipped_once_in_whatever_order_facts_come(
+        files in prop::collection::btree_set((0_u32..6, 0_u32..3), 0..12),
+        observed in prop::collection::vec(0_u32..6, 0..6),
+        merges in prop::collection::btree_map(1_i64..6, 10_u32..14, 0..5),
+        reached in prop::collection::vec((0_u32..6, 10_u32..14), 0..12),
+        unknown in prop::collection::vec(10_u32..14, 0..2),
+    ) {
+        let mut inputs = Inputs {
+            attributions: files.iter().map(|(commit, path)| file(*commit, &format!("{path}.py"))).collect(),
+            observed: observed.iter().map(|commit| edge(*commit)).collect(),
+            merges: merges.iter().map(|(number, head)| merge(*number, *head)).collect(),
+            ..Inputs::default()
+        };
+        let result = join(inputs.clone(), &reached, &unknown);
+        let skipped: u64 = result.membership.values().sum();
+        prop_assert_eq!(result.joined.len() as u64 + skipped, result.candidates);
+        let counted: u64 = result.skipped.values().sum();
+        let unobserved = result.skipped.get(&ScoringSkip::SessionCommitUnobserved).copied();
+        prop_assert_eq!(counted - unobserved.unwrap_or(0), result.joined.len() as u64);
+        inputs.attributions.reverse();
+        inputs.observed.extend(inputs.observed.clone());
+        inputs.merges.reverse();
+        prop_assert_eq!(join(inputs, &reached, &unknown), result);
+    }
+}
