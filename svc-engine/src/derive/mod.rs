@@ -3,6 +3,7 @@
 //! What is derived is never stored. It is computed for one answer, from one snapshot.
 
 pub mod attribution;
+pub mod attribution_share;
 pub mod ci;
 pub mod cohort;
 pub mod comparison;
@@ -11,10 +12,10 @@ pub mod diff;
 pub mod dossier;
 pub mod fate;
 pub mod lifecycle;
+pub mod merge_retention;
 pub mod model_report;
 pub mod observed;
 pub mod policy;
-pub mod merge_retention;
 pub mod rank;
 pub mod repository;
 pub mod retention_scores;

@@ -1,0 +1,310 @@
+//! Which part of the commits that agents may have written is tied to them by notes.
+//!
+//! The unit is a commit that a call near its push, or one of a noted Session in the week before, could
+//! have led to. A share that is zero while there are such commits, or that fell below its baseline with
+//! enough commits to tell, says that notes are no longer written; it says nothing of how much agents
+//! write.
+//!
+//! Each window is derived from an Attribution of its own, over the pushes of the window and all calls
+//! within their reach: a commit counts once in each window that has a push of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::query::AttributionSource;
+use svc_model::time::Instant;
+
+use super::attribution::AssessedCommit;
+use super::statistics::Proportion;
+use crate::fact::Lifetime;
+
+/// Days of the current window where it ends with the last push of a repository.
+pub const WINDOW_DAYS: i64 = 7;
+/// Days before the current window to which it is compared.
+pub const BASELINE_DAYS: i64 = 28;
+/// Commits that a window needs for a decline to be told, where no margin is asked for: those for a
+/// margin of 0.1.
+pub const DECLINE_CASES_MIN: u64 = 97;
+
+const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// From when to when pushes were received, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The first moment.
+    pub start: Instant,
+    /// The last moment.
+    pub end: Instant,
+}
+
+impl Window {
+    /// Returns the window of so many days that ends at a moment.
+    pub fn days_before(end: Instant, days: i64) -> Self {
+        let start = end.microseconds() - days.saturating_mul(DAY_MICROSECONDS);
+        Self {
+            // Nothing was received before the first instant.
+            start: Instant::from_microseconds(start.max(0)).unwrap_or(end),
+            end,
+        }
+    }
+
+    /// Returns whether a push was received in it.
+    pub fn holds(self, pushed_at: Instant) -> bool {
+        self.start <= pushed_at && pushed_at <= self.end
+    }
+
+    /// Returns whether a push was received in the days before it.
+    pub fn is_baseline(self, pushed_at: Instant) -> bool {
+        Self::days_before(self.start, BASELINE_DAYS).holds(pushed_at) && pushed_at < self.start
+    }
+}
+
+/// What one repository has in one window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareRow {
+    /// The repository.
+    pub repository: Lifetime,
+    /// The window.
+    pub window: Window,
+    /// Commits of which some file is tied by a note.
+    pub git_notes: u64,
+    /// Of the others, those of which some file is tied by a guess.
+    pub jaccard: u64,
+    /// The others, those without code included.
+    pub unattributed: u64,
+}
+
+impl ShareRow {
+    /// Returns the commits that agents may have written.
+    pub const fn agent_plausible(&self) -> u64 {
+        self.git_notes + self.jaccard + self.unattributed
+    }
+
+    /// Returns the part of them that is tied by notes.
+    pub const fn share(&self) -> Proportion {
+        Proportion::new(self.git_notes, self.agent_plausible())
+    }
+}
+
+/// What an alert says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertKind {
+    /// No commit is tied by a note, and there are such that could be.
+    ZeroShareNonzeroActivity,
+    /// The share is below that of the baseline, and their intervals do not touch.
+    SustainedDecline,
+}
+
+impl AlertKind {
+    /// Returns the word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ZeroShareNonzeroActivity => "zero_share_nonzero_activity",
+            Self::SustainedDecline => "sustained_decline",
+        }
+    }
+}
+
+/// That the notes of a repository deserve a look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// Why.
+    pub kind: AlertKind,
+    /// The present window.
+    pub current: ShareRow,
+    /// The window before it, if it has a row.
+    pub baseline: Option<ShareRow>,
+}
+
+/// Counts the commits of each repository by what ties them, in the order of repositories. A repository
+/// without a window, or without a commit that an agent may have written, has no row.
+pub fn shares(
+    commits: &[AssessedCommit],
+    window: impl Fn(&Lifetime) -> Option<Window>,
+) -> Vec<ShareRow> {
+    let mut rows: BTreeMap<&Lifetime, ShareRow> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for commit in commits.iter().filter(|commit| commit.is_plausible) {
+        let Some(window) = window(&commit.repository) else {
+            continue;
+        };
+        if !window.holds(commit.pushed_at) || !seen.insert((&commit.repository, &commit.commit_sha))
+        {
+            continue;
+        }
+        let row = rows.entry(&commit.repository).or_insert_with(|| ShareRow {
+            repository: commit.repository.clone(),
+            window,
+            git_notes: 0,
+            jaccard: 0,
+            unattributed: 0,
+        });
+        let count = match commit.source {
+            Some(AttributionSource::GitNotes) => &mut row.git_notes,
+            Some(AttributionSource::Jaccard) => &mut row.jaccard,
+            None => &mut row.unattributed,
+        };
+        *count += 1;
+    }
+    rows.into_values().collect()
+}
+
+/// Returns the alerts, at most one for each row and in their order. A decline is told from so many
+/// commits in both windows.
+pub fn alerts(current: &[ShareRow], baseline: &[ShareRow], cases_min: u64) -> Vec<Alert> {
+    let baselines: BTreeMap<&Lifetime, &ShareRow> =
+        baseline.iter().map(|row| (&row.repository, row)).collect();
+    let alert = |row: &ShareRow| {
+        let baseline = baselines.get(&row.repository).copied();
+        let kind = if row.agent_plausible() > 0 && row.git_notes == 0 {
+            AlertKind::ZeroShareNonzeroActivity
+        } else if baseline.is_some_and(|before| has_declined(row, before, cases_min)) {
+            AlertKind::SustainedDecline
+        } else {
+            return None;
+        };
+        Some(Alert {
+            kind,
+            current: row.clone(),
+            baseline: baseline.cloned(),
+        })
+    };
+    current.iter().filter_map(alert).collect()
+}
+
+fn has_declined(current: &ShareRow, baseline: &ShareRow, cases_min: u64) -> bool {
+    let (now, before) = (current.share(), baseline.share());
+    now.denominator.min(before.denominator) >= cases_min
+        && now.rate_or_zero() < before.rate_or_zero()
+        && now.wilson()[1] < before.wilson()[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::repository::CommitSha;
+
+    use super::*;
+    use crate::derive::statistics::cases_for_margin;
+    use crate::testing::builders::{at, id, repository};
+
+    const DAY: i64 = 24 * 60 * 60;
+
+    fn lifetime(number: u32) -> Lifetime {
+        Lifetime::Identified(repository(number))
+    }
+
+    fn commit(of: u32, number: u32, source: Option<AttributionSource>) -> AssessedCommit {
+        AssessedCommit {
+            repository: lifetime(of),
+            commit_sha: CommitSha::new(&format!("{number:040x}")).unwrap(),
+            push_id: id(1),
+            pushed_at: at(40 * DAY),
+            is_plausible: true,
+            source,
+        }
+    }
+
+    fn window() -> Window {
+        Window::days_before(at(40 * DAY), WINDOW_DAYS)
+    }
+
+    fn row(git_notes: u64, jaccard: u64, unattributed: u64) -> ShareRow {
+        ShareRow {
+            repository: lifetime(1),
+            window: window(),
+            git_notes,
+            jaccard,
+            unattributed,
+        }
+    }
+
+    fn assert_near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+    }
+
+    #[test]
+    fn each_plausible_commit_is_in_exactly_one_class() {
+        let (notes, jaccard) = (AttributionSource::GitNotes, AttributionSource::Jaccard);
+        let mut commits = vec![
+            commit(2, 1, Some(notes)),
+            commit(1, 1, Some(notes)),
+            commit(1, 2, Some(jaccard)),
+            commit(1, 3, None),
+            commit(1, 3, None),
+            commit(3, 1, Some(notes)),
+        ];
+        let mut unlikely = commit(1, 4, None);
+        unlikely.is_plausible = false;
+        let mut earlier = commit(1, 5, None);
+        earlier.pushed_at = at(33 * DAY - 1);
+        let mut first = commit(1, 6, None);
+        first.pushed_at = at(33 * DAY);
+        commits.extend([unlikely, earlier, first]);
+        let of = |repository: &Lifetime| (*repository != lifetime(3)).then(window);
+        let rows = shares(&commits, of);
+        assert_eq!(rows[0], row(1, 1, 2));
+        assert_eq!(rows[1].repository, lifetime(2));
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].agent_plausible(), 4);
+        assert_eq!(shares(&[], of), []);
+    }
+
+    #[test]
+    fn the_share_and_its_interval_are_those_of_the_counts() {
+        let half = row(1, 1, 0).share();
+        assert_near(half.rate_or_zero(), 0.5);
+        assert_near(half.wilson()[0], 0.094_531_205_734_230_73);
+        assert_near(half.wilson()[1], 0.905_468_794_265_769_4);
+    }
+
+    #[test]
+    fn a_decline_is_told_where_there_are_enough_commits() {
+        let (current, baseline) = ([row(2, 0, 8)], [row(9, 1, 0)]);
+        let told = alerts(&current, &baseline, cases_for_margin(0.5));
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].kind, AlertKind::SustainedDecline);
+        assert_eq!(told[0].baseline.as_ref(), Some(&baseline[0]));
+        assert_eq!(cases_for_margin(0.1), DECLINE_CASES_MIN);
+        assert_eq!(alerts(&current, &baseline, DECLINE_CASES_MIN), []);
+        assert_eq!(alerts(&current, &[], 1), []);
+        let grown = alerts(&[row(9, 1, 0)], &[row(2, 0, 8)], 1);
+        assert_eq!(grown, []);
+        // The intervals touch.
+        assert_eq!(alerts(&[row(5, 0, 5)], &baseline, 1), []);
+        let of_another = ShareRow {
+            repository: lifetime(2),
+            ..row(9, 1, 0)
+        };
+        assert_eq!(alerts(&current, &[of_another], 1), []);
+    }
+
+    #[test]
+    fn a_share_of_zero_is_told_without_a_baseline_and_whatever_is_guessed() {
+        let told = alerts(&[row(0, 1, 0)], &[], 1_000);
+        assert_eq!(told[0].kind, AlertKind::ZeroShareNonzeroActivity);
+        assert_eq!(told[0].baseline, None);
+        let told = alerts(&[row(0, 0, 9)], &[row(9, 1, 0)], 1);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].kind, AlertKind::ZeroShareNonzeroActivity);
+        assert_eq!(told[0].baseline, Some(row(9, 1, 0)));
+    }
+
+    #[test]
+    fn the_baseline_ends_where_the_window_begins() {
+        let window = window();
+        assert_eq!(window.start, at(33 * DAY));
+        for (seconds, current, baseline) in [
+            (40 * DAY, true, false),
+            (40 * DAY + 1, false, false),
+            (33 * DAY, true, false),
+            (33 * DAY - 1, false, true),
+            (5 * DAY, false, true),
+            (5 * DAY - 1, false, false),
+        ] {
+            assert_eq!(window.holds(at(seconds)), current, "{seconds}");
+            assert_eq!(window.is_baseline(at(seconds)), baseline, "{seconds}");
+        }
+        let first = Instant::from_microseconds(5).unwrap();
+        assert_eq!(Window::days_before(first, 7).start.microseconds(), 0);
+        assert_eq!(Window::days_before(first, i64::MAX).start.microseconds(), 0);
+    }
+}
