@@ -28,10 +28,9 @@ mod similarity;
 mod texts;
 mod tokens;
 
-use std::collections::BTreeMap;
-
 use svc_model::id::{FactId, SessionId};
 use svc_model::query::AttributionSource;
+use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
@@ -41,7 +40,6 @@ pub use self::plan::Plan;
 pub use self::similarity::Similarity;
 pub use self::texts::Texts;
 pub use self::tokens::TokenSet;
-use super::diff::DiffSkip;
 use crate::deadline::Passed;
 use crate::fact::Lifetime;
 
@@ -135,6 +133,13 @@ pub struct Attribution {
     pub push_id: FactId,
 }
 
+impl Attribution {
+    /// Returns what is tied to the call: the file, which has one row at most.
+    pub fn place(&self) -> (&Lifetime, &CommitSha, &str) {
+        (&self.repository, &self.commit_sha, &self.file_path)
+    }
+}
+
 /// A commit that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssessedCommit {
@@ -152,43 +157,6 @@ pub struct AssessedCommit {
     pub source: Option<AttributionSource>,
 }
 
-/// Why something has no row. The unit of each count is another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum AttributionSkip {
-    /// Pushes that no call could have led to. Nothing of them is read.
-    NoInferenceCallCandidates,
-    /// Pushes whose repository has no mirror.
-    MirrorAbsent,
-    /// Pushes whose repository cannot be told.
-    Repository(RepositoryDecline),
-    /// Commits whose diff could not be read.
-    CommitDiffUnavailable,
-    /// Commits that add nothing to a file of code.
-    NoCodeDiff,
-    /// Sections of diffs that could not be read.
-    Diff(DiffSkip),
-    /// Files to which no call is similar enough.
-    NoMatch,
-}
-
-impl AttributionSkip {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoInferenceCallCandidates => "no_inference_call_candidates",
-            Self::MirrorAbsent => "mirror_absent",
-            Self::Repository(decline) => decline.as_str(),
-            Self::CommitDiffUnavailable => "commit_diff_unavailable",
-            Self::NoCodeDiff => "no_code_diff",
-            Self::Diff(skip) => skip.as_str(),
-            Self::NoMatch => "no_match",
-        }
-    }
-}
-
-/// How many were skipped, by the reason; no zeros.
-pub type AttributionSkips = BTreeMap<AttributionSkip, u64>;
-
 /// What was derived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributions {
@@ -196,8 +164,8 @@ pub struct Attributions {
     pub rows: Vec<Attribution>,
     /// Every commit of a push that some call could have led to, by repository and commit.
     pub commits: Vec<AssessedCommit>,
-    /// What has no row.
-    pub skipped: AttributionSkips,
+    /// What has no row. Each push, commit and file of the above is counted once or has rows.
+    pub skipped: Counts<AttributionSkip>,
 }
 
 /// Why nothing is derived.
@@ -209,12 +177,6 @@ pub enum AttributionError {
     /// The work must end.
     #[error(transparent)]
     Passed(#[from] Passed),
-}
-
-fn count(skipped: &mut AttributionSkips, reason: AttributionSkip, number: u64) {
-    if number > 0 {
-        *skipped.entry(reason).or_default() += number;
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::query::AttributionSource;
+use svc_model::reports::AttributionAlertKind;
 use svc_model::time::Instant;
 
 use super::attribution::AssessedCommit;
@@ -85,30 +86,11 @@ impl ShareRow {
     }
 }
 
-/// What an alert says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AlertKind {
-    /// No commit is tied by a note, and there are such that could be.
-    ZeroShareNonzeroActivity,
-    /// The share is below that of the baseline, and their intervals do not touch.
-    SustainedDecline,
-}
-
-impl AlertKind {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ZeroShareNonzeroActivity => "zero_share_nonzero_activity",
-            Self::SustainedDecline => "sustained_decline",
-        }
-    }
-}
-
 /// That the notes of a repository deserve a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     /// Why.
-    pub kind: AlertKind,
+    pub kind: AttributionAlertKind,
     /// The present window.
     pub current: ShareRow,
     /// The window before it, if it has a row.
@@ -156,9 +138,9 @@ pub fn alerts(current: &[ShareRow], baseline: &[ShareRow], cases_min: u64) -> Ve
     let alert = |row: &ShareRow| {
         let baseline = baselines.get(&row.repository).copied();
         let kind = if row.agent_plausible() > 0 && row.git_notes == 0 {
-            AlertKind::ZeroShareNonzeroActivity
+            AttributionAlertKind::ZeroShare
         } else if baseline.is_some_and(|before| has_declined(row, before, cases_min)) {
-            AlertKind::SustainedDecline
+            AttributionAlertKind::SustainedDecline
         } else {
             return None;
         };
@@ -261,7 +243,7 @@ mod tests {
         let (current, baseline) = ([row(2, 0, 8)], [row(9, 1, 0)]);
         let told = alerts(&current, &baseline, cases_for_margin(0.5));
         assert_eq!(told.len(), 1);
-        assert_eq!(told[0].kind, AlertKind::SustainedDecline);
+        assert_eq!(told[0].kind, AttributionAlertKind::SustainedDecline);
         assert_eq!(told[0].baseline.as_ref(), Some(&baseline[0]));
         assert_eq!(cases_for_margin(0.1), DECLINE_CASES_MIN);
         assert_eq!(alerts(&current, &baseline, DECLINE_CASES_MIN), []);
@@ -280,11 +262,11 @@ mod tests {
     #[test]
     fn a_share_of_zero_is_told_without_a_baseline_and_whatever_is_guessed() {
         let told = alerts(&[row(0, 1, 0)], &[], 1_000);
-        assert_eq!(told[0].kind, AlertKind::ZeroShareNonzeroActivity);
+        assert_eq!(told[0].kind, AttributionAlertKind::ZeroShare);
         assert_eq!(told[0].baseline, None);
         let told = alerts(&[row(0, 0, 9)], &[row(9, 1, 0)], 1);
         assert_eq!(told.len(), 1);
-        assert_eq!(told[0].kind, AlertKind::ZeroShareNonzeroActivity);
+        assert_eq!(told[0].kind, AttributionAlertKind::ZeroShare);
         assert_eq!(told[0].baseline, Some(row(9, 1, 0)));
     }
 

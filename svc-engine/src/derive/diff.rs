@@ -10,25 +10,15 @@ mod section;
 
 use self::section::Parsing;
 
-/// Why a section of a diff is not read. The order is that of the texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DiffSkip {
+/// Why a section of a diff is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DiffSkip {
     /// It breaks the grammar: hunks whose lines are not as many as they say or that overlap, paths that
     /// disagree, lines of a header that are not known.
     Malformed,
     /// It is sound and says nothing of added lines: a binary file, a combined diff, a copy, a commit of
     /// another repository. Or its path is quoted in a way that git does not quote.
     Unsupported,
-}
-
-impl DiffSkip {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed_diff_section",
-            Self::Unsupported => "unsupported_diff_section",
-        }
-    }
 }
 
 /// What became of a file.

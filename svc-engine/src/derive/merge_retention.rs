@@ -19,6 +19,7 @@ mod scoring;
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::{FactId, SessionId};
+use svc_model::reports::{Counts, MembershipSkip, ScoringSkip};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 
 pub use self::membership::{AncestryQuestion, Candidates};
@@ -26,14 +27,11 @@ pub use self::scoring::{
     FileAt, Joined, JoinedFile, Scores, file_text, renamed_to, score, source_text,
 };
 use super::attribution::Attribution;
-use super::diff::DiffSkip;
-use super::statistics::{Summary, summarize};
+use super::lifecycle::{self, FileScores, MergeEvidence};
 use crate::fact::Lifetime;
 
 /// Bytes of a file that is compared, at the head or at the merge.
 pub const FILE_BYTES_MAX: u64 = 1_000_000;
-/// Scores below which rows are counted.
-pub const THRESHOLDS: [f64; 3] = [0.8, 0.9, 1.0];
 
 /// A pull request that was merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,92 +106,6 @@ pub struct Inputs {
     pub unresolved: BTreeSet<Lifetime>,
 }
 
-/// Why an attributed file is of no merged pull request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MembershipSkip {
-    /// It could not be checked whether some pull request holds the commit.
-    AncestryCheckFailed,
-    /// Several pull requests hold it.
-    AmbiguousPrMembership,
-    /// None does.
-    AttributionWithoutMerge,
-}
-
-impl MembershipSkip {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AncestryCheckFailed => "ancestry_check_failed",
-            Self::AmbiguousPrMembership => "ambiguous_pr_membership",
-            Self::AttributionWithoutMerge => "attribution_without_merge",
-        }
-    }
-}
-
-/// Why something has no score. The first that holds is counted, in this order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ScoringSkip {
-    /// No observation links the Session to the commit. The unit is such a pair, not a file.
-    SessionCommitUnobserved,
-    /// The repository of the head cannot be told.
-    Repository(RepositoryDecline),
-    /// A repository has no mirror.
-    MirrorAbsent,
-    /// The mirror lacks the attributed commit.
-    SourceCommitAbsent,
-    /// The mirror lacks the commit that holds the merged work.
-    MergeCommitAbsent,
-    /// No mirror has the final head.
-    HeadCommitAbsent,
-    /// The diff of the attributed commit cannot be read.
-    SourceDiffUnavailable,
-    /// A section of that diff cannot be read. The unit is a section of a commit, beside its files.
-    Diff(DiffSkip),
-    /// Not exactly one section of it is of the file.
-    SourceFileDiffAbsent,
-    /// The commit adds nothing to the file but blanks.
-    SourceTextEmpty,
-    /// The file is not at the head, and it cannot be told where it went.
-    HeadPathUnresolved,
-    /// The file is not at the merge, and it cannot be told where it went.
-    MergePathUnresolved,
-    /// What is at the head is no file.
-    HeadFileAbsent,
-    /// What is at the merge is no file.
-    MergeFileAbsent,
-    /// One of the files holds a NUL.
-    BinaryFile,
-    /// One of them has more than [`FILE_BYTES_MAX`] bytes.
-    FileOversized,
-    /// git gave one of them not.
-    FileReadFailed,
-}
-
-impl ScoringSkip {
-    /// Returns the word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SessionCommitUnobserved => "session_commit_unobserved",
-            Self::Repository(decline) => decline.as_str(),
-            Self::MirrorAbsent => "mirror_absent",
-            Self::SourceCommitAbsent => "source_commit_absent",
-            Self::MergeCommitAbsent => "merge_commit_absent",
-            Self::HeadCommitAbsent => "head_commit_absent",
-            Self::SourceDiffUnavailable => "source_diff_unavailable",
-            Self::Diff(skip) => skip.as_str(),
-            Self::SourceFileDiffAbsent => "source_file_diff_absent",
-            Self::SourceTextEmpty => "source_text_empty",
-            Self::HeadPathUnresolved => "head_path_unresolved",
-            Self::MergePathUnresolved => "merge_path_unresolved",
-            Self::HeadFileAbsent => "head_file_absent",
-            Self::MergeFileAbsent => "merge_file_absent",
-            Self::BinaryFile => "binary_file",
-            Self::FileOversized => "file_oversized",
-            Self::FileReadFailed => "file_read_failed",
-        }
-    }
-}
-
 /// One attributed file of a merged pull request, scored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RetentionRow {
@@ -214,12 +126,12 @@ pub struct MergeRetention {
     pub candidates: u64,
     /// Those of exactly one merged pull request, in the order of rows.
     pub joined: Vec<Attribution>,
-    /// The others, by the reason; no zeros.
-    pub membership: BTreeMap<MembershipSkip, u64>,
+    /// The others, by the reason.
+    pub membership: Counts<MembershipSkip>,
     /// The pull requests because of which membership could not be checked, of each repository.
     pub unchecked: BTreeMap<Lifetime, BTreeSet<i64>>,
-    /// Joined files without a score, and what is counted beside them; no zeros.
-    pub skipped: BTreeMap<ScoringSkip, u64>,
+    /// Joined files without a score, and what is counted beside them.
+    pub skipped: Counts<ScoringSkip>,
     /// Joined files with a score: by repository, number, commit, path and call.
     pub rows: Vec<RetentionRow>,
     /// How many pull requests have a joined file.
@@ -229,16 +141,30 @@ pub struct MergeRetention {
 }
 
 impl MergeRetention {
-    /// Returns what is left at the final heads.
-    pub fn head(&self) -> Summary {
-        let scores = self.rows.iter().map(|row| row.scores.head).collect();
-        summarize(scores, &THRESHOLDS)
-    }
-
-    /// Returns what is left where the work was merged.
-    pub fn merge(&self) -> Summary {
-        let scores = self.rows.iter().map(|row| row.scores.merge).collect();
-        summarize(scores, &THRESHOLDS)
+    /// Returns what the lifecycle report says of it.
+    pub fn evidence(self) -> MergeEvidence {
+        let scores: BTreeMap<(&Lifetime, &CommitSha, &str), FileScores> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let scores = FileScores {
+                    head: row.scores.head,
+                    merge: row.scores.merge,
+                };
+                (row.attribution.place(), scores)
+            })
+            .collect();
+        let file = |attribution: &Attribution| lifecycle::JoinedFile {
+            inference_call_id: attribution.inference_call_id,
+            session_id: attribution.session_id.clone(),
+            scores: scores.get(&attribution.place()).copied(),
+        };
+        MergeEvidence {
+            candidates: self.candidates,
+            joined: self.joined.iter().map(file).collect(),
+            membership: self.membership,
+            scoring_skips: self.skipped,
+        }
     }
 }
 

@@ -2,17 +2,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::FactId;
 use svc_model::query::AttributionSource;
+use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::plan::{Calls, Noted, Plan, within};
 use super::similarity::{Sets, Vocabulary};
 use super::texts::Texts;
-use super::{
-    AssessedCommit, AttributionError, AttributionSkip, AttributionSkips, CommitFiles,
-    FILE_TOKENS_MAX, Push, VOCABULARY_MAX, count,
-};
-use crate::derive::diff::DiffSkip;
+use super::{AssessedCommit, AttributionError, CommitFiles, FILE_TOKENS_MAX, Push, VOCABULARY_MAX};
 use crate::fact::Lifetime;
 
 /// The second step: which commits are read, and the files of each.
@@ -25,7 +22,7 @@ pub struct Commits {
     pub(super) files: Vec<File>,
     pub(super) tokens: Sets,
     pub(super) vocabulary: Vocabulary,
-    pub(super) skipped: AttributionSkips,
+    pub(super) skipped: Counts<AttributionSkip>,
 }
 
 /// A commit, and what its files were tied to so far.
@@ -123,12 +120,12 @@ impl Commits {
             return Ok(());
         }
         let skipped = &mut self.skipped;
-        let malformed = AttributionSkip::Diff(DiffSkip::Malformed);
-        let unsupported = AttributionSkip::Diff(DiffSkip::Unsupported);
-        count(skipped, malformed, files.malformed);
-        count(skipped, unsupported, files.unsupported);
+        let malformed = AttributionSkip::MalformedDiffSection;
+        let unsupported = AttributionSkip::UnsupportedDiffSection;
+        skipped.add(malformed, files.malformed);
+        skipped.add(unsupported, files.unsupported);
         if files.files.is_empty() {
-            count(skipped, AttributionSkip::NoCodeDiff, 1);
+            skipped.add(AttributionSkip::NoCodeDiff, 1);
         }
         for file in &files.files {
             let tokens = file.tokens.fingerprints();
@@ -152,7 +149,7 @@ impl Commits {
     pub fn with_files(mut self) -> Texts {
         let unread = self.pushed.iter().filter(|commit| !commit.is_read).count();
         let reason = AttributionSkip::CommitDiffUnavailable;
-        count(&mut self.skipped, reason, unread as u64);
+        self.skipped.add(reason, unread as u64);
         Texts::new(self)
     }
 }

@@ -2,12 +2,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use svc_model::id::{FactId, SessionId};
+use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::{
-    AttributionSkip, AttributionSkips, Call, Commits, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER,
-    NOTE_MINUTES_BEFORE, Push, count,
+    Call, Commits, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Push,
 };
 use crate::fact::Lifetime;
 
@@ -20,7 +20,7 @@ pub struct Plan {
     pub(super) noted: Noted,
     /// Pushes that some call could have led to, in their order.
     pushes: Vec<(Lifetime, Push)>,
-    pub(super) skipped: AttributionSkips,
+    pub(super) skipped: Counts<AttributionSkip>,
 }
 
 /// Calls in the order in which the earlier wins, and of each Session.
@@ -61,7 +61,7 @@ impl Plan {
             calls,
             noted,
             pushes: Vec::new(),
-            skipped: AttributionSkips::new(),
+            skipped: Counts::default(),
         };
         plan.choose(pushes);
         plan
@@ -85,7 +85,7 @@ impl Plan {
         for (repository, push) in std::mem::take(&mut self.pushes) {
             match range(&repository, push.push_id) {
                 Some(commits) => ranges.push((repository, push, commits)),
-                None => count(&mut self.skipped, AttributionSkip::MirrorAbsent, 1),
+                None => self.skipped.add(AttributionSkip::MirrorAbsent, 1),
             }
         }
         Commits::new(self, ranges)
@@ -98,8 +98,8 @@ impl Plan {
             match &push.repository {
                 Ok(repository) => pushed.entry(repository.clone()).or_default().push(push),
                 Err(decline) => {
-                    let reason = AttributionSkip::Repository(*decline);
-                    count(&mut self.skipped, reason, 1);
+                    let reason = AttributionSkip::from(*decline);
+                    self.skipped.add(reason, 1);
                 }
             }
         }
@@ -110,7 +110,7 @@ impl Plan {
                 let week = self.calls.within_week(push.captured_at);
                 if near.is_empty() && !noted.any_within(&week) {
                     let reason = AttributionSkip::NoInferenceCallCandidates;
-                    count(&mut self.skipped, reason, 1);
+                    self.skipped.add(reason, 1);
                 } else {
                     self.pushes.push((repository.clone(), push));
                 }

@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use svc_model::repository::RepositoryName;
@@ -181,7 +181,7 @@ fn a_written_file_is_tied_to_the_call_that_wrote_it() {
             source: Some(AttributionSource::GitNotes),
         }]
     );
-    assert_eq!(attributions.skipped, AttributionSkips::new());
+    assert_eq!(attributions.skipped, Counts::default());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn calls_count_within_the_windows_of_the_push_both_ends_included() {
         assert_eq!(world.clone().note(7, 1).only().is_some(), noted, "{offset}");
         let skipped = world.derive().skipped;
         let reason = AttributionSkip::NoInferenceCallCandidates;
-        assert_eq!(skipped.get(&reason), (!guessed).then_some(&1), "{offset}");
+        assert_eq!(skipped.get(reason), u64::from(!guessed), "{offset}");
     }
     assert_eq!(world(push_at).derive_by(minutes(push_at - 1)).rows, []);
     assert_eq!(world(push_at).derive_by(minutes(push_at)).rows.len(), 1);
@@ -298,7 +298,7 @@ fn a_commit_belongs_to_the_first_push_that_brought_it() {
     assert_eq!(attributions.rows[0].commit_sha, sha(6));
     let pushes: Vec<_> = attributions.commits.iter().map(|it| it.push_id).collect();
     assert_eq!(pushes, [id(9), id(8)]);
-    assert_eq!(attributions.skipped[&AttributionSkip::NoMatch], 1);
+    assert_eq!(attributions.skipped.get(AttributionSkip::NoMatch), 1);
     // In another repository the same commit is another.
     let other = world
         .push_to(2, 10, 105, &[7])
@@ -337,18 +337,18 @@ fn whatever_has_no_row_is_counted_once() {
     let attributions = world.derive();
     assert_eq!(attributions.rows.len(), 1);
     assert_eq!(attributions.commits.len(), 4);
-    let unresolved = AttributionSkip::Repository(RepositoryDecline::IdentityUnresolved);
+    let unresolved = AttributionSkip::RepositoryIdentityUnresolved;
     let expected = [
         (AttributionSkip::NoInferenceCallCandidates, 1),
         (AttributionSkip::MirrorAbsent, 1),
         (unresolved, 1),
         (AttributionSkip::CommitDiffUnavailable, 1),
         (AttributionSkip::NoCodeDiff, 2),
-        (AttributionSkip::Diff(DiffSkip::Malformed), 2),
-        (AttributionSkip::Diff(DiffSkip::Unsupported), 3),
+        (AttributionSkip::MalformedDiffSection, 2),
+        (AttributionSkip::UnsupportedDiffSection, 3),
         (AttributionSkip::NoMatch, 2),
     ];
-    assert_eq!(attributions.skipped, AttributionSkips::from(expected));
+    assert_eq!(attributions.skipped, Counts::from_iter(expected));
 }
 
 #[test]
@@ -629,7 +629,7 @@ proptest! {
     #[test]
     fn every_file_and_commit_is_counted_exactly_once(world in a_world()) {
         let attributions = world.derive();
-        let skipped = |reason| attributions.skipped.get(&reason).copied().unwrap_or(0);
+        let skipped = |reason| attributions.skipped.get(reason);
         let mut files = 0;
         let mut without = [0, 0];
         for commit in &attributions.commits {

@@ -3,14 +3,15 @@ use std::ops::Range;
 
 use svc_model::id::FactId;
 use svc_model::query::AttributionSource;
+use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::time::Instant;
 
 use super::commits::{Commits, File, PushedCommit};
 use super::plan::{Calls, within};
 use super::similarity::{Match, Pool, Sets, Vocabulary, rank};
 use super::{
-    Attribution, AttributionError, AttributionSkip, AttributionSkips, Attributions,
-    CALL_TOKENS_MAX, GUESS_FLOOR, GUESS_MINUTES_BEFORE, NOTE_FLOOR, TokenSet, count,
+    Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, GUESS_FLOOR,
+    GUESS_MINUTES_BEFORE, NOTE_FLOOR, TokenSet,
 };
 use crate::deadline::Passed;
 
@@ -25,7 +26,7 @@ pub struct Texts {
     vocabulary: Vocabulary,
     /// The places of the calls that are wanted and were not added.
     wanted: HashMap<FactId, u32>,
-    skipped: AttributionSkips,
+    skipped: Counts<AttributionSkip>,
 }
 
 impl Texts {
@@ -136,7 +137,7 @@ impl Texts {
             let File { commit, path } = &mut self.files[file];
             let commit = &mut self.commits[*commit];
             let Some((source, found)) = join.call(commit, file)? else {
-                count(&mut self.skipped, AttributionSkip::NoMatch, 1);
+                self.skipped.add(AttributionSkip::NoMatch, 1);
                 continue;
             };
             if commit.source != Some(AttributionSource::GitNotes) {
@@ -161,13 +162,9 @@ impl Texts {
             commits: commits.map(|commit| commit.assessed(calls)).collect(),
             skipped: self.skipped,
         };
-        attributions.rows.sort_by(|left, right| {
-            (&left.repository, &left.commit_sha, &left.file_path).cmp(&(
-                &right.repository,
-                &right.commit_sha,
-                &right.file_path,
-            ))
-        });
+        attributions
+            .rows
+            .sort_by(|left, right| left.place().cmp(&right.place()));
         attributions.commits.sort_by(|left, right| {
             (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
         });

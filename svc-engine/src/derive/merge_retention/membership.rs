@@ -1,13 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::{FactId, SessionId};
+use svc_model::reports::{MembershipSkip, ScoringSkip};
 use svc_model::repository::CommitSha;
 
 use super::scoring::{Joined, JoinedFile};
-use super::{
-    CiMembership, Inputs, MembershipSkip, Merge, MergeRetention, ObservedEdge, Revision,
-    ScoringSkip,
-};
+use super::{CiMembership, Inputs, Merge, MergeRetention, ObservedEdge, Revision};
 use crate::deadline::Passed;
 use crate::derive::attribution::Attribution;
 use crate::fact::Lifetime;
@@ -148,10 +146,8 @@ impl Candidates {
             candidates: self.files.len() as u64,
             ..MergeRetention::default()
         };
-        if self.unobserved > 0 {
-            let reason = ScoringSkip::SessionCommitUnobserved;
-            result.skipped.insert(reason, self.unobserved);
-        }
+        let reason = ScoringSkip::SessionCommitUnobserved;
+        result.skipped.add(reason, self.unobserved);
         let files = std::mem::take(&mut self.files);
         let mut memberships = BTreeMap::new();
         for (file, _) in &files {
@@ -179,7 +175,7 @@ impl Candidates {
                     observation_ids,
                     merge: merge.clone(),
                 }),
-                Err(skip) => *result.membership.entry(skip).or_default() += 1,
+                Err(skip) => result.membership.add(skip, 1),
             }
         }
         Ok(Joined::new(result, joined))
@@ -207,9 +203,9 @@ impl Candidates {
         let is_unresolved = self.unresolved.contains(repository);
         let membership = match holding[..] {
             _ if is_unresolved || !unchecked.is_empty() => Err(MembershipSkip::AncestryCheckFailed),
-            [] => Err(MembershipSkip::AttributionWithoutMerge),
+            [] => Err(MembershipSkip::WithoutMerge),
             [one] => Ok(one),
-            _ => Err(MembershipSkip::AmbiguousPrMembership),
+            _ => Err(MembershipSkip::Ambiguous),
         };
         (membership, unchecked)
     }

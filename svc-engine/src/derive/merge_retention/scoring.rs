@@ -2,11 +2,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use svc_model::id::{FactId, is_trimmed};
+use svc_model::reports::ScoringSkip;
 use svc_model::repository::CommitSha;
 
-use super::{FILE_BYTES_MAX, Merge, MergeRetention, RetentionRow, ScoringSkip};
+use super::{FILE_BYTES_MAX, Merge, MergeRetention, RetentionRow};
 use crate::derive::attribution::Attribution;
-use crate::derive::diff::{CommitDiff, DiffSkip, FileChange, FileDiff};
+use crate::derive::diff::{CommitDiff, FileChange, FileDiff};
 use crate::derive::fate::containment;
 use crate::fact::Lifetime;
 
@@ -104,7 +105,8 @@ pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
 ///
 /// # Errors
 ///
-/// The first reason for which it cannot be told, in the order of [`ScoringSkip`].
+/// The first reason for which it cannot be told: a path before what lies there, the head before the
+/// merge, NUL before size.
 pub fn score(added: &str, head: &FileAt, merge: &FileAt) -> Result<Scores, ScoringSkip> {
     if let (
         FileAt::Text {
@@ -124,26 +126,26 @@ pub fn score(added: &str, head: &FileAt, merge: &FileAt) -> Result<Scores, Scori
             merge: containment(added, merge),
         });
     }
-    let reason = |file: &FileAt, unresolved, absent| match file {
-        FileAt::Text { .. } => None,
-        FileAt::PathUnresolved => Some(unresolved),
-        FileAt::Absent => Some(absent),
-        FileAt::Binary => Some(ScoringSkip::BinaryFile),
-        FileAt::Oversized => Some(ScoringSkip::FileOversized),
-        FileAt::ReadFailed => Some(ScoringSkip::FileReadFailed),
-    };
-    let head = reason(
-        head,
-        ScoringSkip::HeadPathUnresolved,
-        ScoringSkip::HeadFileAbsent,
-    );
-    let merge = reason(
-        merge,
-        ScoringSkip::MergePathUnresolved,
-        ScoringSkip::MergeFileAbsent,
-    );
-    let first = head.into_iter().chain(merge).min();
-    Err(first.unwrap_or(ScoringSkip::FileReadFailed))
+    let reasons = [
+        (
+            head,
+            FileAt::PathUnresolved,
+            ScoringSkip::HeadPathUnresolved,
+        ),
+        (
+            merge,
+            FileAt::PathUnresolved,
+            ScoringSkip::MergePathUnresolved,
+        ),
+        (head, FileAt::Absent, ScoringSkip::HeadFileAbsent),
+        (merge, FileAt::Absent, ScoringSkip::MergeFileAbsent),
+        (head, FileAt::Binary, ScoringSkip::BinaryFile),
+        (merge, FileAt::Binary, ScoringSkip::BinaryFile),
+        (head, FileAt::Oversized, ScoringSkip::FileOversized),
+        (merge, FileAt::Oversized, ScoringSkip::FileOversized),
+    ];
+    let first = reasons.into_iter().find(|(file, odd, _)| *file == odd);
+    Err(first.map_or(ScoringSkip::FileReadFailed, |(_, _, reason)| reason))
 }
 
 /// Files of merged pull requests, while they are scored.
@@ -183,8 +185,12 @@ impl Joined {
         diff: &CommitDiff,
     ) {
         if self.read.insert((repository.clone(), commit_sha.clone())) {
-            self.skip(ScoringSkip::Diff(DiffSkip::Malformed), diff.malformed);
-            self.skip(ScoringSkip::Diff(DiffSkip::Unsupported), diff.unsupported);
+            self.result
+                .skipped
+                .add(ScoringSkip::MalformedDiffSection, diff.malformed);
+            self.result
+                .skipped
+                .add(ScoringSkip::UnsupportedDiffSection, diff.unsupported);
         }
     }
 
@@ -201,26 +207,20 @@ impl Joined {
                 merge: file.merge,
                 scores,
             }),
-            Err(skip) => self.skip(skip, 1),
+            Err(skip) => self.result.skipped.add(skip, 1),
         }
     }
 
     /// Returns what was derived. Files that were not added could not be read.
     pub fn finish(mut self) -> MergeRetention {
         let unread = self.files().count() as u64;
-        self.skip(ScoringSkip::FileReadFailed, unread);
+        self.result.skipped.add(ScoringSkip::FileReadFailed, unread);
         let mut result = self.result;
         result.rows.sort_by(|left, right| {
             row_key(&left.attribution, &left.merge).cmp(&row_key(&right.attribution, &right.merge))
         });
         result.scored_pull_requests = pull_requests(result.rows.iter().map(|row| &row.merge));
         result
-    }
-
-    fn skip(&mut self, reason: ScoringSkip, number: u64) {
-        if number > 0 {
-            *self.result.skipped.entry(reason).or_default() += number;
-        }
     }
 }
 

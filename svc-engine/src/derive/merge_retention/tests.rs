@@ -90,15 +90,15 @@ fn join(inputs: Inputs, reached: &[(u32, u32)], unknown: &[u32]) -> MergeRetenti
 
 fn reason(result: &MergeRetention) -> Option<MembershipSkip> {
     assert_eq!(result.candidates, 1);
-    let total = result.joined.len() as u64 + result.membership.values().sum::<u64>();
+    let total = result.joined.len() as u64 + result.membership.total();
     assert_eq!(total, 1);
-    result.membership.keys().next().copied()
+    result.membership.iter().next().map(|(skip, _)| skip)
 }
 
 #[test]
 fn a_commit_is_of_the_pull_request_whose_head_reaches_it_and_whose_base_does_not() {
     let unsure = Some(MembershipSkip::AncestryCheckFailed);
-    let none = Some(MembershipSkip::AttributionWithoutMerge);
+    let none = Some(MembershipSkip::WithoutMerge);
     for (reached, unknown, expected) in [
         (&[(1, 10)][..], &[][..], None),
         (&[], &[], none),
@@ -136,7 +136,7 @@ fn any_head_that_the_pull_request_had_makes_its_commits_members() {
         assert_eq!(reason(&unknown), None, "one head is enough");
     }
     inputs.revisions = vec![revision(6)];
-    let none = Some(MembershipSkip::AttributionWithoutMerge);
+    let none = Some(MembershipSkip::WithoutMerge);
     assert_eq!(reason(&join(inputs, &[(1, 11)], &[])), none);
 }
 
@@ -163,7 +163,7 @@ fn ci_that_ran_for_the_pull_request_needs_no_history() {
 #[test]
 fn a_commit_of_several_pull_requests_is_of_none_for_sure() {
     let two = || one_file(vec![merge(5, 10), merge(6, 11)]);
-    let ambiguous = Some(MembershipSkip::AmbiguousPrMembership);
+    let ambiguous = Some(MembershipSkip::Ambiguous);
     let unsure = Some(MembershipSkip::AncestryCheckFailed);
     assert_eq!(reason(&join(two(), &[(1, 10), (1, 11)], &[])), ambiguous);
     assert_eq!(reason(&join(two(), &[(1, 10)], &[])), None);
@@ -194,8 +194,8 @@ fn only_observed_edges_are_candidates() {
     inputs.observed.push(other);
     let result = join(inputs, &[(1, 10), (2, 10)], &[]);
     assert_eq!((result.candidates, result.joined.len()), (2, 2));
-    assert_eq!(result.skipped[&ScoringSkip::SessionCommitUnobserved], 1);
-    assert_eq!(result.skipped[&ScoringSkip::FileReadFailed], 2);
+    assert_eq!(result.skipped.get(ScoringSkip::SessionCommitUnobserved), 1);
+    assert_eq!(result.skipped.get(ScoringSkip::FileReadFailed), 2);
     assert_eq!(
         (result.joined_pull_requests, result.scored_pull_requests),
         (1, 0)
@@ -394,24 +394,19 @@ fn rows_are_summed_up_in_one_order() {
     assert_eq!(result.rows[1].observation_ids, [id(101)]);
     let skipped = [
         (ScoringSkip::MirrorAbsent, 1),
-        (ScoringSkip::Diff(DiffSkip::Malformed), 2),
+        (ScoringSkip::MalformedDiffSection, 2),
         (ScoringSkip::FileReadFailed, 1),
     ];
-    assert_eq!(result.skipped, BTreeMap::from(skipped));
+    assert_eq!(result.skipped, Counts::from_iter(skipped));
     assert_eq!(
         (result.joined_pull_requests, result.scored_pull_requests),
         (2, 2)
     );
-    let head = result.head();
-    let near = |value: Option<f64>, expected: f64| (value.unwrap() - expected).abs() < 1e-9;
-    assert!(near(head.mean, 0.75) && near(head.p10, 0.55) && near(head.p90, 0.95));
-    let below: Vec<u64> = head
-        .thresholds
-        .iter()
-        .map(|it| it.below.numerator)
-        .collect();
-    assert_eq!(below, [1, 1, 1]);
-    assert_eq!(result.merge().thresholds[2].below.numerator, 0);
+    let evidence = result.evidence();
+    assert_eq!((evidence.candidates, evidence.joined.len()), (4, 4));
+    let scored = |file: &lifecycle::JoinedFile| file.scores.map(|it| (it.head, it.merge));
+    let scores: Vec<_> = evidence.joined.iter().map(scored).collect();
+    assert_eq!(scores, [Some((0.5, 1.0)), None, None, Some((1.0, 1.0))]);
 }
 
 proptest! {
@@ -430,11 +425,11 @@ proptest! {
             ..Inputs::default()
         };
         let result = join(inputs.clone(), &reached, &unknown);
-        let skipped: u64 = result.membership.values().sum();
+        let skipped = result.membership.total();
         prop_assert_eq!(result.joined.len() as u64 + skipped, result.candidates);
-        let counted: u64 = result.skipped.values().sum();
-        let unobserved = result.skipped.get(&ScoringSkip::SessionCommitUnobserved).copied();
-        prop_assert_eq!(counted - unobserved.unwrap_or(0), result.joined.len() as u64);
+        let counted = result.skipped.total();
+        let unobserved = result.skipped.get(ScoringSkip::SessionCommitUnobserved);
+        prop_assert_eq!(counted - unobserved, result.joined.len() as u64);
         inputs.attributions.reverse();
         inputs.observed.extend(inputs.observed.clone());
         inputs.merges.reverse();

@@ -4,8 +4,10 @@ use super::*;
 use crate::derive::attribution::{
     GUESS_FLOOR, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_FLOOR, NOTE_MINUTES_BEFORE,
 };
+use crate::derive::attribution_share::{BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS};
 use crate::derive::comparison::TWO_SIDED_CONFIDENCE;
 use crate::derive::lifecycle::EXAMPLE_SESSIONS_MAX;
+use crate::derive::merge_retention::FILE_BYTES_MAX;
 use crate::derive::model_report::MODEL_PAIRS_MAX;
 use crate::derive::statistics::{ALPHA, BONFERRONI_ALPHA, FAMILY_SIZE, SMALL_N, Z_80, Z_95, Z_975};
 use crate::derive::{fate, retention_scores};
@@ -14,7 +16,10 @@ use crate::derive::{fate, retention_scores};
 /// new version at the end, and changes no line.
 fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
     match policy {
-        Policy::AttributionShare => Vec::new(),
+        Policy::AttributionShare => vec![(
+            "1",
+            "the last 7 days, 28 days before, a decline from 97 commits",
+        )],
         Policy::Attribution => vec![(
             "1",
             "noted from 3/10 in -10080 to 10 minutes, guessed from 7/10 in -60 to 10 minutes",
@@ -30,7 +35,9 @@ fn history(policy: Policy) -> Vec<(&'static str, &'static str)> {
             "1",
             r#"{"absent_attempt":0,"policy_version":"1","verdicts":["passed","failed"]}"#,
         )],
-        Policy::MergeRetention => vec![("1", "4 characters, below [0.8, 0.9, 1.0]")],
+        Policy::MergeRetention => {
+            vec![("1", "4 characters of 1000000 bytes, below [0.8, 0.9, 1.0]")]
+        }
         Policy::Lifecycle => vec![("1", "10 examples, below [0.8, 0.9, 1.0]")],
     }
 }
@@ -40,7 +47,11 @@ fn numbers(policy: Policy) -> String {
     let thresholds = retention_scores::THRESHOLDS;
     let characters = fate::GRAM_CHARACTERS;
     match policy {
-        Policy::Abandonment | Policy::AttributionShare => String::new(),
+        Policy::Abandonment => String::new(),
+        Policy::AttributionShare => format!(
+            "the last {WINDOW_DAYS} days, {BASELINE_DAYS} days before, \
+             a decline from {DECLINE_CASES_MIN} commits"
+        ),
         Policy::Attribution => format!(
             "noted from {}/{} in -{NOTE_MINUTES_BEFORE} to {MINUTES_AFTER} minutes, \
              guessed from {}/{} in -{GUESS_MINUTES_BEFORE} to {MINUTES_AFTER} minutes",
@@ -56,7 +67,9 @@ fn numbers(policy: Policy) -> String {
             fate::UNMODIFIED_MIN
         ),
         Policy::CiResolution => ci_rules(),
-        Policy::MergeRetention => format!("{characters} characters, below {thresholds:?}"),
+        Policy::MergeRetention => {
+            format!("{characters} characters of {FILE_BYTES_MAX} bytes, below {thresholds:?}")
+        }
         Policy::Lifecycle => format!("{EXAMPLE_SESSIONS_MAX} examples, below {thresholds:?}"),
     }
 }
@@ -70,6 +83,7 @@ fn a_number_changes_with_its_version_alone() {
         Policy::Fate,
         Policy::CiResolution,
         Policy::MergeRetention,
+        Policy::AttributionShare,
         Policy::Lifecycle,
     ] {
         let history = history(policy);
