@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use svc_model::id::{FactId, OrgId, SessionId};
-use svc_model::query::LifetimeIdentity;
 
 use super::attribution::Attribution;
 use super::ci::{CiResolution, CommitCi};
 use super::decision::{Decision, Decisions};
 use super::fate::EditFate;
 use super::observed::{ObservedCommit, ObservedEdges};
+use super::place::Place;
 use super::repository::Repositories;
 use crate::fact::Lifetime;
 
@@ -51,23 +51,8 @@ pub struct Evidence<'e> {
 impl Evidence<'_> {
     /// Returns how a repository is shown.
     pub(super) fn place(&self, repository: &Lifetime) -> Place {
-        Place {
-            repo: self.repositories.names(repository).map_or_else(
-                || repository.to_string(),
-                |names| names.display().as_str().to_owned(),
-            ),
-            identity: repository.identity().cloned().map(LifetimeIdentity::from),
-        }
+        Place::of(self.repositories, repository)
     }
-}
-
-/// How a repository is shown.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    /// A name of it.
-    pub(super) repo: String,
-    /// Its identity.
-    pub(super) identity: Option<LifetimeIdentity>,
 }
 
 /// A commit to which a call of the cohort is tied.

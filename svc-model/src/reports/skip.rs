@@ -4,6 +4,24 @@
 use crate::closed_set;
 use crate::repository::RepositoryDecline;
 
+macro_rules! from_decline {
+    ($name:ident) => {
+        impl From<RepositoryDecline> for $name {
+            fn from(decline: RepositoryDecline) -> Self {
+                match decline {
+                    RepositoryDecline::IdentityAbsent => Self::RepositoryIdentityAbsent,
+                    RepositoryDecline::IdentityConflict => Self::RepositoryIdentityConflict,
+                    RepositoryDecline::IdentityUnresolved => Self::RepositoryIdentityUnresolved,
+                    RepositoryDecline::MirrorIdentityUnresolved => {
+                        Self::RepositoryMirrorIdentityUnresolved
+                    }
+                    RepositoryDecline::SourceAbsent => Self::RepositorySourceAbsent,
+                }
+            }
+        }
+    };
+}
+
 closed_set! {
     /// Why a decision is attached to no call.
     pub enum DecisionSkip {
@@ -69,17 +87,7 @@ closed_set! {
     }
 }
 
-impl From<RepositoryDecline> for SessionSkip {
-    fn from(decline: RepositoryDecline) -> Self {
-        match decline {
-            RepositoryDecline::IdentityAbsent => Self::RepositoryIdentityAbsent,
-            RepositoryDecline::IdentityConflict => Self::RepositoryIdentityConflict,
-            RepositoryDecline::IdentityUnresolved => Self::RepositoryIdentityUnresolved,
-            RepositoryDecline::MirrorIdentityUnresolved => Self::RepositoryMirrorIdentityUnresolved,
-            RepositoryDecline::SourceAbsent => Self::RepositorySourceAbsent,
-        }
-    }
-}
+from_decline!(SessionSkip);
 
 closed_set! {
     /// Why an attributed file is in no merged pull request, as far as is known.
@@ -145,17 +153,7 @@ closed_set! {
     }
 }
 
-impl From<RepositoryDecline> for ScoringSkip {
-    fn from(decline: RepositoryDecline) -> Self {
-        match decline {
-            RepositoryDecline::IdentityAbsent => Self::RepositoryIdentityAbsent,
-            RepositoryDecline::IdentityConflict => Self::RepositoryIdentityConflict,
-            RepositoryDecline::IdentityUnresolved => Self::RepositoryIdentityUnresolved,
-            RepositoryDecline::MirrorIdentityUnresolved => Self::RepositoryMirrorIdentityUnresolved,
-            RepositoryDecline::SourceAbsent => Self::RepositorySourceAbsent,
-        }
-    }
-}
+from_decline!(ScoringSkip);
 
 closed_set! {
     /// Why a push, a commit, a section or a file has no Attribution. The unit is that of the reason.
@@ -187,17 +185,7 @@ closed_set! {
     }
 }
 
-impl From<RepositoryDecline> for AttributionSkip {
-    fn from(decline: RepositoryDecline) -> Self {
-        match decline {
-            RepositoryDecline::IdentityAbsent => Self::RepositoryIdentityAbsent,
-            RepositoryDecline::IdentityConflict => Self::RepositoryIdentityConflict,
-            RepositoryDecline::IdentityUnresolved => Self::RepositoryIdentityUnresolved,
-            RepositoryDecline::MirrorIdentityUnresolved => Self::RepositoryMirrorIdentityUnresolved,
-            RepositoryDecline::SourceAbsent => Self::RepositorySourceAbsent,
-        }
-    }
-}
+from_decline!(AttributionSkip);
 
 closed_set! {
     /// Why an accepted call, or a decision, gets no further. The unit is that of the reason.
