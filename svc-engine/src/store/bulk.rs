@@ -77,6 +77,7 @@ const APPEND: Insert = Insert {
     then: "",
     returning: "quarantine_revision, quarantine_id",
     unique: 0,
+    is_row_number: true,
 };
 
 impl CallFilter {

@@ -38,6 +38,7 @@ const INSERT: Insert = Insert {
     then: "ON CONFLICT DO NOTHING",
     returning: "call_number, inference_call_id",
     unique: 0,
+    is_row_number: true,
 };
 /// What holds for every kind of fact; a call has statements of its own beside.
 pub(super) const TABLE: Table = Table {
@@ -60,6 +61,7 @@ const INSERT_RAW: Insert = Insert {
     then: "",
     returning: "call_number, contents",
     unique: 3,
+    is_row_number: true,
 };
 const INSERT_ALIAS: Insert = Insert {
     into: "INSERT INTO call_aliases (org_id, call_id, inference_call_id, ordinal)",
@@ -67,6 +69,7 @@ const INSERT_ALIAS: Insert = Insert {
     then: "ON CONFLICT DO NOTHING",
     returning: "ordinal, call_id",
     unique: 1,
+    is_row_number: true,
 };
 // The ids tell a redelivery from a conflict. Quarantined calls count.
 const BY_ID: Lookup<'_> = Lookup {

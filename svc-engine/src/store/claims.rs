@@ -135,6 +135,7 @@ const INSERT: Insert = Insert {
     then: "ON CONFLICT DO NOTHING",
     returning: "CAST(0 AS BIGINT), name",
     unique: 1,
+    is_row_number: true,
 };
 
 /// That a fact gives a repository a name.

@@ -22,6 +22,8 @@ const ROWS_MAX: usize = 32;
 const KEYS_MAX: usize = 64;
 /// Bytes of values that one insertion binds, unless one row has more: every value is copied once.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Placeholders without numbers, which are taken in their order.
+const NAMELESS: bool = false;
 /// Statements that stay prepared on a connection.
 pub(super) const STATEMENTS_MAX: usize = 512;
 
@@ -29,8 +31,7 @@ pub(super) const STATEMENTS_MAX: usize = 512;
 #[derive(Debug)]
 pub(super) struct Connection {
     backend: Backend,
-    /// The texts of the insertions, by what is inserted and how many rows.
-    insertions: HashMap<(&'static str, &'static str, usize), Arc<str>>,
+    insertions: Insertions,
 }
 
 #[derive(Debug)]
@@ -57,6 +58,9 @@ pub(super) struct Insert {
     pub(super) returning: &'static str,
     /// The place of the unique column among the columns.
     pub(super) unique: usize,
+    /// Whether the integer is the number that SQLite gives to the row, or one that nobody reads:
+    /// SQLite then tells it for less than what a returned row costs.
+    pub(super) is_row_number: bool,
 }
 
 /// A look-up of many keys: a selection that ends with the column that is compared, and what follows.
@@ -105,7 +109,7 @@ impl Connection {
     fn of(backend: Backend) -> Self {
         Self {
             backend,
-            insertions: HashMap::new(),
+            insertions: Insertions::default(),
         }
     }
 
@@ -200,6 +204,12 @@ impl Connection {
         insert: &Insert,
         rows: impl Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<Vec<Option<i64>>, StoreError> {
+        if let Backend::Sqlite(connection) = &mut self.backend
+            && insert.is_row_number
+        {
+            let text = self.insertions.text(insert, "", 1, NAMELESS);
+            return connection.insert(&text, rows);
+        }
         let rows: Vec<&[Value<'_>]> = rows.collect();
         let mut inserted: HashMap<Vec<u8>, i64> = HashMap::with_capacity(rows.len());
         for chunk in self.chunks(&rows) {
@@ -228,6 +238,11 @@ impl Connection {
         insert: &Insert,
         rows: impl Iterator<Item = &'v [Value<'v>]>,
     ) -> Result<u64, StoreError> {
+        if let Backend::Sqlite(connection) = &mut self.backend {
+            let text = self.insertions.text(insert, "", 1, NAMELESS);
+            let inserted = connection.insert(&text, rows)?;
+            return Ok(inserted.iter().flatten().count() as u64);
+        }
         let rows: Vec<&[Value<'_>]> = rows.collect();
         let mut inserted = 0;
         for chunk in self.chunks(&rows) {
@@ -273,7 +288,11 @@ impl Connection {
                 (None, Some(keys)) => self.lookup(other, &[], keys, &mut each)?,
                 (Some(some), Some(more)) => {
                     let count = some.len().max(more.len()).next_power_of_two();
-                    let text = format!("{} UNION ALL {}", one.text(0, count), other.text(count, count));
+                    let text = format!(
+                        "{} UNION ALL {}",
+                        one.text(0, count),
+                        other.text(count, count)
+                    );
                     let values = filled(some, count).chain(filled(more, count));
                     self.run(&text, values, &mut each)?;
                 }
@@ -346,6 +365,22 @@ impl Connection {
 
     fn insertion(&mut self, insert: &Insert, returning: &'static str, rows: usize) -> Arc<str> {
         let numbered = matches!(self.backend, Backend::Postgres(_));
+        self.insertions.text(insert, returning, rows, numbered)
+    }
+}
+
+/// The texts of insertions, by what is inserted, what is returned and how many rows.
+#[derive(Debug, Default)]
+struct Insertions(HashMap<(&'static str, &'static str, usize), Arc<str>>);
+
+impl Insertions {
+    fn text(
+        &mut self,
+        insert: &Insert,
+        returning: &'static str,
+        rows: usize,
+        numbered: bool,
+    ) -> Arc<str> {
         let text = || {
             let mut text = insert.text(rows, numbered);
             if !returning.is_empty() {
@@ -355,7 +390,7 @@ impl Connection {
             text.into()
         };
         let key = (insert.into, returning, rows);
-        self.insertions.entry(key).or_insert_with(text).clone()
+        Arc::clone(self.0.entry(key).or_insert_with(text))
     }
 }
 

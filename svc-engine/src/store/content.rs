@@ -302,6 +302,7 @@ const CONTENT_INSERT: Insert = Insert {
     then: "ON CONFLICT (digest) DO NOTHING",
     returning: "content_id, digest",
     unique: 1,
+    is_row_number: true,
 };
 const CONTENT_BY_DIGEST: Lookup<'_> = Lookup {
     select: "SELECT content_id, digest FROM content WHERE digest",

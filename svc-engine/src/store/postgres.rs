@@ -123,7 +123,9 @@ impl PostgresConnection {
         let until = self.until();
         let mut changed = 0;
         let mut failed = Ok(());
-        let mut steps = self.driver.fetch_many(sqlx::query_with(text(sql), arguments));
+        let mut steps = self
+            .driver
+            .fetch_many(sqlx::query_with(text(sql), arguments));
         let done = self.reactor.wait(until, async {
             while let Some(step) = steps.try_next().await? {
                 match step {

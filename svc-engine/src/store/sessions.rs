@@ -33,6 +33,7 @@ const TOUCH: Insert = Insert {
         touch_count = sessions.touch_count + 1",
     returning: "touch_count, session_id",
     unique: 1,
+    is_row_number: false,
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 

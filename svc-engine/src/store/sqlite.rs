@@ -189,6 +189,27 @@ impl SqliteConnection {
         Ok(0)
     }
 
+    /// Inserts rows with a statement for one, whose placeholders have no names, and says of each its
+    /// number when it was inserted.
+    pub(super) fn insert<'v>(
+        &mut self,
+        sql: &str,
+        rows: impl Iterator<Item = &'v [Value<'v>]>,
+    ) -> Result<Vec<Option<i64>>, StoreError> {
+        let mut statement = self.driver.prepare_cached(sql)?;
+        rows.map(|row| {
+            if self.deadline.has_passed() {
+                return Err(StoreError::Deadline);
+            }
+            for (place, value) in (1..).zip(row) {
+                statement.raw_bind_parameter(place, value)?;
+            }
+            let is_inserted = statement.raw_execute()? > 0;
+            Ok(is_inserted.then(|| self.driver.last_insert_rowid()))
+        })
+        .collect()
+    }
+
     /// Brings the schema to head. Several processes may begin at once, so all of it is one write
     /// transaction. It may take long, and then nobody else may write anyway.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {

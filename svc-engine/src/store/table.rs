@@ -85,6 +85,7 @@ macro_rules! table {
                     then: "ON CONFLICT DO NOTHING",
                     returning: concat!("CAST(0 AS BIGINT), ", $id),
                     unique: 1,
+                    is_row_number: true,
                 },
                 select: concat!(
                     "SELECT f.", $id, $($(", f.", $column),+),+, " FROM visible_", $table,
