@@ -28,8 +28,8 @@ pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retentio
 pub use git::{Git, GitUnusable};
 pub use observe::NotesBudget;
 pub use reader::{
-    Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader, ReadDecline, ReadError, Renames,
-    TreeEntry,
+    Ancestry, Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader, PushRange, ReadDecline,
+    ReadError, Renames, TreeEntry,
 };
 pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
 pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};

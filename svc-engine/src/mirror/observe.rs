@@ -19,7 +19,7 @@ use crate::capture::notes::NotesRef;
 use crate::store::{DeferredNote, WaitingPush};
 
 /// Commits of one push whose notes are looked at.
-const PUSH_COMMITS_MAX: usize = 20;
+pub(super) const PUSH_COMMITS_MAX: usize = 20;
 
 /// What one refresh may look at of the notes that are new, whether a branch reaches their commits or
 /// not. The rest is for the next.

@@ -12,15 +12,20 @@
 mod ancestry;
 mod commit;
 mod diff;
+mod range;
 mod tree;
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, Read as _};
 use std::path::PathBuf;
 
 use svc_model::repository::CommitSha;
 
+pub use self::ancestry::Ancestry;
 pub use self::commit::Commit;
 pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
+use self::range::Link;
+pub use self::range::PushRange;
 pub use self::tree::{EntryKind, TreeEntry};
 use super::allowance::{Allowance, Stopped};
 use super::bare::Mirror;
@@ -38,6 +43,8 @@ const GIT_MEMORY_MAX: u64 = 2 * 1024 * 1024 * 1024;
 const COMMIT_BYTES_MAX: u64 = 1024 * 1024;
 /// Bytes of a path, below what a question may have.
 const PATH_BYTES_MAX: usize = 3 * 1024;
+/// Entries of a folder in which a file is looked for.
+const FOLDER_ENTRIES_MAX: usize = 100_000;
 /// Bytes of the line before an object.
 const LINE_BYTES_MAX: u64 = 1_024;
 
@@ -140,6 +147,8 @@ enum Kind {
 pub struct MirrorReader {
     objects: Option<Conversation>,
     diffs: [Option<Conversation>; 2],
+    /// Places of commits in the history, which never change.
+    links: HashMap<ObjectId, Link>,
     git: Git,
     path: PathBuf,
     allowance: Allowance,
@@ -179,6 +188,7 @@ impl MirrorReader {
         Ok(Some(Self {
             objects: None,
             diffs: [None, None],
+            links: HashMap::new(),
             git: git.clone(),
             path: folder.path(lifetime),
             allowance,
@@ -224,6 +234,39 @@ impl MirrorReader {
             return Err(ReadError::Declined(ReadDecline::NotAFile));
         }
         self.contents(header, bytes_max).map(Some)
+    }
+
+    /// Returns the bytes of a regular file as it is at a commit; nothing when there is none at the path,
+    /// or what is there is a link, a folder or a commit of another repository.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadDecline::TooLarge`] beyond so many bytes, [`ReadDecline::TooManyEntries`] for a folder of
+    /// more than 100,000 entries, [`ReadDecline::Path`], and see [`ReadError`].
+    pub fn regular_file(
+        &mut self,
+        commit: &CommitSha,
+        path: &[u8],
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        object_name(commit, path)?;
+        let slash = path.iter().rposition(|byte| *byte == b'/');
+        let (folder, name) = match slash {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&[][..], path),
+        };
+        let entries = match self.tree_entries(commit, folder, FOLDER_ENTRIES_MAX) {
+            Err(ReadError::Declined(ReadDecline::NotAFolder)) => None,
+            entries => entries?,
+        };
+        let is_it = |entry: &&TreeEntry| entry.name == name && entry.kind == EntryKind::File;
+        let Some(entry) = entries.iter().flatten().find(is_it) else {
+            return Ok(None);
+        };
+        match self.header(entry.id.as_str().as_bytes())? {
+            Some(header) if header.kind == Kind::Blob => self.contents(header, bytes_max).map(Some),
+            _ => Err(ReadError::Declined(ReadDecline::Malformed)),
+        }
     }
 
     /// Returns the entries of a folder as it is at a commit, in the order of the repository; nothing

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read as _};
 use svc_model::repository::CommitSha;
 
 use super::{MirrorReader, ReadDecline, ReadError};
-use crate::mirror::bare::lines;
+use crate::mirror::bare::{Mirror, Object, lines};
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::process::Input;
 
@@ -17,6 +17,24 @@ const LINE_BYTES_MAX: u64 = 16 * 1024;
 
 /// The tips that reach a commit, a bit each.
 type Tips = Vec<u64>;
+
+/// Which commits are reached from which tips.
+#[derive(Clone, Debug, Default)]
+pub struct Ancestry {
+    /// The tips that the mirror has: the walk that began from each, and its number there.
+    tips: HashMap<ObjectId, (usize, usize)>,
+    walks: Vec<HashMap<ObjectId, Tips>>,
+}
+
+impl Ancestry {
+    /// Returns whether a commit that was asked about is a tip or an ancestor of it; nothing where the
+    /// mirror lacks the tip. What it lacks itself is no ancestor of what it has.
+    pub fn reaches(&self, commit: &CommitSha, tip: &CommitSha) -> Option<bool> {
+        let (walk, number) = self.tips.get(&ObjectId::of(tip))?;
+        let reached = self.walks[*walk].get(&ObjectId::of(commit));
+        Some(reached.is_some_and(|tips| tips[number / 64] >> (number % 64) & 1 == 1))
+    }
+}
 
 impl MirrorReader {
     /// Returns of each pair whether the first is the second or an ancestor of it. What the mirror
@@ -44,6 +62,54 @@ impl MirrorReader {
             return Err(ReadError::Declined(ReadDecline::TooManyPairs));
         }
         let wanted: HashSet<ObjectId> = pairs.iter().map(|(ancestor, _)| *ancestor).collect();
+        let reached = self.reached_from(&tips, &wanted)?;
+        let is_ancestor = |(ancestor, descendant): &(ObjectId, ObjectId)| {
+            let tip = tips[descendant];
+            let tips = reached.get(ancestor);
+            tips.is_some_and(|tips| tips[tip / 64] >> (tip % 64) & 1 == 1)
+        };
+        Ok(pairs.iter().map(is_ancestor).collect())
+    }
+
+    /// Returns which of these commits are reached from which of these tips. Each 1,024 tips are one walk,
+    /// which ends once nothing is left to find.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadDecline::TooManyCommits`] for a history of more than 2,000,000, and see [`ReadError`].
+    pub fn ancestry<'c>(
+        &self,
+        commits: impl IntoIterator<Item = &'c CommitSha>,
+        tips: impl IntoIterator<Item = &'c CommitSha>,
+    ) -> Result<Ancestry, ReadError> {
+        let mut tips: Vec<ObjectId> = tips.into_iter().map(ObjectId::of).collect();
+        tips.sort_unstable();
+        tips.dedup();
+        let mirror = Mirror::at(&self.git, self.path.clone());
+        let objects = mirror.objects(&tips, &self.allowance)?;
+        let mut objects = objects.into_iter();
+        tips.retain(|_| objects.next() == Some(Object::Commit));
+        let wanted: HashSet<ObjectId> = commits.into_iter().map(ObjectId::of).collect();
+        let mut ancestry = Ancestry::default();
+        for (walk, tips) in tips.chunks(TIPS_MAX).enumerate() {
+            let numbered = || tips.iter().enumerate().map(|(number, tip)| (*tip, number));
+            let reached = self.reached_from(&numbered().collect(), &wanted)?;
+            ancestry.walks.push(reached);
+            let places = numbered().map(|(tip, number)| (tip, (walk, number)));
+            ancestry.tips.extend(places);
+        }
+        Ok(ancestry)
+    }
+
+    /// Returns of each wanted commit that is reached at all the tips that reach it.
+    fn reached_from(
+        &self,
+        tips: &HashMap<ObjectId, usize>,
+        wanted: &HashSet<ObjectId>,
+    ) -> Result<HashMap<ObjectId, Tips>, ReadError> {
+        if wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
         let (input, _) = lines(tips.keys());
         let mut found = None;
         let walked = self
@@ -51,7 +117,7 @@ impl MirrorReader {
             .args(["rev-list", "--topo-order", "--parents"])
             .args(["--ignore-missing", "--stdin"])
             .run(Input::Bytes(input), &self.allowance, |output| {
-                found = Some(walk(output, &tips, &wanted)?);
+                found = Some(walk(output, tips, wanted)?);
                 Ok(())
             });
         let reached = match (found, walked) {
@@ -61,13 +127,7 @@ impl MirrorReader {
             (_, Err(error)) => return Err(error.into()),
             (None, Ok(())) => Ok(HashMap::new()),
         };
-        let reached = reached.map_err(ReadError::Declined)?;
-        let is_ancestor = |(ancestor, descendant): &(ObjectId, ObjectId)| {
-            let tip = tips[descendant];
-            let tips = reached.get(ancestor);
-            tips.is_some_and(|tips| tips[tip / 64] >> (tip % 64) & 1 == 1)
-        };
-        Ok(pairs.iter().map(is_ancestor).collect())
+        reached.map_err(ReadError::Declined)
     }
 }
 

@@ -69,21 +69,21 @@ impl MirrorReader {
         commit: &CommitSha,
         question: DiffQuestion,
     ) -> Result<Option<Diff>, ReadError> {
-        let Some(commit) = self.commit(commit)? else {
+        let Some(commit) = self.link(ObjectId::of(commit))? else {
             return Ok(None);
         };
         if question.merges == Merges::Declined && commit.parents.len() > 1 {
             return Err(ReadError::Declined(ReadDecline::Merge));
         }
+        let tree = commit.tree.to_string();
         let before = match commit.parents.first() {
-            Some(parent) => match self.commit(parent)? {
+            Some(parent) => match self.link(*parent)? {
                 Some(parent) => parent.tree.to_string(),
                 None => return Ok(None),
             },
-            None => empty_tree(&commit.tree).to_owned(),
+            None => empty_tree_like(&tree).to_owned(),
         };
-        self.trees(&before, commit.tree.as_str(), question)
-            .map(Some)
+        self.trees(&before, &tree, question).map(Some)
     }
 
     /// Returns how one commit differs from another, whatever lies between them; nothing when the
@@ -98,11 +98,12 @@ impl MirrorReader {
         to: &CommitSha,
         question: DiffQuestion,
     ) -> Result<Option<Diff>, ReadError> {
-        let (from, to) = (self.commit(from)?, self.commit(to)?);
+        let (from, to) = (ObjectId::of(from), ObjectId::of(to));
+        let (from, to) = (self.link(from)?, self.link(to)?);
         let Some((from, to)) = from.zip(to) else {
             return Ok(None);
         };
-        self.trees(from.tree.as_str(), to.tree.as_str(), question)
+        self.trees(&from.tree.to_string(), &to.tree.to_string(), question)
             .map(Some)
     }
 
@@ -133,10 +134,6 @@ impl MirrorReader {
         self.diffs[place] = Some(conversation);
         Ok(diff)
     }
-}
-
-fn empty_tree(like: &CommitSha) -> &'static str {
-    empty_tree_like(like.as_str())
 }
 
 fn empty_tree_like(id: &str) -> &'static str {

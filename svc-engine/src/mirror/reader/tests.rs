@@ -1,10 +1,12 @@
 use std::fs;
+use std::slice::from_ref;
 use std::time::{Duration, Instant};
 
 use svc_model::id::OrgId;
 use tempfile::TempDir;
 
 use super::*;
+use crate::derive::diff::{CommitDiff, FileChange};
 use crate::testing::git::{Repository, git};
 use crate::testing::processes;
 
@@ -363,6 +365,19 @@ fn odd_names_links_and_other_repositories_are_only_entries() {
         b"to/where"
     );
     assert_eq!(reader.blob(&odd, b"module", 100).unwrap(), None);
+    for name in [&b"link"[..], b"module", b"nothing", b"link/x", b"-rf/x"] {
+        assert_eq!(reader.regular_file(&odd, name, 100).unwrap(), None);
+    }
+    let regular = reader.regular_file(&odd, names[3].as_bytes(), 8).unwrap();
+    assert_eq!(regular.unwrap(), b"to/where");
+    assert_eq!(
+        declined(reader.regular_file(&odd, b"-rf", 7)),
+        ReadDecline::TooLarge
+    );
+    assert_eq!(
+        declined(reader.regular_file(&odd, b"", 7)),
+        ReadDecline::Path
+    );
     assert_eq!(reader.blob(&odd, b"link/x", 100).unwrap(), None);
     let listed = reader.tree_entries(&odd, b"", 100).unwrap().unwrap();
     assert_eq!(listed.len(), names.len() + 2);
@@ -374,6 +389,85 @@ fn odd_names_links_and_other_repositories_are_only_entries() {
         .unwrap()
         .unwrap();
     assert_eq!(diff.files, names.len() + 3, "and the file that is gone");
+}
+
+#[test]
+fn what_a_commit_adds_is_read_from_what_git_writes() {
+    let stage = Stage::new();
+    let lines: Vec<String> = (0..40).map(|number| format!("line {number}\n")).collect();
+    let text = lines.concat();
+    let base = stage.commit_files(&[
+        ("gone.py", b"x\n"),
+        ("mode.py", b"x\n"),
+        ("old name.py", text.as_bytes()),
+        ("type.py", b"x\n"),
+        ("windows.py", b"a\r\nb\r\n"),
+    ]);
+    let work = stage.forge.folder().join("work");
+    fs::remove_file(work.join("gone.py")).unwrap();
+    fs::remove_file(work.join("type.py")).unwrap();
+    std::os::unix::fs::symlink("mode.py", work.join("type.py")).unwrap();
+    stage
+        .forge
+        .run(&["mv", "old name.py", "new b\t\"name\".py"]);
+    stage.forge.run(&["update-index", "--chmod=+x", "mode.py"]);
+    stage.forge.run(&["config", "core.fileMode", "false"]);
+    // Without its folder the entry would be removed again.
+    fs::create_dir(work.join("module")).unwrap();
+    let module = format!("160000,{},module", "c".repeat(40));
+    stage
+        .forge
+        .run(&["update-index", "--add", "--cacheinfo", &module]);
+    let moved = text.replace("line 7\n", "line seven\n");
+    let second = stage.commit_files(&[
+        ("new b\t\"name\".py", moved.as_bytes()),
+        ("windows.py", b"a\r\nb\r\nlone\rcr\r\nlast"),
+        (
+            "caf\u{e9} b/x.py",
+            b"\xff--- a/x\n+++ b/x\n@@ -1 +1 @@\ndiff --git a/y b/y\n",
+        ),
+        ("binary.py", b"a\0b"),
+        ("empty.py", b""),
+    ]);
+    stage.mirror();
+    let mut reader = stage.open(&long());
+    let mut parse = |commit: &CommitSha| {
+        let diff = reader.diff(commit, whole(Renames::Detected)).unwrap();
+        CommitDiff::parse(&diff.unwrap().bytes)
+    };
+    let first = parse(&base);
+    assert_eq!(
+        (first.files.len(), first.malformed, first.unsupported),
+        (5, 0, 0)
+    );
+    let diff = parse(&second);
+    assert_eq!((diff.malformed, diff.unsupported), (0, 2));
+    let renamed = FileChange::Renamed {
+        from: "old name.py".to_owned(),
+    };
+    let mut files: Vec<_> = diff
+        .files
+        .into_iter()
+        .map(|file| (file.path, file.change, file.added))
+        .collect();
+    files.sort_by(|left, right| (&left.0, &left.2).cmp(&(&right.0, &right.2)));
+    let expected = [
+        (
+            "caf\u{e9} b/x.py",
+            FileChange::Added,
+            "\u{fffd}--- a/x\n+++ b/x\n@@ -1 +1 @@\ndiff --git a/y b/y",
+        ),
+        ("empty.py", FileChange::Added, ""),
+        ("gone.py", FileChange::Deleted, ""),
+        ("mode.py", FileChange::Modified, ""),
+        ("new b\t\"name\".py", renamed, "line seven"),
+        ("type.py", FileChange::Deleted, ""),
+        ("type.py", FileChange::Added, "mode.py"),
+        ("windows.py", FileChange::Modified, "lone\rcr\nlast"),
+    ];
+    let expected =
+        expected.map(|(path, change, added)| (path.to_owned(), change, added.to_owned()));
+    assert_eq!(files, expected);
 }
 
 #[test]
@@ -429,6 +523,27 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
         let row: String = row.iter().map(|it| if *it { '1' } else { '0' }).collect();
         assert_eq!(row, expected);
     }
+    let ancestry = reader.ancestry(&all, &all).unwrap();
+    for (commit, expected) in all.iter().zip(expected) {
+        let told = |tip: &CommitSha| match ancestry.reaches(commit, tip) {
+            Some(true) => '1',
+            Some(false) => '0',
+            None => '?',
+        };
+        let row: String = all.iter().map(told).collect();
+        assert_eq!(
+            row,
+            format!("{}?", &expected[..6]),
+            "an absent tip is unknown"
+        );
+    }
+    assert_eq!(ancestry.reaches(&all[0], &sha(&"e".repeat(40))), None);
+    let none = reader.ancestry(&[], &all[..1]).unwrap();
+    assert_eq!(
+        none.reaches(&all[0], &all[0]),
+        Some(false),
+        "it was not asked about"
+    );
     // The walk ends as soon as the answer is known, and that is no failure.
     let known = reader.are_ancestors(&[pair(3, 3), pair(0, 1)]).unwrap();
     assert_eq!(known, [true, true]);
@@ -436,6 +551,118 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
     let reached = reader.reached(&all).unwrap();
     assert_eq!(reached, [true, true, true, true, true, false, false]);
     assert!(reader.reached(&[]).unwrap().is_empty());
+}
+
+/// Makes a history of so many commits, each with up to three parents among those shortly before it, at
+/// moments that this gives, and returns it.
+fn random_history(
+    stage: &Stage,
+    seed: u64,
+    count: usize,
+    moment: &dyn Fn(u64, u64) -> u64,
+) -> Vec<CommitSha> {
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let mut stream = String::new();
+    for number in 1..=count as u64 {
+        let time = 1_700_000_000 + moment(number, random(4));
+        let branch = format!("refs/heads/b{number}");
+        let head = format!("commit {branch}\nmark :{number}\ncommitter A <a@b.c> {time} +0000\n");
+        stream += &head;
+        stream += "data 1\nx\n";
+        let mut parents: Vec<u64> = (0..=random(3))
+            .map(|_| number.saturating_sub(1 + random(6)))
+            .filter(|parent| *parent > 0)
+            .collect();
+        parents.sort_unstable();
+        parents.dedup();
+        for (place, parent) in parents.iter().rev().enumerate() {
+            let word = if place == 0 { "from" } else { "merge" };
+            stream.extend([word, " :", &parent.to_string(), "\n"]);
+        }
+        stream += "\n";
+    }
+    let marks = stage.root.path().join("marks");
+    let export = format!("--export-marks={}", marks.display());
+    stage
+        .forge
+        .run_with(&["fast-import", "--quiet", "--force", &export], &stream);
+    let mut commits = vec![None; count];
+    for line in fs::read_to_string(marks).unwrap().lines() {
+        let (mark, id) = line.split_once(' ').unwrap();
+        let mark: usize = mark.trim_start_matches(':').parse().unwrap();
+        commits[mark - 1] = Some(sha(id));
+    }
+    commits.into_iter().flatten().collect()
+}
+
+#[rstest::rstest]
+#[case::moments_of_their_own(&|number, _| number * 10)]
+#[case::moments_in_common(&|number, _| number / 5)]
+#[case::one_moment(&|_, _| 0)]
+#[case::clocks_that_are_wrong(&|number, random| number * 10 + random * 40)]
+fn a_push_brought_what_git_lists(#[case] moment: &dyn Fn(u64, u64) -> u64) {
+    let stage = Stage::new();
+    let commits = random_history(&stage, 88_172_645_463_325_252, 90, moment);
+    assert_eq!(commits.len(), 90);
+    stage.mirror();
+    let mut reader = stage.open(&long());
+    for after in (0..90).step_by(7) {
+        for before in (0..90).step_by(5) {
+            let (before, after) = (&commits[before], &commits[after]);
+            let listed = stage.forge.run(&[
+                "rev-list",
+                "--max-count=20",
+                after.as_str(),
+                &format!("^{before}"),
+            ]);
+            let mut expected: Vec<CommitSha> = listed.lines().map(sha).collect();
+            expected.reverse();
+            if expected.is_empty() {
+                expected.push(after.clone());
+            }
+            let range = |forced| PushRange {
+                before,
+                after,
+                forced,
+            };
+            assert_eq!(reader.pushed(range(false)).unwrap(), expected);
+            assert_eq!(reader.pushed(range(true)).unwrap(), from_ref(after));
+        }
+    }
+}
+
+#[test]
+fn a_push_from_or_to_what_the_mirror_lacks_is_its_newer_end() {
+    let stage = Stage::new();
+    let commits: Vec<CommitSha> = (0..25)
+        .map(|number: u32| sha(&stage.forge.commit(&number.to_string())))
+        .collect();
+    stage.mirror();
+    let mut reader = stage.open(&long());
+    let (zeros, absent) = (sha(&"0".repeat(40)), sha(&"f".repeat(40)));
+    let mut pushed = |before: &CommitSha, after: &CommitSha| {
+        let forced = false;
+        let range = PushRange {
+            before,
+            after,
+            forced,
+        };
+        reader.pushed(range).unwrap()
+    };
+    for before in [&zeros, &absent] {
+        assert_eq!(pushed(before, &commits[9]), [commits[9].clone()]);
+    }
+    assert_eq!(pushed(&commits[0], &absent), from_ref(&absent));
+    assert_eq!(pushed(&commits[0], &commits[24]), commits[5..]);
+    assert_eq!(pushed(&commits[20], &commits[24]), commits[21..]);
+    assert_eq!(pushed(&commits[9], &commits[9]), [commits[9].clone()]);
+    assert_eq!(pushed(&commits[9], &commits[3]), [commits[3].clone()]);
 }
 
 #[test]

@@ -1,0 +1,212 @@
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io::{self, Read as _};
+
+use svc_model::repository::CommitSha;
+
+use super::{COMMIT_BYTES_MAX, Commit, Kind, MirrorReader, ReadDecline, ReadError, read_header};
+use crate::mirror::bare::Mirror;
+use crate::mirror::object_id::ObjectId;
+use crate::mirror::observe::PUSH_COMMITS_MAX;
+
+/// Commits that are looked at for one push before git is asked instead.
+const VISITED_MAX: usize = 2_000;
+/// Commits whose places in the history are remembered.
+const LINKS_MAX: usize = 200_000;
+
+/// From where to where a push moved a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct PushRange<'p> {
+    /// The commit that the branch was at; all zeros when the push made it.
+    pub before: &'p CommitSha,
+    /// The commit that the branch is at.
+    pub after: &'p CommitSha,
+    /// Whether the branch was moved to where it could not be reached by adding commits.
+    pub forced: bool,
+}
+
+/// The place of a commit in the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) tree: ObjectId,
+    pub(super) parents: Vec<ObjectId>,
+    committed_at: Option<i64>,
+}
+
+/// A commit that a walk has met.
+#[derive(Clone, Debug)]
+struct Met {
+    link: Link,
+    /// Whether the older end reaches it.
+    is_before: bool,
+    is_passed: bool,
+}
+
+impl MirrorReader {
+    /// Returns the commits that a push brought, the oldest first: the 20 newest, in git's order. Of a
+    /// push that was forced, or made its branch, or whose older end the mirror lacks, that is its newer
+    /// end alone.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`] and [`MirrorReader::commit`].
+    pub fn pushed(&mut self, push: PushRange<'_>) -> Result<Vec<CommitSha>, ReadError> {
+        let (before, after) = (ObjectId::of(push.before), ObjectId::of(push.after));
+        let is_range = !push.forced && self.link(before)?.is_some() && self.link(after)?.is_some();
+        let mut range = if !is_range {
+            Vec::new()
+        } else if let Some(range) = self.between(before, after)? {
+            range
+        } else {
+            let mirror = Mirror::at(&self.git, self.path.clone());
+            mirror.range(before, after, PUSH_COMMITS_MAX, &self.allowance)?
+        };
+        range.reverse();
+        if range.is_empty() {
+            range.push(after);
+        }
+        Ok(range.into_iter().map(ObjectId::commit).collect())
+    }
+
+    /// Returns the newest commits that one commit reaches and another does not, the newest first, by a
+    /// walk from both; nothing where that would be long, or where moments do not follow the history, by
+    /// which git has an order of its own.
+    fn between(
+        &mut self,
+        before: ObjectId,
+        after: ObjectId,
+    ) -> Result<Option<Vec<ObjectId>>, ReadError> {
+        let mut met: HashMap<ObjectId, Met> = HashMap::new();
+        // By moment, and of one moment in the order in which they were met.
+        let mut waiting = BinaryHeap::new();
+        let mut passed: Vec<(i64, ObjectId)> = Vec::new();
+        // How many of those that wait the older end is not known to reach.
+        let mut open = 0_usize;
+        for (id, is_before) in [(after, false), (before, true)] {
+            if before == after && !is_before {
+                continue;
+            }
+            let Some(link) = self.link(id)? else {
+                return Ok(None);
+            };
+            let Some(moment) = link.committed_at else {
+                return Ok(None);
+            };
+            waiting.push((moment, Reverse(met.len()), id));
+            open += usize::from(!is_before);
+            let state = Met {
+                link,
+                is_before,
+                is_passed: false,
+            };
+            met.insert(id, state);
+        }
+        while let Some((moment, _, id)) = waiting.pop() {
+            // One of the same moment may yet turn out to be reached.
+            let oldest = passed.last().map_or(i64::MAX, |(moment, _)| *moment);
+            if open == 0 && moment < oldest {
+                break;
+            }
+            let Some(state) = met.get_mut(&id) else {
+                return Ok(None);
+            };
+            state.is_passed = true;
+            let is_before = state.is_before;
+            let parents = state.link.parents.clone();
+            if !is_before {
+                open -= 1;
+                passed.push((moment, id));
+            }
+            for parent in parents {
+                if met.contains_key(&parent) {
+                    if is_before {
+                        open -= mark(&mut met, parent);
+                    }
+                    continue;
+                }
+                let Some(link) = self.link(parent)? else {
+                    return Ok(None);
+                };
+                let Some(earlier) = link.committed_at.filter(|it| *it <= moment) else {
+                    return Ok(None);
+                };
+                if met.len() == VISITED_MAX {
+                    return Ok(None);
+                }
+                waiting.push((earlier, Reverse(met.len()), parent));
+                open += usize::from(!is_before);
+                let state = Met {
+                    link,
+                    is_before,
+                    is_passed: false,
+                };
+                met.insert(parent, state);
+            }
+        }
+        let is_new = |(_, id): &(i64, ObjectId)| met.get(id).is_some_and(|it| !it.is_before);
+        let newest = passed.into_iter().filter(is_new).map(|(_, id)| id);
+        Ok(Some(newest.take(PUSH_COMMITS_MAX).collect()))
+    }
+
+    /// Returns the place of a commit in the history; nothing when the mirror has no such commit.
+    pub(super) fn link(&mut self, id: ObjectId) -> Result<Option<Link>, ReadError> {
+        if let Some(link) = self.links.get(&id) {
+            return Ok(Some(link.clone()));
+        }
+        let name = id.to_string().into_bytes();
+        let question = [b"contents ", &name[..], b"\0"].concat();
+        let answer = self.ask_objects(&question, |output| {
+            let Some(header) = read_header(output, &name)? else {
+                return Ok(Some(None));
+            };
+            if header.bytes > COMMIT_BYTES_MAX {
+                // What follows is left unread.
+                return Ok(None);
+            }
+            let mut bytes = Vec::new();
+            output.take(header.bytes + 1).read_to_end(&mut bytes)?;
+            if bytes.pop() != Some(b'\n') || bytes.len() as u64 != header.bytes {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            Ok(Some((header.kind == Kind::Commit).then_some(bytes)))
+        })?;
+        let Some(text) = answer else {
+            self.objects = None;
+            return Err(ReadError::Declined(ReadDecline::TooLarge));
+        };
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
+        let link = Link {
+            tree: ObjectId::of(&commit.tree),
+            parents: commit.parents.iter().map(ObjectId::of).collect(),
+            committed_at: commit.committed_at,
+        };
+        if self.links.len() == LINKS_MAX {
+            self.links.clear();
+        }
+        self.links.insert(id, link.clone());
+        Ok(Some(link))
+    }
+}
+
+/// Says of a commit, and of all that it is known to reach, that the older end reaches it. Returns how
+/// many of them waited.
+fn mark(met: &mut HashMap<ObjectId, Met>, id: ObjectId) -> usize {
+    let mut marked = vec![id];
+    let mut waited = 0;
+    while let Some(id) = marked.pop() {
+        if let Some(state) = met.get_mut(&id)
+            && !state.is_before
+        {
+            state.is_before = true;
+            if state.is_passed {
+                marked.extend(&state.link.parents);
+            } else {
+                waited += 1;
+            }
+        }
+    }
+    waited
+}
