@@ -29,7 +29,7 @@ pub use git::{Git, GitUnusable};
 pub use observe::NotesBudget;
 pub use reader::{
     Ancestry, Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader, PushRange, ReadDecline,
-    ReadError, Renames, TreeEntry,
+    ReadError, Rename, Renames, TreeEntry,
 };
 pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
 pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};

@@ -13,6 +13,7 @@ mod ancestry;
 mod commit;
 mod diff;
 mod range;
+mod renames;
 mod tree;
 
 use std::collections::HashMap;
@@ -26,6 +27,7 @@ pub use self::commit::Commit;
 pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
 use self::range::Link;
 pub use self::range::PushRange;
+pub use self::renames::Rename;
 pub use self::tree::{EntryKind, TreeEntry};
 use super::allowance::{Allowance, Stopped};
 use super::bare::Mirror;
@@ -147,6 +149,7 @@ enum Kind {
 pub struct MirrorReader {
     objects: Option<Conversation>,
     diffs: [Option<Conversation>; 2],
+    renames: Option<Conversation>,
     /// Places of commits in the history, which never change.
     links: HashMap<ObjectId, Link>,
     git: Git,
@@ -188,6 +191,7 @@ impl MirrorReader {
         Ok(Some(Self {
             objects: None,
             diffs: [None, None],
+            renames: None,
             links: HashMap::new(),
             git: git.clone(),
             path: folder.path(lifetime),

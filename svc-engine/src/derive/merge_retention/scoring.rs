@@ -7,7 +7,7 @@ use svc_model::repository::CommitSha;
 
 use super::{FILE_BYTES_MAX, Merge, MergeRetention, RetentionRow};
 use crate::derive::attribution::Attribution;
-use crate::derive::diff::{CommitDiff, FileChange, FileDiff};
+use crate::derive::diff::CommitDiff;
 use crate::derive::fate::containment;
 use crate::fact::Lifetime;
 
@@ -73,14 +73,17 @@ pub fn source_text<'d>(diff: &'d CommitDiff, path: &str) -> Result<&'d str, Scor
     }
 }
 
-/// Returns where a file went between two commits, by their difference with renames; nothing when it went
-/// to no place or to several.
-pub fn renamed_to<'d>(difference: &'d CommitDiff, path: &str) -> Option<&'d str> {
-    let is_from =
-        |file: &&FileDiff| matches!(&file.change, FileChange::Renamed { from } if from == path);
-    let mut renames = difference.files.iter().filter(is_from);
+/// Returns where a file went between two commits, of whose renames these are the paths before and after;
+/// nothing when it went to no place or to several.
+pub fn renamed_to<'r>(
+    renames: impl IntoIterator<Item = (&'r [u8], &'r [u8])>,
+    path: &str,
+) -> Option<&'r [u8]> {
+    // Paths of diffs are texts, in which U+FFFD stands for what is none.
+    let is_from = |from: &[u8]| String::from_utf8_lossy(from) == path;
+    let mut renames = renames.into_iter().filter(|(from, _)| is_from(from));
     match (renames.next(), renames.next()) {
-        (Some(file), None) => Some(&file.path),
+        (Some((_, to)), None) => Some(to),
         _ => None,
     }
 }

@@ -324,9 +324,12 @@ fn the_source_is_the_one_section_of_the_file() {
             Err(ScoringSkip::SourceFileDiffAbsent)
         );
     }
-    assert_eq!(renamed_to(&diff, "old"), Some("d.py"));
-    assert_eq!(renamed_to(&diff, "both"), None);
-    assert_eq!(renamed_to(&diff, "a.py"), None);
+    let renames: [(&[u8], &[u8]); 3] = [(b"old", b"d.py"), (b"both", b"e.py"), (b"both", b"f.py")];
+    assert_eq!(renamed_to(renames, "old"), Some(&b"d.py"[..]));
+    assert_eq!(renamed_to(renames, "both"), None);
+    assert_eq!(renamed_to(renames, "a.py"), None);
+    let odd: [(&[u8], &[u8]); 1] = [(b"caf\xe9", b"g.py")];
+    assert_eq!(renamed_to(odd, "caf\u{fffd}"), Some(&b"g.py"[..]));
 }
 
 /// Files of several pull requests, joined.

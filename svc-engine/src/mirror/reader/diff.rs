@@ -6,7 +6,7 @@ use super::{MirrorReader, ReadDecline, ReadError, why};
 use crate::mirror::object_id::ObjectId;
 
 /// A line that is asked and repeated by git after a diff. Every line of a diff begins otherwise.
-const END: &[u8] = b"svc-end\n";
+pub(super) const END: &[u8] = b"svc-end\n";
 /// How the section of a file begins.
 const SECTION: &[u8] = b"diff --git ";
 /// The tree without entries, of which every repository knows.

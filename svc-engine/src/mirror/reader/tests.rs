@@ -273,6 +273,61 @@ fn renames_and_merges_are_shown_as_asked() {
 }
 
 #[test]
+fn files_that_lie_elsewhere_are_followed() {
+    let stage = Stage::new();
+    let text = |of: &str| {
+        (0..40)
+            .map(|number| format!("{of} {number}\n"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
+    let first = stage.commit_files(&[
+        ("a", text("a").as_bytes()),
+        ("old\tname", text("b").as_bytes()),
+        ("same", b"same\n"),
+        ("gone", b"gone\n"),
+    ]);
+    stage.forge.run(&["mv", "a", "svc-end\n"]);
+    fs::create_dir(stage.forge.folder().join("work/caf\u{e9}")).unwrap();
+    stage.forge.run(&["mv", "old\tname", "caf\u{e9}/new"]);
+    stage.forge.run(&["rm", "-q", "gone"]);
+    let half = text("b").replace("b 1", "c 1");
+    let second = stage.commit_files(&[("caf\u{e9}/new", half.as_bytes()), ("new", b"new\n")]);
+    let blob = stage.forge.run_with(&["hash-object", "-w", "--stdin"], "b");
+    let entries = |name: &str| {
+        let entry = |number: u32| format!("100644 blob {blob}\t{name}-{number:05}\0");
+        (0..10_001).map(entry).collect::<Vec<_>>().concat()
+    };
+    let many = stage.commit_tree(None, &entries("one"));
+    let moved = stage.commit_tree(None, &entries("other"));
+    let long = format!("100644 blob {blob}\t{}\0", "x".repeat(4_000));
+    let long = stage.commit_tree(None, &long);
+    let short = stage.commit_tree(None, &format!("100644 blob {blob}\tx\0"));
+    stage.mirror();
+    let mut reader = stage.open(&Deadline::after(Duration::from_mins(2)));
+    let rename = |from: &str, to: &str| Rename {
+        from: from.as_bytes().to_vec(),
+        to: to.as_bytes().to_vec(),
+    };
+    let expected = [
+        rename("old\tname", "caf\u{e9}/new"),
+        rename("a", "svc-end\n"),
+    ];
+    for _ in 0..2 {
+        assert_eq!(reader.renames(&first, &second).unwrap().unwrap(), expected);
+        assert_eq!(reader.renames(&first, &first).unwrap().unwrap(), []);
+        let absent = sha(&"f".repeat(40));
+        assert_eq!(reader.renames(&first, &absent).unwrap(), None);
+        let declines = |reader: &mut MirrorReader, from, to| declined(reader.renames(from, to));
+        assert_eq!(
+            declines(&mut reader, &many, &moved),
+            ReadDecline::TooManyFiles
+        );
+        assert_eq!(declines(&mut reader, &long, &short), ReadDecline::Path);
+    }
+}
+
+#[test]
 fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
     let stage = Stage::new();
     let small = stage.commit_files(&[("small", b"x\n")]);

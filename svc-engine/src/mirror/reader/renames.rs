@@ -1,0 +1,114 @@
+use std::io::{self, BufRead, Read as _};
+
+use svc_model::repository::CommitSha;
+
+use super::diff::END;
+use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError, why};
+use crate::mirror::object_id::ObjectId;
+
+/// Files that lie elsewhere between two commits.
+const RENAMES_MAX: usize = 10_000;
+/// Bytes of what stands before the paths of one.
+const HEAD_BYTES_MAX: usize = 1_024;
+
+/// A file that lies elsewhere in a later commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    /// Where it was: of no certain encoding.
+    pub from: Vec<u8>,
+    /// Where it is.
+    pub to: Vec<u8>,
+}
+
+impl MirrorReader {
+    /// Returns the files that lie elsewhere in another commit and have half of their content at least,
+    /// in the order of git; nothing when the mirror lacks one of the commits. Where more than 1,000
+    /// files would be compared, only those whose content is the same are told.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadDecline::TooManyFiles`] for more than 10,000 of them, [`ReadDecline::Path`] for a path of
+    /// more than 3 KiB, and see [`MirrorReader::commit`].
+    pub fn renames(
+        &mut self,
+        from: &CommitSha,
+        to: &CommitSha,
+    ) -> Result<Option<Vec<Rename>>, ReadError> {
+        const WHAT: &str = "diff-tree";
+        let (from, to) = (ObjectId::of(from), ObjectId::of(to));
+        let (from, to) = (self.link(from)?, self.link(to)?);
+        let Some((from, to)) = from.zip(to) else {
+            return Ok(None);
+        };
+        let mut conversation = match self.renames.take() {
+            Some(conversation) => conversation,
+            None => self
+                .call(WHAT)
+                .args(["diff-tree", "--stdin", "-r", "-z", "--raw"])
+                .args(["--diff-filter=R", "-M50%", "-l1000"])
+                .converse(&self.allowance)?,
+        };
+        let trees = format!("{} {}\n", from.tree, to.tree);
+        let asked = [trees.as_bytes(), END].concat();
+        let answer = conversation.ask(&asked, |output| read(output, trees.as_bytes()));
+        let renames = answer.map_err(|cause| why(WHAT, cause))?;
+        // Of what is declined the rest is not read, so the next answer is another process's.
+        let renames = renames.map_err(ReadError::Declined)?;
+        self.renames = Some(conversation);
+        Ok(Some(renames))
+    }
+}
+
+/// Reads `:MODES IDS STATUS`, the path before and the path after of each file, all of which end with
+/// NUL, between the line of the trees and the one that ends the answer.
+fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>, ReadDecline>> {
+    let mut first = Vec::new();
+    output
+        .take(trees.len() as u64)
+        .read_until(b'\n', &mut first)?;
+    if first.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    if first != trees {
+        // git could not read one of the trees.
+        return Ok(Err(ReadDecline::Malformed));
+    }
+    let mut renames = Vec::new();
+    loop {
+        let mut first = [0];
+        output.read_exact(&mut first)?;
+        if first[0] == END[0] {
+            let mut rest = vec![0; END.len() - 1];
+            output.read_exact(&mut rest)?;
+            let is_end = rest == END[1..];
+            return Ok(if is_end {
+                Ok(renames)
+            } else {
+                Err(ReadDecline::Malformed)
+            });
+        }
+        if renames.len() == RENAMES_MAX {
+            return Ok(Err(ReadDecline::TooManyFiles));
+        }
+        if first != *b":" || text(output, HEAD_BYTES_MAX)?.is_none() {
+            return Ok(Err(ReadDecline::Malformed));
+        }
+        let (from, to) = (text(output, PATH_BYTES_MAX)?, text(output, PATH_BYTES_MAX)?);
+        let (Some(from), Some(to)) = (from, to) else {
+            return Ok(Err(ReadDecline::Path));
+        };
+        renames.push(Rename { from, to });
+    }
+}
+
+/// Reads what ends with NUL, without it; nothing where that is longer than this.
+fn text(output: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    output
+        .take(bytes_max as u64 + 1)
+        .read_until(b'\0', &mut text)?;
+    if text.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok((text.pop() == Some(b'\0')).then_some(text))
+}
