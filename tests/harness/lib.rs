@@ -7,6 +7,7 @@
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
 //! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, forges good and bad, and what is left running |
 //! | [`http`] | requests that a polite client would not send |
+//! | [`network`] | a network in front of the database that can fall silent |
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
 //! | [`delivery`] | gateway calls and CI outcomes as senders make them |
 //! | [`schemas`] | every answer checked against what is published |
@@ -22,6 +23,7 @@
 pub mod case;
 pub mod delivery;
 pub mod http;
+pub mod network;
 pub mod pattern;
 pub mod player;
 pub use svc_engine::testing::{git, git_server, postgres, processes};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use svc_model::json::Json;
 use tempfile::TempDir;
 
 use crate::http::{self, Reply, Request};
+use crate::network::Network;
 use crate::random::Random;
 use crate::schemas;
 use crate::{postgres, process, programs};
@@ -36,7 +37,7 @@ pub const UNKNOWN_TOKEN: &str = "fffffffffffffffffffffffffffffffffffffffffffffff
 /// How long a server may take to start.
 const START_MAX: Duration = Duration::from_secs(90);
 /// How long a server may take to finish what it accepted after it was asked to stop.
-const STOP_MAX: Duration = Duration::from_secs(20);
+const STOP_MAX: Duration = Duration::from_secs(25);
 /// Ports from which the system hands none out to outgoing connections, so none is taken between the
 /// choice of a port and the start of the server, but by another server under test.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
@@ -162,6 +163,17 @@ impl Store {
             scratch,
             database,
         }))
+    }
+
+    /// Creates a store of PostgreSQL behind a network; nothing when PostgreSQL is skipped in this run.
+    pub fn behind_network() -> Option<(Arc<Self>, Network)> {
+        let mut store = Arc::into_inner(Self::create(Backend::Postgres)?)?;
+        let (before, rest) = store.url.rsplit_once('@').expect("a user");
+        let (address, database) = rest.split_once('/').expect("a database");
+        let target = address.to_socket_addrs().ok()?.next()?;
+        let network = Network::before(target).expect("a port to listen on");
+        store.url = format!("{before}@{}/{database}", network.address());
+        Some((Arc::new(store), network))
     }
 
     /// Returns its database, when it is one of the PostgreSQL cluster.

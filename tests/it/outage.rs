@@ -1,6 +1,8 @@
 //! The service outlives its database: what cannot be stored is not acknowledged, what needs no
 //! store is answered, and when the database is back so is the service.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -81,6 +83,65 @@ fn an_outage_is_503_and_ends_when_the_database_is_back() {
     let facts = server.read_json("/v1/facts");
     let total = dig(&facts, "tables.developer_decisions.total").cloned();
     assert_eq!(total, Some(Json::from(1_i64)), "whatever its encoding");
+}
+
+/// A server waits for an answer of its database no longer than this, and is then given time to say
+/// so.
+const ANSWERED: Duration = Duration::from_secs(33);
+
+#[test]
+fn a_database_that_gives_no_answer_costs_a_503_and_no_more() {
+    let Some((store, network)) = Store::behind_network() else {
+        return;
+    };
+    let mut server = Server::start_on(&store, &Configuration::default());
+    let deliver = |server: &Server, name: &str| {
+        let call = Call::new("s", name).body();
+        server.deliver("/ingest/gateway", call).status
+    };
+    let read = |server: &Server, path: &str| {
+        let request = Request::get(path).bearer(OPERATOR_TOKEN);
+        server.send(&request).status
+    };
+    assert_eq!(deliver(&server, "before"), 200);
+    assert_eq!(read(&server, "/v1/facts"), 200);
+
+    network.fall_silent();
+    let started = Instant::now();
+    thread::scope(|scope| {
+        let asked = [
+            scope.spawn(|| deliver(&server, "during")),
+            scope.spawn(|| deliver(&server, "during too")),
+            scope.spawn(|| read(&server, "/v1/facts")),
+            scope.spawn(|| read(&server, "/query/evidence?session_id=s")),
+        ];
+        assert_eq!(read(&server, "/v1/me"), 200, "it needs no database");
+        for asked in asked {
+            assert_eq!(asked.join().expect("it does not panic"), 503);
+        }
+    });
+    assert!(started.elapsed() < ANSWERED, "{}", server.log());
+
+    network.speak();
+    let started = Instant::now();
+    while deliver(&server, "during") != 200 || read(&server, "/v1/facts") != 200 {
+        assert!(started.elapsed() < ANSWERED, "{}", server.log());
+        thread::sleep(Duration::from_millis(50));
+    }
+
+    // A server whose writer waits for an answer stops all the same.
+    network.fall_silent();
+    let call = Call::new("s", "at the end").body();
+    let mut waiting = TcpStream::connect(server.address()).expect("it listens");
+    let head = format!(
+        "POST /ingest/gateway HTTP/1.1\r\nHost: svc\r\nAuthorization: Bearer {INGEST_TOKEN}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        call.len()
+    );
+    waiting.write_all(head.as_bytes()).expect("it reads");
+    waiting.write_all(&call).expect("it reads");
+    thread::sleep(Duration::from_millis(300));
+    assert!(server.stop().success(), "{}", server.log());
 }
 
 /// Clients that send while the store is cut off, again and again.

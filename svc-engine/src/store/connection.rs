@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::StoreError;
 use super::postgres::PostgresConnection;
@@ -11,9 +10,6 @@ use super::url::DatabaseUrl;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
 
-/// How long one write transaction may take, the wait for its turn included: a sender that waits has
-/// its answer before it gives up, and a server that stops has its writer back.
-const WRITE_SECONDS: u64 = 20;
 /// Rows of one insertion. As a statement stays prepared for each count, an insertion of no more rows
 /// is one statement.
 const ROWS_MAX: usize = 32;
@@ -127,10 +123,9 @@ impl Connection {
         matches!(self.backend, Backend::Sqlite(_))
     }
 
-    /// Begins a write transaction, whose statements are given up after [`WRITE_SECONDS`].
-    pub(super) fn begin_write(&mut self) -> Result<(), StoreError> {
-        let deadline = Deadline::after(Duration::from_secs(WRITE_SECONDS));
-        on!(&mut self.backend, connection => connection.begin_write(&deadline))
+    /// Begins a write transaction whose statements are given up at the deadline.
+    pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
+        on!(&mut self.backend, connection => connection.begin_write(deadline))
     }
 
     /// Begins a read snapshot whose statements are stopped at the deadline.

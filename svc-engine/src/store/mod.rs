@@ -384,7 +384,13 @@ impl Ledger {
             state => return Err(StoreError::Schema(state)),
         }
         let moments = Moments::default();
-        let written = transaction::write(&mut connection, &self.org_id, moments, work);
+        let written = transaction::write(
+            &mut connection,
+            &self.org_id,
+            moments,
+            &transaction::deadline(),
+            work,
+        );
         Ok(written.map(|(result, _)| result)?)
     }
 }

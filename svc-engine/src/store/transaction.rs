@@ -1,11 +1,14 @@
 //! The one way to write: a transaction, begun and ended here, whoever asks for it.
 
+use std::time::Duration;
+
 use svc_model::id::OrgId;
 
 use super::StoreError;
 use super::connection::Connection;
 use super::organization::{Moments, Organization};
 use super::witness::Witness;
+use crate::deadline::Deadline;
 
 /// A transaction that is being written, of one organization.
 pub(super) struct Transaction<'t> {
@@ -44,14 +47,27 @@ impl From<Unwritten> for StoreError {
     }
 }
 
+/// How long a write may take, the wait for its turn and every attempt included. A sender may wait for
+/// the write before its own and for two connections that are not made, and has its answer before it
+/// gives up; a server that stops has its writer back.
+const WRITE_SECONDS: u64 = 15;
+
+/// Returns until when a write that begins now may take.
+pub(super) fn deadline() -> Deadline {
+    Deadline::after(Duration::from_secs(WRITE_SECONDS))
+}
+
 /// Runs `work` in a transaction, which is committed when `work` succeeds and rolled back otherwise.
 pub(super) fn write<T>(
     connection: &mut Connection,
     org_id: &OrgId,
     moments: Moments,
+    deadline: &Deadline,
     work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<(T, Changed), Unwritten> {
-    connection.begin_write().map_err(Unwritten::Nothing)?;
+    connection
+        .begin_write(deadline)
+        .map_err(Unwritten::Nothing)?;
     let mut transaction = Transaction {
         connection: &mut *connection,
         org_id,

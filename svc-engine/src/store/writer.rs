@@ -23,6 +23,7 @@ use super::content::Encoder;
 use super::organization::Moments;
 use super::transaction::{self, Changed, Transaction, Unwritten};
 use super::witness::Epoch;
+use crate::deadline::Deadline;
 
 /// How often a transaction is tried that the database gives up for another.
 const ATTEMPTS_MAX: usize = 4;
@@ -330,10 +331,11 @@ impl Worker {
     /// its natural key, and is then a redelivery. Other work is not, unless it is certain that nothing
     /// was committed.
     fn write(&mut self, group: &mut Vec<Command>) -> Result<(), StoreError> {
+        let deadline = transaction::deadline();
         let (mut attempts, mut reconnected, mut set_back) = (1, false, false);
         loop {
             let table = Cell::new(None);
-            let unwritten = match self.attempt(group, &table) {
+            let unwritten = match self.attempt(group, &table, &deadline) {
                 Ok(()) => {
                     let written = |table: &FactTable| group.iter().any(|it| it.has(*table));
                     self.locked.retain(|table| !written(table));
@@ -369,6 +371,9 @@ impl Worker {
                 self.forget();
                 tracing::warn!("store.set_back");
                 !std::mem::replace(&mut set_back, true)
+            } else if matches!(error, StoreError::Unreachable) {
+                // The connection was just tried.
+                false
             } else if error.is_connection_lost() || !self.connection.is_usable() {
                 !std::mem::replace(&mut reconnected, true) && self.connection.reopen().is_ok()
             } else {
@@ -398,12 +403,15 @@ impl Worker {
         &mut self,
         group: &mut [Command],
         table: &Cell<Option<FactTable>>,
+        deadline: &Deadline,
     ) -> Result<(), Unwritten> {
         if group.is_empty() {
             return Ok(());
         }
         self.connection.reconnect().map_err(Unwritten::Nothing)?;
-        let written = catch_unwind(AssertUnwindSafe(|| self.transaction(group, table)));
+        let written = catch_unwind(AssertUnwindSafe(|| {
+            self.transaction(group, table, deadline)
+        }));
         written.unwrap_or_else(|_| {
             tracing::error!("store.writer_panicked");
             self.forget();
@@ -423,6 +431,7 @@ impl Worker {
         &mut self,
         group: &mut [Command],
         table: &Cell<Option<FactTable>>,
+        deadline: &Deadline,
     ) -> Result<(), Unwritten> {
         let is_suspected = |table: &FactTable| group.iter().any(|it| it.has(*table));
         let waits_briefly = self.locked.iter().any(is_suspected);
@@ -471,8 +480,13 @@ impl Worker {
             }
             Ok((outcomes, afterwards))
         };
-        let ((outcomes, afterwards), changed) =
-            transaction::write(&mut self.connection, &self.org_id, self.moments, work)?;
+        let ((outcomes, afterwards), changed) = transaction::write(
+            &mut self.connection,
+            &self.org_id,
+            self.moments,
+            deadline,
+            work,
+        )?;
         afterwards.tell();
         // What is remembered is what the witness of this commit stands for.
         if changed == Changed::Yes {

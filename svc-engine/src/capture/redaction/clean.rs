@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The shortest text that is remembered, in bytes: a shorter one is gone through in less time than is
 /// saved.
-const TEXT_BYTES_MIN: usize = 512;
+const TEXT_BYTES_MIN: usize = 192;
 /// Texts that are remembered, at some 50 bytes each.
 const TEXTS_MAX: usize = 100_000;
 

@@ -321,19 +321,25 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
             .collect();
         let mut delivery = Delivery::from(facts).prepare(&org_id);
         let given = organization::Moments::Given;
-        let differences = transaction::write(&mut connection, &org_id, given, |transaction| {
-            let mut appending = append::Appending {
-                encoder: &Encoder::default(),
-                known_claims: &claims::KnownClaims::default(),
-                epoch: &mut witness::Epoch::begin(transaction.connection, None)?,
-                transaction,
-                table: &std::cell::Cell::new(None),
-                retained_calls: Vec::new(),
-                afterwards: append::Afterwards::default(),
-            };
-            append::write(&mut appending, &mut [&mut delivery])?;
-            Ok(appending.afterwards.differences)
-        })
+        let differences = transaction::write(
+            &mut connection,
+            &org_id,
+            given,
+            &transaction::deadline(),
+            |transaction| {
+                let mut appending = append::Appending {
+                    encoder: &Encoder::default(),
+                    known_claims: &claims::KnownClaims::default(),
+                    epoch: &mut witness::Epoch::begin(transaction.connection, None)?,
+                    transaction,
+                    table: &std::cell::Cell::new(None),
+                    retained_calls: Vec::new(),
+                    afterwards: append::Afterwards::default(),
+                };
+                append::write(&mut appending, &mut [&mut delivery])?;
+                Ok(appending.afterwards.differences)
+            },
+        )
         .unwrap()
         .0;
         differences
