@@ -92,7 +92,7 @@ CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id)
 CREATE UNIQUE INDEX inference_calls_by_model_call
     ON inference_calls (model_call_id, org_id, gateway_provider) WHERE model_call_id IS NOT NULL;
 CREATE INDEX inference_calls_by_session
-    ON inference_calls (session_id, org_id, observed_at_us, inference_call_id);
+    ON inference_calls (session_id, observed_at_us);
 CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);
 
 -- What the gateway said of each call, in a table of its own: reads of calls never touch it.

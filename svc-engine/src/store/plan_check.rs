@@ -64,6 +64,12 @@ const ALLOWED: &[(May, &str)] = &[
     ),
     // The tally and the list of an operator's bulk change, by whatever conditions are given.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
+    // A Session's calls: the index has them in the order of their moments, and leaves those of one
+    // moment to be put in the order of their ids, which would take half its size again.
+    (
+        Sort,
+        "FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY",
+    ),
     // A Session's decisions and edits, of which there are at most a thousand.
     (
         Sort,
