@@ -36,6 +36,21 @@ pub struct CohortCall {
     pub model: Option<String>,
 }
 
+impl CohortCall {
+    /// Reads the columns of [`CALL_COLUMNS`].
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let mut columns = Columns::of(row, "inference_calls", &CALL_COLUMNS);
+        Ok(Self {
+            inference_call_id: columns.next()?,
+            session_id: columns.next()?,
+            observed_at: columns.next()?,
+            model_call_id: columns.next()?,
+            model_provider: columns.next()?,
+            model: columns.next()?,
+        })
+    }
+}
+
 const CALL_COLUMNS: [&str; 6] = [
     "inference_call_id",
     "session_id",
@@ -171,17 +186,8 @@ impl Snapshot<'_> {
             observed.start.into(),
             observed.end.into(),
         ];
-        self.connection()?.each(CALLS, &keys, |row| {
-            let mut columns = Columns::of(row, "inference_calls", &CALL_COLUMNS);
-            each(CohortCall {
-                inference_call_id: columns.next()?,
-                session_id: columns.next()?,
-                observed_at: columns.next()?,
-                model_call_id: columns.next()?,
-                model_provider: columns.next()?,
-                model: columns.next()?,
-            })
-        })
+        self.connection()?
+            .each(CALLS, &keys, |row| each(CohortCall::read(row)?))
     }
 
     /// Hands on the visible decisions of Sessions, received by a boundary, in no order.

@@ -29,7 +29,7 @@ pub struct ObservedCommit {
 }
 
 impl ObservedCommit {
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self, StoreError> {
         let mut columns = Columns::of(row, "session_commit_observations", &COLUMNS);
         Ok(Self {
             observation_id: columns.next()?,

@@ -24,6 +24,9 @@ pub enum StoreError {
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
+    /// The reader was handed more rows than it takes.
+    #[error("more rows than the reader takes")]
+    TooMany,
     /// The schema is not at head.
     #[error("the schema is {0}, this service needs its head revision")]
     Schema(SchemaState),

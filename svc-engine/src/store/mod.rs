@@ -47,6 +47,7 @@ mod pushes;
 mod quarantine;
 mod redelivery;
 mod renames;
+mod report;
 mod repositories;
 mod retries;
 mod row;
@@ -83,6 +84,7 @@ pub use jobs::{
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
+pub use report::{Answer, CohortOutcome, OwnedId};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
 

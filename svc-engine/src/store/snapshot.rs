@@ -60,6 +60,11 @@ impl<'s> Snapshot<'s> {
         Ok(self.deadline.check()?)
     }
 
+    /// Returns until when the read may go on.
+    pub const fn deadline(&self) -> &Deadline {
+        &self.deadline
+    }
+
     /// Returns the connection, as long as the deadline has not passed: a read of many statements
     /// begins none after it.
     pub(super) fn connection(&mut self) -> Result<&mut Connection, StoreError> {

@@ -1,0 +1,376 @@
+//! What reports look up by what their cohort touches: who owns an id, what calls answered, where
+//! Sessions were observed, what CI says of commits and runs, and the pull requests of repositories.
+//! Rows are handed on as they come, in no order.
+
+use std::collections::HashMap;
+
+use svc_model::id::{FactId, SessionId};
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::json::Text;
+use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant;
+
+use super::column::{Columns, Form as _, OrZero};
+use super::connection::Lookup;
+use super::deliveries::ObservedCommit;
+use super::id_list;
+use super::table::Record;
+use super::value::{Row, Value};
+use super::{CohortCall, Snapshot, StoreError};
+use crate::fact::{Lifetime, PullRequestMerge, PullRequestRevision};
+
+/// That a call owns an id: its own or one of its tool calls'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedId {
+    /// The id.
+    pub call_id: String,
+    /// The call.
+    pub inference_call_id: FactId,
+    /// Its Session.
+    pub session_id: SessionId,
+}
+
+/// Owners of an id that are handed on. More say no more: nobody owns the id alone.
+const OWNERS_MAX: u8 = 2;
+
+const BY_OWN_ID: Lookup<'_> = Lookup {
+    select: "SELECT f.model_call_id, f.inference_call_id, f.session_id
+        FROM visible_inference_calls f
+        WHERE f.org_id = $1 AND f.observed_at_us + 0 <= $2 AND f.model_call_id IS NOT NULL
+            AND f.model_call_id",
+    then: "",
+};
+const BY_ALIAS: Lookup<'_> = Lookup {
+    select: "SELECT a.call_id, f.inference_call_id, f.session_id
+        FROM call_aliases a
+        JOIN visible_inference_calls f ON f.inference_call_id = a.inference_call_id
+        WHERE a.org_id = $1 AND f.observed_at_us + 0 <= $2 AND a.call_id",
+    then: "",
+};
+
+/// Calls of Sessions in a range of time, of which few Sessions have many.
+const CALLS: Lookup<'_> = Lookup {
+    select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model_call_id,
+            f.model_provider, f.model
+        FROM visible_inference_calls f
+        WHERE f.org_id = $1 AND f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
+            AND f.session_id",
+    then: "",
+};
+
+/// The contents of what a call answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The call.
+    pub inference_call_id: FactId,
+    /// Canonical bytes of its output messages.
+    pub byte_count: u64,
+    /// The contents of its output messages, in order.
+    pub contents: Vec<i64>,
+}
+
+const ANSWERS: Lookup<'_> = Lookup {
+    select: "SELECT f.inference_call_id, f.output_byte_count, f.output_contents
+        FROM visible_inference_calls f WHERE f.org_id = $1 AND f.inference_call_id",
+    then: "",
+};
+
+macro_rules! observed {
+    ($key:literal) => {
+        Lookup {
+            select: concat!(
+                "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
+                f.repository_host, f.repository_id, p.repo, p.repository_provider,
+                p.repository_host, p.repository_id
+                FROM visible_session_commit_observations f
+                LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
+                    AND p.captured_at_us <= $2
+                WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND ",
+                $key
+            ),
+            then: "",
+        }
+    };
+}
+
+const OBSERVED_OF_SESSIONS: Lookup<'_> = observed!("f.session_id");
+const OBSERVED_OF_COMMITS: Lookup<'_> = observed!("f.commit_sha");
+
+/// A CI outcome as reports count it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CohortOutcome {
+    /// The id of the fact.
+    pub outcome_id: FactId,
+    /// The CI system.
+    pub provider: CiProvider,
+    /// Its id of the run.
+    pub run_id: String,
+    /// The attempt.
+    pub run_attempt: Option<i64>,
+    /// The name of the repository on this fact; may be empty.
+    pub repo: String,
+    /// The identity of the repository.
+    pub repository: Option<RepositoryIdentity>,
+    /// The commit.
+    pub commit_sha: CommitSha,
+    /// The branch.
+    pub branch: Branch,
+    /// The name of the workflow; may be empty.
+    pub workflow_name: Text,
+    /// The system's id of the workflow.
+    pub workflow_id: Option<String>,
+    /// The path of the workflow's definition.
+    pub workflow_path: Option<String>,
+    /// The normalised result.
+    pub result: CiResult,
+    /// The pull request of the run.
+    pub pr_number: Option<i64>,
+}
+
+const OUTCOME_COLUMNS: [&str; 15] = [
+    "outcome_id",
+    "provider",
+    "run_id",
+    "run_attempt",
+    "repo",
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "commit_sha",
+    "branch",
+    "workflow_name",
+    "workflow_id",
+    "workflow_path",
+    "result",
+    "pr_number",
+];
+
+macro_rules! outcomes {
+    ($key:literal) => {
+        Lookup {
+            select: concat!(
+                "SELECT f.outcome_id, f.provider, f.run_id, f.run_attempt, f.repo,
+                f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
+                f.workflow_name, f.workflow_id, f.workflow_path, f.result, f.pr_number
+                FROM visible_ci_outcomes f
+                WHERE f.org_id = $1 AND f.captured_at_us + 0 <= $2 AND ",
+                $key
+            ),
+            then: "",
+        }
+    };
+}
+
+const OUTCOMES_OF_COMMITS: Lookup<'_> = outcomes!("f.commit_sha");
+const OUTCOMES_OF_RUNS: Lookup<'_> = outcomes!("f.run_id");
+
+impl CohortOutcome {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let mut columns = Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS);
+        Ok(Self {
+            outcome_id: columns.next()?,
+            provider: columns.next()?,
+            run_id: columns.next()?,
+            run_attempt: OrZero::read(&mut columns)?,
+            repo: columns.next()?,
+            repository: columns.next()?,
+            commit_sha: columns.next()?,
+            branch: columns.next()?,
+            workflow_name: columns.next()?,
+            workflow_id: columns.next()?,
+            workflow_path: columns.next()?,
+            result: columns.next()?,
+            pr_number: columns.next()?,
+        })
+    }
+}
+
+/// Facts of a repository, after the selection of the visible ones: by the forge's id, or by the name
+/// of those that bear no id.
+const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id";
+const NAMED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id IS NULL AND f.repo";
+
+impl Snapshot<'_> {
+    /// Hands on who owns these ids among the visible calls that were observed by a moment: of each id
+    /// two, if there are more.
+    pub fn owners_of_ids(
+        &mut self,
+        call_ids: &[&str],
+        observed_by: Instant,
+        mut each: impl FnMut(OwnedId) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), observed_by.into()];
+        let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
+        let mut found: HashMap<String, u8> = HashMap::new();
+        for (table, lookup) in [("inference_calls", &BY_OWN_ID), ("call_aliases", &BY_ALIAS)] {
+            self.connection()?.lookup(lookup, &shared, &keys, |row| {
+                let mut columns =
+                    Columns::of(row, table, &["call_id", "inference_call_id", "session_id"]);
+                let call_id: String = columns.next()?;
+                let owners = found.entry(call_id.clone()).or_default();
+                if *owners == OWNERS_MAX {
+                    return Ok(());
+                }
+                *owners += 1;
+                each(OwnedId {
+                    call_id,
+                    inference_call_id: columns.next()?,
+                    session_id: columns.next()?,
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Hands on the visible calls of Sessions that were observed in a range.
+    pub fn calls_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+        observed: std::ops::Range<Instant>,
+        mut each: impl FnMut(CohortCall) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [
+            self.org_id.as_str().into(),
+            observed.start.into(),
+            observed.end.into(),
+        ];
+        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        self.connection()?
+            .lookup(&CALLS, &shared, &keys, |row| each(CohortCall::read(row)?))
+    }
+
+    /// Hands on what visible calls answered.
+    pub fn answers_of_calls(
+        &mut self,
+        calls: &[FactId],
+        mut each: impl FnMut(Answer) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let ids: Vec<String> = calls.iter().map(ToString::to_string).collect();
+        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        self.connection()?.lookup(&ANSWERS, &shared, &keys, |row| {
+            let mut columns = Columns::of(row, "inference_calls", &["inference_call_id"]);
+            each(Answer {
+                inference_call_id: columns.next()?,
+                byte_count: row.count(1)?,
+                contents: id_list::read_ids(&row.blob(2)?)?,
+            })
+        })
+    }
+
+    /// Hands on the visible links of Sessions to commits that were received by the boundary.
+    pub fn commits_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+        boundary: Instant,
+        mut each: impl FnMut(ObservedCommit) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), boundary.into()];
+        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        self.connection()?
+            .lookup(&OBSERVED_OF_SESSIONS, &shared, &keys, |row| {
+                each(ObservedCommit::read(row)?)
+            })
+    }
+
+    /// Hands on the visible links of Sessions to these commits, in any repository, that were received
+    /// by the boundary.
+    pub fn sessions_of_commits(
+        &mut self,
+        commits: &[&CommitSha],
+        boundary: Instant,
+        mut each: impl FnMut(ObservedCommit) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), boundary.into()];
+        let keys: Vec<Value<'_>> = commits.iter().map(|it| it.as_str().into()).collect();
+        self.connection()?
+            .lookup(&OBSERVED_OF_COMMITS, &shared, &keys, |row| {
+                each(ObservedCommit::read(row)?)
+            })
+    }
+
+    /// Hands on the visible outcomes at these commits, in any repository, that were received by the
+    /// boundary.
+    pub fn ci_outcomes_of_commits(
+        &mut self,
+        commits: &[&CommitSha],
+        boundary: Instant,
+        mut each: impl FnMut(CohortOutcome) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), boundary.into()];
+        let keys: Vec<Value<'_>> = commits.iter().map(|it| it.as_str().into()).collect();
+        self.connection()?
+            .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
+                each(CohortOutcome::read(row)?)
+            })
+    }
+
+    /// Hands on the visible outcomes of runs with these ids, of any system and forge, that were
+    /// received by the boundary.
+    pub fn ci_outcomes_of_runs(
+        &mut self,
+        run_ids: &[&str],
+        boundary: Instant,
+        mut each: impl FnMut(CohortOutcome) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), boundary.into()];
+        let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
+        self.connection()?
+            .lookup(&OUTCOMES_OF_RUNS, &shared, &keys, |row| {
+                each(CohortOutcome::read(row)?)
+            })
+    }
+
+    /// Hands on the visible merges that were received by the boundary and bear the forge's id of one
+    /// of these repositories, or no id and one of these names. Another forge may have the same id.
+    pub fn merges_of_repositories(
+        &mut self,
+        repositories: &[&Lifetime],
+        names: &[&RepositoryName],
+        boundary: Instant,
+        mut each: impl FnMut(PullRequestMerge) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.of_repositories::<PullRequestMerge>(repositories, names, boundary, &mut each)
+    }
+
+    /// Hands on the visible revisions, as [`merges_of_repositories`](Self::merges_of_repositories).
+    pub fn revisions_of_repositories(
+        &mut self,
+        repositories: &[&Lifetime],
+        names: &[&RepositoryName],
+        boundary: Instant,
+        mut each: impl FnMut(PullRequestRevision) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.of_repositories::<PullRequestRevision>(repositories, names, boundary, &mut each)
+    }
+
+    fn of_repositories<F: Record>(
+        &mut self,
+        repositories: &[&Lifetime],
+        names: &[&RepositoryName],
+        boundary: Instant,
+        each: &mut dyn FnMut(F) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into(), boundary.into()];
+        let mut ids: Vec<&str> = repositories
+            .iter()
+            .filter_map(|repository| Some(repository.identity()?.repository_id.as_str()))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let ids: Vec<Value<'_>> = ids.into_iter().map(Value::from).collect();
+        let names: Vec<Value<'_>> = names.iter().map(|name| name.as_str().into()).collect();
+        for (condition, keys) in [(IDENTIFIED, &ids), (NAMED, &names)] {
+            let select = format!("{}{condition}", F::TABLE.select);
+            let lookup = Lookup {
+                select: &select,
+                then: "",
+            };
+            self.connection()?.lookup(&lookup, &shared, keys, |row| {
+                let mut columns = Columns::of(row, F::TABLE.name, F::TABLE.members);
+                each(F::read(&mut columns)?)
+            })?;
+        }
+        Ok(())
+    }
+}
