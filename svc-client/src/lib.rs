@@ -96,6 +96,7 @@ pub mod outbox;
 mod query;
 mod refusal;
 mod reply;
+mod reports;
 mod retry;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use svc_model::field::{FieldError, FieldKind, Step};
 use svc_model::json::{self, Json};
 use svc_model::problem::{
-    Code, Decline, Detail, Problem, QueryFault, RequiredAuthority, SessionBound,
+    Code, Decline, Detail, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
 };
 
 use crate::error::{Denial, ErrorKind};
@@ -74,8 +74,12 @@ fn conflict(detail: Option<&Json>) -> ErrorKind {
     {
         return ErrorKind::Declined(decline);
     }
-    if is(detail, &Problem::ReplyTooLarge) {
+    if is(detail, &Problem::ReplyTooLarge) || is(detail, &Problem::ReportBound(ReportBound::Reply))
+    {
         return ErrorKind::Oversize;
+    }
+    if is(detail, &Problem::ReportBound(ReportBound::Evidence)) {
+        return ErrorKind::ReportEvidence;
     }
     SessionBound::ALL
         .into_iter()
@@ -236,6 +240,12 @@ mod tests {
             table.push((409, Problem::Conflict(code), ErrorKind::Conflict(code)));
         }
         table.push((409, Problem::ReplyTooLarge, ErrorKind::Oversize));
+        for (bound, kind) in [
+            (ReportBound::Evidence, ErrorKind::ReportEvidence),
+            (ReportBound::Reply, ErrorKind::Oversize),
+        ] {
+            table.push((409, Problem::ReportBound(bound), kind));
+        }
         for fault in QueryFault::ALL {
             table.push((422, Problem::Query(fault), ErrorKind::Query(fault)));
         }

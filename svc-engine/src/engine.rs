@@ -18,6 +18,7 @@ use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
     CommitRequest, SessionAnswer,
 };
+use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
 use crate::admission::{Admission, Place};
 use crate::capture::redaction::Secrets;
@@ -25,8 +26,10 @@ use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
 use crate::deadline::Deadline;
 use crate::error::Error;
-use crate::mirror::{MirrorConfig, Mirrors};
-use crate::read::{self, ContentCache, CursorKey, ScanLimits};
+use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
+use crate::read::{
+    self, AnswerCache, ContentCache, CursorKey, FilesCache, ReportSources, ScanLimits,
+};
 use crate::store::{Append, Delivery, Outcome, Snapshot, Store, StoreConfig, StoreError};
 
 /// What an engine is opened with.
@@ -40,6 +43,9 @@ pub struct EngineConfig {
     pub scan: ScanLimits,
     /// Bytes of decoded content that are kept in memory.
     pub cache_bytes: u64,
+    /// Bytes of what commits added, and separately of what calls answered, that are kept in memory
+    /// between reports.
+    pub report_cache_bytes: u64,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
     /// The secrets of the service itself, which are redacted wherever they stand.
@@ -63,6 +69,7 @@ impl EngineConfig {
             read_slots: READ_SLOTS_DEFAULT,
             scan: ScanLimits::default(),
             cache_bytes: 64 * 1024 * 1024,
+            report_cache_bytes: 32 * 1024 * 1024,
             redaction: Redaction::On,
             secrets: Secrets::default(),
             cursor_key: None,
@@ -87,6 +94,9 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     // Before the store, which it uses until it is dropped.
     mirrors: Option<Mirrors>,
+    mirror_reading: Option<MirrorReading>,
+    files: FilesCache,
+    answers: AnswerCache,
     store: Arc<Store>,
     content: ContentCache,
     admission: Admission,
@@ -96,6 +106,16 @@ struct Inner {
     cursor_key: CursorKey,
     clock: Clock,
     ids: Ids,
+}
+
+impl Inner {
+    const fn report_sources(&self) -> ReportSources<'_> {
+        ReportSources {
+            mirrors: self.mirror_reading.as_ref(),
+            files: &self.files,
+            answers: &self.answers,
+        }
+    }
 }
 
 impl Engine {
@@ -112,6 +132,12 @@ impl Engine {
         };
         Ok(Self(Arc::new(Inner {
             mirrors,
+            mirror_reading: config
+                .mirror
+                .as_ref()
+                .map(|mirror| MirrorReading::new(&mirror.path, store.org_id().clone())),
+            files: FilesCache::new(config.report_cache_bytes),
+            answers: AnswerCache::new(config.report_cache_bytes),
             store,
             content: ContentCache::new(config.cache_bytes),
             admission: Admission::new(config.read_slots),
@@ -299,6 +325,25 @@ impl Engine {
     pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
         let read =
             move |_: &Inner, snapshot: &mut Snapshot<'_>| read::commit_evidence(snapshot, request);
+        self.scan(read).await
+    }
+
+    /// See [`read::model_outcomes`].
+    pub async fn model_outcomes(&self, request: ReportRequest) -> Result<ModelOutcomes, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::model_outcomes(snapshot, inner.report_sources(), &request)
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::accepted_work_lifecycle`].
+    pub async fn accepted_work_lifecycle(
+        &self,
+        request: ReportRequest,
+    ) -> Result<AcceptedWorkLifecycle, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::accepted_work_lifecycle(snapshot, inner.report_sources(), &request)
+        };
         self.scan(read).await
     }
 

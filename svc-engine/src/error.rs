@@ -1,7 +1,9 @@
 //! What can go wrong, without a transport.
 
-use svc_model::problem::{Code, Decline, Problem, QueryFault, SessionBound};
+use svc_model::problem::{Code, Decline, Problem, QueryFault, ReportBound, SessionBound};
 
+use crate::derive::attribution::AttributionError;
+use crate::mirror::ReadError;
 use crate::store::StoreError;
 
 /// Why the engine gives no answer.
@@ -16,6 +18,9 @@ pub enum Error {
     /// A Session is over a bound.
     #[error("a Session is over a bound")]
     SessionBound(SessionBound),
+    /// A report is over a bound.
+    #[error("a report is over a bound")]
+    ReportBound(ReportBound),
     /// A query that can be read does not fit what is stored.
     #[error("{}", .0.message())]
     Query(QueryFault),
@@ -28,6 +33,9 @@ pub enum Error {
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
+    /// The mirrors cannot be read at all.
+    #[error("the mirrors")]
+    Mirrors(#[source] ReadError),
     /// The store gave no answer.
     #[error("the fact store")]
     Store(#[source] StoreError),
@@ -37,7 +45,27 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Deadline => Self::Deadline,
+            // Only reports count what they are handed.
+            StoreError::TooMany => Self::ReportBound(ReportBound::Evidence),
             other => Self::Store(other),
+        }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Passed(_) => Self::Deadline,
+            other => Self::Mirrors(other),
+        }
+    }
+}
+
+impl From<AttributionError> for Error {
+    fn from(error: AttributionError) -> Self {
+        match error {
+            AttributionError::TooMuch => Self::ReportBound(ReportBound::Evidence),
+            AttributionError::Passed(_) => Self::Deadline,
         }
     }
 }
@@ -54,6 +82,12 @@ impl From<QueryFault> for Error {
     }
 }
 
+impl From<ReportBound> for Error {
+    fn from(bound: ReportBound) -> Self {
+        Self::ReportBound(bound)
+    }
+}
+
 impl From<SessionBound> for Error {
     fn from(bound: SessionBound) -> Self {
         Self::SessionBound(bound)
@@ -67,10 +101,18 @@ impl From<Error> for Problem {
             Error::Conflict(code) => Self::Conflict(code),
             Error::Declined(decline) => Self::Declined(decline),
             Error::SessionBound(bound) => Self::SessionBound(bound),
+            Error::ReportBound(bound) => Self::ReportBound(bound),
             Error::Query(fault) => Self::Query(fault),
             Error::ReplyTooLarge => Self::ReplyTooLarge,
             Error::Busy => Self::CapacityExceeded,
             Error::Deadline => Self::DeadlineExceeded,
+            Error::Mirrors(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "mirrors.unavailable"
+                );
+                Self::StoreUnavailable
+            }
             Error::Store(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,

@@ -100,6 +100,21 @@ pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// have to tell apart.
 pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;
 
+/// Days of the cohort of a report.
+pub const REPORT_COHORT_DAYS_MAX: i64 = 31;
+/// Inference calls of the cohort of a report.
+pub const REPORT_CALLS_MAX: u64 = 50_000;
+/// Facts of each other kind that a report may take in, as far as its cohort touches them.
+pub const REPORT_FACTS_MAX: usize = 50_000;
+/// Distinct ids of calls that the decisions of a report may name.
+pub const REPORT_CALL_IDS_MAX: usize = 30_000;
+/// Canonical bytes of what the calls that a report compares with commits answered.
+pub const REPORT_ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Canonical bytes of what one of these calls answered.
+pub const REPORT_CALL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of the reply of a report.
+pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Characters of a configured secret, at least.
 pub const SECRET_CHARACTERS_MIN: usize = 24;
 /// Seconds after which a read is stopped.

@@ -138,6 +138,28 @@ impl SessionBound {
     }
 }
 
+/// A bound of a report that is answered 409 with a fixed text. There is no partial report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReportBound {
+    /// Too many calls, or too many facts that say something of them.
+    Evidence,
+    /// The reply would be too large.
+    Reply,
+}
+
+impl ReportBound {
+    /// Every bound.
+    pub const ALL: [Self; 2] = [Self::Evidence, Self::Reply];
+
+    /// Returns the fixed text.
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::Evidence => "report evidence exceeds the fixed limit",
+            Self::Reply => "report response exceeds the fixed limit",
+        }
+    }
+}
+
 /// Why a query whose parameters are each readable has no answer: 422 with a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QueryFault {
@@ -155,11 +177,17 @@ pub enum QueryFault {
     InvalidCursor,
     /// The cursor is of another question, or the quarantine log has moved since.
     CursorMismatch,
+    /// The cohort of a report is longer than 31 days.
+    CohortTooLong,
+    /// The cohort of a report does not begin before its end.
+    CohortReversed,
+    /// The cohort of a report ends after the moment up to which facts count.
+    CohortAfterBoundary,
 }
 
 impl QueryFault {
     /// Every fault.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::MalformedSha,
         Self::ReversedBounds,
         Self::IncompleteIdentity,
@@ -167,6 +195,9 @@ impl QueryFault {
         Self::SelectorConflict,
         Self::InvalidCursor,
         Self::CursorMismatch,
+        Self::CohortTooLong,
+        Self::CohortReversed,
+        Self::CohortAfterBoundary,
     ];
 
     /// Returns the fixed text.
@@ -179,6 +210,9 @@ impl QueryFault {
             Self::SelectorConflict => "repository selector conflicts with declared evidence",
             Self::InvalidCursor => "invalid CI outcome cursor",
             Self::CursorMismatch => "CI outcome cursor doesn't match filters",
+            Self::CohortTooLong => "report cohort must not exceed 31 days",
+            Self::CohortReversed => "cohort_start must precede cohort_end",
+            Self::CohortAfterBoundary => "cohort_end must not follow as_of",
         }
     }
 }
@@ -236,6 +270,8 @@ pub enum Problem {
     Declined(Decline),
     /// A Session is over a bound.
     SessionBound(SessionBound),
+    /// A report is over a bound.
+    ReportBound(ReportBound),
     /// The reply would be over the cap of its route.
     ReplyTooLarge,
     /// All read slots are in use.
@@ -304,6 +340,7 @@ impl Problem {
             }),
             Self::Declined(decline) => Detail::Declined(decline.clone()),
             Self::SessionBound(bound) => text(bound.message()),
+            Self::ReportBound(bound) => text(bound.message()),
             Self::ReplyTooLarge => text("response exceeds the fixed limit"),
             Self::CapacityExceeded => text("work capacity exceeded"),
             Self::DeadlineExceeded => text("work budget exceeded"),

@@ -28,6 +28,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         Problem::Conflict(_)
         | Problem::Declined(_)
         | Problem::SessionBound(_)
+        | Problem::ReportBound(_)
         | Problem::ReplyTooLarge => StatusCode::CONFLICT,
         Problem::CapacityExceeded | Problem::DeadlineExceeded | Problem::StoreUnavailable => {
             StatusCode::SERVICE_UNAVAILABLE

@@ -98,6 +98,8 @@ const TABLE: &[Row] = &[
     operator("GET /query/ci/failures"),
     operator("GET /query/session/{session_id}"),
     operator("GET /query/commit/{sha}"),
+    operator("GET /v1/reports/model-outcomes"),
+    operator("GET /v1/reports/accepted-work-lifecycle"),
     context("POST /query/context"),
     context("POST /query/context/discover"),
     context("POST /query/context/selected"),
@@ -126,6 +128,11 @@ fn valid(endpoint: &str, call: &str) -> Request {
     if path == "/query/ci/failures" {
         path.push_str(
             "?repo=a/b&captured_after=2026-01-01T00:00:00Z&captured_before=2026-02-01T00:00:00Z",
+        );
+    }
+    if path.starts_with("/v1/reports/") {
+        path.push_str(
+            "?cohort_start=2026-01-01T00:00:00Z&cohort_end=2026-01-02T00:00:00Z&as_of=2026-01-02T00:00:00Z",
         );
     }
     let body = match endpoint {

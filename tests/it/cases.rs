@@ -58,6 +58,11 @@ areas! {
     query_facts = "query-facts",
     query_quarantine = "query-quarantine",
     query_session = "query-session",
+    reports_attribution = "reports-attribution",
+    reports_ci = "reports-ci",
+    reports_decisions = "reports-decisions",
+    reports_lifecycle = "reports-lifecycle",
+    reports_scope = "reports-scope",
     smoke = "smoke",
 }
 

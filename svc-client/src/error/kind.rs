@@ -38,6 +38,8 @@ pub enum ErrorKind {
     Declined(Decline),
     /// 409: a Session has too many facts for this read.
     SessionBound(SessionBound),
+    /// 409: the cohort of a report, or what says something of it, has too many facts.
+    ReportEvidence,
     /// 409: the reply would be over the cap of its route; there is no partial answer.
     Oversize,
     /// 413: the body is over the cap of its route. A body that is known to be is not even sent.
@@ -105,9 +107,11 @@ impl ErrorKind {
             Self::Unauthorized => Some(401),
             Self::Forbidden(_) => Some(403),
             Self::NotFound | Self::RetrievalDisabled => Some(404),
-            Self::Conflict(_) | Self::Declined(_) | Self::SessionBound(_) | Self::Oversize => {
-                Some(409)
-            }
+            Self::Conflict(_)
+            | Self::Declined(_)
+            | Self::SessionBound(_)
+            | Self::ReportEvidence
+            | Self::Oversize => Some(409),
             Self::TooLarge => Some(413),
             Self::Invalid(_) | Self::Query(_) => Some(422),
             Self::Busy | Self::Deadline | Self::StoreUnavailable => Some(503),
@@ -146,7 +150,9 @@ impl ErrorKind {
             // Facts are immutable: the identity stays taken.
             Self::Conflict(_) => false,
             // The bound is on what is stored, and what is stored does not shrink by itself.
-            Self::Declined(_) | Self::SessionBound(_) | Self::Oversize => false,
+            Self::Declined(_) | Self::SessionBound(_) | Self::ReportEvidence | Self::Oversize => {
+                false
+            }
             // The next reply would have the same shape and size, from the same place.
             Self::Unreadable | Self::ReplyTooLarge { .. } | Self::Redirected { .. } => false,
             // What is not understood is not repeated.
@@ -177,6 +183,7 @@ impl ErrorKind {
             Self::Conflict(code) => code_word(*code),
             Self::Declined(decline) => decline_word(decline),
             Self::SessionBound(_) => "session_bound",
+            Self::ReportEvidence => "report_evidence",
             Self::Oversize => "oversize",
             Self::TooLarge => "too_large",
             Self::Invalid(_) => "invalid",

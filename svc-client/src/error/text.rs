@@ -39,6 +39,9 @@ pub(super) fn fault_word(fault: QueryFault) -> &'static str {
         QueryFault::SelectorConflict => "selector_conflict",
         QueryFault::InvalidCursor => "invalid_cursor",
         QueryFault::CursorMismatch => "cursor_mismatch",
+        QueryFault::CohortTooLong => "cohort_too_long",
+        QueryFault::CohortReversed => "cohort_reversed",
+        QueryFault::CohortAfterBoundary => "cohort_after_boundary",
     }
 }
 
@@ -76,6 +79,9 @@ impl fmt::Display for ErrorKind {
             Self::SessionBound(SessionBound::Delivery) => {
                 f.write_str("the Session has too many commits, pushes or CI outcomes")
             }
+            Self::ReportEvidence => {
+                f.write_str("the cohort of the report has more facts than a report may take in")
+            }
             Self::Oversize => f.write_str("the reply would be over the cap of its route"),
             Self::TooLarge => f.write_str("the body is over the cap of its route"),
             Self::Invalid(fields) => write_fields(fields, f),
@@ -91,6 +97,11 @@ impl fmt::Display for ErrorKind {
                 QueryFault::CursorMismatch => {
                     "the cursor no longer fits: another question, or facts were quarantined or \
                      released since"
+                }
+                QueryFault::CohortTooLong => "the cohort is longer than 31 days",
+                QueryFault::CohortReversed => "the cohort ends before it begins",
+                QueryFault::CohortAfterBoundary => {
+                    "the cohort ends after the moment up to which facts count"
                 }
             }),
             Self::Busy => f.write_str("all read slots of the service are in use"),

@@ -31,6 +31,7 @@ impl Verdict {
             | ErrorKind::Conflict(_)
             | ErrorKind::Declined(_)
             | ErrorKind::SessionBound(_)
+            | ErrorKind::ReportEvidence
             | ErrorKind::Oversize
             | ErrorKind::TooLarge
             | ErrorKind::Invalid(_)

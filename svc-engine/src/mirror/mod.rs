@@ -14,6 +14,7 @@ mod observe;
 mod process;
 mod progress;
 mod reader;
+mod reading;
 mod refresh;
 mod remote;
 mod retry;
@@ -31,6 +32,7 @@ pub use reader::{
     Ancestry, Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader, PushRange, ReadDecline,
     ReadError, Rename, Renames, TreeEntry,
 };
+pub use reading::MirrorReading;
 pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
 pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};
 pub use workers::Mirrors;

@@ -27,7 +27,7 @@ pub struct Content {
 }
 
 impl Content {
-    fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, StoreError> {
         let message = json::from_written(bytes).map_err(|_| StoreError::Corrupt {
             table: "content",
             what: "it is no canonical message",

@@ -13,6 +13,7 @@ mod discovery;
 mod evidence;
 mod facts;
 mod occurrence;
+mod reports;
 mod repository;
 mod session;
 #[cfg(test)]
@@ -26,4 +27,7 @@ pub use cursor::CursorKey;
 pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
+pub use reports::{
+    AnswerCache, FilesCache, ReportSources, accepted_work_lifecycle, model_outcomes,
+};
 pub use session::session_dossier;

@@ -238,6 +238,7 @@ endpoints! {
     facts { Facts, SessionFacts, SessionCalls, Compatibility }
     evidence { EvidenceInventory, EvidenceManifest, EvidenceReading }
     query { CiOutcomeQuery, CiFailuresQuery, SessionQuery, CommitQuery }
+    reports { ModelOutcomesReport, AcceptedWorkLifecycleReport }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,
     }

@@ -56,6 +56,11 @@ const AREAS: &[Area] = &[
         description: "Exact parts of any Session, for the operator.",
     },
     Area {
+        prefixes: &["/v1/reports/"],
+        name: "reports",
+        description: "What became of the work of agents, counted from facts for one answer.",
+    },
+    Area {
         prefixes: &["/query/ci/", "/query/session/", "/query/commit/"],
         name: "investigation",
         description: "From a failed run to its commit, from a commit to the Sessions that made it.",

@@ -4,12 +4,15 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
 use crate::endpoint::{
-    Access, CiFailuresQuery, CiOutcomeQuery, CommitQuery, Compatibility, Endpoint as _, Grant,
-    IngestCi, IngestGateway, IngestGatewayBatch, Logs, Place, SessionCalls, SessionQuery,
+    AcceptedWorkLifecycleReport, Access, CiFailuresQuery, CiOutcomeQuery, CommitQuery,
+    Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch, Logs,
+    ModelOutcomesReport, Place, SessionCalls, SessionQuery,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::ingest::EVENT_HEADERS;
-use crate::problem::{Code, Decline, Problem, QueryFault, RequiredAuthority, SessionBound};
+use crate::problem::{
+    Code, Decline, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
+};
 
 /// One documented status: its sentence, and problems that are answered with it.
 #[derive(Debug)]
@@ -208,6 +211,14 @@ fn conflict(route: &Route) -> Described {
             problems.push(("size", Problem::ReplyTooLarge));
             (description, problems)
         }
+        (_, ModelOutcomesReport::NAME | AcceptedWorkLifecycleReport::NAME) => (
+            "The cohort, the facts that say something of it, or the reply is larger than a report may \
+             take. There is no partial report.",
+            vec![
+                ("evidence", Problem::ReportBound(ReportBound::Evidence)),
+                ("size", Problem::ReportBound(ReportBound::Reply)),
+            ],
+        ),
         (_, CiOutcomeQuery::NAME | CiFailuresQuery::NAME | CommitQuery::NAME) => (
             "Several repositories are meant, and one must be selected; or a bound would be exceeded. \
              There is no partial answer.",
@@ -265,6 +276,11 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
             ("filters", QueryFault::CursorMismatch),
         ],
         CommitQuery::NAME => &[("sha", QueryFault::MalformedSha), IDENTITY, SELECTOR],
+        ModelOutcomesReport::NAME | AcceptedWorkLifecycleReport::NAME => &[
+            ("length", QueryFault::CohortTooLong),
+            ("cohort", QueryFault::CohortReversed),
+            ("boundary", QueryFault::CohortAfterBoundary),
+        ],
         _ => &[],
     }
 }

@@ -1,7 +1,14 @@
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LifecycleReport, ModelReport};
+use crate::field::Violations;
+use crate::json::WriteError;
+use crate::limit::{REPORT_CALLS_MAX, REPORT_COHORT_DAYS_MAX};
+use crate::problem::QueryFault;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
@@ -21,11 +28,66 @@ pub struct ReportScope {
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
 impl ReportScope {
+    /// Returns the scope of the calls that were observed in a half-open range, up to a moment.
+    ///
+    /// # Errors
+    ///
+    /// In this order: [`QueryFault::CohortTooLong`] beyond 31 days, [`QueryFault::CohortReversed`],
+    /// [`QueryFault::CohortAfterBoundary`].
+    pub fn new(cohort: Range<Instant>, as_of: Instant) -> Result<Self, QueryFault> {
+        let length = cohort.end.microseconds() - cohort.start.microseconds();
+        if length > REPORT_COHORT_DAYS_MAX * DAY_MICROSECONDS {
+            return Err(QueryFault::CohortTooLong);
+        }
+        if length <= 0 {
+            return Err(QueryFault::CohortReversed);
+        }
+        if cohort.end > as_of {
+            return Err(QueryFault::CohortAfterBoundary);
+        }
+        Ok(Self {
+            cohort_start: cohort.start,
+            cohort_end: cohort.end,
+            as_of,
+            max_inference_calls: REPORT_CALLS_MAX,
+        })
+    }
+
     /// Returns the days of the cohort, rounded up; at least 1.
     pub fn since_days(&self) -> u64 {
         let length = self.cohort_end.microseconds() - self.cohort_start.microseconds();
         let started = length / DAY_MICROSECONDS + i64::from(length % DAY_MICROSECONDS > 0);
         u64::try_from(started).unwrap_or(0).max(1)
+    }
+}
+
+/// Asks for a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportRequest {
+    /// What the report is to be about.
+    pub scope: ReportScope,
+}
+
+impl Request for ReportRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let fields = incoming.query_fields();
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let start = fields.required::<Instant>("cohort_start", v);
+        let end = fields.required::<Instant>("cohort_end", v);
+        let as_of = fields.required("as_of", v);
+        let (start, end, as_of) = violations.finish(|| Some((start?, end?, as_of?)))?;
+        Ok(Self {
+            scope: ReportScope::new(start..end, as_of)?,
+        })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let scope = &self.scope;
+        Ok(Outgoing::default()
+            .with_query("cohort_start", scope.cohort_start.to_string())
+            .with_query("cohort_end", scope.cohort_end.to_string())
+            .with_query("as_of", scope.as_of.to_string()))
     }
 }
 
@@ -66,6 +128,22 @@ pub struct Provenance {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scope_that_does_not_fit_has_the_first_of_its_faults() {
+        let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
+        const DAY: i64 = 24 * 60 * 60;
+        for (start, end, as_of, fault) in [
+            (0, 31 * DAY, 31 * DAY, None),
+            (0, 31 * DAY + 1, 0, Some(QueryFault::CohortTooLong)),
+            (5, 5, 0, Some(QueryFault::CohortReversed)),
+            (6, 5, 9, Some(QueryFault::CohortReversed)),
+            (5, 6, 5, Some(QueryFault::CohortAfterBoundary)),
+        ] {
+            let scope = ReportScope::new(at(start)..at(end), at(as_of));
+            assert_eq!(scope.err(), fault, "{start} {end} {as_of}");
+        }
+    }
 
     #[test]
     fn the_days_of_a_cohort_are_rounded_up() {

@@ -23,7 +23,7 @@ pub use comparison::{
     Comparison, ModelNonInferiority, NonInferiorityTest, RatePosteriors, RateTest,
 };
 pub use counts::Counts;
-pub use envelope::{AcceptedWorkLifecycle, ModelOutcomes, Provenance, ReportScope};
+pub use envelope::{AcceptedWorkLifecycle, ModelOutcomes, Provenance, ReportRequest, ReportScope};
 pub use fate::Fate;
 pub use lifecycle::{
     AcceptedWork, Ambiguity, Coverage, CoverageQualification, Dimension, EditRetention, Examples,

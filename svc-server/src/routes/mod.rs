@@ -10,6 +10,7 @@ mod identity;
 mod ingest;
 mod logs;
 mod query;
+mod reports;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +19,12 @@ use axum::Router;
 use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
-    Capture, CiFailuresQuery, CiOutcomeQuery, CommitQuery, Compatibility, ContextRetrieval,
-    Discovery, Endpoint, EvidenceInventory, EvidenceManifest, EvidenceReading, Facts,
-    GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi, IngestForge, IngestForgeCi,
-    IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
-    IngestGatewayBatch, Logs, Me, Method, Selected, SessionCalls, SessionFacts, SessionQuery,
+    AcceptedWorkLifecycleReport, Capture, CiFailuresQuery, CiOutcomeQuery, CommitQuery,
+    Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory, EvidenceManifest,
+    EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi,
+    IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository,
+    IngestGateway, IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Selected,
+    SessionCalls, SessionFacts, SessionQuery,
 };
 use svc_model::problem::Problem;
 
@@ -73,6 +75,8 @@ bindings! {
     CiFailuresQuery => query::ci_failures;
     SessionQuery => query::session;
     CommitQuery => query::commit;
+    ModelOutcomesReport => reports::model_outcomes;
+    AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
     ContextRetrieval => context::retrieve;
     Discovery => context::discover;
     Selected => context::selected;

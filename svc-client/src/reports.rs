@@ -1,0 +1,31 @@
+use svc_model::endpoint::{AcceptedWorkLifecycleReport, ModelOutcomesReport};
+use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest, ReportScope};
+
+use crate::{Client, Error};
+
+/// Reports, for an operator token. Each is computed for its answer and stored nowhere.
+impl Client {
+    /// Returns what became of the calls of each model.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ReportEvidence`](crate::ErrorKind::ReportEvidence) for a cohort that is too large;
+    /// otherwise see [`ErrorKind`](crate::ErrorKind).
+    pub async fn model_outcomes(&self, scope: ReportScope) -> Result<ModelOutcomes, Error> {
+        let request = ReportRequest { scope };
+        self.call::<ModelOutcomesReport>(&request).await
+    }
+
+    /// Returns what became of accepted work, from the call to the merge.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::model_outcomes`].
+    pub async fn accepted_work_lifecycle(
+        &self,
+        scope: ReportScope,
+    ) -> Result<AcceptedWorkLifecycle, Error> {
+        let request = ReportRequest { scope };
+        self.call::<AcceptedWorkLifecycleReport>(&request).await
+    }
+}

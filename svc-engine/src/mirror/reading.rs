@@ -1,0 +1,55 @@
+use std::path::Path;
+use std::sync::OnceLock;
+
+use svc_model::id::OrgId;
+
+use super::folder::MirrorFolder;
+use super::git::Git;
+use super::reader::{MirrorReader, ReadError};
+use crate::deadline::Deadline;
+use crate::fact::Lifetime;
+
+/// The mirrors of an organization, for whoever reads them. git is looked for when the first mirror is
+/// read.
+#[derive(Debug)]
+pub struct MirrorReading {
+    folder: MirrorFolder,
+    git: OnceLock<Git>,
+}
+
+impl MirrorReading {
+    /// Takes the folder of the mirrors.
+    pub fn new(root: &Path, org_id: OrgId) -> Self {
+        Self {
+            folder: MirrorFolder::new(root, org_id),
+            git: OnceLock::new(),
+        }
+    }
+
+    /// Opens the mirror of a repository; nothing when there is none.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be used, and see [`MirrorReader::open`].
+    pub fn open(
+        &self,
+        lifetime: &Lifetime,
+        deadline: &Deadline,
+    ) -> Result<Option<MirrorReader>, ReadError> {
+        deadline.check()?;
+        if !self.folder.exists(lifetime) {
+            return Ok(None);
+        }
+        let git = match self.git.get() {
+            Some(git) => git,
+            None => {
+                let found = Git::find(deadline);
+                // A git that was ended with the deadline is no git that cannot be used.
+                deadline.check()?;
+                let found = found.map_err(|error| ReadError::Git(error.to_string()))?;
+                self.git.get_or_init(|| found)
+            }
+        };
+        MirrorReader::open(git, &self.folder, lifetime, deadline)
+    }
+}

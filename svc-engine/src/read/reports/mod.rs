@@ -1,0 +1,296 @@
+//! Reports: what became of the calls of a cohort.
+//!
+//! Everything in a report is of one snapshot. Mirrors are read as they are and never fetched. What is
+//! too much is refused as a whole.
+
+mod answers;
+mod ci;
+mod history;
+mod merges;
+mod mirrors;
+mod population;
+mod resolving;
+mod share;
+
+use std::collections::BTreeSet;
+
+use svc_model::limit::REPORT_ANSWER_BYTES_MAX;
+use svc_model::problem::ReportBound;
+use svc_model::reports::{
+    AcceptedWorkLifecycle, Counts, LifecycleRepositorySkips, ModelOutcomes, ModelRepositorySkips,
+    ReportRequest,
+};
+use svc_model::repository::{CommitSha, RepositoryDecline};
+use svc_model::time::Instant;
+use svc_model::version::Version1;
+
+pub use self::answers::AnswerCache;
+use self::answers::Answers;
+use self::ci::CohortCi;
+pub use self::history::FilesCache;
+use self::history::History;
+use self::mirrors::OpenMirrors;
+use self::population::Population;
+use self::resolving::Resolving;
+use crate::derive::attribution::{self, Attributions, Inputs, Note};
+use crate::derive::cohort::{CohortCall, Evidence};
+use crate::derive::observed::ObservedCommit;
+use crate::derive::{lifecycle, model_report};
+use crate::error::Error;
+use crate::mirror::MirrorReading;
+use crate::store::Snapshot;
+
+const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
+
+/// What reports read beside the store, and what they remember of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ReportSources<'s> {
+    /// The mirrors, when any are kept.
+    pub mirrors: Option<&'s MirrorReading>,
+    /// What commits added.
+    pub files: &'s FilesCache,
+    /// What calls answered.
+    pub answers: &'s AnswerCache,
+}
+
+/// Returns what became of the calls of each model.
+///
+/// # Errors
+///
+/// [`Error::ReportBound`] when the cohort, or what says something of it, has too many facts.
+pub fn model_outcomes(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    request: &ReportRequest,
+) -> Result<ModelOutcomes, Error> {
+    let scope = request.scope;
+    let mut gathered = Gathered::new(snapshot, sources, request)?;
+    let shares = share::read(snapshot, &mut gathered, &scope)?;
+    let mut preloaded = shares.declined_observations;
+    preloaded.extend(gathered.declined_observations());
+    let mut assembly = gathered.pushes_declined.clone();
+    let mut preload = Counts::default();
+    for (_, decline) in preloaded {
+        preload.add(decline, 1);
+    }
+    for (_, decline) in gathered.declined_observations() {
+        assembly.add(decline, 1);
+    }
+    let beside = model_report::Beside {
+        since_days: Some(scope.since_days()),
+        shares: shares.rows,
+        alerts: shares.alerts,
+        repository_skipped: ModelRepositorySkips {
+            push_sources: shares.pushes_declined,
+            preload_session_observations: preload,
+            // Those that cannot be told are left out before they are looked at for a Session.
+            session_observations: Counts::default(),
+            ci_outcomes: gathered.ci.declined.clone(),
+            attribution_edges: Counts::default(),
+            assembly_sources: assembly,
+        },
+    };
+    let report = gathered
+        .derived(snapshot, |evidence| model_report::derive(evidence, beside))?
+        .map_err(|model_report::ModelReportError::TooManyPairs| ReportBound::Reply)?;
+    Ok(ModelOutcomes {
+        schema_version: Version1,
+        scope,
+        report,
+    })
+}
+
+/// Returns what became of accepted work, panel by panel.
+///
+/// # Errors
+///
+/// As [`model_outcomes`].
+pub fn accepted_work_lifecycle(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    request: &ReportRequest,
+) -> Result<AcceptedWorkLifecycle, Error> {
+    let scope = request.scope;
+    let mut gathered = Gathered::new(snapshot, sources, request)?;
+    let retry_linkages = gathered.population.retries(snapshot, gathered.boundary)?;
+    let merges = merges::read(snapshot, &mut gathered, scope.as_of)?;
+    let mut session_observations = Counts::default();
+    for (_, decline) in gathered.declined_observations() {
+        session_observations.add(decline, 1);
+    }
+    let beside = lifecycle::Beside {
+        merges: merges.evidence(),
+        retry_linkages,
+        repository_skipped: LifecycleRepositorySkips {
+            session_observations,
+            attribution_sources: gathered.pushes_declined.clone(),
+            ci_population_outcomes: gathered.ci.resolution.skipped.source_outcomes.clone(),
+        },
+    };
+    let report = gathered.derived(snapshot, |evidence| lifecycle::derive(evidence, beside))?;
+    Ok(AcceptedWorkLifecycle {
+        schema_version: Version1,
+        scope,
+        report,
+    })
+}
+
+/// What both reports are derived from, as far as it is read.
+struct Gathered<'g> {
+    boundary: Instant,
+    population: Population,
+    resolving: Resolving,
+    /// The links of the cohort's Sessions to commits.
+    observations: Vec<ObservedCommit>,
+    attributions: Attributions,
+    pushes_declined: Counts<RepositoryDecline>,
+    ci: CohortCi,
+    history: History<'g>,
+    answers: Answers<'g>,
+}
+
+impl<'g> Gathered<'g> {
+    fn new(
+        snapshot: &mut Snapshot<'_>,
+        sources: ReportSources<'g>,
+        request: &ReportRequest,
+    ) -> Result<Self, Error> {
+        let scope = &request.scope;
+        let boundary = snapshot.boundary(Some(scope.as_of))?;
+        let population = Population::read(snapshot, scope, boundary)?;
+        let pushes = population.pushes(snapshot, boundary)?;
+        let mut resolving = Resolving::default();
+        for observed in &population.observed {
+            resolving.touch_observed(observed);
+        }
+        for push in &pushes {
+            resolving.touch_push(push);
+        }
+        resolving.read(snapshot, boundary)?;
+        let observations: Vec<ObservedCommit> = population
+            .observed
+            .iter()
+            .map(|observed| resolving.observed(observed))
+            .collect();
+        let mirrors = OpenMirrors::new(sources.mirrors, snapshot.deadline());
+        let mut history = History::new(mirrors, sources.files);
+        let mut answers = Answers::new(sources.answers);
+        let inputs = Inputs {
+            calls: population.calls.iter().map(population::candidate).collect(),
+            pushes: history.pushed(&pushes, &resolving),
+            notes: notes(&observations),
+        };
+        let pushes_declined = declined(&inputs.pushes);
+        let attributions = attribute(
+            snapshot,
+            &mut history,
+            &mut answers,
+            inputs,
+            scope.as_of,
+            REPORT_ANSWER_BYTES_MAX,
+        )?;
+        let attributed: BTreeSet<&CommitSha> = attributions
+            .rows
+            .iter()
+            .map(|file| &file.commit_sha)
+            .collect();
+        let observed = observations.iter().map(|observed| &observed.commit_sha);
+        let ci = ci::read(snapshot, &mut resolving, boundary, &attributed, observed)?;
+        Ok(Self {
+            boundary,
+            population,
+            resolving,
+            observations,
+            attributions,
+            pushes_declined,
+            ci,
+            history,
+            answers,
+        })
+    }
+
+    /// Returns the cohort's observations whose repository cannot be told, and why.
+    fn declined_observations(
+        &self,
+    ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
+        share::declined_of(&self.observations)
+    }
+
+    /// Derives a report of what was gathered.
+    fn derived<T>(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        derive: impl FnOnce(&Evidence<'_>) -> T,
+    ) -> Result<T, Error> {
+        let quarantine_revision = snapshot.quarantine_revision()?;
+        let calls: Vec<CohortCall> = self
+            .population
+            .calls
+            .iter()
+            .map(population::counted)
+            .collect();
+        snapshot.check_deadline()?;
+        Ok(derive(&Evidence {
+            org_id: snapshot.org_id(),
+            quarantine_revision,
+            repositories: self.resolving.repositories(),
+            calls: &calls,
+            attributions: &self.attributions.rows,
+            observations: &self.observations,
+            decisions: &self.population.decisions,
+            edits: &self.population.edits,
+            ci: &self.ci.resolution,
+        }))
+    }
+}
+
+/// Returns what observations say of the notes of commits.
+fn notes(observations: &[ObservedCommit]) -> Vec<Note> {
+    let note = |observed: &ObservedCommit| {
+        Some(Note {
+            repository: observed.repository.clone().ok()?,
+            commit_sha: observed.commit_sha.clone(),
+            session_id: observed.session_id.clone(),
+        })
+    };
+    observations.iter().filter_map(note).collect()
+}
+
+/// Counts pushes whose repository cannot be told.
+fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
+    let declines = pushes
+        .iter()
+        .filter_map(|push| push.repository.as_ref().err());
+    declines.map(|decline| (*decline, 1)).collect()
+}
+
+/// Ties the files of pushed commits to calls, reading of mirrors and answers what is needed.
+fn attribute(
+    snapshot: &mut Snapshot<'_>,
+    history: &mut History<'_>,
+    answers: &mut Answers<'_>,
+    inputs: Inputs,
+    as_of: Instant,
+    answer_bytes_max: u64,
+) -> Result<Attributions, Error> {
+    let plan = attribution::Plan::new(inputs, as_of);
+    history.read_ranges(plan.pushes())?;
+    let mut commits = plan.with_ranges(|_, push_id| history.range(push_id));
+    history.read_files(&mut commits)?;
+    let mut texts = commits.with_files();
+    answers.read(snapshot, &mut texts, answer_bytes_max)?;
+    let deadline = snapshot.deadline().clone();
+    Ok(texts.attribute(&|| deadline.check())?)
+}
+
+/// Returns the moment so many minutes later, or the bound of all moments.
+fn minutes_later(moment: Instant, minutes: i64) -> Instant {
+    let later = moment.microseconds() + minutes * MINUTE_MICROSECONDS;
+    let start = if later < 0 { 0 } else { later };
+    Instant::from_microseconds(start).unwrap_or(moment)
+}
+
+/// Returns the first moment after one, as the end of a range that holds the latter.
+fn just_after(moment: Instant) -> Instant {
+    Instant::from_microseconds(moment.microseconds() + 1).unwrap_or(moment)
+}

@@ -1,0 +1,175 @@
+//! The calls of a cohort, and what their Sessions decided, edited and committed.
+
+use std::collections::BTreeSet;
+
+use svc_model::id::SessionId;
+use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
+use svc_model::problem::ReportBound;
+use svc_model::reports::ReportScope;
+use svc_model::time::Instant;
+
+use super::{just_after, minutes_later};
+use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
+use crate::derive::cohort;
+use crate::derive::decision::{CallOwner, Decision, Decisions};
+use crate::derive::fate::EditFate;
+use crate::error::Error;
+use crate::fact::Push;
+use crate::store::{CohortCall, CohortDecision, ObservedCommit, Snapshot, StoreError};
+
+/// Edits whose Fates are computed between two looks at the deadline are those of so many Sessions.
+const SESSIONS_AT_ONCE: usize = 256;
+
+/// Returns what takes rows up to a number, and refuses one more.
+pub(super) fn up_to<T>(
+    rows: &mut Vec<T>,
+    rows_max: usize,
+) -> impl FnMut(T) -> Result<(), StoreError> {
+    move |row| {
+        if rows.len() == rows_max {
+            return Err(StoreError::TooMany);
+        }
+        rows.push(row);
+        Ok(())
+    }
+}
+
+/// The calls of a cohort, and the facts of their Sessions.
+pub(super) struct Population {
+    pub(super) calls: Vec<CohortCall>,
+    /// The Sessions of the calls, sorted.
+    sessions: Vec<SessionId>,
+    pub(super) decisions: Decisions,
+    pub(super) edits: Vec<EditFate>,
+    /// The links of the Sessions to commits.
+    pub(super) observed: Vec<ObservedCommit>,
+}
+
+impl Population {
+    pub(super) fn read(
+        snapshot: &mut Snapshot<'_>,
+        scope: &ReportScope,
+        boundary: Instant,
+    ) -> Result<Self, Error> {
+        let mut calls = Vec::new();
+        let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
+        let cohort = scope.cohort_start..scope.cohort_end;
+        snapshot.calls_observed(cohort, up_to(&mut calls, calls_max))?;
+        let sessions: BTreeSet<&SessionId> = calls.iter().map(|call| &call.session_id).collect();
+        let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
+
+        let mut decisions = Vec::new();
+        let mut take = up_to(&mut decisions, REPORT_FACTS_MAX);
+        snapshot.decisions_of_sessions(&sessions, boundary, |it| take(decided(it)))?;
+        drop(take);
+        let owners = owners(snapshot, &decisions, scope.as_of)?;
+        let mut edits = Vec::new();
+        let mut take = up_to(&mut edits, REPORT_FACTS_MAX);
+        for sessions in sessions.chunks(SESSIONS_AT_ONCE) {
+            snapshot.edits_of_sessions(sessions, boundary, |it| take(EditFate::of(&it)))?;
+        }
+        drop(take);
+        let mut observed = Vec::new();
+        let take = up_to(&mut observed, REPORT_FACTS_MAX);
+        snapshot.commits_of_sessions(&sessions, boundary, take)?;
+        Ok(Self {
+            calls,
+            sessions,
+            decisions: Decisions::attach(decisions, &owners),
+            edits,
+            observed,
+        })
+    }
+
+    /// Counts the retry linkages of the Sessions.
+    pub(super) fn retries(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        boundary: Instant,
+    ) -> Result<u64, Error> {
+        let mut count = 0;
+        snapshot.retries_of_sessions(&self.sessions, boundary, |_| {
+            if count == REPORT_FACTS_MAX {
+                return Err(StoreError::TooMany);
+            }
+            count += 1;
+            Ok(())
+        })?;
+        Ok(count as u64)
+    }
+
+    /// Returns the pushes that some of the calls could have led to.
+    pub(super) fn pushes(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        boundary: Instant,
+    ) -> Result<Vec<Push>, Error> {
+        let mut pushes = Vec::new();
+        // In the order of observation.
+        let (Some(first), Some(last)) = (self.calls.first(), self.calls.last()) else {
+            return Ok(pushes);
+        };
+        let start = minutes_later(first.observed_at, -MINUTES_AFTER);
+        let end = minutes_later(last.observed_at, NOTE_MINUTES_BEFORE).min(boundary);
+        snapshot.pushes_captured(start..just_after(end), up_to(&mut pushes, REPORT_FACTS_MAX))?;
+        Ok(pushes)
+    }
+}
+
+/// Returns a call as Attribution knows it.
+pub(super) fn candidate(call: &CohortCall) -> attribution::Call {
+    attribution::Call {
+        inference_call_id: call.inference_call_id,
+        session_id: call.session_id.clone(),
+        observed_at: call.observed_at,
+    }
+}
+
+/// Returns a call as reports count it.
+pub(super) fn counted(call: &CohortCall) -> cohort::CohortCall {
+    cohort::CohortCall {
+        inference_call_id: call.inference_call_id,
+        session_id: call.session_id.clone(),
+        model: call.model.clone(),
+    }
+}
+
+fn decided(decision: CohortDecision) -> Decision {
+    Decision {
+        decision_id: decision.decision_id,
+        session_id: decision.session_id,
+        agent_harness: decision.agent_harness,
+        has_path: !decision.file_path.is_empty(),
+        accepted: decision.accepted,
+        explicit: decision.explicit,
+        interaction_mode: decision.interaction_mode,
+        occurred_at: decision.occurred_at,
+        call_id: decision.call_id,
+    }
+}
+
+/// Returns who owns the ids that decisions name, in the whole organization.
+fn owners(
+    snapshot: &mut Snapshot<'_>,
+    decisions: &[Decision],
+    observed_by: Instant,
+) -> Result<Vec<CallOwner>, Error> {
+    let ids: BTreeSet<&str> = decisions
+        .iter()
+        .filter_map(|decision| decision.call_id.as_deref())
+        .collect();
+    if ids.len() > REPORT_CALL_IDS_MAX {
+        return Err(ReportBound::Evidence.into());
+    }
+    let ids: Vec<&str> = ids.into_iter().collect();
+    let mut owners = Vec::new();
+    snapshot.owners_of_ids(&ids, observed_by, |owned| {
+        owners.push(CallOwner {
+            call_id: owned.call_id,
+            inference_call_id: owned.inference_call_id,
+            session_id: owned.session_id,
+        });
+        Ok(())
+    })?;
+    Ok(owners)
+}

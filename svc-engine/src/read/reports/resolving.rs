@@ -1,0 +1,85 @@
+//! Which repository each fact of a report is part of.
+
+use svc_model::problem::{Decline, ReportBound};
+use svc_model::repository::RepositoryDecline;
+use svc_model::time::Instant;
+
+use crate::derive::observed;
+use crate::derive::repository::{Mention, Repositories};
+use crate::error::Error;
+use crate::fact::{Lifetime, Push};
+use crate::read::repository::{Touched, of_observation, touch};
+use crate::store::{CohortOutcome, ObservedCommit, Snapshot};
+
+/// The names and identities that a report touches, and what facts say of them. Whatever is touched
+/// later changes nothing of what was told before.
+#[derive(Debug, Default)]
+pub(super) struct Resolving {
+    touched: Touched,
+    repositories: Repositories,
+}
+
+impl Resolving {
+    pub(super) fn touch(&mut self, mention: Mention<'_>) {
+        self.touched.add(mention);
+    }
+
+    pub(super) fn touch_push(&mut self, push: &Push) {
+        self.touch(of_push(push));
+    }
+
+    pub(super) fn touch_observed(&mut self, observed: &ObservedCommit) {
+        touch(&mut self.touched, observed);
+    }
+
+    /// Reads what facts say of all that was touched.
+    pub(super) fn read(
+        &mut self,
+        snapshot: &mut Snapshot<'_>,
+        boundary: Instant,
+    ) -> Result<(), Error> {
+        self.repositories = match self.touched.read(snapshot, boundary) {
+            Err(Error::Declined(Decline::RepositoryEvidenceLimit)) => {
+                return Err(ReportBound::Evidence.into());
+            }
+            repositories => repositories?,
+        };
+        Ok(())
+    }
+
+    pub(super) const fn repositories(&self) -> &Repositories {
+        &self.repositories
+    }
+
+    pub(super) fn of(&self, mention: Mention<'_>) -> Result<Lifetime, RepositoryDecline> {
+        self.repositories.of(mention)
+    }
+
+    pub(super) fn of_push(&self, push: &Push) -> Result<Lifetime, RepositoryDecline> {
+        self.of(of_push(push))
+    }
+
+    pub(super) fn observed(&self, observed: &ObservedCommit) -> observed::ObservedCommit {
+        observed::ObservedCommit {
+            observation_id: observed.observation_id,
+            session_id: observed.session_id.clone(),
+            repository: of_observation(&self.repositories, observed),
+            commit_sha: observed.commit_sha.clone(),
+        }
+    }
+}
+
+fn of_push(push: &Push) -> Mention<'_> {
+    Mention {
+        name: &push.repo,
+        identity: push.repository.as_ref(),
+    }
+}
+
+/// Returns what an outcome says of its repository.
+pub(super) fn of_outcome(outcome: &CohortOutcome) -> Mention<'_> {
+    Mention {
+        name: &outcome.repo,
+        identity: outcome.repository.as_ref(),
+    }
+}

@@ -1,0 +1,64 @@
+use super::{Access, Endpoint, Method, Parameter, Place};
+use crate::limit;
+use crate::problem::{Problem, ReportBound};
+use crate::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
+
+const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
+
+const fn bound(name: &'static str, description: &'static str) -> Parameter {
+    Parameter {
+        name,
+        place: Place::Query,
+        required: true,
+        description,
+    }
+}
+
+const PARAMETERS: &[Parameter] = &[
+    bound(
+        "cohort_start",
+        "The first moment of the cohort. A call belongs to it by when it was observed.",
+    ),
+    bound(
+        "cohort_end",
+        "The end of the cohort, itself not included: at most 31 days after its start.",
+    ),
+    bound(
+        "as_of",
+        "The moment up to which facts count, itself included; not before the end of the cohort.",
+    ),
+];
+
+/// `GET /v1/reports/model-outcomes`.
+#[derive(Debug)]
+pub enum ModelOutcomesReport {}
+impl Endpoint for ModelOutcomesReport {
+    const NAME: &'static str = "modelOutcomes";
+    const SUMMARY: &'static str = "What became of the calls of each model.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/v1/reports/model-outcomes";
+    const ACCESS: Access = Access::Operator;
+    const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
+    const STATUSES: &'static [u16] = STATUSES;
+    const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
+    type Request = ReportRequest;
+    type Reply = ModelOutcomes;
+    const PARAMETERS: &'static [Parameter] = PARAMETERS;
+}
+
+/// `GET /v1/reports/accepted-work-lifecycle`.
+#[derive(Debug)]
+pub enum AcceptedWorkLifecycleReport {}
+impl Endpoint for AcceptedWorkLifecycleReport {
+    const NAME: &'static str = "acceptedWorkLifecycle";
+    const SUMMARY: &'static str = "What became of accepted work, from the call to the merge.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/v1/reports/accepted-work-lifecycle";
+    const ACCESS: Access = Access::Operator;
+    const REPLY_BYTES_MAX: usize = limit::REPORT_REPLY_BYTES_MAX;
+    const STATUSES: &'static [u16] = STATUSES;
+    const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
+    type Request = ReportRequest;
+    type Reply = AcceptedWorkLifecycle;
+    const PARAMETERS: &'static [Parameter] = PARAMETERS;
+}
