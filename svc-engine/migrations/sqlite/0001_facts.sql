@@ -110,7 +110,7 @@ CREATE TABLE call_aliases (
     call_id TEXT NOT NULL,
     inference_call_id TEXT NOT NULL,
     ordinal BIGINT NOT NULL,
-    PRIMARY KEY (org_id, call_id, inference_call_id)
+    PRIMARY KEY (call_id, org_id, inference_call_id)
 ) WITHOUT ROWID;
 
 CREATE TABLE developer_decisions (

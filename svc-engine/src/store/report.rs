@@ -71,7 +71,7 @@ pub struct Answer {
 
 const ANSWERS: Lookup<'_> = Lookup {
     select: "SELECT f.inference_call_id, f.output_byte_count, f.output_contents
-        FROM visible_inference_calls f WHERE f.org_id = $1 AND f.inference_call_id",
+        FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1 AND f.inference_call_id",
     then: "",
 };
 

@@ -42,6 +42,7 @@ mod mirror_jobs;
 mod order_and_counts;
 mod plans;
 mod reading;
+mod reports;
 mod repository_claims;
 mod repository_facts;
 mod schema;

@@ -1,0 +1,268 @@
+//! What reports look up by what their cohort touches.
+
+use super::*;
+use crate::fact::{CiOutcome, InferenceCall, Lifetime, Push, SessionCommitObservation};
+
+fn alias(mut call: InferenceCall, ids: &[&str]) -> InferenceCall {
+    let ids = ids.iter().map(|id| (*id).to_owned());
+    call.call_aliases.extend(ids);
+    call.call_aliases.sort_unstable();
+    call
+}
+
+#[rstest]
+fn an_id_has_two_owners_at_most_whatever_owns_it(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, other) = (database.open("acme"), database.open("other"));
+    let own = |number, own: &str| call(number).model_call(own).observed(2).build();
+    append(
+        &store,
+        vec![
+            own(1, "one"),
+            alias(own(2, "two"), &["tool", "shared"]),
+            alias(call(3).observed(2).build(), &["one", "shared"]),
+            alias(call(4).observed(2).build(), &["shared", "later"]),
+            alias(call(5).observed(3).build(), &["later"]),
+            alias(call(6).observed(2).build(), &["gone"]),
+        ],
+    );
+    append(
+        &other,
+        vec![alias(call(7).observed(2).build(), &["foreign"])],
+    );
+    set(
+        &database,
+        FactTable::InferenceCalls,
+        id(6),
+        QuarantineAction::Quarantine,
+    );
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    let ids = [
+        "foreign", "gone", "later", "one", "shared", "tool", "unknown",
+    ];
+    snapshot
+        .owners_of_ids(&ids, at(2), |owned| {
+            assert_eq!(owned.session_id, session("s"));
+            found.push((owned.call_id, owned.inference_call_id));
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    let shared: Vec<_> = found.iter().filter(|(id, _)| id == "shared").collect();
+    assert_eq!(shared.len(), 2);
+    found.retain(|(id, _)| id != "shared");
+    let owned = |text: &str, number| (text.to_owned(), id(number));
+    assert_eq!(
+        found,
+        [
+            owned("later", 4),
+            owned("one", 1),
+            owned("one", 3),
+            owned("tool", 2)
+        ]
+    );
+}
+
+#[rstest]
+fn what_calls_answered_is_read_by_their_ids(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let said = |number, what: &[&str]| {
+        let said = what.iter().map(|what| text("assistant", what));
+        call(number).output(said.collect()).build()
+    };
+    append(
+        &store,
+        vec![said(1, &["a", "b"]), said(2, &["a"]), said(3, &[])],
+    );
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    snapshot
+        .answers_of_calls(&[id(1), id(2), id(3), id(4)], |answer| {
+            found.push(answer);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable_by_key(|answer| answer.inference_call_id);
+    let [one, two, three] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!((one.contents.len(), three.contents.len()), (2, 0));
+    assert_eq!(two.contents, one.contents[..1]);
+    assert!(one.byte_count > two.byte_count);
+}
+
+#[rstest]
+fn calls_of_sessions_are_those_of_a_range(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let of = |number, session: &str, seconds| call(number).session(session).observed(seconds);
+    append(
+        &store,
+        vec![
+            of(1, "s", 1).build(),
+            of(2, "s", 2).build(),
+            of(3, "t", 3).build(),
+            of(4, "u", 3).build(),
+            of(5, "s", 4).build(),
+        ],
+    );
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    snapshot
+        .calls_of_sessions(&[session("s"), session("t")], at(2)..at(4), |call| {
+            found.push(call.inference_call_id);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [id(2), id(3)]);
+}
+
+#[rstest]
+fn links_are_found_by_sessions_and_by_commits_with_their_pushes(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let later = Push {
+        after_sha: commit('d'),
+        captured_at: at(9),
+        ..push(2)
+    };
+    append_all(&store, |it| Append::Push(it), vec![push(1), later]);
+    let seen = |number, of: &str, digit, push, seconds| SessionCommitObservation {
+        session_id: session(of),
+        commit_sha: commit(digit),
+        captured_at: at(seconds),
+        ..observation(number, id(push))
+    };
+    let links = vec![
+        seen(11, "s", 'b', 1, 1),
+        seen(12, "t", 'b', 1, 1),
+        seen(13, "s", 'e', 2, 2),
+        seen(14, "s", 'f', 1, 9),
+    ];
+    for link in links {
+        append_one(&store, |it| Append::SessionCommitObservation(it), link);
+    }
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    snapshot
+        .commits_of_sessions(&[session("s"), session("u")], at(8), |link| {
+            found.push((link.observation_id, link.push.is_some()));
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [(id(11), true), (id(13), false)]);
+    let mut found = Vec::new();
+    snapshot
+        .sessions_of_commits(&[&commit('b'), &commit('f')], at(8), |link| {
+            found.push(link.observation_id);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [id(11), id(12)]);
+}
+
+#[rstest]
+fn outcomes_are_found_by_commits_and_by_runs(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let checked = |number, run: &str, attempt: i64, digit, seconds| CiOutcome {
+        run_attempt: (attempt > 0).then_some(attempt),
+        commit_sha: commit(digit),
+        captured_at: at(seconds),
+        ..outcome(number, run)
+    };
+    let outcomes = vec![
+        checked(1, "one", 0, 'b', 1),
+        checked(2, "one", 2, 'd', 1),
+        checked(3, "two", 1, 'b', 2),
+        checked(4, "two", 2, 'e', 9),
+        checked(5, "three", 1, 'e', 1),
+    ];
+    for outcome in outcomes {
+        append_one(&store, |it| Append::CiOutcome(it), outcome);
+    }
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    snapshot
+        .ci_outcomes_of_commits(&[&commit('b'), &commit('f')], at(8), |it| {
+            found.push((it.outcome_id, it.run_attempt));
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [(id(1), None), (id(3), Some(1))]);
+    let mut found = Vec::new();
+    snapshot
+        .ci_outcomes_of_runs(&["one", "two"], at(8), |it| {
+            found.push(it.outcome_id);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [id(1), id(2), id(3)]);
+}
+
+#[rstest]
+fn pull_requests_are_found_by_the_id_of_their_repository_or_by_a_name_without_one(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let merged = |number, identity: Option<u32>, repo: &str, seconds| {
+        let mut merged = merge(number);
+        merged.pull_request.repository = identity.map(repository);
+        merged.pull_request.repo = repo.to_owned();
+        merged.captured_at = at(seconds);
+        merged
+    };
+    let merges = vec![
+        merged(1, Some(7), "own/new", 1),
+        merged(2, None, "own/old", 1),
+        merged(3, None, "own/else", 1),
+        merged(4, Some(8), "own/old", 1),
+        merged(5, Some(9), "own/nine", 9),
+    ];
+    for merge in merges {
+        append_one(&store, |it| Append::PullRequestMerge(it), merge);
+    }
+    let mut opened = revision(11);
+    opened.pull_request.repository = Some(repository(7));
+    append_one(&store, |it| Append::PullRequestRevision(it), opened);
+    let mut snapshot = store.snapshot_now();
+    let (seven, nine) = (
+        Lifetime::Identified(repository(7)),
+        Lifetime::Identified(repository(9)),
+    );
+    let named = Lifetime::Named(name("own/old"));
+    let (repositories, names) = ([&seven, &nine, &named], [&name("own/old")]);
+    let mut found = Vec::new();
+    snapshot
+        .merges_of_repositories(&repositories, &names, at(8), |it| {
+            found.push(it.merge_id);
+            Ok(())
+        })
+        .unwrap();
+    snapshot
+        .revisions_of_repositories(&repositories, &names, at(8), |it| {
+            found.push(it.revision_id);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [id(1), id(2), id(11)]);
+}
