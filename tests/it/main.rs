@@ -44,5 +44,6 @@ mod outage;
 mod outbox;
 mod own_events;
 mod query;
+mod reports;
 mod startup;
 mod store_commands;

@@ -255,9 +255,14 @@ fn an_odd_value_of_any_parameter_is_never_answered_with_a_failure(backend: Backe
     ];
     let mut statuses = std::collections::BTreeMap::<u16, u32>::new();
     for endpoint in endpoint::all() {
-        let is_query = ["/query/ci/", "/query/session/", "/query/commit/"]
-            .iter()
-            .any(|prefix| endpoint.path.starts_with(prefix));
+        let is_query = [
+            "/query/ci/",
+            "/query/session/",
+            "/query/commit/",
+            "/v1/reports/",
+        ]
+        .iter()
+        .any(|prefix| endpoint.path.starts_with(prefix));
         if !is_query {
             continue;
         }
@@ -268,8 +273,8 @@ fn an_odd_value_of_any_parameter_is_never_answered_with_a_failure(backend: Backe
                     "provider" => "other",
                     "session_id" | "run_id" => "a",
                     "sha" => "cccccccccccccccccccccccccccccccccccccccc",
-                    "captured_after" => "2026-11-01T00:00:00Z",
-                    "captured_before" => "2026-12-01T00:00:00Z",
+                    "captured_after" | "cohort_start" => "2026-11-01T00:00:00Z",
+                    "captured_before" | "cohort_end" | "as_of" => "2026-12-01T00:00:00Z",
                     "repo" => "own/repo",
                     _ => "",
                 };

@@ -9,6 +9,8 @@ use svc_client::model::evidence::{Reference, Side};
 use svc_client::model::id::{InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
 use svc_client::model::json::{self, Json};
+use svc_client::model::reports::ReportScope;
+use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
 
 use super::investigation;
@@ -36,6 +38,9 @@ async fn call_all(client: &Client) {
         provider: GatewayProvider::GatewayA,
         payloads: Vec::new(),
     };
+    let at = |text| Instant::parse(text).expect("an instant");
+    let cohort = at("2026-11-01T00:00:00Z")..at("2026-12-01T00:00:00Z");
+    let scope = ReportScope::new(cohort.clone(), cohort.end).expect("a scope");
     drop(client.health().await);
     drop(client.me().await);
     drop(client.ingest_gateway(&delivery).await);
@@ -55,6 +60,8 @@ async fn call_all(client: &Client) {
     drop(client.ci_failures_page(&investigation::failures()).await);
     drop(client.session_dossier(&session).await);
     drop(client.commit(&investigation::commit()).await);
+    drop(client.model_outcomes(scope).await);
+    drop(client.accepted_work_lifecycle(scope).await);
     drop(client.context().retrieve(&query).await);
     drop(client.context().discover(&query, None).await);
     drop(client.context().selected(&session, &query).await);

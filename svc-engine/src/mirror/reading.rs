@@ -40,15 +40,14 @@ impl MirrorReading {
         if !self.folder.exists(lifetime) {
             return Ok(None);
         }
-        let git = match self.git.get() {
-            Some(git) => git,
-            None => {
-                let found = Git::find(deadline);
-                // A git that was ended with the deadline is no git that cannot be used.
-                deadline.check()?;
-                let found = found.map_err(|error| ReadError::Git(error.to_string()))?;
-                self.git.get_or_init(|| found)
-            }
+        let git = if let Some(git) = self.git.get() {
+            git
+        } else {
+            let found = Git::find(deadline);
+            // A git that was ended with the deadline is no git that cannot be used.
+            deadline.check()?;
+            let found = found.map_err(|error| ReadError::Git(error.to_string()))?;
+            self.git.get_or_init(|| found)
         };
         MirrorReader::open(git, &self.folder, lifetime, deadline)
     }

@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_scope_that_does_not_fit_has_the_first_of_its_faults() {
-        let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
-        const DAY: i64 = 24 * 60 * 60;
+        const DAY: i64 = DAY_MICROSECONDS;
+        let at = |microseconds: i64| Instant::from_microseconds(microseconds).unwrap();
         for (start, end, as_of, fault) in [
             (0, 31 * DAY, 31 * DAY, None),
             (0, 31 * DAY + 1, 0, Some(QueryFault::CohortTooLong)),

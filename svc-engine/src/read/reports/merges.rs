@@ -246,13 +246,10 @@ fn score_all(joined: &mut Joined, mirrors: &mut OpenMirrors<'_>) -> Result<(), E
             Some((read, diff)) if read == commit => diff,
             _ => source(mirrors, &commit)?,
         };
-        let scores = match &diff {
-            Ok(diff) => {
-                joined.count_sections(&commit.0, &commit.1, diff);
-                scores(mirrors, &file, diff)?
-            }
-            Err(skip) => Err(*skip),
-        };
+        if let Ok(diff) = &diff {
+            joined.count_sections(&commit.0, &commit.1, diff);
+        }
+        let scores = scores(mirrors, &file, &diff)?;
         last = Some((commit, diff));
         joined.add(place, scores);
     }
@@ -277,13 +274,16 @@ fn source(
 fn scores(
     mirrors: &mut OpenMirrors<'_>,
     file: &JoinedFile,
-    diff: &CommitDiff,
+    diff: &Result<CommitDiff, ScoringSkip>,
 ) -> Result<Result<Scores, ScoringSkip>, Error> {
     let (attribution, merge) = (&file.attribution, &file.merge);
     let head_repository = match &merge.head_repository {
         Ok(repository) => repository,
         Err(decline) => return Ok(Err((*decline).into())),
     };
+    if let Err(skip @ (ScoringSkip::MirrorAbsent | ScoringSkip::SourceCommitAbsent)) = diff {
+        return Ok(Err(*skip));
+    }
     let repository = &attribution.repository;
     if !holds(mirrors, repository, &merge.merge_commit_sha)? {
         return Ok(Err(ScoringSkip::MergeCommitAbsent));
@@ -298,7 +298,11 @@ fn scores(
     } else {
         return Ok(Err(ScoringSkip::HeadCommitAbsent));
     };
-    let added = match source_text(diff, &attribution.file_path) {
+    let added = match diff {
+        Ok(diff) => source_text(diff, &attribution.file_path),
+        Err(skip) => Err(*skip),
+    };
+    let added = match added {
         Ok(added) => added,
         Err(skip) => return Ok(Err(skip)),
     };

@@ -27,20 +27,19 @@ impl<'m> OpenMirrors<'m> {
     /// Returns the mirror of a repository; nothing when there is none.
     pub(super) fn of(&mut self, repository: &Lifetime) -> Result<Option<&mut MirrorReader>, Error> {
         let known = self.open.iter().position(|(it, _)| it == repository);
-        let entry = match known {
-            Some(place) => self.open.remove(place),
-            None => {
-                let Some(reading) = self.reading else {
-                    return Ok(None);
-                };
-                let Some(reader) = reading.open(repository, &self.deadline)? else {
-                    return Ok(None);
-                };
-                if self.open.len() == OPEN_MAX {
-                    self.open.remove(0);
-                }
-                (repository.clone(), reader)
+        let entry = if let Some(place) = known {
+            self.open.remove(place)
+        } else {
+            let Some(reading) = self.reading else {
+                return Ok(None);
+            };
+            let Some(reader) = reading.open(repository, &self.deadline)? else {
+                return Ok(None);
+            };
+            if self.open.len() == OPEN_MAX {
+                self.open.remove(0);
             }
+            (repository.clone(), reader)
         };
         self.open.push(entry);
         Ok(self.open.last_mut().map(|(_, reader)| reader))

@@ -41,6 +41,7 @@ macro_rules! stage {
 mod commits;
 mod failures;
 mod outcomes;
+mod reports;
 mod sessions;
 mod worlds;
 

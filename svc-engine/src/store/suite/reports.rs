@@ -1,7 +1,7 @@
 //! What reports look up by what their cohort touches.
 
 use super::*;
-use crate::fact::{CiOutcome, InferenceCall, Lifetime, Push, SessionCommitObservation};
+use crate::fact::{CiOutcome, Lifetime, Push, SessionCommitObservation};
 
 fn alias(mut call: InferenceCall, ids: &[&str]) -> InferenceCall {
     let ids = ids.iter().map(|id| (*id).to_owned());
@@ -137,7 +137,7 @@ fn links_are_found_by_sessions_and_by_commits_with_their_pushes(
         captured_at: at(9),
         ..push(2)
     };
-    append_all(&store, |it| Append::Push(it), vec![push(1), later]);
+    append_all(&store, Append::Push, vec![push(1), later]);
     let seen = |number, of: &str, digit, push, seconds| SessionCommitObservation {
         session_id: session(of),
         commit_sha: commit(digit),
@@ -151,7 +151,7 @@ fn links_are_found_by_sessions_and_by_commits_with_their_pushes(
         seen(14, "s", 'f', 1, 9),
     ];
     for link in links {
-        append_one(&store, |it| Append::SessionCommitObservation(it), link);
+        append_one(&store, Append::SessionCommitObservation, link);
     }
     let mut snapshot = store.snapshot_now();
     let mut found = Vec::new();
@@ -194,7 +194,7 @@ fn outcomes_are_found_by_commits_and_by_runs(
         checked(5, "three", 1, 'e', 1),
     ];
     for outcome in outcomes {
-        append_one(&store, |it| Append::CiOutcome(it), outcome);
+        append_one(&store, Append::CiOutcome, outcome);
     }
     let mut snapshot = store.snapshot_now();
     let mut found = Vec::new();
@@ -238,11 +238,11 @@ fn pull_requests_are_found_by_the_id_of_their_repository_or_by_a_name_without_on
         merged(5, Some(9), "own/nine", 9),
     ];
     for merge in merges {
-        append_one(&store, |it| Append::PullRequestMerge(it), merge);
+        append_one(&store, Append::PullRequestMerge, merge);
     }
     let mut opened = revision(11);
     opened.pull_request.repository = Some(repository(7));
-    append_one(&store, |it| Append::PullRequestRevision(it), opened);
+    append_one(&store, Append::PullRequestRevision, opened);
     let mut snapshot = store.snapshot_now();
     let (seven, nine) = (
         Lifetime::Identified(repository(7)),

@@ -1,0 +1,340 @@
+//! Reports.
+
+use std::fs;
+
+use svc_model::limit::REPORT_CALL_IDS_MAX;
+use svc_model::problem::ReportBound;
+use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest, ReportScope};
+use tempfile::TempDir;
+
+use super::*;
+use crate::fact::{InferenceCall, Lifetime, PullRequestMerge};
+use crate::mirror::{MirrorFolder, MirrorReading};
+use crate::testing::builders::text;
+use crate::testing::git::{Repository, git};
+
+/// What reports read beside a store.
+struct Sources {
+    root: TempDir,
+    mirrors: MirrorReading,
+    files: FilesCache,
+    answers: AnswerCache,
+}
+
+impl Sources {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        Self {
+            mirrors: MirrorReading::new(root.path(), svc_model::id::OrgId::new("acme").unwrap()),
+            root,
+            files: FilesCache::new(1_000_000),
+            answers: AnswerCache::new(1_000_000),
+        }
+    }
+
+    fn all(&self) -> ReportSources<'_> {
+        ReportSources {
+            mirrors: Some(&self.mirrors),
+            files: &self.files,
+            answers: &self.answers,
+        }
+    }
+
+    /// Mirrors a repository as that of a number.
+    fn mirror(&self, forge: &Repository, number: u32) {
+        let org_id = svc_model::id::OrgId::new("acme").unwrap();
+        let folder = MirrorFolder::new(self.root.path(), org_id);
+        let path = folder.path(&Lifetime::Identified(repository(number)));
+        let work = forge.folder().join("work");
+        let arguments = ["clone", "-q", "--mirror", "--no-local"];
+        let paths = [work.to_str().unwrap(), path.to_str().unwrap()];
+        git(self.root.path(), &[&arguments[..], &paths].concat(), "");
+    }
+}
+
+/// Asks about the calls of the first 3,000 seconds, up to the 9,000th.
+fn request() -> ReportRequest {
+    ReportRequest {
+        scope: ReportScope::new(at(0)..at(3_000), at(9_000)).unwrap(),
+    }
+}
+
+impl Stage {
+    fn models(&self, sources: &Sources) -> Result<ModelOutcomes, Error> {
+        model_outcomes(&mut self.snapshot(), sources.all(), &request())
+    }
+
+    fn lifecycle(&self, sources: &Sources) -> Result<AcceptedWorkLifecycle, Error> {
+        accepted_work_lifecycle(&mut self.snapshot(), sources.all(), &request())
+    }
+
+    fn said(&self, number: u128, session: &str, answer: &str) -> Append {
+        let mut call: InferenceCall = call(number)
+            .session(session)
+            .observed(1_000)
+            .output(vec![text("assistant", answer)])
+            .build();
+        call.model = Some(format!("m{number}"));
+        call.call_aliases = vec![format!("t{number}")];
+        Append::InferenceCall(Box::new(self.store.encode(call, at(1_001))))
+    }
+}
+
+/// A repository of two commits, and a third that holds both.
+struct Forge {
+    repository: Repository,
+    commits: [CommitSha; 4],
+}
+
+const NOTED: &str = "fn alpha beta gamma delta epsilon zeta eta";
+const GUESSED: &str = "let one two three four five six seven";
+
+impl Forge {
+    fn new() -> Self {
+        let repository = Repository::create();
+        let commit = |message: &str| CommitSha::new(&repository.commit(message)).unwrap();
+        let write = |name: &str, text: &str| {
+            let work = repository.folder().join("work");
+            fs::write(work.join(name), format!("{text}\n")).unwrap();
+            repository.run(&["add", "-A"]);
+        };
+        let base = commit("base");
+        repository.run(&["checkout", "-q", "-b", "feature"]);
+        write("a.py", NOTED);
+        let noted = commit("noted");
+        write("b.py", GUESSED);
+        let guessed = commit("guessed");
+        repository.run(&["checkout", "-q", "-b", "merged", base.as_str()]);
+        write("a.py", NOTED);
+        let merged = commit("squashed");
+        Self {
+            repository,
+            commits: [base, noted, guessed, merged],
+        }
+    }
+
+    /// The facts of a call that a note names, of one that is guessed, and of a merge.
+    fn facts(&self, stage: &Stage) -> Vec<Append> {
+        let [base, noted, guessed, merged] = &self.commits;
+        let pushed_to = Push {
+            repository: Some(repository(101)),
+            before_sha: base.clone(),
+            after_sha: guessed.clone(),
+            captured_at: at(2_000),
+            ..push(11)
+        };
+        let seen = SessionCommitObservation {
+            repository: Some(repository(101)),
+            commit_sha: noted.clone(),
+            captured_at: at(2_001),
+            ..observation(12, id(11))
+        };
+        let mut decided = decision(13);
+        decided.call_id = Some("t1".to_owned());
+        decided.captured_at = at(2_002);
+        let passed = CiOutcome {
+            commit_sha: noted.clone(),
+            result: CiResult::Passed,
+            ..checked(14, "run", Some(101), 2_003)
+        };
+        let mut merge = PullRequestMerge {
+            merge_commit_sha: merged.clone(),
+            merged_at: at(2_004),
+            captured_at: at(2_004),
+            ..merge(15)
+        };
+        merge.pull_request.repository = Some(repository(101));
+        merge.pull_request.head_repository = Some(repository(101));
+        merge.pull_request.head_repo = Some("own/repo".to_owned());
+        merge.pull_request.head_sha = guessed.clone();
+        merge.pull_request.base_sha = base.clone();
+        vec![
+            stage.said(1, "s", NOTED),
+            stage.said(2, "t", GUESSED),
+            pushed(pushed_to),
+            observed(seen),
+            Append::DeveloperDecision(Box::new(decided)),
+            ci(passed),
+            Append::PullRequestMerge(Box::new(merge)),
+        ]
+    }
+}
+
+#[rstest]
+fn what_a_note_names_is_followed_to_ci_and_the_merge_and_a_guess_is_not(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let models = stage.models(&sources).unwrap();
+    let rows: Vec<_> = models
+        .report
+        .rows
+        .iter()
+        .map(|row| {
+            let unobserved = row.session_commit_unobserved;
+            let attributed = row.attributed_inference_calls;
+            (row.model.as_str(), attributed, row.ci_passed, unobserved)
+        })
+        .collect();
+    assert_eq!(rows, [("m1", 1, 1, 0), ("m2", 1, 0, 1)]);
+    let [share] = &models.report.attribution_share[..] else {
+        panic!("{:?}", models.report.attribution_share);
+    };
+    let classes = (share.git_notes_attributed, share.jaccard_attributed);
+    assert_eq!((share.agent_plausible_commits, classes), (2, (1, 1)));
+    let lifecycle = stage.lifecycle(&sources).unwrap().report;
+    let accepted = &lifecycle.accepted_work;
+    assert_eq!(
+        (
+            accepted.accepted_calls,
+            accepted.attributed.count,
+            accepted.pull_request_membership.count,
+            accepted.ci_passed
+        ),
+        (1, 1, 1, 1)
+    );
+    let merges = &lifecycle.merge_durability;
+    assert_eq!(
+        (merges.attributed_file_candidates, merges.scored_rows),
+        (1, 1)
+    );
+    assert_eq!(merges.merge.distribution.mean, Some(1.0));
+    assert_eq!(lifecycle.session_attrition.committed, 1);
+}
+
+#[rstest]
+fn a_report_is_the_same_text_from_memory_and_without_a_mirror_nothing_is_attributed(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources, bare) = (Forge::new(), Sources::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let texts = |sources: &Sources| {
+        let models = stage.models(sources).unwrap();
+        let lifecycle = stage.lifecycle(sources).unwrap();
+        [
+            serde_json::to_string(&models).unwrap(),
+            serde_json::to_string(&lifecycle).unwrap(),
+        ]
+    };
+    let first = texts(&sources);
+    assert_eq!(texts(&sources), first);
+    let fresh = Sources::new();
+    fresh.mirror(&forge.repository, 101);
+    assert_eq!(texts(&fresh), first);
+    let models = stage.models(&bare).unwrap().report;
+    assert!(
+        models
+            .rows
+            .iter()
+            .all(|row| row.attributed_inference_calls == 0)
+    );
+    assert_eq!(models.attribution_share, []);
+    // What is not attributed is no failure.
+    let attrition = stage.lifecycle(&bare).unwrap().report.session_attrition;
+    assert_eq!((attrition.committed, attrition.abandoned), (1, 0));
+}
+
+#[test]
+fn both_backends_give_the_same_bytes() {
+    let forge = Forge::new();
+    let sources = Sources::new();
+    sources.mirror(&forge.repository, 101);
+    let texts: Vec<[String; 2]> = [Backend::Sqlite, Backend::Postgres]
+        .into_iter()
+        .filter_map(Stage::open)
+        .map(|stage| {
+            stage.add(forge.facts(&stage));
+            [
+                serde_json::to_string(&stage.models(&sources).unwrap()).unwrap(),
+                serde_json::to_string(&stage.lifecycle(&sources).unwrap()).unwrap(),
+            ]
+        })
+        .collect();
+    assert!(
+        texts.windows(2).all(|pair| pair[0] == pair[1]),
+        "{texts:#?}"
+    );
+}
+
+/// A push, its observation and an outcome without an identity, whose name another repository takes.
+#[rstest]
+fn what_a_name_that_was_taken_later_leaves_open_is_counted_by_its_unit(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let sources = Sources::new();
+    let (mut legacy, mut seen) = delivered(11, None);
+    legacy.captured_at = at(2_000);
+    seen.captured_at = at(2_001);
+    let taken = Push {
+        repository: Some(repository(7)),
+        after_sha: commit('e'),
+        captured_at: at(8_000),
+        ..push(21)
+    };
+    let outcome = CiOutcome {
+        commit_sha: commit('c'),
+        ..checked(31, "run", None, 2_002)
+    };
+    stage.add([
+        stage.said(1, "s", NOTED),
+        pushed(legacy),
+        observed(seen),
+        ci(outcome),
+        pushed(taken),
+    ]);
+    let report = serde_json::to_value(stage.models(&sources).unwrap().report).unwrap();
+    let one = serde_json::json!({"repository_identity_unresolved": 1});
+    assert_eq!(
+        report["repository_skipped"],
+        serde_json::json!({
+            "assembly_sources": {"repository_identity_unresolved": 2},
+            "push_sources": one,
+            "preload_session_observations": one,
+        })
+    );
+    assert_eq!(
+        report["ci_skipped"],
+        serde_json::json!({"source_outcomes": one})
+    );
+    let report = stage.lifecycle(&sources).unwrap().report;
+    let report = serde_json::to_value(report.repository_skipped).unwrap();
+    assert_eq!(
+        report,
+        serde_json::json!({
+            "session_observations": one,
+            "attribution_sources": one,
+            "ci_population_outcomes": one,
+        })
+    );
+}
+
+#[test]
+fn decisions_may_name_so_many_calls_and_one_more_is_too_much() {
+    let stage = Stage::open(Backend::Sqlite).expect("SQLite is never skipped");
+    let sources = Sources::new();
+    stage.add([stage.said(1, "s", NOTED)]);
+    let decided = |number: usize| {
+        let mut decided = decision(100 + number as u128);
+        decided.call_id = Some(format!("t{number}"));
+        Append::DeveloperDecision(Box::new(decided))
+    };
+    stage.add((0..REPORT_CALL_IDS_MAX).map(decided));
+    let report = stage.lifecycle(&sources).unwrap().report;
+    assert_eq!(report.accepted_work.accepted_calls, 1);
+    stage.add([decided(REPORT_CALL_IDS_MAX)]);
+    for refused in [
+        stage.lifecycle(&sources).err(),
+        stage.models(&sources).err(),
+    ] {
+        assert!(
+            matches!(refused, Some(Error::ReportBound(ReportBound::Evidence))),
+            "{refused:?}"
+        );
+    }
+}
