@@ -31,21 +31,26 @@ pub struct OwnedId {
 }
 
 /// Owners of an id that are handed on. More say no more: nobody owns the id alone.
-const OWNERS_MAX: u8 = 2;
+const OWNERS_MAX: usize = 2;
+/// Ids that are looked up at once, and owners that are read of them before each is asked for alone: an
+/// agent may number its tool calls anew in every answer.
+const IDS_AT_ONCE: usize = 64;
+const OWNED_AT_ONCE: usize = 1_024;
 
+const OWNER_COLUMNS: [&str; 3] = ["call_id", "inference_call_id", "session_id"];
 const BY_OWN_ID: Lookup<'_> = Lookup {
     select: "SELECT f.model_call_id, f.inference_call_id, f.session_id
         FROM visible_inference_calls f
         WHERE f.org_id = $1 AND f.observed_at_us + 0 <= $2 AND f.model_call_id IS NOT NULL
             AND f.model_call_id",
-    then: "",
+    then: " LIMIT $3",
 };
 const BY_ALIAS: Lookup<'_> = Lookup {
     select: "SELECT a.call_id, f.inference_call_id, f.session_id
         FROM call_aliases a
         JOIN visible_inference_calls f ON f.inference_call_id = a.inference_call_id
         WHERE a.org_id = $1 AND f.observed_at_us + 0 <= $2 AND a.call_id",
-    then: "",
+    then: " LIMIT $3",
 };
 
 /// Calls of Sessions in a range of time, of which few Sessions have many.
@@ -199,27 +204,53 @@ impl Snapshot<'_> {
         observed_by: Instant,
         mut each: impl FnMut(OwnedId) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let shared = [self.org_id.as_str().into(), observed_by.into()];
-        let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
-        let mut found: HashMap<String, u8> = HashMap::new();
-        for (table, lookup) in [("inference_calls", &BY_OWN_ID), ("call_aliases", &BY_ALIAS)] {
-            self.connection()?.lookup(lookup, &shared, &keys, |row| {
-                let mut columns =
-                    Columns::of(row, table, &["call_id", "inference_call_id", "session_id"]);
-                let call_id: String = columns.next()?;
-                let owners = found.entry(call_id.clone()).or_default();
-                if *owners == OWNERS_MAX {
-                    return Ok(());
+        for ids in call_ids.chunks(IDS_AT_ONCE) {
+            let mut found: HashMap<String, usize> = HashMap::new();
+            for lookup in [&BY_OWN_ID, &BY_ALIAS] {
+                let mut owned = self.owners(lookup, ids, observed_by, OWNED_AT_ONCE)?;
+                if owned.len() == OWNED_AT_ONCE {
+                    // Some of these ids have any number of owners.
+                    owned.clear();
+                    for id in ids {
+                        owned.extend(self.owners(lookup, &[id], observed_by, OWNERS_MAX)?);
+                    }
                 }
-                *owners += 1;
-                each(OwnedId {
-                    call_id,
-                    inference_call_id: columns.next()?,
-                    session_id: columns.next()?,
-                })
-            })?;
+                for owned in owned {
+                    let owners = found.entry(owned.call_id.clone()).or_default();
+                    *owners += 1;
+                    if *owners <= OWNERS_MAX {
+                        each(owned)?;
+                    }
+                }
+            }
         }
         Ok(())
+    }
+
+    fn owners(
+        &mut self,
+        lookup: &Lookup<'_>,
+        call_ids: &[&str],
+        observed_by: Instant,
+        rows_max: usize,
+    ) -> Result<Vec<OwnedId>, StoreError> {
+        let shared = [
+            self.org_id.as_str().into(),
+            observed_by.into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
+        let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
+        let mut owned = Vec::new();
+        self.connection()?.lookup(lookup, &shared, &keys, |row| {
+            let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
+            owned.push(OwnedId {
+                call_id: columns.next()?,
+                inference_call_id: columns.next()?,
+                session_id: columns.next()?,
+            });
+            Ok(())
+        })?;
+        Ok(owned)
     }
 
     /// Hands on the visible calls of Sessions that were observed in a range.

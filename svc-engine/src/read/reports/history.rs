@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
-use super::mirrors::{OpenMirrors, readable};
+use super::mirrors::OpenMirrors;
 use super::resolving::Resolving;
 use crate::derive::attribution::{self, CommitFiles, Commits};
 use crate::derive::diff::CommitDiff;
@@ -121,12 +121,12 @@ impl<'h> History<'h> {
             for push_id in push_ids {
                 let range = match (self.mirrors.of(repository)?, self.ends.get(&push_id)) {
                     (Some(mirror), Some(ends)) => {
-                        let range = mirror.pushed(PushRange {
+                        let range = PushRange {
                             before: &ends.before,
                             after: &ends.after,
                             forced: ends.forced,
-                        });
-                        readable(repository, range)?
+                        };
+                        mirror.read(|it| it.pushed(range))?
                     }
                     _ => None,
                 };
@@ -167,7 +167,7 @@ impl<'h> History<'h> {
         let Some(mirror) = self.mirrors.of(repository)? else {
             return Ok(None);
         };
-        let diff = readable(repository, mirror.diff(commit_sha, QUESTION))?;
+        let diff = mirror.read(|it| it.diff(commit_sha, QUESTION))?;
         let Some(diff) = diff.flatten() else {
             return Ok(None);
         };

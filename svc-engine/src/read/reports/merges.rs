@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 
 use super::Gathered;
 use super::history::QUESTION;
-use super::mirrors::{OpenMirrors, readable};
+use super::mirrors::OpenMirrors;
 use super::population::up_to;
 use super::resolving::{Resolving, of_outcome};
 use crate::derive::diff::CommitDiff;
@@ -223,8 +223,7 @@ fn ancestry(
     let mut answers = Vec::new();
     for repository in [repository].into_iter().chain(&question.head_repositories) {
         if let Some(mirror) = mirrors.of(repository)? {
-            let answer = mirror.ancestry(&question.commits, &question.tips);
-            answers.extend(readable(repository, answer)?);
+            answers.extend(mirror.read(|it| it.ancestry(&question.commits, &question.tips))?);
         }
     }
     Ok(answers)
@@ -264,7 +263,7 @@ fn source(
     let Some(mirror) = mirrors.of(repository)? else {
         return Ok(Err(ScoringSkip::MirrorAbsent));
     };
-    Ok(match readable(repository, mirror.diff(commit, QUESTION))? {
+    Ok(match mirror.read(|it| it.diff(commit, QUESTION))? {
         Some(Some(diff)) => Ok(CommitDiff::parse(&diff.bytes)),
         Some(None) => Err(ScoringSkip::SourceCommitAbsent),
         None => Err(ScoringSkip::SourceDiffUnavailable),
@@ -321,7 +320,7 @@ fn holds(
     let Some(mirror) = mirrors.of(repository)? else {
         return Ok(false);
     };
-    let commit = readable(repository, mirror.commit(commit))?;
+    let commit = mirror.read(|it| it.commit(commit))?;
     Ok(commit.flatten().is_some())
 }
 
@@ -337,9 +336,9 @@ fn file_at(
         return Ok(FileAt::ReadFailed);
     };
     let mut place = path.as_bytes().to_vec();
-    let mut file = mirror.regular_file(at, &place, FILE_BYTES_MAX);
+    let mut file = mirror.reader().regular_file(at, &place, FILE_BYTES_MAX);
     if let Ok(None) = file {
-        let renames = readable(repository, mirror.renames(from, at))?.flatten();
+        let renames = mirror.read(|it| it.renames(from, at))?.flatten();
         let Some(renames) = renames else {
             return Ok(FileAt::PathUnresolved);
         };
@@ -350,7 +349,7 @@ fn file_at(
             return Ok(FileAt::PathUnresolved);
         };
         place = to.to_vec();
-        file = mirror.regular_file(at, &place, FILE_BYTES_MAX);
+        file = mirror.reader().regular_file(at, &place, FILE_BYTES_MAX);
     }
     let path = String::from_utf8_lossy(&place).into_owned();
     Ok(match file {
@@ -358,7 +357,7 @@ fn file_at(
         Ok(None) => FileAt::Absent,
         Err(ReadError::Declined(ReadDecline::TooLarge)) => FileAt::Oversized,
         file => {
-            readable(repository, file)?;
+            mirror.readable(file)?;
             FileAt::ReadFailed
         }
     })

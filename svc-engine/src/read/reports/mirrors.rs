@@ -12,7 +12,7 @@ pub(super) struct OpenMirrors<'m> {
     reading: Option<&'m MirrorReading>,
     deadline: Deadline,
     /// The one that was used last is the last.
-    open: Vec<(Lifetime, MirrorReader)>,
+    open: Vec<OpenMirror>,
 }
 
 impl<'m> OpenMirrors<'m> {
@@ -25,9 +25,9 @@ impl<'m> OpenMirrors<'m> {
     }
 
     /// Returns the mirror of a repository; nothing when there is none.
-    pub(super) fn of(&mut self, repository: &Lifetime) -> Result<Option<&mut MirrorReader>, Error> {
-        let known = self.open.iter().position(|(it, _)| it == repository);
-        let entry = if let Some(place) = known {
+    pub(super) fn of(&mut self, repository: &Lifetime) -> Result<Option<&mut OpenMirror>, Error> {
+        let known = self.open.iter().position(|it| it.repository == *repository);
+        let mirror = if let Some(place) = known {
             self.open.remove(place)
         } else {
             let Some(reading) = self.reading else {
@@ -39,29 +39,54 @@ impl<'m> OpenMirrors<'m> {
             if self.open.len() == OPEN_MAX {
                 self.open.remove(0);
             }
-            (repository.clone(), reader)
+            OpenMirror {
+                repository: repository.clone(),
+                reader,
+                has_complained: false,
+            }
         };
-        self.open.push(entry);
-        Ok(self.open.last_mut().map(|(_, reader)| reader))
+        self.open.push(mirror);
+        Ok(self.open.last_mut())
     }
 }
 
-/// Returns what was read of a repository; nothing where it cannot be read. That is logged where
-/// nobody expects it, and is counted where it is missing.
-pub(super) fn readable<T>(
-    repository: &Lifetime,
-    read: Result<T, ReadError>,
-) -> Result<Option<T>, Error> {
-    match read {
-        Ok(read) => Ok(Some(read)),
-        Err(ReadError::Declined(reason)) => {
-            tracing::debug!(mirror = %repository, reason = reason.as_str(), "report.declined");
-            Ok(None)
+/// A mirror that is open.
+#[derive(Debug)]
+pub(super) struct OpenMirror {
+    repository: Lifetime,
+    reader: MirrorReader,
+    /// Whether git complained. A repository that cannot be read would fill the log.
+    has_complained: bool,
+}
+
+impl OpenMirror {
+    /// Returns what is read of the mirror; nothing where it cannot be read, which is counted where it is
+    /// missing.
+    pub(super) fn read<T>(
+        &mut self,
+        ask: impl FnOnce(&mut MirrorReader) -> Result<T, ReadError>,
+    ) -> Result<Option<T>, Error> {
+        let read = ask(&mut self.reader);
+        self.readable(read)
+    }
+
+    /// Returns what was read, as [`read`](Self::read) does.
+    pub(super) fn readable<T>(&mut self, read: Result<T, ReadError>) -> Result<Option<T>, Error> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(ReadError::Declined(_)) => Ok(None),
+            Err(ReadError::Git(complaint)) => {
+                if !std::mem::replace(&mut self.has_complained, true) {
+                    tracing::warn!(mirror = %self.repository, complaint, "report.mirror_unreadable");
+                }
+                Ok(None)
+            }
+            Err(error @ (ReadError::Passed(_) | ReadError::Folder(_))) => Err(error.into()),
         }
-        Err(ReadError::Git(complaint)) => {
-            tracing::warn!(mirror = %repository, complaint, "report.mirror_unreadable");
-            Ok(None)
-        }
-        Err(error @ (ReadError::Passed(_) | ReadError::Folder(_))) => Err(error.into()),
+    }
+
+    /// Returns the mirror itself, where each reason for which it cannot be read has a name of its own.
+    pub(super) const fn reader(&mut self) -> &mut MirrorReader {
+        &mut self.reader
     }
 }

@@ -67,6 +67,28 @@ fn an_id_has_two_owners_at_most_whatever_owns_it(
 }
 
 #[rstest]
+fn an_id_that_every_answer_repeats_hides_no_other(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let calls = (1..1_100).map(|number| alias(call(number).observed(1).build(), &["call_0"]));
+    let mut calls: Vec<InferenceCall> = calls.collect();
+    calls.push(alias(call(2_000).observed(1).build(), &["alone"]));
+    append(&store, calls);
+    let mut snapshot = store.snapshot_now();
+    let mut found = Vec::new();
+    snapshot
+        .owners_of_ids(&["alone", "call_0"], at(2), |owned| {
+            found.push(owned.call_id);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable();
+    assert_eq!(found, ["alone", "call_0", "call_0"]);
+}
+
+#[rstest]
 fn what_calls_answered_is_read_by_their_ids(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
