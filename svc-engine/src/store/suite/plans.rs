@@ -57,10 +57,7 @@ fn the_cost_of_a_question_about_commits_is_in_the_commits(
     }
     let mut questions = 0;
     for (sql, plan) in plan_check::of(snapshot.connection().unwrap(), "_sha IN (") {
-        assert!(
-            plan.contains("pushes_by_commit") || plan.contains("ci_outcomes_by_commit"),
-            "{sql}\n{plan}"
-        );
+        assert!(plan.contains("_by_commit"), "{sql}\n{plan}");
         assert!(!plan.contains("by_repository"), "{sql}\n{plan}");
         questions += 1;
     }
