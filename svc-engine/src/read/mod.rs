@@ -28,6 +28,8 @@ pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
 pub use reports::{
-    AnswerCache, FilesCache, ReportSources, accepted_work_lifecycle, model_outcomes,
+    AnswerCache, Extent, FilesCache, ReportSources, UncheckedPullRequests, abandonment,
+    accepted_work_lifecycle, attribution_share, lifecycle_report, merge_retention, model_outcomes,
+    model_report,
 };
 pub use session::session_dossier;

@@ -66,6 +66,8 @@ const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.observed_at_us,
     WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     ORDER BY f.observed_at_us";
 
+const SESSIONS: &str = "SELECT session_id FROM sessions WHERE org_id = $1";
+
 /// A decision as reports count it, without what its sender said besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortDecision {
@@ -188,6 +190,17 @@ impl Snapshot<'_> {
         ];
         self.connection()?
             .each(CALLS, &keys, |row| each(CohortCall::read(row)?))
+    }
+
+    /// Hands on every Session of the organization that some fact named, in no order.
+    pub fn sessions(
+        &mut self,
+        mut each: impl FnMut(SessionId) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = [self.org_id.as_str().into()];
+        self.connection()?.each(SESSIONS, &keys, |row| {
+            each(Columns::of(row, "sessions", &["session_id"]).next()?)
+        })
     }
 
     /// Hands on the visible decisions of Sessions, received by a boundary, in no order.

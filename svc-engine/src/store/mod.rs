@@ -345,7 +345,16 @@ impl Ledger {
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         let deadline =
             Deadline::after(Duration::from_secs(svc_model::limit::READ_DEADLINE_SECONDS));
-        Snapshot::open(&self.readers, &self.org_id, &deadline)
+        self.snapshot_until(&deadline)
+    }
+
+    /// Opens a snapshot for a read that ends with this deadline.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    pub fn snapshot_until(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
+        Snapshot::open(&self.readers, &self.org_id, deadline)
     }
 
     /// Appends to the quarantine log.

@@ -5,9 +5,11 @@
 
 mod answers;
 mod ci;
+mod extent;
 mod history;
 mod merges;
 mod mirrors;
+mod past;
 mod population;
 mod resolving;
 mod share;
@@ -17,8 +19,8 @@ use std::collections::BTreeSet;
 use svc_model::limit::REPORT_ANSWER_BYTES_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
-    AcceptedWorkLifecycle, Counts, LifecycleRepositorySkips, ModelOutcomes, ModelRepositorySkips,
-    ReportRequest,
+    AcceptedWorkLifecycle, Counts, LifecycleReport, LifecycleRepositorySkips, ModelOutcomes,
+    ModelReport, ModelRepositorySkips, ReportRequest,
 };
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
@@ -27,9 +29,11 @@ use svc_model::version::Version1;
 pub use self::answers::AnswerCache;
 use self::answers::Answers;
 use self::ci::CohortCi;
+pub use self::extent::Extent;
 pub use self::history::FilesCache;
 use self::history::History;
 use self::mirrors::OpenMirrors;
+pub use self::past::{UncheckedPullRequests, abandonment, attribution_share, merge_retention};
 use self::population::Population;
 use self::resolving::Resolving;
 use crate::derive::attribution::{self, Attributions, Inputs, Note};
@@ -63,9 +67,25 @@ pub fn model_outcomes(
     sources: ReportSources<'_>,
     request: &ReportRequest,
 ) -> Result<ModelOutcomes, Error> {
-    let scope = request.scope;
-    let mut gathered = Gathered::new(snapshot, sources, request)?;
-    let shares = share::read(snapshot, &mut gathered, &scope)?;
+    Ok(ModelOutcomes {
+        schema_version: Version1,
+        scope: request.scope,
+        report: model_report(snapshot, sources, &Extent::from(&request.scope))?,
+    })
+}
+
+/// Returns what became of the calls of each model.
+///
+/// # Errors
+///
+/// As [`model_outcomes`].
+pub fn model_report(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    extent: &Extent,
+) -> Result<ModelReport, Error> {
+    let mut gathered = Gathered::new(snapshot, sources, extent)?;
+    let shares = share::read(snapshot, &mut gathered, extent)?;
     let mut preloaded = shares.declined_observations;
     preloaded.extend(gathered.declined_observations());
     let mut assembly = gathered.pushes_declined.clone();
@@ -77,7 +97,7 @@ pub fn model_outcomes(
         assembly.add(decline, 1);
     }
     let beside = model_report::Beside {
-        since_days: Some(scope.since_days()),
+        since_days: extent.since_days,
         shares: shares.rows,
         alerts: shares.alerts,
         repository_skipped: ModelRepositorySkips {
@@ -93,11 +113,7 @@ pub fn model_outcomes(
     let report = gathered
         .derived(snapshot, |evidence| model_report::derive(evidence, beside))?
         .map_err(|model_report::ModelReportError::TooManyPairs| ReportBound::Reply)?;
-    Ok(ModelOutcomes {
-        schema_version: Version1,
-        scope,
-        report,
-    })
+    Ok(report)
 }
 
 /// Returns what became of accepted work, panel by panel.
@@ -110,10 +126,26 @@ pub fn accepted_work_lifecycle(
     sources: ReportSources<'_>,
     request: &ReportRequest,
 ) -> Result<AcceptedWorkLifecycle, Error> {
-    let scope = request.scope;
-    let mut gathered = Gathered::new(snapshot, sources, request)?;
+    Ok(AcceptedWorkLifecycle {
+        schema_version: Version1,
+        scope: request.scope,
+        report: lifecycle_report(snapshot, sources, &Extent::from(&request.scope))?,
+    })
+}
+
+/// Returns what became of accepted work, panel by panel.
+///
+/// # Errors
+///
+/// As [`model_outcomes`].
+pub fn lifecycle_report(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    extent: &Extent,
+) -> Result<LifecycleReport, Error> {
+    let mut gathered = Gathered::new(snapshot, sources, extent)?;
     let retry_linkages = gathered.population.retries(snapshot, gathered.boundary)?;
-    let merges = merges::read(snapshot, &mut gathered, scope.as_of)?;
+    let merges = merges::read(snapshot, &mut gathered, extent.as_of)?;
     let mut session_observations = Counts::default();
     for (_, decline) in gathered.declined_observations() {
         session_observations.add(decline, 1);
@@ -127,12 +159,7 @@ pub fn accepted_work_lifecycle(
             ci_population_outcomes: gathered.ci.resolution.skipped.source_outcomes.clone(),
         },
     };
-    let report = gathered.derived(snapshot, |evidence| lifecycle::derive(evidence, beside))?;
-    Ok(AcceptedWorkLifecycle {
-        schema_version: Version1,
-        scope,
-        report,
-    })
+    gathered.derived(snapshot, |evidence| lifecycle::derive(evidence, beside))
 }
 
 /// What both reports are derived from, as far as it is read.
@@ -153,11 +180,10 @@ impl<'g> Gathered<'g> {
     fn new(
         snapshot: &mut Snapshot<'_>,
         sources: ReportSources<'g>,
-        request: &ReportRequest,
+        extent: &Extent,
     ) -> Result<Self, Error> {
-        let scope = &request.scope;
-        let boundary = snapshot.boundary(Some(scope.as_of))?;
-        let population = Population::read(snapshot, scope, boundary)?;
+        let boundary = snapshot.boundary(Some(extent.as_of))?;
+        let population = Population::read(snapshot, extent, boundary)?;
         let pushes = population.pushes(snapshot, boundary)?;
         let mut resolving = Resolving::default();
         for observed in &population.observed {
@@ -186,7 +212,7 @@ impl<'g> Gathered<'g> {
             &mut history,
             &mut answers,
             inputs,
-            scope.as_of,
+            extent.as_of,
             REPORT_ANSWER_BYTES_MAX,
         )?;
         let attributed: BTreeSet<&CommitSha> = attributions

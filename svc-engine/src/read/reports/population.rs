@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use svc_model::id::SessionId;
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
-use svc_model::reports::ReportScope;
 use svc_model::time::Instant;
 
-use super::{just_after, minutes_later};
+use super::{Extent, just_after, minutes_later};
 use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
 use crate::derive::cohort;
 use crate::derive::decision::{CallOwner, Decision, Decisions};
@@ -48,36 +47,33 @@ pub(super) struct Population {
 impl Population {
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
-        scope: &ReportScope,
+        extent: &Extent,
         boundary: Instant,
     ) -> Result<Self, Error> {
         let mut calls = Vec::new();
         let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
-        let cohort = scope.cohort_start..scope.cohort_end;
-        snapshot.calls_observed(cohort, up_to(&mut calls, calls_max))?;
-        let sessions: BTreeSet<&SessionId> = calls.iter().map(|call| &call.session_id).collect();
-        let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
+        snapshot.calls_observed(extent.observed.clone(), up_to(&mut calls, calls_max))?;
+        let sessions = if extent.is_all() {
+            every_session(snapshot)?
+        } else {
+            let sessions: BTreeSet<&SessionId> = calls.iter().map(|it| &it.session_id).collect();
+            sessions.into_iter().cloned().collect()
+        };
 
-        let mut decisions = Vec::new();
-        let mut take = up_to(&mut decisions, REPORT_FACTS_MAX);
-        snapshot.decisions_of_sessions(&sessions, boundary, |it| take(decided(it)))?;
-        drop(take);
-        let owners = owners(snapshot, &decisions, scope.as_of)?;
+        let decisions = decisions(snapshot, &sessions, boundary)?;
+        let owners = owners(snapshot, &decisions, extent.as_of)?;
         let mut edits = Vec::new();
         let mut take = up_to(&mut edits, REPORT_FACTS_MAX);
         for sessions in sessions.chunks(SESSIONS_AT_ONCE) {
             snapshot.edits_of_sessions(sessions, boundary, |it| take(EditFate::of(&it)))?;
         }
         drop(take);
-        let mut observed = Vec::new();
-        let take = up_to(&mut observed, REPORT_FACTS_MAX);
-        snapshot.commits_of_sessions(&sessions, boundary, take)?;
         Ok(Self {
             calls,
+            observed: observed(snapshot, &sessions, boundary)?,
             sessions,
             decisions: Decisions::attach(decisions, &owners),
             edits,
-            observed,
         })
     }
 
@@ -114,6 +110,42 @@ impl Population {
         snapshot.pushes_captured(start..just_after(end), up_to(&mut pushes, REPORT_FACTS_MAX))?;
         Ok(pushes)
     }
+}
+
+/// Returns every Session of the organization, sorted.
+pub(super) fn every_session(snapshot: &mut Snapshot<'_>) -> Result<Vec<SessionId>, Error> {
+    let mut sessions = Vec::new();
+    snapshot.sessions(|session| {
+        sessions.push(session);
+        Ok(())
+    })?;
+    sessions.sort_unstable();
+    Ok(sessions)
+}
+
+/// Returns what was decided in Sessions.
+pub(super) fn decisions(
+    snapshot: &mut Snapshot<'_>,
+    sessions: &[SessionId],
+    boundary: Instant,
+) -> Result<Vec<Decision>, Error> {
+    let mut decisions = Vec::new();
+    let mut take = up_to(&mut decisions, REPORT_FACTS_MAX);
+    snapshot.decisions_of_sessions(sessions, boundary, |it| take(decided(it)))?;
+    drop(take);
+    Ok(decisions)
+}
+
+/// Returns the links of Sessions to commits.
+pub(super) fn observed(
+    snapshot: &mut Snapshot<'_>,
+    sessions: &[SessionId],
+    boundary: Instant,
+) -> Result<Vec<ObservedCommit>, Error> {
+    let mut observed = Vec::new();
+    let take = up_to(&mut observed, REPORT_FACTS_MAX);
+    snapshot.commits_of_sessions(sessions, boundary, take)?;
+    Ok(observed)
 }
 
 /// Returns a call as Attribution knows it.

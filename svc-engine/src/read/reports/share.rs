@@ -8,19 +8,25 @@ use std::ops::Range;
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::reports::{AttributionAlert, AttributionShareRow, Counts, ReportScope};
+use svc_model::reports::{
+    AttributionAlert, AttributionShareReport, AttributionShareRow, Counts,
+};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
+use super::extent::first;
 use super::population::{candidate, up_to};
-use super::{Gathered, attribute, declined, just_after, minutes_later, notes};
+use super::{Extent, Gathered, attribute, declined, just_after, minutes_later, notes};
 use crate::derive::attribution::{
     self, AssessedCommit, Call, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, NOTE_MINUTES_BEFORE,
 };
-use crate::derive::attribution_share::{BASELINE_DAYS, DECLINE_CASES_MIN, Window, alerts, shares};
+use crate::derive::attribution_share::{
+    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares,
+};
 use crate::derive::observed::ObservedCommit;
 use crate::derive::share_report::Shown;
 use crate::error::Error;
+use crate::fact::{Lifetime, Push};
 use crate::store::Snapshot;
 
 /// Calls that all pushes of both windows may be of. They are of the organization and not of the cohort,
@@ -47,57 +53,33 @@ pub(super) fn declined_of(observations: &[ObservedCommit]) -> BTreeMap<FactId, R
     observations.iter().filter_map(decline).collect()
 }
 
+/// Reads the shares of the days that a report is of, or of all history.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     gathered: &mut Gathered<'_>,
-    scope: &ReportScope,
+    extent: &Extent,
 ) -> Result<Shares, Error> {
-    let days = i64::try_from(scope.since_days()).unwrap_or(i64::MAX);
-    let window = Window::days_before(scope.as_of, days);
-    let before = Window::days_before(window.start, BASELINE_DAYS);
-    let boundary = gathered.boundary;
-    let mut pushes = Vec::new();
-    let captured = before.start..just_after(boundary.max(before.start));
-    snapshot.pushes_captured(captured, up_to(&mut pushes, REPORT_FACTS_MAX))?;
+    let days = |days: u64| i64::try_from(days).unwrap_or(i64::MAX);
+    let window = extent
+        .since_days
+        .map(|since| Window::days_before(extent.as_of, days(since)));
+    let before = window.map(|window| Window::days_before(window.start, BASELINE_DAYS));
+    let pushes = pushes(snapshot, gathered, before.map_or(first(), |it| it.start))?;
     if pushes.is_empty() {
         return Ok(Shares::default());
     }
-    for push in &pushes {
-        gathered.resolving.touch_push(push);
-    }
-    gathered.resolving.read(snapshot, boundary)?;
-    let pushes = gathered.history.pushed(&pushes, &gathered.resolving);
-    let told = pushes
-        .iter()
-        .filter_map(|push| Some((push.repository.as_ref().ok()?, push.push_id)));
-    gathered.history.read_ranges(told)?;
-
-    let observations = observations(snapshot, gathered, &pushes)?;
-    let inputs = Inputs {
-        calls: calls(snapshot, &pushes, &observations)?,
-        notes: notes(&observations),
-        pushes,
-    };
-    let of = |is_in: &dyn Fn(Instant) -> bool| {
-        let pushes = inputs.pushes.iter().filter(|push| is_in(push.captured_at));
-        pushes.cloned().collect::<Vec<_>>()
-    };
-    let (now, earlier) = (of(&|at| window.holds(at)), of(&|at| window.is_baseline(at)));
+    let reach = Reach::read(snapshot, gathered, &pushes)?;
+    let spans = reach.spans();
+    let is_now = |at: Instant| window.is_none_or(|window| window.holds(at));
+    let is_earlier = |at: Instant| window.is_some_and(|window| window.is_baseline(at));
+    let now = reach.pushes(|push| is_now(push.captured_at));
+    let earlier = reach.pushes(|push| is_earlier(push.captured_at));
     let pushes_declined = declined(&now);
-    let mut assess = |pushes: Vec<attribution::Push>| -> Result<Vec<AssessedCommit>, Error> {
-        let inputs = Inputs {
-            pushes,
-            ..inputs.clone()
-        };
-        let Gathered {
-            history, answers, ..
-        } = &mut *gathered;
-        let attributions = attribute(snapshot, history, answers, inputs, scope.as_of, u64::MAX)?;
-        Ok(attributions.commits)
-    };
-    let current = shares(&assess(now)?, |_| Some(window));
+    let now = reach.assess(snapshot, gathered, now, extent.as_of)?;
+    let current = shares(&now, |it| window.or_else(|| spans.get(it).copied()));
+    let earlier = reach.assess(snapshot, gathered, earlier, extent.as_of)?;
     // The baseline ends where the window begins, which is not its own moment any more.
-    let baseline = shares(&assess(earlier)?, |_| Some(before));
+    let baseline = shares(&earlier, |_| before);
     let alerts = alerts(&current, &baseline, DECLINE_CASES_MIN);
     let shown = Shown {
         org_id: snapshot.org_id(),
@@ -108,8 +90,141 @@ pub(super) fn read(
         rows: current.iter().map(|row| shown.row(row)).collect(),
         alerts: alerts.iter().map(|alert| shown.alert(alert)).collect(),
         pushes_declined,
-        declined_observations: declined_of(&observations),
+        declined_observations: declined_of(&reach.observations),
     })
+}
+
+/// Reads the shares of each repository in the week before its last push.
+pub(super) fn report(
+    snapshot: &mut Snapshot<'_>,
+    gathered: &mut Gathered<'_>,
+    as_of: Instant,
+    cases_min: u64,
+) -> Result<AttributionShareReport, Error> {
+    let mut pushes = pushes(snapshot, gathered, first())?;
+    let mut windows: BTreeMap<Lifetime, Window> = BTreeMap::new();
+    for push in &pushes {
+        if let Ok(repository) = gathered.resolving.of_push(push) {
+            // In the order of capture: the last push has the last word.
+            let window = Window::days_before(push.captured_at, WINDOW_DAYS);
+            windows.insert(repository, window);
+        }
+    }
+    let window = |repository: &Lifetime| windows.get(repository).copied();
+    let is_in = |repository: &Lifetime, at: Instant| {
+        window(repository).is_some_and(|it| it.holds(at) || it.is_baseline(at))
+    };
+    pushes.retain(|push| {
+        let repository = gathered.resolving.of_push(push);
+        repository.is_ok_and(|repository| is_in(&repository, push.captured_at))
+    });
+    let reach = Reach::read(snapshot, gathered, &pushes)?;
+    let of = |is_in: fn(Window, Instant) -> bool| {
+        reach.pushes(|push| {
+            let window = push.repository.as_ref().ok().and_then(window);
+            window.is_some_and(|window| is_in(window, push.captured_at))
+        })
+    };
+    let now = reach.assess(snapshot, gathered, of(Window::holds), as_of)?;
+    let current = shares(&now, window);
+    let earlier = reach.assess(snapshot, gathered, of(Window::is_baseline), as_of)?;
+    let before = |repository: &Lifetime| {
+        Some(Window::days_before(window(repository)?.start, BASELINE_DAYS))
+    };
+    let baseline = shares(&earlier, before);
+    let alerts = alerts(&current, &baseline, cases_min);
+    let shown = Shown {
+        org_id: snapshot.org_id(),
+        quarantine_revision: snapshot.quarantine_revision()?,
+        repositories: gathered.resolving.repositories(),
+    };
+    Ok(shown.report(&current, &baseline, &alerts, cases_min))
+}
+
+/// Returns the pushes that were received from a moment on, in the order of capture.
+fn pushes(
+    snapshot: &mut Snapshot<'_>,
+    gathered: &mut Gathered<'_>,
+    from: Instant,
+) -> Result<Vec<Push>, Error> {
+    let boundary = gathered.boundary;
+    let mut pushes = Vec::new();
+    let captured = from..just_after(boundary.max(from));
+    snapshot.pushes_captured(captured, up_to(&mut pushes, REPORT_FACTS_MAX))?;
+    for push in &pushes {
+        gathered.resolving.touch_push(push);
+    }
+    gathered.resolving.read(snapshot, boundary)?;
+    Ok(pushes)
+}
+
+/// Pushes, and what their commits could be tied to.
+struct Reach {
+    inputs: Inputs,
+    observations: Vec<ObservedCommit>,
+}
+
+impl Reach {
+    fn read(
+        snapshot: &mut Snapshot<'_>,
+        gathered: &mut Gathered<'_>,
+        pushes: &[Push],
+    ) -> Result<Self, Error> {
+        let pushes = gathered.history.pushed(pushes, &gathered.resolving);
+        let told = pushes
+            .iter()
+            .filter_map(|push| Some((push.repository.as_ref().ok()?, push.push_id)));
+        gathered.history.read_ranges(told)?;
+        let observations = observations(snapshot, gathered, &pushes)?;
+        let inputs = Inputs {
+            calls: calls(snapshot, &pushes, &observations)?,
+            notes: notes(&observations),
+            pushes,
+        };
+        Ok(Self {
+            inputs,
+            observations,
+        })
+    }
+
+    fn pushes(&self, is_in: impl Fn(&attribution::Push) -> bool) -> Vec<attribution::Push> {
+        let pushes = self.inputs.pushes.iter().filter(|push| is_in(push));
+        pushes.cloned().collect()
+    }
+
+    /// Returns the time from the first push of each repository to its last.
+    fn spans(&self) -> BTreeMap<Lifetime, Window> {
+        let mut spans: BTreeMap<Lifetime, Window> = BTreeMap::new();
+        for push in &self.inputs.pushes {
+            if let Ok(repository) = &push.repository {
+                let at = push.captured_at;
+                let span = spans.entry(repository.clone());
+                let span = span.or_insert(Window { start: at, end: at });
+                span.start = span.start.min(at);
+                span.end = span.end.max(at);
+            }
+        }
+        spans
+    }
+
+    /// Ties the commits of some of the pushes to calls.
+    fn assess(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        gathered: &mut Gathered<'_>,
+        pushes: Vec<attribution::Push>,
+        as_of: Instant,
+    ) -> Result<Vec<AssessedCommit>, Error> {
+        let inputs = Inputs {
+            pushes,
+            ..self.inputs.clone()
+        };
+        let Gathered {
+            history, answers, ..
+        } = gathered;
+        let attributions = attribute(snapshot, history, answers, inputs, as_of, u64::MAX)?;
+        Ok(attributions.commits)
+    }
 }
 
 /// Returns the observations at the commits of pushes.

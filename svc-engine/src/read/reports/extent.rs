@@ -1,0 +1,69 @@
+//! Which calls a report is of.
+
+use std::ops::Range;
+
+use svc_model::reports::ReportScope;
+use svc_model::time::Instant;
+
+use super::just_after;
+use crate::derive::attribution_share::Window;
+
+/// The calls that a report is of, and up to which moment it looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// When the calls were observed.
+    pub(super) observed: Range<Instant>,
+    /// Facts received later do not count.
+    pub(super) as_of: Instant,
+    /// The days of the calls; absent for all history, of which Sessions without a call are part too.
+    pub(super) since_days: Option<u64>,
+}
+
+impl Extent {
+    /// Returns everything up to a moment, itself included.
+    pub fn all_until(as_of: Instant) -> Self {
+        Self {
+            observed: first()..just_after(as_of),
+            as_of,
+            since_days: None,
+        }
+    }
+
+    /// Returns the calls of so many days before a moment, which is not included.
+    pub fn days_before(as_of: Instant, days: u32) -> Self {
+        Self {
+            observed: Window::days_before(as_of, i64::from(days)).start..as_of,
+            as_of,
+            since_days: Some(u64::from(days)),
+        }
+    }
+
+    /// Returns no call at all, for what is not of calls.
+    pub(super) const fn nothing_until(as_of: Instant) -> Self {
+        Self {
+            observed: as_of..as_of,
+            as_of,
+            since_days: Some(0),
+        }
+    }
+
+    /// Returns whether it is all history.
+    pub(super) const fn is_all(&self) -> bool {
+        self.since_days.is_none()
+    }
+}
+
+impl From<&ReportScope> for Extent {
+    fn from(scope: &ReportScope) -> Self {
+        Self {
+            observed: scope.cohort_start..scope.cohort_end,
+            as_of: scope.as_of,
+            since_days: Some(scope.since_days()),
+        }
+    }
+}
+
+/// Returns the first moment there is.
+pub(super) fn first() -> Instant {
+    Instant::from_microseconds(0).expect("the first moment is one")
+}

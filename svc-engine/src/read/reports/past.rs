@@ -1,0 +1,110 @@
+//! Reports of all that is known of an organization, as an operator asks for them.
+
+use svc_model::query::LifetimeIdentity;
+use svc_model::reports::{
+    AbandonmentReport, AttributionShareReport, Counts, MergeRetentionReport,
+    RetentionRepositorySkips,
+};
+use svc_model::time::Instant;
+
+use super::population::{decisions, every_session, observed};
+use super::resolving::Resolving;
+use super::{Extent, Gathered, ReportSources, merges, share};
+use crate::derive::place::Place;
+use crate::derive::retention_report;
+use crate::derive::session_status::SessionStatuses;
+use crate::error::Error;
+use crate::store::Snapshot;
+
+/// Pull requests of a repository because of which it cannot be told which commits were merged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncheckedPullRequests {
+    /// A name of the repository.
+    pub repo: String,
+    /// Its identity.
+    pub repository_identity: Option<LifetimeIdentity>,
+    /// Their numbers, sorted.
+    pub pr_numbers: Vec<i64>,
+}
+
+/// Returns what is known of every Session with accepted work. Mirrors are not read.
+///
+/// # Errors
+///
+/// [`Error::ReportBound`] when there are too many decisions or observations.
+pub fn abandonment(
+    snapshot: &mut Snapshot<'_>,
+    as_of: Instant,
+) -> Result<AbandonmentReport, Error> {
+    let boundary = snapshot.boundary(Some(as_of))?;
+    let sessions = every_session(snapshot)?;
+    let decisions = decisions(snapshot, &sessions, boundary)?;
+    let observed = observed(snapshot, &sessions, boundary)?;
+    let mut resolving = Resolving::default();
+    for observed in &observed {
+        resolving.touch_observed(observed);
+    }
+    resolving.read(snapshot, boundary)?;
+    let observations: Vec<_> = observed.iter().map(|it| resolving.observed(it)).collect();
+    let revision = snapshot.quarantine_revision()?;
+    let as_of = (!decisions.is_empty()).then_some(boundary);
+    let statuses = SessionStatuses::new(&decisions, &observations);
+    Ok(statuses.report(snapshot.org_id(), as_of, revision))
+}
+
+/// Returns which part of each repository's commits notes tie to agents, in the week before its last
+/// push and in the weeks before that. `cases_min` is how many commits both need before a decline is
+/// called one.
+///
+/// # Errors
+///
+/// [`Error::ReportBound`] when there are too many pushes, or too many facts near them.
+pub fn attribution_share(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    as_of: Instant,
+    cases_min: u64,
+) -> Result<AttributionShareReport, Error> {
+    let mut gathered = Gathered::new(snapshot, sources, &Extent::nothing_until(as_of))?;
+    share::report(snapshot, &mut gathered, as_of, cases_min)
+}
+
+/// Returns what remained of attributed files in every merged pull request, and the pull requests
+/// because of which that cannot be told of others.
+///
+/// # Errors
+///
+/// [`Error::ReportBound`] when there are too many calls, or too many facts that say something of them.
+pub fn merge_retention(
+    snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
+    as_of: Instant,
+) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
+    let mut gathered = Gathered::new(snapshot, sources, &Extent::all_until(as_of))?;
+    let retention = merges::read(snapshot, &mut gathered, as_of)?;
+    let declines = gathered.declined_observations().into_values();
+    let repository_skipped = RetentionRepositorySkips {
+        session_observations: declines.map(|decline| (decline, 1)).collect(),
+        // An attributed file is of a repository that is known.
+        candidate_edges: Counts::default(),
+    };
+    let report = retention_report::report(
+        &retention,
+        retention_report::Beside {
+            org_id: snapshot.org_id(),
+            quarantine_revision: snapshot.quarantine_revision()?,
+            attribution_skips: &gathered.attributions.skipped,
+            decisions: &gathered.population.decisions,
+            repository_skipped: &repository_skipped,
+        },
+    );
+    let unchecked = retention.unchecked.iter().map(|(repository, numbers)| {
+        let place = Place::of(gathered.resolving.repositories(), repository);
+        UncheckedPullRequests {
+            repo: place.repo,
+            repository_identity: place.identity,
+            pr_numbers: numbers.iter().copied().collect(),
+        }
+    });
+    Ok((report, unchecked.collect()))
+}
