@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
-    mirror, note, quarantine, serve, session,
+    mirror, note, quarantine, report, serve, session,
 };
 use crate::output::Format;
 
@@ -97,6 +97,12 @@ pub(crate) enum Command {
     /// exact part. It can be run again: nothing is planted twice. Without a service to ask, it runs
     /// one on this machine for as long as it takes.
     Demo(demo::Demo),
+    /// Report what became of the work of agents: what was committed, kept, tested and merged.
+    ///
+    /// Reports are counted from the store and the mirrors, and stored nowhere. What each number says,
+    /// and what it does not say, is in docs/reports.md.
+    #[command(subcommand)]
+    Report(Box<report::Report>),
     /// Look after the database.
     #[command(subcommand)]
     Db(db::Db),
@@ -207,6 +213,11 @@ mod tests {
             "svc context retrieve",
             "svc context retrieve pager --max-bytes 1",
             "svc evidence read s",
+            "svc report",
+            "svc report model --since-days 0",
+            "svc report model --compare a",
+            "svc report model --non-inferiority-margin 0.1",
+            "svc report attribution-share",
         ] {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

@@ -25,6 +25,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),
+        Command::Report(report) => report.run(output),
         Command::Db(db) => db.run(output),
         Command::Mirror(mirror) => mirror.run(output),
         Command::Note(note) => note.run(output),

@@ -19,6 +19,7 @@ mod moment;
 pub(crate) mod note;
 mod one_of;
 pub(crate) mod quarantine;
+pub(crate) mod report;
 mod repository;
 pub(crate) mod serve;
 mod service;

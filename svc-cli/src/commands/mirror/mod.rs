@@ -44,7 +44,7 @@ impl Mirror {
 
 /// Which store and which mirrors are worked on.
 #[derive(Clone, Debug, Default, Args)]
-struct MirrorOptions {
+pub(super) struct MirrorOptions {
     #[command(flatten)]
     store: StoreOptions,
 
@@ -59,7 +59,7 @@ struct MirrorOptions {
 }
 
 impl MirrorOptions {
-    fn settings(&self) -> Result<MirrorSettings, CommandError> {
+    pub(super) fn settings(&self) -> Result<MirrorSettings, CommandError> {
         Ok(MirrorSettings::load(Overrides {
             database_url: given(self.store.database_url.as_deref()),
             org_id: given(self.store.org_id.as_deref()),

@@ -8,9 +8,7 @@ use std::ops::Range;
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::reports::{
-    AttributionAlert, AttributionShareReport, AttributionShareRow, Counts,
-};
+use svc_model::reports::{AttributionAlert, AttributionShareReport, AttributionShareRow, Counts};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
@@ -129,7 +127,10 @@ pub(super) fn report(
     let current = shares(&now, window);
     let earlier = reach.assess(snapshot, gathered, of(Window::is_baseline), as_of)?;
     let before = |repository: &Lifetime| {
-        Some(Window::days_before(window(repository)?.start, BASELINE_DAYS))
+        Some(Window::days_before(
+            window(repository)?.start,
+            BASELINE_DAYS,
+        ))
     };
     let baseline = shares(&earlier, before);
     let alerts = alerts(&current, &baseline, cases_min);

@@ -1,0 +1,84 @@
+use clap::Args;
+use svc_engine::read;
+use svc_model::reports::{AbandonmentReport, SessionStatus};
+
+use super::ReportOptions;
+use super::page::Page;
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Abandonment {
+    #[command(flatten)]
+    options: ReportOptions,
+}
+
+impl Abandonment {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let as_of = self.options.as_of()?;
+        let report = self
+            .options
+            .read(|snapshot, _| read::abandonment(snapshot, as_of))?;
+        output.value(&report, render)
+    }
+}
+
+fn render(report: &AbandonmentReport) -> String {
+    let with = |status: SessionStatus| {
+        let sessions = report.accepted_session_outcomes.iter();
+        sessions.filter(|it| it.status == status).count()
+    };
+    let mut page = Page::default();
+    page.line(format!("org: {}", escape(report.org_id.as_str())));
+    let as_of = report.as_of.map(|at| at.to_string());
+    page.line(format!("as_of: {}", as_of.as_deref().unwrap_or("-")));
+    page.line(format!(
+        "sessions with accepted work: {}",
+        report.accepted_session_outcomes.len()
+    ));
+    page.line(format!(
+        "observed_committed_sessions: {}",
+        with(SessionStatus::Committed)
+    ));
+    page.line(format!(
+        "unknown_sessions: {}",
+        with(SessionStatus::AttributionUnavailable)
+    ));
+    page.line(format!(
+        "abandoned_sessions: {}",
+        report.abandoned_sessions.len()
+    ));
+    page.line(
+        "That no commit was observed does not mean that there was none: no Session is called \
+         abandoned.",
+    );
+    if !report.accepted_session_outcomes.is_empty() {
+        page.heading("sessions:");
+        let mut table = Table::new([
+            "session",
+            "status",
+            "accepted",
+            "by people",
+            "last decision",
+        ])
+        .numbers(&[2, 3]);
+        for session in &report.accepted_session_outcomes {
+            table.row([
+                escape(session.session_id.as_str()),
+                session.status.to_string(),
+                session.accepted_decisions.to_string(),
+                session.explicit_accepted_decisions.to_string(),
+                session.last_decision_at.to_string(),
+            ]);
+        }
+        page.table(&table);
+    }
+    page.heading("what was found, by reason:");
+    if report.skipped.is_empty() {
+        page.line("  none");
+    }
+    for (reason, count) in report.skipped.iter() {
+        page.line(format!("  {reason}: {count}"));
+    }
+    page.finish()
+}

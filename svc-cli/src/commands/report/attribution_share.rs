@@ -1,0 +1,58 @@
+use clap::Args;
+use svc_engine::derive::statistics::cases_for_margin;
+use svc_engine::read;
+use svc_model::reports::AttributionShareReport;
+
+use super::page::Page;
+use super::{ReportOptions, shares};
+use crate::error::CommandError;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct AttributionShare {
+    /// How far the 95 % interval of a share may reach to each side, for a decline to be told: 0.1 needs
+    /// 97 commits in both windows.
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    target_margin: f64,
+
+    #[command(flatten)]
+    options: ReportOptions,
+}
+
+impl AttributionShare {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let margin = self.target_margin;
+        if !margin.is_finite() || margin <= 0.0 {
+            let rule = "must be a number greater than 0";
+            return Err(CommandError::argument("--target-margin", rule));
+        }
+        let as_of = self.options.as_of()?;
+        let cases_min = cases_for_margin(margin);
+        let report = self.options.read(|snapshot, sources| {
+            read::attribution_share(snapshot, sources, as_of, cases_min)
+        })?;
+        output.value(&report, render)
+    }
+}
+
+fn render(report: &AttributionShareReport) -> String {
+    let mut page = Page::default();
+    page.line(format!(
+        "min_cases_for_decline_verdict: {} commits in both windows",
+        report.min_cases_for_decline_verdict
+    ));
+    page.line(
+        "Counted are commits that a call near their push could have led to; the share says whether \
+         notes are written, not how much agents write.",
+    );
+    page.heading("current: the week before the last push of each repository");
+    shares::rows(&mut page, &report.current);
+    page.heading("baseline: the 28 days before that week");
+    shares::rows(&mut page, &report.baseline);
+    page.heading("alerts:");
+    if report.alerts.is_empty() {
+        page.line("  none");
+    }
+    shares::alerts(&mut page, &report.alerts);
+    page.finish()
+}

@@ -1,0 +1,154 @@
+use svc_model::reports::{Comparison, ModelNonInferiority, NonInferiorityTest, RateTest};
+
+use super::page::{Page, number, percent};
+use crate::output::{Table, escape};
+
+/// Adds two models beside each other.
+pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
+    page.heading(&format!(
+        "comparison: A is {}, B is {}",
+        escape(&comparison.model_a),
+        escape(&comparison.model_b)
+    ));
+    let mut table = Table::new([
+        "metric",
+        "A",
+        "B",
+        "A - B",
+        "95 % interval",
+        "h",
+        "z",
+        "p_value",
+        "sig",
+        "n_a",
+        "n_b",
+        "note",
+    ])
+    .numbers(&[9, 10]);
+    let metrics = [
+        ("ci_pass_rate", &comparison.ci_pass_rate),
+        ("attribution_rate", &comparison.attribution_rate),
+    ];
+    for (metric, test) in metrics {
+        table.row([
+            metric.to_owned(),
+            share(test.proportion_a),
+            share(test.proportion_b),
+            number(test.difference),
+            interval(test),
+            number(test.cohens_h),
+            number(test.z_stat),
+            number(test.p_value),
+            significance(test).to_owned(),
+            test.n_a.to_string(),
+            test.n_b.to_string(),
+            note(test.insufficient_data, test.small_n).to_owned(),
+        ]);
+    }
+    page.table(&table);
+    page.line(format!(
+        "  sig: corrected when p_value < {} (two metrics are tested), raw_only when < {}.",
+        comparison.bonferroni_alpha, comparison.alpha
+    ));
+    for (metric, test) in metrics {
+        if let Some(effect) = test.minimum_detectable_effect {
+            page.line(format!(
+                "  {metric}: with so many calls a difference of {effect:.4} is found four times in five."
+            ));
+        }
+    }
+    for (metric, posteriors) in [
+        ("ci_pass_rate", &comparison.bayesian_ci_pass_rate),
+        ("attribution_rate", &comparison.bayesian_attribution_rate),
+    ] {
+        if !posteriors.insufficient_data {
+            page.line(format!(
+                "  {metric}: A is better with a probability of {} (from no prior opinion).",
+                percent(posteriors.probability_a_gt_b)
+            ));
+        }
+    }
+    page.line(
+        "  Look once: each further look at growing data finds differences that are not there. Models \
+         that do different work are not made alike by a test.",
+    );
+}
+
+/// Adds whether B is at most so much worse than A.
+pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
+    let margin = tests.ci_pass_rate.margin;
+    page.heading(&format!(
+        "non-inferiority: is B at most {margin} worse than A?"
+    ));
+    let mut table = Table::new([
+        "metric",
+        "A",
+        "B",
+        "B - A",
+        "lower bound",
+        "threshold",
+        "answer",
+        "n_a",
+        "n_b",
+        "note",
+    ])
+    .numbers(&[7, 8]);
+    for (metric, test) in [
+        ("ci_pass_rate", &tests.ci_pass_rate),
+        ("attribution_rate", &tests.attribution_rate),
+    ] {
+        table.row([
+            metric.to_owned(),
+            share(test.proportion_a),
+            share(test.proportion_b),
+            number(test.point_estimate),
+            number(test.ci_lower_bound),
+            format!("{:.4}", -test.margin),
+            answer(test).to_owned(),
+            test.n_a.to_string(),
+            test.n_b.to_string(),
+            note(test.insufficient_data, test.small_n).to_owned(),
+        ]);
+    }
+    page.table(&table);
+    page.line("  Not shown is not the same as worse: it may take more calls.");
+}
+
+fn share(proportion: Option<f64>) -> String {
+    proportion.map_or_else(|| "-".to_owned(), percent)
+}
+
+fn interval(test: &RateTest) -> String {
+    match (test.ci_low, test.ci_high) {
+        (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
+        _ => "-".to_owned(),
+    }
+}
+
+fn significance(test: &RateTest) -> &'static str {
+    if test.significant_after_bonferroni {
+        "corrected"
+    } else if test.significant_at_alpha {
+        "raw_only"
+    } else {
+        "no"
+    }
+}
+
+fn answer(test: &NonInferiorityTest) -> &'static str {
+    if test.is_non_inferior {
+        "yes"
+    } else {
+        "not shown"
+    }
+}
+
+fn note(insufficient_data: bool, small_n: bool) -> &'static str {
+    if insufficient_data {
+        "insufficient data (n=0 in at least one group)"
+    } else if small_n {
+        "small n, less reliable"
+    } else {
+        ""
+    }
+}

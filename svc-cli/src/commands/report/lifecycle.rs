@@ -1,0 +1,238 @@
+use std::fmt::Display;
+
+use clap::Args;
+use svc_engine::read::{self, Extent};
+use svc_model::reports::{
+    AcceptedWork, Coverage, EditRetention, Examples, LifecycleReport, MergeDurability,
+    ReworkComponent, SessionAttrition, Stage,
+};
+use svc_model::time::Instant;
+
+use super::ReportOptions;
+use super::merge_retention::scores;
+use super::page::{Page, bar, part, rate, repository};
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Lifecycle {
+    #[command(flatten)]
+    options: ReportOptions,
+}
+
+impl Lifecycle {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let as_of = self.options.as_of()?;
+        let report = self.options.read(|snapshot, sources| {
+            read::lifecycle_report(snapshot, sources, &Extent::all_until(as_of))
+        })?;
+        output.value(&report, |report| render(report, as_of))
+    }
+}
+
+fn render(report: &LifecycleReport, as_of: Instant) -> String {
+    let mut page = Page::default();
+    page.line(format!(
+        "org: {}  window: all history  as_of: {as_of}",
+        escape(report.org_id.as_str())
+    ));
+    page.line("Each panel has a unit of its own: counts of different panels do not add up.");
+    accepted_work(&mut page, &report.accepted_work);
+    edit_retention(&mut page, &report.edit_retention);
+    merge_durability(&mut page, &report.merge_durability);
+    session_attrition(&mut page, &report.session_attrition);
+    rework(&mut page, &report.rework);
+    strata(&mut page, report);
+    let skipped = &report.repository_skipped;
+    for (what, counts) in [
+        ("observations", &skipped.session_observations),
+        ("pushes", &skipped.attribution_sources),
+        ("CI outcomes", &skipped.ci_population_outcomes),
+    ] {
+        page.some_skips(&format!("repository not known, {what}"), counts);
+    }
+    page.finish()
+}
+
+fn accepted_work(page: &mut Page, panel: &AcceptedWork) {
+    page.heading("accepted_work: calls that a person accepted");
+    page.line(format!("  accepted: {}", panel.accepted_calls));
+    let mut table = Table::new(["stage", "of the stage before", "", "of all accepted"]);
+    let stages = [
+        ("attributed to a commit", &panel.attributed),
+        ("in one merged pull request", &panel.pull_request_membership),
+        ("seen by CI", &panel.ci_linked),
+        ("with a CI verdict", &panel.ci_verdict),
+    ];
+    for (name, stage) in stages {
+        let Stage {
+            count,
+            denominator,
+            initial_denominator,
+            ..
+        } = *stage;
+        table.row([
+            name.to_owned(),
+            rate(count, denominator),
+            bar(count, denominator),
+            part(count, initial_denominator),
+        ]);
+    }
+    page.table(&table);
+    page.line(format!(
+        "  CI passed: {}, failed: {}",
+        panel.ci_passed, panel.ci_failed
+    ));
+    page.line("  Accepts by rules do not count. Who is not in a stage did not fail it.");
+    page.skips("left out", &panel.skips);
+    coverage(page, &panel.coverage);
+    examples(page, &panel.examples);
+}
+
+fn edit_retention(page: &mut Page, panel: &EditRetention) {
+    page.heading("edit_retention: edits, as their files were at the end of the Session");
+    page.line(format!(
+        "  edits: {}, eligible: {}, with a Fate: {}",
+        panel.observations,
+        panel.eligible,
+        rate(panel.derived_fates, panel.eligible)
+    ));
+    for (fate, count) in [
+        ("unmodified", panel.unmodified),
+        ("partially_modified", panel.partially_modified),
+        ("deleted", panel.deleted),
+    ] {
+        page.line(format!(
+            "  {fate:<20} {}  {}",
+            bar(count, panel.derived_fates),
+            rate(count, panel.derived_fates)
+        ));
+    }
+    page.line(format!(
+        "  lines from elsewhere: {} added, {} removed, in {} edits that count them; not by whom",
+        panel.external_lines_added, panel.external_lines_removed, panel.known_external_line_counts
+    ));
+    page.skips("left out", &panel.skips);
+    coverage(page, &panel.coverage);
+    examples(page, &panel.examples);
+}
+
+fn merge_durability(page: &mut Page, panel: &MergeDurability) {
+    page.heading("merge_durability: attributed files in merged pull requests");
+    page.line(format!(
+        "  {}: the forge may not have told of every pull request; for investigation only, not \
+         ranking.",
+        panel.coverage_qualification
+    ));
+    page.line(format!(
+        "  in one merged pull request: {}",
+        rate(
+            panel.unique_pull_request_membership,
+            panel.attributed_file_candidates
+        )
+    ));
+    page.skips("not in one", &panel.membership);
+    page.line(format!(
+        "  scored: {}",
+        rate(panel.scored_rows, panel.unique_pull_request_membership)
+    ));
+    page.skips("not scored", &panel.scoring_skips);
+    page.line("  What is left of the added text, from 0 to 1: a lower bound on retention.");
+    scores(page, [("head", &panel.head), ("merge", &panel.merge)]);
+    coverage(page, &panel.coverage);
+    examples(page, &panel.examples);
+}
+
+fn session_attrition(page: &mut Page, panel: &SessionAttrition) {
+    page.heading("session_attrition: Sessions with accepted work");
+    for (status, count) in [
+        ("committed", panel.committed),
+        ("attribution_unavailable", panel.attribution_unavailable),
+        ("abandoned", panel.abandoned),
+        ("in_flight", panel.in_flight),
+    ] {
+        page.line(format!(
+            "  {status:<24} {}  {}",
+            bar(count, panel.eligible_sessions),
+            rate(count, panel.eligible_sessions)
+        ));
+    }
+    page.line(
+        "  That no commit was observed does not mean that there was none: nothing is ever called \
+         abandoned or in flight.",
+    );
+    page.skips("found", &panel.skips);
+    coverage(page, &panel.coverage);
+    examples(page, &panel.examples);
+}
+
+fn rework(page: &mut Page, components: &[ReworkComponent]) {
+    page.heading("rework: separate counts, each of a unit of its own");
+    let mut table = Table::new(["what", "unit", "", "how many"]);
+    for component in components {
+        table.row([
+            component.name.to_string(),
+            component.grain.to_string(),
+            bar(component.count, component.denominator),
+            match component.rate {
+                Some(_) => rate(component.count, component.denominator),
+                None => component.count.to_string(),
+            },
+        ]);
+    }
+    page.table(&table);
+}
+
+fn strata(page: &mut Page, report: &LifecycleReport) {
+    page.heading("accepted calls by agent, model, repository and workflow");
+    let accepted = report.accepted_work.accepted_calls;
+    let mut table = Table::new(["by", "value", "", "accepted calls"]);
+    for stratum in &report.strata {
+        let value = match &stratum.repo {
+            Some(repo) if *repo == stratum.value => {
+                repository(repo, stratum.repository_identity.as_ref())
+            }
+            Some(repo) => format!(
+                "{} in {}",
+                escape(&stratum.value),
+                repository(repo, stratum.repository_identity.as_ref())
+            ),
+            None => escape(&stratum.value),
+        };
+        table.row([
+            stratum.dimension.to_string(),
+            value,
+            bar(stratum.accepted_calls, accepted),
+            part(stratum.accepted_calls, accepted),
+        ]);
+    }
+    if report.strata.is_empty() {
+        page.line("  no data");
+    } else {
+        page.table(&table);
+    }
+    page.skips("left out", &report.stratum_skips);
+}
+
+fn coverage<M: Copy + Ord + Display>(page: &mut Page, coverage: &Coverage<M>) {
+    page.line(format!("  evidence of: {}", coverage.observed));
+    page.some_skips("no evidence of", &coverage.missing);
+    let unsupported = &coverage.unsupported_by_integration;
+    page.some_skips("an integration does not send", unsupported);
+    page.some_skips("ambiguous", &coverage.ambiguous);
+}
+
+fn examples(page: &mut Page, examples: &[Examples]) {
+    for examples in examples.iter().filter(|it| !it.session_ids.is_empty()) {
+        let sessions: Vec<String> = examples
+            .session_ids
+            .iter()
+            .map(|session| escape(session.as_str()))
+            .collect();
+        page.line(format!(
+            "  Sessions, {}: {}",
+            examples.population,
+            sessions.join(" ")
+        ));
+    }
+}

@@ -1,0 +1,179 @@
+use clap::Args;
+use serde::Serialize;
+use svc_engine::read::{self, UncheckedPullRequests};
+use svc_model::query::LifetimeIdentity;
+use svc_model::reports::{MergeRetentionReport, RetentionScores, ThresholdShare};
+
+use super::ReportOptions;
+use super::page::{Page, bar, number, part, rate, repository};
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeRetention {
+    /// Name the pull requests because of which it cannot be told where commits were merged.
+    #[arg(long)]
+    explain: bool,
+
+    #[command(flatten)]
+    options: ReportOptions,
+}
+
+/// The report, and why some of it is missing.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    report: MergeRetentionReport,
+    /// Only when it is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchecked_pull_requests: Option<Vec<Unchecked>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Unchecked {
+    repo: String,
+    repository_identity: Option<LifetimeIdentity>,
+    pr_numbers: Vec<i64>,
+}
+
+impl From<UncheckedPullRequests> for Unchecked {
+    fn from(unchecked: UncheckedPullRequests) -> Self {
+        Self {
+            repo: unchecked.repo,
+            repository_identity: unchecked.repository_identity,
+            pr_numbers: unchecked.pr_numbers,
+        }
+    }
+}
+
+impl MergeRetention {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let as_of = self.options.as_of()?;
+        let (report, unchecked) = self
+            .options
+            .read(|snapshot, sources| read::merge_retention(snapshot, sources, as_of))?;
+        let unchecked = unchecked.into_iter().map(Unchecked::from).collect();
+        let shown = Shown {
+            report,
+            unchecked_pull_requests: self.explain.then_some(unchecked),
+        };
+        output.value(&shown, render)
+    }
+}
+
+fn render(shown: &Shown) -> String {
+    let report = &shown.report;
+    let mut page = Page::default();
+    page.line(format!("org: {}", escape(report.org_id.as_str())));
+    page.line(
+        "The part of what agents added to a file that is still in that file: a lower bound on \
+         retention, since moved and reworded lines do not count.",
+    );
+    page.line("Of pull requests that the forge told of; for investigation only, not ranking.");
+    page.heading("files that a call wrote, at a commit where its Session was observed:");
+    page.line(format!(
+        "  attributed: {}",
+        report.attributed_file_candidates
+    ));
+    page.line(format!(
+        "  in one merged pull request: {}",
+        rate(
+            report.candidates_joined_to_merge,
+            report.attributed_file_candidates
+        )
+    ));
+    page.skips("not in one", &report.membership);
+    page.line(format!(
+        "  scored: {}",
+        rate(report.scored_rows, report.candidates_joined_to_merge)
+    ));
+    page.skips("not scored", &report.scoring_skips);
+    page.line(format!(
+        "  merged pull requests: {}, of which scored: {}",
+        report.joined_pull_requests, report.scored_pull_requests
+    ));
+    if let Some(unchecked) = &shown.unchecked_pull_requests {
+        explain(&mut page, unchecked);
+    }
+    page.heading("what is left, from 0 to 1:");
+    scores(
+        &mut page,
+        [("head", &report.head), ("merge", &report.merge)],
+    );
+    page.heading(&format!(
+        "the same, of calls that a person accepted: {} files",
+        report.explicit_accept_rows
+    ));
+    thresholds(
+        &mut page,
+        [
+            ("head", &report.explicit_accept_head_thresholds),
+            ("merge", &report.explicit_accept_merge_thresholds),
+        ],
+    );
+    page.heading("not counted at all:");
+    page.skips("without an Attribution", &report.attribution_skips);
+    page.skips("decisions of no call", &report.decision_attachment_skips);
+    let skipped = &report.repository_skipped;
+    page.some_skips("observations", &skipped.session_observations);
+    page.some_skips("edges", &skipped.candidate_edges);
+    page.finish()
+}
+
+fn explain(page: &mut Page, unchecked: &[Unchecked]) {
+    if unchecked.is_empty() {
+        page.line("  every merged pull request could be checked");
+    }
+    for of_repository in unchecked {
+        let numbers: Vec<String> = of_repository
+            .pr_numbers
+            .iter()
+            .map(|number| format!("#{number}"))
+            .collect();
+        page.line(format!(
+            "  heads or bases that no mirror has, {}: {}",
+            repository(
+                &of_repository.repo,
+                of_repository.repository_identity.as_ref()
+            ),
+            numbers.join(" ")
+        ));
+    }
+}
+
+/// Adds the scores at the final head and at the merge.
+pub(super) fn scores(page: &mut Page, sides: [(&str, &RetentionScores); 2]) {
+    if sides.iter().all(|(_, it)| it.distribution.count == 0) {
+        page.line("  scores: no data");
+        return;
+    }
+    let mut table = Table::new(["", "files", "mean", "median", "p10", "p90"]).numbers(&[1]);
+    for (side, scores) in sides {
+        let spread = &scores.distribution;
+        table.row([
+            side.to_owned(),
+            spread.count.to_string(),
+            number(spread.mean),
+            number(spread.median),
+            number(spread.p10),
+            number(spread.p90),
+        ]);
+    }
+    page.table(&table);
+    thresholds(page, sides.map(|(side, scores)| (side, &scores.thresholds)));
+}
+
+fn thresholds(page: &mut Page, sides: [(&str, &Vec<ThresholdShare>); 2]) {
+    let mut table = Table::new(["", "below", "files", ""]);
+    for (side, shares) in sides {
+        for share in shares {
+            table.row([
+                side.to_owned(),
+                format!("{:.1}", share.threshold),
+                part(share.below, share.total),
+                bar(share.below, share.total),
+            ]);
+        }
+    }
+    page.table(&table);
+}

@@ -1,0 +1,133 @@
+//! Reports: what became of the work of agents, over all that the store and the mirrors hold. These
+//! commands read the store and the folder of the mirrors, and change neither.
+
+mod abandonment;
+mod attribution_share;
+mod comparison;
+mod lifecycle;
+mod merge_retention;
+mod model;
+mod page;
+mod shares;
+mod stratification;
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use svc_engine::clock::Clock;
+use svc_engine::deadline::Deadline;
+use svc_engine::error::Error;
+use svc_engine::mirror::MirrorReading;
+use svc_engine::read::{AnswerCache, FilesCache, ReportSources};
+use svc_engine::store::{Ledger, Snapshot};
+use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
+use svc_model::time::Instant;
+
+use super::mirror::MirrorOptions;
+use super::moment::optional_moment;
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// How long a report may take. Nobody else waits for it.
+const READ_MAX: Duration = Duration::from_mins(10);
+/// Bytes of diffs and of answers that are remembered while one report is made.
+const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Report {
+    /// Show what became of the calls of each model.
+    ///
+    /// How many calls are tied to a commit, what CI said of these commits, what people decided and
+    /// what was kept. With --compare two models are tested against each other.
+    #[command(
+        after_help = "Examples:\n  svc report model --since-days 30\n  svc report model --compare model-a model-b --non-inferiority-margin 0.05"
+    )]
+    Model(model::Model),
+    /// Show what became of accepted work, panel by panel.
+    ///
+    /// Each panel has a unit and a denominator of its own, and lists what it cannot speak of.
+    #[command(after_help = "Example:\n  svc report lifecycle --as-of -7d")]
+    Lifecycle(lifecycle::Lifecycle),
+    /// Show what is known of each Session with accepted work.
+    ///
+    /// A Session of which a commit was observed is committed. Of one without nothing is known, so
+    /// none is ever called abandoned.
+    #[command(after_help = "Example:\n  svc report abandonment --json")]
+    Abandonment(abandonment::Abandonment),
+    /// Show which part of each repository's commits is tied to agents by notes.
+    ///
+    /// The week before the last push of each repository is held against the 28 days before that
+    /// week. A share of zero, or one that fell, says that notes may no longer be written.
+    #[command(after_help = "Example:\n  svc report attribution-share --target-margin 0.1")]
+    AttributionShare(attribution_share::AttributionShare),
+    /// Show how much of what agents wrote was left when pull requests were merged.
+    ///
+    /// It needs the pull-request events of the forge.
+    #[command(after_help = "Example:\n  svc report merge-retention --explain")]
+    MergeRetention(merge_retention::MergeRetention),
+}
+
+impl Report {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        match self {
+            Self::Model(model) => model.run(output),
+            Self::Lifecycle(lifecycle) => lifecycle.run(output),
+            Self::Abandonment(abandonment) => abandonment.run(output),
+            Self::AttributionShare(share) => share.run(output),
+            Self::MergeRetention(retention) => retention.run(output),
+        }
+    }
+}
+
+/// Of what a report is made.
+#[derive(Debug, Args)]
+struct ReportOptions {
+    /// The moment up to which facts count: RFC 3339 with an offset, or like -7d; by default the present.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    as_of: Option<String>,
+
+    #[command(flatten)]
+    mirror: MirrorOptions,
+}
+
+impl ReportOptions {
+    /// Returns the moment up to which facts count.
+    fn as_of(&self) -> Result<Instant, CommandError> {
+        let now = Clock::system().now();
+        Ok(optional_moment("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
+    }
+
+    /// Makes a report of one snapshot of the store, and of the mirrors as they are.
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
+    ) -> Result<T, CommandError> {
+        let settings = self.mirror.settings()?;
+        let mirrors = settings
+            .mirror
+            .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id.clone()));
+        let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
+        let mut snapshot = ledger.snapshot_until(&Deadline::after(READ_MAX))?;
+        let (files, answers) = (FilesCache::new(CACHE_BYTES), AnswerCache::new(CACHE_BYTES));
+        let sources = ReportSources {
+            mirrors: mirrors.as_ref(),
+            files: &files,
+            answers: &answers,
+        };
+        read(&mut snapshot, sources).map_err(|error| match error {
+            Error::ReportBound(_) => too_much(),
+            other => other.into(),
+        })
+    }
+}
+
+fn too_much() -> CommandError {
+    CommandError::refused(
+        "report_bound",
+        format!(
+            "there is too much to report: a report takes at most {REPORT_CALLS_MAX} calls, and \
+             {REPORT_FACTS_MAX} facts of each kind about them"
+        ),
+    )
+    .hint("take fewer days, or an earlier end: svc report model --since-days 7, --as-of -30d")
+}

@@ -1,0 +1,264 @@
+use std::collections::BTreeMap;
+
+use clap::Args;
+use svc_engine::derive::comparison;
+use svc_engine::read::{self, Extent};
+use svc_model::id::OrgId;
+use svc_model::reports::{ModelReport, ModelRow};
+use svc_model::time::Instant;
+
+use super::page::{Page, bar, counts, part, rate};
+use super::{ReportOptions, comparison as compared, shares, stratification};
+use crate::error::CommandError;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Model {
+    /// Only the calls of so many days; by default all history.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    since_days: Option<u32>,
+
+    /// Test two models against each other.
+    #[arg(long, num_args = 2, value_names = ["MODEL_A", "MODEL_B"])]
+    compare: Option<Vec<String>>,
+
+    /// Also test whether model B is at most so much worse than model A: from 0 to 1.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        allow_negative_numbers = true,
+        requires = "compare"
+    )]
+    non_inferiority_margin: Option<f64>,
+
+    #[command(flatten)]
+    options: ReportOptions,
+}
+
+impl Model {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let models = match self.compare.as_deref() {
+            Some([a, b]) if a == b => {
+                let rule = "must name two different models";
+                return Err(CommandError::argument("--compare", rule));
+            }
+            Some([a, b]) => Some((a, b)),
+            _ => None,
+        };
+        let margin = self.non_inferiority_margin;
+        if margin.is_some_and(|margin| !(margin > 0.0 && margin <= 1.0)) {
+            let rule = "must be greater than 0, and at most 1";
+            return Err(CommandError::argument("--non-inferiority-margin", rule));
+        }
+        let as_of = self.options.as_of()?;
+        let extent = match self.since_days {
+            Some(days) => Extent::days_before(as_of, days),
+            None => Extent::all_until(as_of),
+        };
+        let (org_id, mut report) = self.options.read(|snapshot, sources| {
+            let report = read::model_report(snapshot, sources, &extent)?;
+            Ok((snapshot.org_id().clone(), report))
+        })?;
+        if let Some((a, b)) = models {
+            report.comparison = Some(comparison::compare(&report.rows, a, b));
+            report.non_inferiority =
+                margin.map(|margin| comparison::non_inferiority(&report.rows, a, b, margin));
+        }
+        let header = Header {
+            org_id,
+            since_days: self.since_days,
+            as_of,
+        };
+        output.value(&report, |report| render(&header, report))
+    }
+}
+
+/// Of what the report is.
+#[derive(Debug)]
+struct Header {
+    org_id: OrgId,
+    since_days: Option<u32>,
+    as_of: Instant,
+}
+
+fn render(header: &Header, report: &ModelReport) -> String {
+    let mut page = Page::default();
+    let window = match header.since_days {
+        Some(1) => "last day".to_owned(),
+        Some(days) => format!("last {days} days"),
+        None => "all history".to_owned(),
+    };
+    page.line(format!(
+        "org: {}  window: {window}  as_of: {}",
+        escape(header.org_id.as_str()),
+        header.as_of
+    ));
+    page.heading("calls by model, and what became of them (in brackets: counts, 95 % interval):");
+    if report.rows.is_empty() {
+        page.line("  no data");
+    } else {
+        rows(&mut page, &report.rows);
+    }
+    page.skips("edits without a Fate", &report.fate_skipped);
+    page.skips("CI runs left out", &report.ci_skipped.runs);
+    page.skips("commits without one CI verdict", &report.ci_skipped.commits);
+    page.some_skips("CI outcomes", &report.ci_skipped.source_outcomes);
+    repository_skips(&mut page, report);
+
+    page.heading("from calls to training data (each stage of the stage before it):");
+    funnel(&mut page, report);
+
+    page.heading("commits tied to agents by notes:");
+    shares::rows(&mut page, &report.attribution_share);
+    shares::alerts(&mut page, &report.attribution_alerts);
+
+    page.heading("sessions with accepted work:");
+    page.skips("found", &report.abandonment.derivation_skipped);
+    page.line("  That no commit was observed does not mean that there was none.");
+
+    if let Some(comparison) = &report.comparison {
+        compared::comparison(&mut page, comparison);
+    }
+    if let Some(non_inferiority) = &report.non_inferiority {
+        compared::non_inferiority(&mut page, non_inferiority);
+    }
+    stratification::render(&mut page, &report.stratification);
+    page.finish()
+}
+
+fn rows(page: &mut Page, rows: &[ModelRow]) {
+    let mut table = Table::new([
+        "model",
+        "calls",
+        "attribution_rate",
+        "",
+        "ci_pass_rate",
+        "",
+        "accepts",
+        "rejects",
+        "mean similarity",
+    ])
+    .numbers(&[1, 6, 7, 8]);
+    for row in rows {
+        let (attributed, calls) = (row.attributed_inference_calls, row.completions);
+        table.row([
+            escape(&row.model),
+            calls.to_string(),
+            rate(attributed, calls),
+            bar(attributed, calls),
+            rate(row.ci_passed, row.ci_linked),
+            bar(row.ci_passed, row.ci_linked),
+            row.explicit_accepts.to_string(),
+            row.explicit_rejects.to_string(),
+            if attributed == 0 {
+                "-".to_owned()
+            } else {
+                format!("{:.4}", row.mean_similarity)
+            },
+        ]);
+    }
+    page.table(&table);
+    for row in rows {
+        details(page, row);
+    }
+    page.line(
+        "  attribution_rate: calls of which some is found in a pushed commit; a lower bound on \
+         retention.",
+    );
+    page.line(
+        "  ci_pass_rate: of the calls whose Session was observed at a commit that CI judged; a call \
+         without such a commit is no failure.",
+    );
+    page.line("  accepts and rejects: by people, not by rules.");
+}
+
+/// Adds what a row counts beside its rates, as far as it counts anything.
+fn details(page: &mut Page, row: &ModelRow) {
+    let mut details = Vec::new();
+    if row.session_commit_unobserved > 0 {
+        details.push(format!(
+            "session_commit_unobserved {}",
+            row.session_commit_unobserved
+        ));
+    }
+    if !row.ci_failures_by_workflow.is_empty() {
+        details.push(format!(
+            "CI failures by workflow: {}",
+            workflows(&row.ci_failures_by_workflow)
+        ));
+    }
+    if !row.explicit_rejects_by_agent_harness.is_empty() {
+        details.push(format!(
+            "rejects by harness: {}",
+            counts(&row.explicit_rejects_by_agent_harness)
+        ));
+    }
+    for (what, fates) in [
+        ("edits", &row.fates),
+        ("edits that people accepted", &row.explicit_accept_fates),
+        (
+            "edits with changes from elsewhere",
+            &row.fates_with_external_changes,
+        ),
+    ] {
+        if !fates.is_empty() {
+            details.push(format!("{what}: {}", counts(fates)));
+        }
+    }
+    if !details.is_empty() {
+        page.line(format!("  {}: {}", escape(&row.model), details.join("; ")));
+    }
+}
+
+fn workflows(failures: &BTreeMap<String, u64>) -> String {
+    let failures: Vec<String> = failures
+        .iter()
+        .map(|(name, count)| format!("{} {count}", escape(name)))
+        .collect();
+    failures.join(", ")
+}
+
+fn repository_skips(page: &mut Page, report: &ModelReport) {
+    let skipped = &report.repository_skipped;
+    for (what, counts) in [
+        ("pushes", &skipped.push_sources),
+        (
+            "observations, of the shares too",
+            &skipped.preload_session_observations,
+        ),
+        ("observations", &skipped.session_observations),
+        ("CI outcomes at attributed commits", &skipped.ci_outcomes),
+        ("edges", &skipped.attribution_edges),
+        ("pushes and observations", &skipped.assembly_sources),
+    ] {
+        let what = format!("repository not known, {what}");
+        page.some_skips(&what, counts);
+    }
+}
+
+fn funnel(page: &mut Page, report: &ModelReport) {
+    if report.signal_funnel.is_empty() {
+        page.line("  no data");
+        return;
+    }
+    let mut table = Table::new([
+        "model",
+        "calls",
+        "attributed",
+        "CI linked",
+        "with a decision",
+        "training eligible",
+    ])
+    .numbers(&[1]);
+    for row in &report.signal_funnel {
+        table.row([
+            escape(&row.model),
+            row.completions_total.to_string(),
+            part(row.attributed, row.completions_total),
+            part(row.ci_linked, row.attributed),
+            part(row.has_decision, row.ci_linked),
+            part(row.training_row_eligible, row.attributed),
+        ]);
+    }
+    page.table(&table);
+}

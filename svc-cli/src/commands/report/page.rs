@@ -1,0 +1,169 @@
+//! How reports are laid out for a person.
+
+use std::fmt::Display;
+
+use svc_engine::derive::statistics::Proportion;
+use svc_model::query::LifetimeIdentity;
+use svc_model::reports::Counts;
+
+use crate::output::{Table, escape};
+
+/// Characters of the longest bar.
+const BAR_CHARACTERS: usize = 10;
+
+/// A report, line by line.
+#[derive(Debug, Default)]
+pub(super) struct Page(String);
+
+impl Page {
+    /// Adds a line. Text from outside is already escaped.
+    pub(super) fn line(&mut self, line: impl AsRef<str>) {
+        self.0.push_str(line.as_ref().trim_end());
+        self.0.push('\n');
+    }
+
+    /// Adds the title of a part, after an empty line.
+    pub(super) fn heading(&mut self, heading: &str) {
+        self.0.push('\n');
+        self.line(heading);
+    }
+
+    pub(super) fn table(&mut self, table: &Table) {
+        for line in table.render().lines() {
+            self.line(format!("  {line}"));
+        }
+    }
+
+    /// Adds what a part leaves out, or that it leaves out nothing.
+    pub(super) fn skips<K: Copy + Ord + Display>(&mut self, what: &str, counts: &Counts<K>) {
+        self.line(format!("  {what}: {}", self::counts(counts)));
+    }
+
+    /// Adds what a part leaves out, if it leaves out anything.
+    pub(super) fn some_skips<K: Copy + Ord + Display>(&mut self, what: &str, counts: &Counts<K>) {
+        if !counts.is_empty() {
+            self.skips(what, counts);
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+}
+
+/// Returns counts by their reasons, as one text.
+pub(super) fn counts<K: Copy + Ord + Display>(counts: &Counts<K>) -> String {
+    let all = counts
+        .iter()
+        .map(|(key, count)| format!("{} {count}", escape(&key.to_string())));
+    let all: Vec<String> = all.collect();
+    if all.is_empty() {
+        "none".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+/// Returns a part of a whole: its rate, its 95 % interval and its counts. There is no rate of nothing.
+pub(super) fn rate(count: u64, total: u64) -> String {
+    let share = Proportion::new(count, total);
+    match share.rate() {
+        None => format!("- ({count} of {total})"),
+        Some(rate) => {
+            let [low, high] = share.wilson();
+            format!(
+                "{} ({count} of {total}; {} to {})",
+                percent(rate),
+                percent(low),
+                percent(high)
+            )
+        }
+    }
+}
+
+/// Returns a part of a whole, without an interval: for stages that lose some each.
+pub(super) fn part(count: u64, total: u64) -> String {
+    match Proportion::new(count, total).rate() {
+        None => format!("- ({count} of {total})"),
+        Some(rate) => format!("{} ({count} of {total})", percent(rate)),
+    }
+}
+
+/// Returns a bar as long as a rate.
+pub(super) fn bar(count: u64, total: u64) -> String {
+    let share = Proportion::new(count, total).rate_or_zero();
+    let tenths = (1..=BAR_CHARACTERS).filter(|tenth| {
+        let tenth = u32::try_from(*tenth).unwrap_or(u32::MAX);
+        share * 10.0 >= f64::from(tenth) - 0.5
+    });
+    let tenths = tenths.count();
+    format!(
+        "{}{}",
+        "#".repeat(tenths),
+        ".".repeat(BAR_CHARACTERS - tenths)
+    )
+}
+
+pub(super) fn percent(rate: f64) -> String {
+    format!("{:.1}%", rate * 100.0)
+}
+
+/// Returns a number that may be absent.
+pub(super) fn number(number: Option<f64>) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"))
+}
+
+/// Returns how a repository is named: by its name, and its identity where there is one.
+pub(super) fn repository(name: &str, identity: Option<&LifetimeIdentity>) -> String {
+    match identity {
+        None => escape(name),
+        Some(it) => {
+            let identity = format!("{}/{}/{}", it.provider, it.host, it.repository_id);
+            format!("{} [{}]", escape(name), escape(&identity))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::reports::SessionSkip;
+
+    use super::*;
+
+    #[test]
+    fn a_rate_stands_beside_its_counts_and_its_interval() {
+        assert_eq!(rate(3, 4), "75.0% (3 of 4; 30.1% to 95.4%)");
+        assert_eq!(rate(0, 0), "- (0 of 0)");
+        assert_eq!(part(1, 3), "33.3% (1 of 3)");
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_rate() {
+        for (count, drawn) in [
+            (0, ".........."),
+            (1, "#........."),
+            (5, "#####....."),
+            (10, "##########"),
+        ] {
+            assert_eq!(bar(count, 10), drawn);
+        }
+        assert_eq!(bar(0, 0), "..........");
+    }
+
+    #[test]
+    fn what_is_left_out_is_one_line() {
+        let mut page = Page::default();
+        let none: Counts<SessionSkip> = Counts::default();
+        page.some_skips("nothing", &none);
+        page.skips("left out", &none);
+        let counts = [
+            (SessionSkip::NoAcceptedDecision, 2),
+            (SessionSkip::ReachedACommit, 1),
+        ];
+        page.skips("left out", &counts.into_iter().collect());
+        assert_eq!(
+            page.finish(),
+            "  left out: none\n  left out: no_accepted_decision 2, reached_a_commit 1\n"
+        );
+    }
+}

@@ -1,0 +1,49 @@
+use svc_model::reports::{AttributionAlert, AttributionShareRow};
+
+use super::page::{Page, bar, rate, repository};
+use crate::output::{Table, escape};
+
+/// Adds the shares of repositories, one a line.
+pub(super) fn rows(page: &mut Page, rows: &[AttributionShareRow]) {
+    if rows.is_empty() {
+        page.line("  no pushed commit that an agent could have made");
+        return;
+    }
+    let mut table = Table::new([
+        "repository",
+        "from",
+        "to",
+        "git_notes_share",
+        "",
+        "by note",
+        "by guess",
+        "untied",
+    ])
+    .numbers(&[5, 6, 7]);
+    for row in rows {
+        let (notes, commits) = (row.git_notes_attributed, row.agent_plausible_commits);
+        table.row([
+            repository(&row.repo, row.repository_identity.as_ref()),
+            row.window_start.to_string(),
+            row.window_end.to_string(),
+            rate(notes, commits),
+            bar(notes, commits),
+            notes.to_string(),
+            row.jaccard_attributed.to_string(),
+            row.unattributed.to_string(),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Adds what looks as if notes were lost.
+pub(super) fn alerts(page: &mut Page, alerts: &[AttributionAlert]) {
+    for alert in alerts {
+        page.line(format!(
+            "  {}: {} -- {}",
+            repository(&alert.repo, alert.repository_identity.as_ref()),
+            alert.kind,
+            escape(&alert.reason)
+        ));
+    }
+}
