@@ -44,6 +44,7 @@ mod outage;
 mod outbox;
 mod own_events;
 mod query;
+mod report_commands;
 mod reports;
 mod startup;
 mod store_commands;

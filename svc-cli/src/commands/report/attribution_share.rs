@@ -43,7 +43,7 @@ fn render(report: &AttributionShareReport) -> String {
     ));
     page.line(
         "Counted are commits that a call near their push could have led to; the share says whether \
-         notes are written, not how much agents write.",
+         notes are written, not how much agents write. In brackets: counts, and its 95 % interval.",
     );
     page.heading("current: the week before the last push of each repository");
     shares::rows(&mut page, &report.current);

@@ -51,10 +51,14 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
         comparison.bonferroni_alpha, comparison.alpha
     ));
     for (metric, test) in metrics {
-        if let Some(effect) = test.minimum_detectable_effect {
-            page.line(format!(
-                "  {metric}: with so many calls a difference of {effect:.4} is found four times in five."
-            ));
+        match test.minimum_detectable_effect {
+            Some(effect) if effect <= 1.0 => page.line(format!(
+                "  {metric}: with so many cases a difference of {effect:.4} is found four times in five."
+            )),
+            Some(_) => page.line(format!(
+                "  {metric}: with so few cases hardly any difference is found."
+            )),
+            None => {}
         }
     }
     for (metric, posteriors) in [
@@ -63,7 +67,7 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
     ] {
         if !posteriors.insufficient_data {
             page.line(format!(
-                "  {metric}: A is better with a probability of {} (from no prior opinion).",
+                "  {metric}: A has the higher rate with a probability of {}.",
                 percent(posteriors.probability_a_gt_b)
             ));
         }
@@ -111,7 +115,7 @@ pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
         ]);
     }
     page.table(&table);
-    page.line("  Not shown is not the same as worse: it may take more calls.");
+    page.line("  Not shown is not the same as worse: it may take more cases.");
 }
 
 fn share(proportion: Option<f64>) -> String {

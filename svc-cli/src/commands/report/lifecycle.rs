@@ -4,7 +4,7 @@ use clap::Args;
 use svc_engine::read::{self, Extent};
 use svc_model::reports::{
     AcceptedWork, Coverage, EditRetention, Examples, LifecycleReport, MergeDurability,
-    ReworkComponent, SessionAttrition, Stage,
+    ReworkComponent, ReworkName, SessionAttrition, Stage,
 };
 use svc_model::time::Instant;
 
@@ -37,6 +37,7 @@ fn render(report: &LifecycleReport, as_of: Instant) -> String {
         escape(report.org_id.as_str())
     ));
     page.line("Each panel has a unit of its own: counts of different panels do not add up.");
+    page.line("In brackets: counts, and the 95 % interval of the rate.");
     accepted_work(&mut page, &report.accepted_work);
     edit_retention(&mut page, &report.edit_retention);
     merge_durability(&mut page, &report.merge_durability);
@@ -148,8 +149,6 @@ fn session_attrition(page: &mut Page, panel: &SessionAttrition) {
     for (status, count) in [
         ("committed", panel.committed),
         ("attribution_unavailable", panel.attribution_unavailable),
-        ("abandoned", panel.abandoned),
-        ("in_flight", panel.in_flight),
     ] {
         page.line(format!(
             "  {status:<24} {}  {}",
@@ -157,6 +156,10 @@ fn session_attrition(page: &mut Page, panel: &SessionAttrition) {
             rate(count, panel.eligible_sessions)
         ));
     }
+    page.line(format!(
+        "  abandoned: {}, in_flight: {}",
+        panel.abandoned, panel.in_flight
+    ));
     page.line(
         "  That no commit was observed does not mean that there was none: nothing is ever called \
          abandoned or in flight.",
@@ -175,6 +178,8 @@ fn rework(page: &mut Page, components: &[ReworkComponent]) {
             component.grain.to_string(),
             bar(component.count, component.denominator),
             match component.rate {
+                // It is never found, whatever there is.
+                _ if component.name == ReworkName::AbandonedSessions => component.count.to_string(),
                 Some(_) => rate(component.count, component.denominator),
                 None => component.count.to_string(),
             },

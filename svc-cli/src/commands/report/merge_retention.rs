@@ -2,7 +2,9 @@ use clap::Args;
 use serde::Serialize;
 use svc_engine::read::{self, UncheckedPullRequests};
 use svc_model::query::LifetimeIdentity;
-use svc_model::reports::{MergeRetentionReport, RetentionScores, ThresholdShare};
+use svc_model::reports::{
+    Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
+};
 
 use super::ReportOptions;
 use super::page::{Page, bar, number, part, rate, repository};
@@ -70,6 +72,7 @@ fn render(shown: &Shown) -> String {
          retention, since moved and reworded lines do not count.",
     );
     page.line("Of pull requests that the forge told of; for investigation only, not ranking.");
+    page.line("In brackets: counts, and the 95 % interval of the rate.");
     page.heading("files that a call wrote, at a commit where its Session was observed:");
     page.line(format!(
         "  attributed: {}",
@@ -93,7 +96,7 @@ fn render(shown: &Shown) -> String {
         report.joined_pull_requests, report.scored_pull_requests
     ));
     if let Some(unchecked) = &shown.unchecked_pull_requests {
-        explain(&mut page, unchecked);
+        explain(&mut page, &report.membership, unchecked);
     }
     page.heading("what is left, from 0 to 1:");
     scores(
@@ -101,7 +104,7 @@ fn render(shown: &Shown) -> String {
         [("head", &report.head), ("merge", &report.merge)],
     );
     page.heading(&format!(
-        "the same, of calls that a person accepted: {} files",
+        "the same, of calls that a person accepted (files: {}):",
         report.explicit_accept_rows
     ));
     thresholds(
@@ -120,9 +123,12 @@ fn render(shown: &Shown) -> String {
     page.finish()
 }
 
-fn explain(page: &mut Page, unchecked: &[Unchecked]) {
+fn explain(page: &mut Page, membership: &Counts<MembershipSkip>, unchecked: &[Unchecked]) {
     if unchecked.is_empty() {
-        page.line("  every merged pull request could be checked");
+        page.line(match membership.get(MembershipSkip::AncestryCheckFailed) {
+            0 => "  every merged pull request could be checked",
+            _ => "  some merge, revision or CI outcome may be of these repositories: it cannot be told",
+        });
     }
     for of_repository in unchecked {
         let numbers: Vec<String> = of_repository

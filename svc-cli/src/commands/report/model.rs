@@ -105,7 +105,7 @@ fn render(header: &Header, report: &ModelReport) -> String {
     page.some_skips("CI outcomes", &report.ci_skipped.source_outcomes);
     repository_skips(&mut page, report);
 
-    page.heading("from calls to training data (each stage of the stage before it):");
+    page.heading("from calls to training data (each but the first of the attributed):");
     funnel(&mut page, report);
 
     page.heading("commits tied to agents by notes:");
@@ -162,12 +162,12 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
         details(page, row);
     }
     page.line(
-        "  attribution_rate: calls of which some is found in a pushed commit; a lower bound on \
-         retention.",
+        "  attribution_rate: calls whose output is found in a file of a pushed commit; a lower bound \
+         on retention, since what was edited much is not found again.",
     );
     page.line(
-        "  ci_pass_rate: of the calls whose Session was observed at a commit that CI judged; a call \
-         without such a commit is no failure.",
+        "  ci_pass_rate: of the model's commits at which its Session was observed and that CI judged; \
+         a commit without a verdict is no failure.",
     );
     page.line("  accepts and rejects: by people, not by rules.");
 }
@@ -256,7 +256,7 @@ fn funnel(page: &mut Page, report: &ModelReport) {
             row.completions_total.to_string(),
             part(row.attributed, row.completions_total),
             part(row.ci_linked, row.attributed),
-            part(row.has_decision, row.ci_linked),
+            part(row.has_decision, row.attributed),
             part(row.training_row_eligible, row.attributed),
         ]);
     }

@@ -8,7 +8,7 @@ pub(super) fn render(page: &mut Page, metrics: &[Stratification]) {
     page.heading("the same, within repositories:");
     for metric in metrics {
         page.line(format!(
-            "  {}: {} ({} repositories checked) -- {}",
+            "  {}: {} (repositories checked: {}) -- {}",
             metric.metric,
             metric.status,
             metric.checked_repos,
@@ -49,7 +49,7 @@ fn shrunk(page: &mut Page, metric: &Stratification) {
         "model",
         "raw",
         "drawn to the mean of all",
-        "calls",
+        "cases",
     ])
     .numbers(&[4]);
     for of_repository in &metric.shrunk_rates {
