@@ -62,6 +62,8 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1",
     ),
+    // Every Session, for an operator's report of all history.
+    (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
     // The tally and the list of an operator's bulk change, by whatever conditions are given.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
     // A Session's calls: the index has them in the order of their moments, and leaves those of one

@@ -1,5 +1,7 @@
 //! Reports.
 
+mod past;
+
 use std::fs;
 
 use svc_model::limit::REPORT_CALL_IDS_MAX;

@@ -1,0 +1,148 @@
+//! Reports of all that is known.
+
+use svc_model::reports::{AttributionAlertKind, MembershipSkip};
+
+use super::*;
+
+const DAY: i64 = 24 * 60 * 60;
+/// When the last push was received, which brought a commit without a note.
+const LAST: i64 = 20 * DAY;
+
+impl Forge {
+    /// The facts of the forge, and of a push that comes weeks later.
+    fn facts_of_weeks(&self, stage: &Stage) -> Vec<Append> {
+        let [base, _, _, merged] = &self.commits;
+        let later = Push {
+            repository: Some(repository(101)),
+            before_sha: base.clone(),
+            after_sha: merged.clone(),
+            captured_at: at(LAST),
+            ..push(31)
+        };
+        let call = call(32)
+            .session("u")
+            .observed(LAST - 60)
+            .output(vec![text("assistant", NOTED)])
+            .build();
+        let mut facts = self.facts(stage);
+        facts.push(pushed(later));
+        facts.push(Append::InferenceCall(Box::new(
+            stage.store.encode(call, at(LAST)),
+        )));
+        facts
+    }
+}
+
+#[rstest]
+fn the_week_before_the_last_push_is_held_against_the_weeks_before_it(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts_of_weeks(&stage));
+    let share = |as_of| attribution_share(&mut stage.snapshot(), sources.all(), as_of, 4).unwrap();
+    let report = share(at(30 * DAY));
+    let counts = |row: &svc_model::reports::AttributionShareRow| {
+        (
+            row.git_notes_attributed,
+            row.jaccard_attributed,
+            row.unattributed,
+        )
+    };
+    assert_eq!(
+        report.current.iter().map(counts).collect::<Vec<_>>(),
+        [(0, 1, 0)]
+    );
+    assert_eq!(
+        report.baseline.iter().map(counts).collect::<Vec<_>>(),
+        [(1, 1, 0)]
+    );
+    assert_eq!(report.current[0].window_end, at(LAST));
+    assert_eq!(report.current[0].window_start, at(LAST - 7 * DAY));
+    assert_eq!(report.alerts[0].kind, AttributionAlertKind::ZeroShare);
+    assert_eq!(report.min_cases_for_decline_verdict, 4);
+    // Before the last push, the one before it was the last.
+    let earlier = share(at(LAST - 1));
+    assert_eq!(
+        earlier.current.iter().map(counts).collect::<Vec<_>>(),
+        [(1, 1, 0)]
+    );
+    assert_eq!((earlier.baseline, earlier.alerts), (vec![], vec![]));
+
+    let all = Extent::all_until(at(30 * DAY));
+    let models = model_report(&mut stage.snapshot(), sources.all(), &all).unwrap();
+    let [row] = &models.attribution_share[..] else {
+        panic!("{:?}", models.attribution_share);
+    };
+    assert_eq!(counts(row), (1, 2, 0));
+    assert_eq!((row.window_start, row.window_end), (at(2_000), at(LAST)));
+    assert_eq!(models.attribution_alerts, []);
+    assert_eq!(models.rows[0].since_days, None);
+}
+
+#[rstest]
+fn all_history_holds_sessions_without_a_call(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let mut alone = decision(33);
+    alone.session_id = svc_model::id::SessionId::new("alone").unwrap();
+    alone.captured_at = at(2_005);
+    stage.add([Append::DeveloperDecision(Box::new(alone))]);
+    let report = abandonment(&mut stage.snapshot(), at(9_000)).unwrap();
+    let sessions = report.accepted_session_outcomes.iter();
+    let sessions: Vec<&str> = sessions.map(|it| it.session_id.as_str()).collect();
+    assert_eq!(sessions, ["alone", "s"]);
+    assert_eq!(report.as_of, Some(at(2_005)));
+    let before = abandonment(&mut stage.snapshot(), at(2_001)).unwrap();
+    assert_eq!(
+        (before.as_of, before.accepted_session_outcomes),
+        (None, vec![])
+    );
+
+    let all = Extent::all_until(at(9_000));
+    let all = lifecycle_report(&mut stage.snapshot(), sources.all(), &all).unwrap();
+    assert_eq!(all.session_attrition.eligible_sessions, 2);
+    let cohort = stage.lifecycle(&sources).unwrap().report;
+    assert_eq!(cohort.session_attrition.eligible_sessions, 1);
+    assert_eq!(all.merge_durability, cohort.merge_durability);
+}
+
+#[rstest]
+fn a_pull_request_that_cannot_be_checked_is_named(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, 101);
+    stage.add(forge.facts(&stage));
+    let read = |as_of| merge_retention(&mut stage.snapshot(), sources.all(), at(as_of)).unwrap();
+    let (report, unchecked) = read(9_000);
+    assert_eq!((report.scored_rows, unchecked), (1, vec![]));
+    assert_eq!(report.explicit_accept_rows, 1);
+
+    let mut lost = PullRequestMerge {
+        merged_at: at(2_006),
+        captured_at: at(2_006),
+        ..merge(34)
+    };
+    lost.pull_request.pr_number = 4_711;
+    lost.pull_request.repository = Some(repository(101));
+    lost.pull_request.head_repository = Some(repository(101));
+    lost.pull_request.head_repo = Some("own/repo".to_owned());
+    stage.add([Append::PullRequestMerge(Box::new(lost))]);
+    let (report, unchecked) = read(9_000);
+    assert_eq!(report.scored_rows, 0);
+    assert_eq!(
+        report.membership.get(MembershipSkip::AncestryCheckFailed),
+        1
+    );
+    assert_eq!(unchecked.len(), 1);
+    assert_eq!(unchecked[0].pr_numbers, [4_711]);
+    assert!(unchecked[0].repository_identity.is_some());
+    assert_eq!(read(2_005).0.scored_rows, 1);
+}
