@@ -10,8 +10,9 @@
 //! Every byte that is captured passes through here, and nearly all of it is clean. So a text is
 //! first searched for a few short sequences and long runs without one of which nothing can match;
 //! only around those is it looked at closely, and only a text that really holds a credential is
-//! copied; and a long text that was clean once is not searched again ([`clean`]). There is no regular expression: nothing goes back, and the time is in proportion to the
-//! text. Replacing is idempotent: what was redacted once is not changed again.
+//! copied; and a long text that was clean once is not searched again. There is no regular
+//! expression: nothing goes back, and the time is in proportion to the text. Replacing is
+//! idempotent: what was redacted once is not changed again.
 
 mod anchor;
 mod assignment;
