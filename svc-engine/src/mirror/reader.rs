@@ -70,8 +70,6 @@ pub enum ReadDecline {
     TooManyEntries,
     /// The history is longer than is walked.
     TooManyCommits,
-    /// More commits are asked about at once than can be.
-    TooManyPairs,
     /// The commit is a merge, and merges were not asked for.
     Merge,
     /// It is no file.
@@ -92,7 +90,6 @@ impl ReadDecline {
             Self::TooManyFiles => "too_many_files",
             Self::TooManyEntries => "too_many_entries",
             Self::TooManyCommits => "too_many_commits",
-            Self::TooManyPairs => "too_many_pairs",
             Self::Merge => "merge",
             Self::NotAFile => "not_a_file",
             Self::NotAFolder => "not_a_folder",

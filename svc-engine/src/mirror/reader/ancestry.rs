@@ -37,40 +37,6 @@ impl Ancestry {
 }
 
 impl MirrorReader {
-    /// Returns of each pair whether the first is the second or an ancestor of it. What the mirror
-    /// lacks is no ancestor and has none. All pairs are answered by one walk, which ends once nothing
-    /// is left to find.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadDecline::TooManyPairs`] for more than 1,024 different descendants,
-    /// [`ReadDecline::TooManyCommits`] for a history of more than 2,000,000, and see [`ReadError`].
-    pub fn are_ancestors(&self, pairs: &[(CommitSha, CommitSha)]) -> Result<Vec<bool>, ReadError> {
-        let ids = |(ancestor, descendant): &(CommitSha, CommitSha)| {
-            (ObjectId::of(ancestor), ObjectId::of(descendant))
-        };
-        let pairs: Vec<(ObjectId, ObjectId)> = pairs.iter().map(ids).collect();
-        let mut tips = HashMap::new();
-        for (_, descendant) in &pairs {
-            let number = tips.len();
-            tips.entry(*descendant).or_insert(number);
-        }
-        if tips.is_empty() {
-            return Ok(Vec::new());
-        }
-        if tips.len() > TIPS_MAX {
-            return Err(ReadError::Declined(ReadDecline::TooManyPairs));
-        }
-        let wanted: HashSet<ObjectId> = pairs.iter().map(|(ancestor, _)| *ancestor).collect();
-        let reached = self.reached_from(&tips, &wanted)?;
-        let is_ancestor = |(ancestor, descendant): &(ObjectId, ObjectId)| {
-            let tip = tips[descendant];
-            let tips = reached.get(ancestor);
-            tips.is_some_and(|tips| tips[tip / 64] >> (tip % 64) & 1 == 1)
-        };
-        Ok(pairs.iter().map(is_ancestor).collect())
-    }
-
     /// Returns which of these commits are reached from which of these tips. Each 1,024 tips are one walk,
     /// which ends once nothing is left to find.
     ///
