@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::json::Text;
 use svc_model::reports::{CiCommitSkip, CiRunSkip, CiSkips};
 use svc_model::repository::{
-    Branch, CommitSha, RepositoryDecline, RepositoryHost, RepositoryProvider,
+    Branch, CommitSha, RepositoryDecline, RepositoryHost, RepositoryIdentity, RepositoryProvider,
 };
 
 use crate::fact::{CiOutcome, Lifetime};
@@ -26,7 +27,7 @@ pub struct CiAttempt {
     /// The CI system.
     pub provider: CiProvider,
     /// The forge of the fact; absent when the fact has no identity of a repository.
-    pub forge: Option<(RepositoryProvider, RepositoryHost)>,
+    pub forge: Option<Forge>,
     /// The system's id of the run.
     pub run_id: String,
     /// The attempt; [`ABSENT_ATTEMPT`] where none was reported.
@@ -54,42 +55,53 @@ pub struct Workflow {
     pub name: Option<String>,
 }
 
+impl Workflow {
+    /// Takes what an outcome says of its workflow. What is empty is not known.
+    pub fn of(id: Option<&str>, path: Option<&str>, name: &Text) -> Self {
+        let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        Self {
+            id: known(id),
+            path: known(path),
+            name: known(Some(&name.to_string_lossy())),
+        }
+    }
+}
+
+/// The forge of a run, by its provider and host.
+pub type Forge = (RepositoryProvider, RepositoryHost);
+
+/// Returns the forge of a repository.
+pub fn forge(repository: &RepositoryIdentity) -> Forge {
+    (
+        repository.repository_provider,
+        repository.repository_host.clone(),
+    )
+}
+
 impl CiAttempt {
     /// Takes what is needed of an outcome, whose repository is this or cannot be told.
     pub fn of(outcome: &CiOutcome, repository: Result<Lifetime, RepositoryDecline>) -> Self {
-        let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         Self {
             outcome_id: outcome.outcome_id,
             provider: outcome.provider,
-            forge: outcome.repository.as_ref().map(|identity| {
-                (
-                    identity.repository_provider,
-                    identity.repository_host.clone(),
-                )
-            }),
+            forge: outcome.repository.as_ref().map(forge),
             run_id: outcome.run_id.clone(),
             number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
             repository,
             commit_sha: outcome.commit_sha.clone(),
             branch: outcome.branch.clone(),
-            workflow: Workflow {
-                id: known(outcome.workflow_id.as_deref()),
-                path: known(outcome.workflow_path.as_deref()),
-                name: known(Some(&outcome.workflow_name.to_string_lossy())),
-            },
+            workflow: Workflow::of(
+                outcome.workflow_id.as_deref(),
+                outcome.workflow_path.as_deref(),
+                &outcome.workflow_name,
+            ),
             result: outcome.result,
         }
     }
 
     /// What tells one run from another. The id of the repository is not part of it, so that a run
     /// which names two repositories is seen to contradict itself.
-    fn run(
-        &self,
-    ) -> (
-        CiProvider,
-        &Option<(RepositoryProvider, RepositoryHost)>,
-        &str,
-    ) {
+    fn run(&self) -> (CiProvider, &Option<Forge>, &str) {
         (self.provider, &self.forge, &self.run_id)
     }
 }

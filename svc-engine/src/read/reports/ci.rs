@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashSet};
 use svc_model::ingest::CiProvider;
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::Counts;
-use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryHost, RepositoryProvider};
+use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
 use super::population::up_to;
 use super::resolving::{Resolving, of_outcome};
-use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Workflow};
+use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Forge, Workflow, forge};
 use crate::error::Error;
 use crate::store::{CohortOutcome, Snapshot, StoreError};
 
@@ -24,11 +24,7 @@ pub(super) struct CohortCi {
 }
 
 /// What tells one run from another.
-type RunKey = (
-    CiProvider,
-    Option<(RepositoryProvider, RepositoryHost)>,
-    String,
-);
+type RunKey = (CiProvider, Option<Forge>, String);
 
 /// Reads the outcomes at attributed commits and at those where the cohort's Sessions were observed, and
 /// every other outcome of their runs.
@@ -80,34 +76,29 @@ pub(super) fn read<'c>(
     })
 }
 
-fn forge(outcome: &CohortOutcome) -> Option<(RepositoryProvider, RepositoryHost)> {
-    let identity = outcome.repository.as_ref()?;
-    Some((
-        identity.repository_provider,
-        identity.repository_host.clone(),
-    ))
+fn forge_of(outcome: &CohortOutcome) -> Option<Forge> {
+    outcome.repository.as_ref().map(forge)
 }
 
 fn run(outcome: &CohortOutcome) -> RunKey {
-    (outcome.provider, forge(outcome), outcome.run_id.clone())
+    (outcome.provider, forge_of(outcome), outcome.run_id.clone())
 }
 
 fn attempt(outcome: &CohortOutcome, resolving: &Resolving) -> CiAttempt {
-    let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
     CiAttempt {
         outcome_id: outcome.outcome_id,
         provider: outcome.provider,
-        forge: forge(outcome),
+        forge: forge_of(outcome),
         run_id: outcome.run_id.clone(),
         number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
         repository: resolving.of(of_outcome(outcome)),
         commit_sha: outcome.commit_sha.clone(),
         branch: outcome.branch.clone(),
-        workflow: Workflow {
-            id: known(outcome.workflow_id.as_deref()),
-            path: known(outcome.workflow_path.as_deref()),
-            name: known(Some(&outcome.workflow_name.to_string_lossy())),
-        },
+        workflow: Workflow::of(
+            outcome.workflow_id.as_deref(),
+            outcome.workflow_path.as_deref(),
+            &outcome.workflow_name,
+        ),
         result: outcome.result,
     }
 }
