@@ -59,12 +59,24 @@ const CALL_COLUMNS: [&str; 6] = [
     "model_provider",
     "model",
 ];
+/// The selection of the columns of [`CALL_COLUMNS`] of visible calls.
+macro_rules! calls {
+    ($condition:literal) => {
+        concat!(
+            "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model_call_id,
+            f.model_provider, f.model
+            FROM visible_inference_calls f WHERE ",
+            $condition
+        )
+    };
+}
+pub(super) use calls;
+
 /// The organization is an expression, so that the index is used that begins with the same.
-const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model_call_id,
-        f.model_provider, f.model
-    FROM visible_inference_calls f
-    WHERE f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
-    ORDER BY f.observed_at_us";
+const CALLS: &str = calls!(
+    "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
+    ORDER BY f.observed_at_us"
+);
 
 const SESSIONS: &str = "SELECT session_id FROM sessions WHERE org_id = $1";
 

@@ -61,24 +61,29 @@ const COLUMNS: [&str; 11] = [
     "the repository_id of its push",
 ];
 
+/// The selection of links that were received by the moment of a placeholder, with what their pushes
+/// say, up to further conditions.
 macro_rules! observed {
-    ($condition:literal) => {
+    ($boundary:literal, $condition:literal) => {
         concat!(
             "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
             f.repository_host, f.repository_id, p.repo, p.repository_provider, p.repository_host,
             p.repository_id
             FROM visible_session_commit_observations f
             LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
-                AND p.captured_at_us <= $3
-            WHERE f.org_id = $1 AND f.captured_at_us <= $3",
-            $condition,
-            " LIMIT $4"
+                AND p.captured_at_us <= ",
+            $boundary,
+            " WHERE f.org_id = $1 AND f.captured_at_us <= ",
+            $boundary,
+            " AND ",
+            $condition
         )
     };
 }
+pub(super) use observed;
 
-const OF_SESSION: &str = observed!(" AND f.session_id = $2");
-const OF_COMMIT: &str = observed!(" AND f.commit_sha = $2");
+const OF_SESSION: &str = observed!("$3", "f.session_id = $2 LIMIT $4");
+const OF_COMMIT: &str = observed!("$3", "f.commit_sha = $2 LIMIT $4");
 
 /// What a fact of a delivery says of its repository: that it has this identity and any name, or this
 /// name and no identity. They are expressions, of which no index has one, so that facts are found by

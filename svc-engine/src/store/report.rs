@@ -10,9 +10,10 @@ use svc_model::json::Text;
 use svc_model::repository::{Branch, CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
+use super::cohort::calls;
 use super::column::{Columns, Form as _, OrZero};
 use super::connection::Lookup;
-use super::deliveries::ObservedCommit;
+use super::deliveries::{ObservedCommit, observed};
 use super::id_list;
 use super::table::Record;
 use super::value::{Row, Value};
@@ -55,11 +56,10 @@ const BY_ALIAS: Lookup<'_> = Lookup {
 
 /// Calls of Sessions in a range of time, of which few Sessions have many.
 const CALLS: Lookup<'_> = Lookup {
-    select: "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model_call_id,
-            f.model_provider, f.model
-        FROM visible_inference_calls f
-        WHERE f.org_id = $1 AND f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
-            AND f.session_id",
+    select: calls!(
+        "f.org_id = $1 AND f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
+            AND f.session_id"
+    ),
     then: "",
 };
 
@@ -80,26 +80,14 @@ const ANSWERS: Lookup<'_> = Lookup {
     then: "",
 };
 
-macro_rules! observed {
-    ($key:literal) => {
-        Lookup {
-            select: concat!(
-                "SELECT f.observation_id, f.session_id, f.commit_sha, f.repo, f.repository_provider,
-                f.repository_host, f.repository_id, p.repo, p.repository_provider,
-                p.repository_host, p.repository_id
-                FROM visible_session_commit_observations f
-                LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
-                    AND p.captured_at_us <= $2
-                WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND ",
-                $key
-            ),
-            then: "",
-        }
-    };
-}
-
-const OBSERVED_OF_SESSIONS: Lookup<'_> = observed!("f.session_id");
-const OBSERVED_OF_COMMITS: Lookup<'_> = observed!("f.commit_sha");
+const OBSERVED_OF_SESSIONS: Lookup<'_> = Lookup {
+    select: observed!("$2", "f.session_id"),
+    then: "",
+};
+const OBSERVED_OF_COMMITS: Lookup<'_> = Lookup {
+    select: observed!("$2", "f.commit_sha"),
+    then: "",
+};
 
 /// A CI outcome as reports count it.
 #[derive(Clone, Debug, PartialEq, Eq)]
