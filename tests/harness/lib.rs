@@ -7,7 +7,7 @@
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
 //! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, forges good and bad, and what is left running |
 //! | [`http`] | requests that a polite client would not send |
-//! | [`network`] | a network in front of the database that can fall silent |
+//! | [`network`] | a network in front of the database that can fall silent or lose an answer |
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
 //! | [`delivery`] | gateway calls and CI outcomes as senders make them |
 //! | [`schemas`] | every answer checked against what is published |

@@ -1,12 +1,13 @@
-//! A network between a service and its database that can fall silent.
+//! A network between a service and its database that can fall silent, or lose one answer.
 //!
 //! What is silent closes nothing and says nothing: connections stay open, new ones are taken, and no
-//! byte passes. So does a database server that hangs.
+//! byte passes. So does a database server that hangs. A lost answer ends its connection: what was
+//! asked was done, and who asked never learns of it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +18,24 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub struct Network {
     address: SocketAddr,
-    is_silent: Arc<AtomicBool>,
+    weather: Arc<Weather>,
+}
+
+/// What goes wrong in a network.
+#[derive(Debug, Default)]
+struct Weather {
+    is_silent: AtomicBool,
+    /// The text whose connection loses the answer to its next commit.
+    unlucky: Mutex<Option<&'static str>>,
+}
+
+/// What is known of one connection.
+#[derive(Debug, Default)]
+struct Connection {
+    /// The text has passed that this connection is unlucky for.
+    is_unlucky: AtomicBool,
+    /// The next answer is lost.
+    loses_answer: AtomicBool,
 }
 
 impl Network {
@@ -29,22 +47,27 @@ impl Network {
     pub fn before(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let is_silent = Arc::new(AtomicBool::new(false));
-        let silent = Arc::clone(&is_silent);
+        let weather = Arc::new(Weather::default());
+        let shared = Arc::clone(&weather);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 let Ok(far) = TcpStream::connect(target) else {
                     continue;
                 };
-                for (from, to) in [(near.try_clone(), far.try_clone()), (Ok(far), Ok(near))] {
-                    let silent = Arc::clone(&silent);
+                let connection = Arc::new(Connection::default());
+                let ways = [
+                    (near.try_clone(), far.try_clone(), Way::There),
+                    (Ok(far), Ok(near), Way::Back),
+                ];
+                for (from, to, way) in ways {
+                    let (weather, connection) = (Arc::clone(&shared), Arc::clone(&connection));
                     if let (Ok(from), Ok(to)) = (from, to) {
-                        thread::spawn(move || relay(from, to, &silent));
+                        thread::spawn(move || relay(from, to, way, &weather, &connection));
                     }
                 }
             }
         });
-        Ok(Self { address, is_silent })
+        Ok(Self { address, weather })
     }
 
     /// Returns where to connect to.
@@ -54,27 +77,83 @@ impl Network {
 
     /// Lets no byte pass from now on.
     pub fn fall_silent(&self) {
-        self.is_silent.store(true, Ordering::SeqCst);
+        self.weather.is_silent.store(true, Ordering::SeqCst);
     }
 
     /// Lets pass what was held back, and everything after it.
     pub fn speak(&self) {
-        self.is_silent.store(false, Ordering::SeqCst);
+        self.weather.is_silent.store(false, Ordering::SeqCst);
+    }
+
+    /// Loses the answer to the commit of the first transaction that has this text in it.
+    pub fn lose_answer_to_commit_of(&self, text: &'static str) {
+        *self.weather.unlucky() = Some(text);
+    }
+
+    /// Returns whether an answer is still to be lost.
+    pub fn is_to_lose_answer(&self) -> bool {
+        self.weather.unlucky().is_some()
     }
 }
 
-fn relay(mut from: TcpStream, mut to: TcpStream, is_silent: &AtomicBool) {
+impl Weather {
+    fn unlucky(&self) -> MutexGuard<'_, Option<&'static str>> {
+        self.unlucky.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    There,
+    Back,
+}
+
+fn relay(
+    mut from: TcpStream,
+    mut to: TcpStream,
+    way: Way,
+    weather: &Weather,
+    connection: &Connection,
+) {
     let mut bytes = [0; 16 * 1024];
     loop {
         let count = from.read(&mut bytes).unwrap_or(0);
-        while is_silent.load(Ordering::SeqCst) {
+        while weather.is_silent.load(Ordering::SeqCst) {
             thread::sleep(LOOK);
         }
-        if count == 0 || to.write_all(&bytes[..count]).is_err() {
+        let passing = &bytes[..count];
+        let is_lost = match way {
+            Way::There => {
+                look(passing, weather, connection);
+                false
+            }
+            Way::Back => connection.loses_answer.load(Ordering::SeqCst),
+        };
+        if is_lost || count == 0 || to.write_all(passing).is_err() {
             // Whichever end went first, the other learns of it.
             drop(to.shutdown(std::net::Shutdown::Both));
             drop(from.shutdown(std::net::Shutdown::Both));
             return;
         }
+    }
+}
+
+/// Looks for the text that makes a connection unlucky, and for the commit behind it.
+fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
+    let has = |text: &str| {
+        passing
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    if connection.is_unlucky.load(Ordering::SeqCst) {
+        if has("COMMIT") {
+            connection.loses_answer.store(true, Ordering::SeqCst);
+        }
+        return;
+    }
+    let mut unlucky = weather.unlucky();
+    if unlucky.is_some_and(has) {
+        *unlucky = None;
+        connection.is_unlucky.store(true, Ordering::SeqCst);
     }
 }

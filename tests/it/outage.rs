@@ -144,6 +144,30 @@ fn a_database_that_gives_no_answer_costs_a_503_and_no_more() {
     assert!(server.stop().success(), "{}", server.log());
 }
 
+/// Whether a commit whose answer is lost was carried out, nobody can tell but by looking.
+#[test]
+fn a_commit_whose_answer_is_lost_is_carried_out_once() {
+    let Some((store, network)) = Store::behind_network() else {
+        return;
+    };
+    let server = Server::start_on(&store, &Configuration::default());
+    let deliver = |session: &str, name: &str| {
+        let call = Call::new(session, name).body();
+        Receipt::of(&server.deliver("/ingest/gateway", call))
+    };
+    assert!(deliver("s", "before").stored);
+    network.lose_answer_to_commit_of("unlucky-session");
+    let unlucky = deliver("unlucky-session", "lost");
+    assert!(!network.is_to_lose_answer(), "the answer was lost");
+    let again = deliver("unlucky-session", "lost");
+    assert_eq!(again.fact, unlucky.fact, "{}", server.log());
+    assert!(!again.stored);
+    assert!(deliver("unlucky-session", "after").stored);
+    let facts = server.read_json("/v1/facts");
+    let total = dig(&facts, "tables.inference_calls.total").cloned();
+    assert_eq!(total, Some(Json::from(3_i64)), "each once");
+}
+
 /// Clients that send while the store is cut off, again and again.
 const SENDERS: usize = 4;
 const OUTAGES: u64 = 3;
