@@ -323,8 +323,9 @@ impl Engine {
 
     /// See [`read::commit_evidence`].
     pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
-        let read =
-            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::commit_evidence(snapshot, request);
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::commit_evidence(snapshot, inner.report_sources(), request)
+        };
         self.scan(read).await
     }
 

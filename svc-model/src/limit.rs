@@ -94,6 +94,8 @@ pub const DOSSIER_OBSERVATIONS_MAX: u64 = 500;
 pub const DOSSIER_DELIVERIES_MAX: usize = 500;
 /// Visible observations of Sessions at one commit, over all repositories.
 pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
+/// Visible pushes that left a branch at one commit, over all repositories.
+pub const COMMIT_PUSHES_MAX: usize = 50_000;
 /// Bytes of the reply of an investigation query.
 pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Distinct names of repositories, each with an identity, that one CI, Session or commit query may

@@ -3,17 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::{FactId, OrgId, SessionId};
-use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, QUERY_REPLY_BYTES_MAX};
+use svc_model::limit::{COMMIT_OBSERVATIONS_MAX, COMMIT_PUSHES_MAX, QUERY_REPLY_BYTES_MAX};
 use svc_model::problem::Decline;
 use svc_model::query::{
     CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest,
-    ObservedSession,
+    InferenceSkip, InferredCall, ObservedSession,
 };
+use svc_model::reports::Counts;
+use svc_model::repository::RepositoryName;
 
-use super::repository::{Declined, Touched, display, of_observation, of_outcome, select, touch};
+use super::reports::{Bounds, Inference, KnownCommit, ReportSources};
+use super::repository::{
+    Declined, Touched, display, of_observation, of_outcome, of_push, select, touch,
+};
 use crate::derive::repository::{Names, Repositories, Selection};
 use crate::error::Error;
-use crate::fact::Lifetime;
+use crate::fact::{Lifetime, Push};
 use crate::store::{CiOutcomeRow, Snapshot};
 
 /// What one repository has of a commit.
@@ -21,16 +26,31 @@ use crate::store::{CiOutcomeRow, Snapshot};
 struct Evidence {
     sessions: BTreeMap<SessionId, BTreeSet<FactId>>,
     outcomes: Vec<CiOutcomeRow>,
+    /// The first push that left a branch at it.
+    head: Option<Push>,
+    calls: Vec<InferredCall>,
+    decisions: u64,
+}
+
+impl Evidence {
+    /// Returns whether there is anything to show: that it was pushed is not.
+    fn is_shown(&self) -> bool {
+        !(self.sessions.is_empty() && self.outcomes.is_empty() && self.calls.is_empty())
+    }
 }
 
 /// Returns what is known of a commit: up to the last stored fact when the request names no moment.
 ///
+/// Calls are looked for in the repositories that a stored fact ties to the commit: an observation, an
+/// outcome, or a push that left a branch at it. In another one only when it is selected.
+///
 /// # Errors
 ///
-/// When several repositories are meant, the selector contradicts what is stored, or the reply would
-/// be too large.
+/// When several repositories are meant, the selector contradicts what is stored, more facts are near
+/// the commit than are read, or the reply would be too large.
 pub fn commit_evidence(
     snapshot: &mut Snapshot<'_>,
+    sources: ReportSources<'_>,
     request: CommitRequest,
 ) -> Result<CommitEvidence, Error> {
     let boundary = snapshot.boundary(request.as_of)?;
@@ -40,12 +60,19 @@ pub fn commit_evidence(
     if observed.len() as u64 > COMMIT_OBSERVATIONS_MAX {
         return Err(Decline::RepositoryEvidenceLimit.into());
     }
+    let pushes = snapshot.pushes_at(&commit_sha, boundary, COMMIT_PUSHES_MAX + 1)?;
+    if pushes.len() > COMMIT_PUSHES_MAX {
+        return Err(Decline::RepositoryEvidenceLimit.into());
+    }
     let outcomes = snapshot
         .ci_outcomes_of_commit(&commit_sha, boundary, QUERY_REPLY_BYTES_MAX)?
         .ok_or(Error::ReplyTooLarge)?;
     let mut touched = Touched::by(&request.repository);
     for link in &observed {
         touch(&mut touched, link);
+    }
+    for push in &pushes {
+        touched.add(of_push(push));
     }
     for row in &outcomes {
         touched.add(of_outcome(row));
@@ -78,12 +105,57 @@ pub fn commit_evidence(
             None => unresolved.push(row),
         }
     }
+    for push in pushes {
+        if let Ok(repository) = repositories.of(of_push(&push)) {
+            let head = &mut found.entry(repository).or_default().head;
+            let order = |push: &Push| (push.captured_at, push.push_id);
+            if head
+                .as_ref()
+                .is_none_or(|first| order(&push) < order(first))
+            {
+                *head = Some(push);
+            }
+        }
+    }
+    let is_named: BTreeSet<Lifetime> = found.keys().cloned().collect();
     if let Selection::One(selected) = &selection {
         found.retain(|repository, _| repository == selected);
         unresolved.clear();
+        found.entry(selected.clone()).or_default();
     }
+
+    let bounds = Bounds {
+        boundary,
+        observed_by: request.as_of.unwrap_or(boundary),
+    };
+    let mut inference = Inference::new(sources, snapshot.deadline(), bounds);
+    let mut inference_skipped: Counts<InferenceSkip> = Counts::default();
+    for (repository, evidence) in &mut found {
+        let names = repositories.names(repository);
+        let names: Vec<RepositoryName> = names.iter().flat_map(Names::all).cloned().collect();
+        let known = KnownCommit {
+            repository,
+            names: &names,
+            commit_sha: &commit_sha,
+            head: evidence.head.as_ref(),
+            sessions: evidence.sessions.keys().collect(),
+            is_named: is_named.contains(repository),
+        };
+        let inferred = inference
+            .of(snapshot, &known)
+            .map_err(|error| match error {
+                Error::ReportBound(_) => Decline::RepositoryEvidenceLimit.into(),
+                error => error,
+            })?;
+        for (skip, count) in inferred.skipped.iter() {
+            inference_skipped.add(skip, count);
+        }
+        evidence.calls = inferred.calls;
+        evidence.decisions = inferred.decisions;
+    }
+    found.retain(|_, evidence| evidence.is_shown());
     let skipped = declined.into_counts();
-    if found.is_empty() && skipped.is_empty() {
+    if found.is_empty() && skipped.is_empty() && inference_skipped.is_empty() {
         return Ok(CommitEvidence::none(commit_sha));
     }
     let org_id = snapshot.org_id();
@@ -101,6 +173,7 @@ pub fn commit_evidence(
         unresolved_ci_outcomes: Some(unresolved)
             .filter(|unresolved| !unresolved.is_empty())
             .map(facts),
+        inference_skipped: Some(inference_skipped).filter(|skipped| !skipped.is_empty()),
     })
 }
 
@@ -113,6 +186,9 @@ fn entry(
     let names = repositories.names(repository);
     let current = names.as_ref().map(|names| names.current().to_string());
     let identity = repository.identity().cloned();
+    let inferred: BTreeSet<&SessionId> = evidence.calls.iter().map(|it| &it.session_id).collect();
+    let is_unobserved = |session: &&&SessionId| !evidence.sessions.contains_key(**session);
+    let unobserved = inferred.iter().filter(is_unobserved).count() as u64;
     CommitRepository {
         repo: display(repositories, repository),
         // A repository that is known by its name alone has no other.
@@ -123,8 +199,9 @@ fn entry(
             .flat_map(Names::all)
             .map(ToString::to_string)
             .collect(),
-        inference_calls: Vec::new(),
-        decisions: 0,
+        session_commit_unobserved: unobserved,
+        inference_calls: evidence.calls,
+        decisions: evidence.decisions,
         observed_sessions: evidence
             .sessions
             .into_iter()
@@ -133,7 +210,6 @@ fn entry(
                 session_commit_observation_ids: observation_ids.into_iter().collect(),
             })
             .collect(),
-        session_commit_unobserved: 0,
         ci_outcomes: evidence
             .outcomes
             .into_iter()

@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 
 use crate::derive::repository::{Mention, Repositories, Selection, Selector, SelectorError};
 use crate::error::Error;
-use crate::fact::Lifetime;
+use crate::fact::{Lifetime, Push};
 use crate::store::{CiOutcomeRow, ObservedCommit, Snapshot};
 
 /// The names and identities that a question touches.
@@ -109,6 +109,14 @@ pub(super) fn touch(touched: &mut Touched, observed: &ObservedCommit) {
             name,
             identity: identity.as_ref(),
         });
+    }
+}
+
+/// Returns what a push says of its repository.
+pub(super) fn of_push(push: &Push) -> Mention<'_> {
+    Mention {
+        name: &push.repo,
+        identity: push.repository.as_ref(),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId, UserId};
-use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::ingest::{CiProvider, CiResult, GatewayProvider};
 use svc_model::json::{Json, Text};
 use svc_model::repository::{
     Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
@@ -133,6 +133,7 @@ columns! {
     InteractionMode: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     CiProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     CiResult: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
+    GatewayProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     RepositoryProvider: |it| it.as_str().into(), |columns| columns.text(Self::from_wire);
     RepositoryHost: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
     RepositoryId: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);

@@ -73,7 +73,8 @@ macro_rules! observed {
             LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id
                 AND p.captured_at_us <= ",
             $boundary,
-            " WHERE f.org_id = $1 AND f.captured_at_us <= ",
+            // Expressions, of which no index has one: few links are of one commit or Session.
+            " WHERE COALESCE(f.org_id, '') = $1 AND f.captured_at_us + 0 <= ",
             $boundary,
             " AND ",
             $condition

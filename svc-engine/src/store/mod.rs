@@ -28,8 +28,10 @@ mod dossier;
 mod edits;
 mod error;
 mod fact;
+mod history;
 mod id_list;
 mod identity;
+mod inferred;
 mod jobs;
 mod kind;
 mod migrate;
@@ -77,6 +79,7 @@ pub use content::samples;
 pub use content::{Encoded, Encoder};
 pub use deliveries::ObservedCommit;
 pub use error::StoreError;
+pub use inferred::NamedCall;
 pub use jobs::{
     ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,
     RefreshRequest, WaitingPush,

@@ -56,6 +56,11 @@ const ALLOWED: &[(May, &str)] = &[
         Sort,
         "AND f.repository_id IS NULL AND f.repo = $2 AND f.result = $3",
     ),
+    // The first pushes and merges of such a repository from a moment on, for the same reason.
+    (
+        Sort,
+        "AND f.repository_id IS NULL AND f.repository_host IS NULL AND f.repo = $2 AND f.org_id = $1",
+    ),
     // The jobs that are due, of which there are few.
     (Sort, "ORDER BY due_at_us, mirror LIMIT 1"),
     (

@@ -11,6 +11,7 @@ use crate::id::{FactId, OrgId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text, WriteError};
 use crate::problem::QueryFault;
+use crate::reports::Counts;
 use crate::repository::{
     Branch, CommitSha, RepositoryDecline, RepositoryHost, RepositoryId, RepositoryProvider,
 };
@@ -87,8 +88,26 @@ closed_set! {
     }
 }
 
-/// A call whose text is found in the commit. It is inferred for this answer and stored nowhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+closed_set! {
+    /// Why calls were not looked for in a commit, or not in all of it. The unit is that of the reason.
+    pub enum InferenceSkip {
+        /// Commits that the mirror does not have, or whose diff cannot be read.
+        CommitDiffUnavailable = "commit_diff_unavailable",
+        /// Sections of the diff that break the format.
+        MalformedDiffSection = "malformed_diff_section",
+        /// Repositories without a mirror.
+        MirrorAbsent = "mirror_absent",
+        /// Repositories whose mirror cannot be opened.
+        MirrorUnreadable = "mirror_unreadable",
+        /// Commits of which it is not known which push brought them first.
+        PushUnknown = "push_unknown",
+        /// Sections of the diff of a kind that is not read, such as binary files.
+        UnsupportedDiffSection = "unsupported_diff_section",
+    }
+}
+
+/// A call whose text is found in the commit: a guess, inferred for this answer and stored nowhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InferredCall {
     /// The call.
     pub inference_call_id: FactId,
@@ -102,6 +121,11 @@ pub struct InferredCall {
     pub model: Option<String>,
     /// How it was tied to the commit; of several files the best match decides.
     pub attribution_source: AttributionSource,
+    /// How similar what the call wrote and what the commit adds to one file are: the tokens of both over
+    /// the tokens of either, from 0 to 1. It is that of the best match, and no probability.
+    pub similarity_score: f64,
+    /// Files of the commit of which no other call is more similar; at least one.
+    pub attributed_files: u64,
     /// Always `inferred_call_to_file`.
     pub relationship: InferredRelationship,
 }
@@ -174,7 +198,7 @@ pub struct CommitCiOutcome {
 }
 
 /// What is known of the commit in one repository lifetime.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommitRepository {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
@@ -185,20 +209,22 @@ pub struct CommitRepository {
     pub repository_identity: Option<LifetimeIdentity>,
     /// Every name that it had up to the boundary, sorted.
     pub observed_repo_slugs: Vec<String>,
-    /// The calls whose text is found in the commit, by id.
+    /// The calls whose text is found in the commit, by id. They are guesses, and `observed_sessions` owe
+    /// nothing to them. Where they were not looked for, `inference_skipped` has the reason.
     pub inference_calls: Vec<InferredCall>,
-    /// How many decisions are attached to these calls.
+    /// How many decisions are attached to these calls: those whose id of a call exactly one call of the
+    /// organization owns, and of the same Session.
     pub decisions: u64,
     /// The Sessions that were observed at the commit, by id.
     pub observed_sessions: Vec<ObservedSession>,
-    /// Sessions of inferred calls that were not observed at the commit.
+    /// How many Sessions have an inferred call and were not observed at the commit.
     pub session_commit_unobserved: u64,
     /// The CI outcomes of the commit, by capture, then id.
     pub ci_outcomes: Vec<CommitCiOutcome>,
 }
 
 /// What is known of a commit. Without any evidence it is the first two members alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommitEvidence {
     /// The commit, in lower case.
     pub commit_sha: CommitSha,
@@ -217,6 +243,10 @@ pub struct CommitEvidence {
     /// none, and when a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CommitCiOutcome>>,
+    /// Why calls were not looked for, or not in all of the commit, by reason; absent when there is none.
+    /// Only then do empty `inference_calls` mean that no call is similar enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inference_skipped: Option<Counts<InferenceSkip>>,
 }
 
 impl CommitEvidence {
@@ -228,6 +258,7 @@ impl CommitEvidence {
             repos: None,
             repository_skipped: None,
             unresolved_ci_outcomes: None,
+            inference_skipped: None,
         }
     }
 }

@@ -18,7 +18,7 @@ mod tests;
 pub use ci::{CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest};
 pub use commit::{
     AttributionSource, CI_OUTCOME_VERSION, CommitCiOutcome, CommitEvidence, CommitRepository,
-    CommitRequest, InferredCall, InferredRelationship, ObservedSession,
+    CommitRequest, InferenceSkip, InferredCall, InferredRelationship, ObservedSession,
 };
 pub use constant::{Found, Unknown};
 pub use failures::{CiCursor, CiFailures, CiFailuresRequest, PageLimit};

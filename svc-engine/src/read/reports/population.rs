@@ -181,7 +181,7 @@ fn decided(decision: CohortDecision) -> Decision {
 }
 
 /// Returns who owns the ids that decisions name, in the whole organization.
-fn owners(
+pub(super) fn owners(
     snapshot: &mut Snapshot<'_>,
     decisions: &[Decision],
     observed_by: Instant,

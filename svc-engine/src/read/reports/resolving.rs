@@ -8,7 +8,7 @@ use crate::derive::observed;
 use crate::derive::repository::{Mention, Repositories};
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
-use crate::read::repository::{Touched, of_observation, touch};
+use crate::read::repository::{Touched, of_observation, of_push, touch};
 use crate::store::{CohortOutcome, ObservedCommit, Snapshot};
 
 /// The names and identities that a report touches, and what facts say of them. Whatever is touched
@@ -66,13 +66,6 @@ impl Resolving {
             repository: of_observation(&self.repositories, observed),
             commit_sha: observed.commit_sha.clone(),
         }
-    }
-}
-
-fn of_push(push: &Push) -> Mention<'_> {
-    Mention {
-        name: &push.repo,
-        identity: push.repository.as_ref(),
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn read(
     if pushes.is_empty() {
         return Ok(Shares::default());
     }
-    let reach = Reach::read(snapshot, gathered, &pushes)?;
+    let reach = Reach::read(snapshot, gathered, &pushes, CALLS_MAX)?;
     let spans = reach.spans();
     let is_now = |at: Instant| window.is_none_or(|window| window.holds(at));
     let is_earlier = |at: Instant| window.is_some_and(|window| window.is_baseline(at));
@@ -116,7 +116,7 @@ pub(super) fn report(
         let repository = gathered.resolving.of_push(push);
         repository.is_ok_and(|repository| is_in(&repository, push.captured_at))
     });
-    let reach = Reach::read(snapshot, gathered, &pushes)?;
+    let reach = Reach::read(snapshot, gathered, &pushes, CALLS_MAX)?;
     let of = |is_in: fn(Window, Instant) -> bool| {
         reach.pushes(|push| {
             let window = push.repository.as_ref().ok().and_then(window);
@@ -160,16 +160,17 @@ fn pushes(
 }
 
 /// Pushes, and what their commits could be tied to.
-struct Reach {
-    inputs: Inputs,
+pub(super) struct Reach {
+    pub(super) inputs: Inputs,
     observations: Vec<ObservedCommit>,
 }
 
 impl Reach {
-    fn read(
+    pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
         gathered: &mut Gathered<'_>,
         pushes: &[Push],
+        calls_max: usize,
     ) -> Result<Self, Error> {
         let pushes = gathered.history.pushed(pushes, &gathered.resolving);
         let told = pushes
@@ -178,7 +179,7 @@ impl Reach {
         gathered.history.read_ranges(told)?;
         let observations = observations(snapshot, gathered, &pushes)?;
         let inputs = Inputs {
-            calls: calls(snapshot, &pushes, &observations)?,
+            calls: calls(snapshot, &pushes, &observations, calls_max)?,
             notes: notes(&observations),
             pushes,
         };
@@ -256,9 +257,10 @@ fn calls(
     snapshot: &mut Snapshot<'_>,
     pushes: &[attribution::Push],
     observations: &[ObservedCommit],
+    calls_max: usize,
 ) -> Result<Vec<Call>, Error> {
     let mut calls = Vec::new();
-    let mut take = up_to(&mut calls, CALLS_MAX);
+    let mut take = up_to(&mut calls, calls_max);
     for near in near(pushes) {
         snapshot.calls_observed(near, |call| take(candidate(&call)))?;
     }

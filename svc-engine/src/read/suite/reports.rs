@@ -16,7 +16,7 @@ use crate::testing::builders::text;
 use crate::testing::git::{Repository, git};
 
 /// What reports read beside a store.
-struct Sources {
+pub(super) struct Sources {
     root: TempDir,
     mirrors: MirrorReading,
     files: FilesCache,
@@ -24,7 +24,7 @@ struct Sources {
 }
 
 impl Sources {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         Self {
             mirrors: MirrorReading::new(root.path(), svc_model::id::OrgId::new("acme").unwrap()),
@@ -34,7 +34,7 @@ impl Sources {
         }
     }
 
-    fn all(&self) -> ReportSources<'_> {
+    pub(super) fn all(&self) -> ReportSources<'_> {
         ReportSources {
             mirrors: Some(&self.mirrors),
             files: &self.files,
@@ -43,7 +43,7 @@ impl Sources {
     }
 
     /// Mirrors a repository as that of a number.
-    fn mirror(&self, forge: &Repository, number: u32) {
+    pub(super) fn mirror(&self, forge: &Repository, number: u32) {
         let org_id = svc_model::id::OrgId::new("acme").unwrap();
         let folder = MirrorFolder::new(self.root.path(), org_id);
         let path = folder.path(&Lifetime::Identified(repository(number)));
@@ -51,6 +51,18 @@ impl Sources {
         let arguments = ["clone", "-q", "--mirror", "--no-local"];
         let paths = [work.to_str().unwrap(), path.to_str().unwrap()];
         git(self.root.path(), &[&arguments[..], &paths].concat(), "");
+    }
+
+    /// Empties every pack of a mirror.
+    pub(super) fn damage(&self, number: u32) {
+        let org_id = svc_model::id::OrgId::new("acme").unwrap();
+        let folder = MirrorFolder::new(self.root.path(), org_id);
+        let path = folder.path(&Lifetime::Identified(repository(number)));
+        for pack in fs::read_dir(path.join("objects/pack")).unwrap() {
+            let path = pack.unwrap().path();
+            fs::remove_file(&path).unwrap();
+            fs::write(path, "damaged").unwrap();
+        }
     }
 }
 
@@ -70,7 +82,7 @@ impl Stage {
         accepted_work_lifecycle(&mut self.snapshot(), sources.all(), &request())
     }
 
-    fn said(&self, number: u128, session: &str, answer: &str) -> Append {
+    pub(super) fn said(&self, number: u128, session: &str, answer: &str) -> Append {
         let mut call: InferenceCall = call(number)
             .session(session)
             .observed(1_000)
@@ -83,16 +95,16 @@ impl Stage {
 }
 
 /// A repository of two commits, and a third that holds both.
-struct Forge {
-    repository: Repository,
-    commits: [CommitSha; 4],
+pub(super) struct Forge {
+    pub(super) repository: Repository,
+    pub(super) commits: [CommitSha; 4],
 }
 
 const NOTED: &str = "fn alpha beta gamma delta epsilon zeta eta";
-const GUESSED: &str = "let one two three four five six seven";
+pub(super) const GUESSED: &str = "let one two three four five six seven";
 
 impl Forge {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let repository = Repository::create();
         let commit = |message: &str| CommitSha::new(&repository.commit(message)).unwrap();
         let write = |name: &str, text: &str| {
@@ -116,7 +128,7 @@ impl Forge {
     }
 
     /// The facts of a call that a note names, of one that is guessed, and of a merge.
-    fn facts(&self, stage: &Stage) -> Vec<Append> {
+    pub(super) fn facts(&self, stage: &Stage) -> Vec<Append> {
         let [base, noted, guessed, merged] = &self.commits;
         let pushed_to = Push {
             repository: Some(repository(101)),

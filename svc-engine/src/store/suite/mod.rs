@@ -36,6 +36,7 @@ mod bulk_quarantine;
 mod cohorts;
 mod every_kind;
 mod faults;
+mod history;
 mod inference_calls;
 mod log_facts;
 mod mirror_jobs;

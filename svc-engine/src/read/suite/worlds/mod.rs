@@ -9,7 +9,8 @@ mod world;
 
 use super::*;
 use reference::Reference;
-use world::{Dice, World};
+pub(super) use world::Dice;
+use world::World;
 
 /// Questions of each kind that are asked of an organization.
 const QUESTIONS: usize = 80;
@@ -111,7 +112,13 @@ impl Asked<'_> {
     }
 
     fn commit(&self, request: &CommitRequest) {
-        let answer = commit_evidence(&mut self.store.snapshot_now(), request.clone());
+        let (files, answers) = (FilesCache::new(0), AnswerCache::new(0));
+        let sources = ReportSources {
+            mirrors: None,
+            files: &files,
+            answers: &answers,
+        };
+        let answer = commit_evidence(&mut self.store.snapshot_now(), sources, request.clone());
         let answer = match answer {
             Ok(evidence) => commit_text(&evidence),
             Err(error) => error_word(&error),
@@ -172,6 +179,10 @@ fn commit_text(evidence: &CommitEvidence) -> String {
     let Some(repos) = &evidence.repos else {
         return "nothing".to_owned();
     };
+    // That no mirror was there to look into is no evidence.
+    if repos.is_empty() && evidence.repository_skipped.is_none() {
+        return "nothing".to_owned();
+    }
     let mut lines = vec![format!("attributed {}", evidence.attributed)];
     for repo in repos {
         lines.push(format!(

@@ -20,10 +20,10 @@ const COMMITS: [char; 3] = ['a', 'b', 'c'];
 const END: u64 = 12;
 
 /// A reproducible stream of chances.
-pub(super) struct Dice(u64);
+pub(in crate::read::suite) struct Dice(u64);
 
 impl Dice {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(in crate::read::suite) const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -36,7 +36,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) const fn below(&mut self, end: u64) -> u64 {
+    pub(in crate::read::suite) const fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 

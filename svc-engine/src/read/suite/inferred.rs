@@ -1,0 +1,382 @@
+//! The calls that are inferred of a commit.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use svc_model::query::{AttributionSource, InferenceSkip};
+
+use super::reports::{Forge, GUESSED, Sources};
+use super::worlds::Dice;
+use super::*;
+use crate::testing::builders::text;
+use crate::testing::git::Repository;
+
+/// The identity of the repository of [`Forge`].
+const NUMBER: u32 = 101;
+
+impl Stage {
+    fn inferred(&self, sources: &Sources, commit: &CommitSha) -> CommitEvidence {
+        self.inferred_by(sources, CommitRequest::new(commit.clone()))
+    }
+
+    fn inferred_by(&self, sources: &Sources, request: CommitRequest) -> CommitEvidence {
+        commit_evidence(&mut self.snapshot(), sources.all(), request).unwrap()
+    }
+}
+
+/// Returns the calls of the only repository that is shown: number, source, score and files.
+fn calls(evidence: &CommitEvidence) -> Vec<(FactId, AttributionSource, f64, u64)> {
+    let repositories = evidence.repos.as_deref().unwrap_or_default();
+    let calls = repositories.iter().flat_map(|it| &it.inference_calls);
+    calls
+        .map(|it| {
+            let score = it.similarity_score;
+            let files = it.attributed_files;
+            (it.inference_call_id, it.attribution_source, score, files)
+        })
+        .collect()
+}
+
+fn skips(evidence: &CommitEvidence) -> Vec<(InferenceSkip, u64)> {
+    let skipped = evidence.inference_skipped.iter();
+    skipped
+        .flat_map(|it| it.iter().collect::<Vec<_>>())
+        .collect()
+}
+
+#[rstest]
+fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, NUMBER);
+    stage.add(forge.facts(&stage));
+    let [base, noted, guessed, merged] = &forge.commits;
+
+    let evidence = stage.inferred(&sources, noted);
+    assert!(evidence.attributed);
+    let one = (id(1), AttributionSource::GitNotes, 1.0, 1);
+    assert_eq!(calls(&evidence), [one]);
+    let repository = &evidence.repos.as_ref().unwrap()[0];
+    assert_eq!(repository.decisions, 1);
+    assert_eq!(repository.session_commit_unobserved, 0);
+    assert_eq!(repository.observed_sessions.len(), 1);
+    assert_eq!(repository.inference_calls[0].model.as_deref(), Some("m1"));
+
+    let evidence = stage.inferred(&sources, guessed);
+    assert!(!evidence.attributed, "a guess is no observation");
+    let two = (id(2), AttributionSource::Jaccard, 1.0, 1);
+    assert_eq!(calls(&evidence), [two]);
+    let repository = &evidence.repos.as_ref().unwrap()[0];
+    assert_eq!(repository.decisions, 0);
+    assert_eq!(repository.session_commit_unobserved, 1);
+    assert_eq!(repository.observed_sessions, []);
+
+    // No push is known to have brought these.
+    for commit in [base, merged] {
+        let none = CommitEvidence::none(commit.clone());
+        assert_eq!(stage.inferred(&sources, commit), none);
+        let selected = CommitRequest {
+            repository: by_identity(NUMBER),
+            ..CommitRequest::new(commit.clone())
+        };
+        assert_eq!(stage.inferred_by(&sources, selected), none);
+    }
+}
+
+#[rstest]
+fn a_commit_inside_of_a_push_is_found_in_the_selected_repository(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, NUMBER);
+    let is_named = |fact: &Append| {
+        matches!(
+            fact,
+            Append::SessionCommitObservation(_) | Append::CiOutcome(_)
+        )
+    };
+    let facts = forge.facts(&stage);
+    stage.add(facts.into_iter().filter(|fact| !is_named(fact)));
+    let noted = &forge.commits[1];
+    let one = (id(1), AttributionSource::Jaccard, 1.0, 1);
+    for repository in [by_identity(NUMBER), by_name("own/repo")] {
+        let request = CommitRequest {
+            repository,
+            ..CommitRequest::new(noted.clone())
+        };
+        assert_eq!(calls(&stage.inferred_by(&sources, request)), [one]);
+    }
+    // No fact ties it to a repository.
+    let none = CommitEvidence::none(noted.clone());
+    assert_eq!(stage.inferred(&sources, noted), none);
+}
+
+#[rstest]
+fn what_prevents_the_search_is_said_and_is_no_empty_answer(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, none) = (Forge::new(), Sources::new());
+    stage.add(forge.facts(&stage));
+    let [_, noted, guessed, _] = &forge.commits;
+    let absent = [(InferenceSkip::MirrorAbsent, 1)];
+    for commit in [noted, guessed] {
+        let evidence = stage.inferred(&none, commit);
+        assert_eq!(
+            (calls(&evidence), skips(&evidence)),
+            (vec![], absent.to_vec())
+        );
+    }
+    // Nothing else is known of the pushed commit, and yet the answer is not that nothing is.
+    assert_eq!(
+        stage.inferred(&none, guessed).repos.as_deref(),
+        Some(&[][..])
+    );
+
+    let other = Sources::new();
+    other.mirror(&Repository::create(), NUMBER);
+    let evidence = stage.inferred(&other, guessed);
+    let unavailable = [(InferenceSkip::CommitDiffUnavailable, 1)];
+    assert_eq!(skips(&evidence), unavailable);
+    let unknown = CommitRequest {
+        repository: by_identity(NUMBER),
+        ..CommitRequest::new(commit('d'))
+    };
+    let nothing = CommitEvidence::none(commit('d'));
+    assert_eq!(stage.inferred_by(&other, unknown.clone()), nothing);
+    // A commit that nobody pushed is not looked for in a mirror that is not there.
+    let evidence = stage.inferred_by(&none, unknown);
+    assert_eq!(skips(&evidence), absent);
+
+    let broken = Sources::new();
+    broken.mirror(&forge.repository, NUMBER);
+    broken.damage(NUMBER);
+    let evidence = stage.inferred(&broken, noted);
+    assert_eq!(skips(&evidence), unavailable);
+    assert!(evidence.attributed, "what was observed stands");
+}
+
+#[rstest]
+fn what_is_quarantined_or_later_than_asked_competes_no_more(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, NUMBER);
+    stage.add(forge.facts(&stage));
+    // As similar, and observed later than the other.
+    let second = call(3)
+        .session("u")
+        .observed(1_500)
+        .output(vec![text("assistant", GUESSED)]);
+    let second = stage.store.encode(second.build(), at(3_000));
+    stage.add([Append::InferenceCall(Box::new(second))]);
+    let guessed = &forge.commits[2];
+    let first = |evidence: &CommitEvidence| calls(evidence).first().map(|it| it.0);
+    assert_eq!(first(&stage.inferred(&sources, guessed)), Some(id(2)));
+    stage.quarantine(FactTable::InferenceCalls, id(2));
+    assert_eq!(first(&stage.inferred(&sources, guessed)), Some(id(3)));
+    stage.release(FactTable::InferenceCalls, id(2));
+    assert_eq!(first(&stage.inferred(&sources, guessed)), Some(id(2)));
+    let before_the_push = CommitRequest {
+        as_of: Some(at(1_999)),
+        ..CommitRequest::new(guessed.clone())
+    };
+    let none = CommitEvidence::none(guessed.clone());
+    assert_eq!(stage.inferred_by(&sources, before_the_push), none);
+}
+
+#[rstest]
+fn a_shared_id_attaches_no_decision(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (forge, sources) = (Forge::new(), Sources::new());
+    sources.mirror(&forge.repository, NUMBER);
+    stage.add(forge.facts(&stage));
+    let decisions = |stage: &Stage| {
+        let evidence = stage.inferred(&sources, &forge.commits[1]);
+        evidence.repos.unwrap()[0].decisions
+    };
+    assert_eq!(decisions(&stage), 1);
+    let mut same = call(9).session("elsewhere").observed(1).build();
+    same.call_aliases = vec!["t1".to_owned()];
+    let same = stage.store.encode(same, at(3_000));
+    stage.add([Append::InferenceCall(Box::new(same))]);
+    assert_eq!(decisions(&stage), 0);
+}
+
+#[test]
+fn both_backends_give_the_same_bytes_of_a_commit() {
+    let forge = Forge::new();
+    let sources = Sources::new();
+    sources.mirror(&forge.repository, NUMBER);
+    let texts: Vec<Vec<String>> = [Backend::Sqlite, Backend::Postgres]
+        .into_iter()
+        .filter_map(Stage::open)
+        .map(|stage| {
+            stage.add(forge.facts(&stage));
+            let commits = forge.commits.iter();
+            let answers = commits.map(|commit| stage.inferred(&sources, commit));
+            answers
+                .map(|it| serde_json::to_string(&it).unwrap())
+                .collect()
+        })
+        .collect();
+    assert!(
+        texts.windows(2).all(|pair| pair[0] == pair[1]),
+        "{texts:#?}"
+    );
+}
+
+/// A repository of many commits with pushes of all kinds, and calls like what they add.
+struct World {
+    repository: Repository,
+    commits: Vec<CommitSha>,
+    facts: Vec<Append>,
+    pushes: Vec<Push>,
+}
+
+const WORDS: [&str; 12] = [
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+    "lambda", "mu",
+];
+
+impl World {
+    fn new(stage: &Stage, dice: &mut Dice) -> Self {
+        let repository = Repository::create();
+        let start = at(0).microseconds() / 1_000_000;
+        let mut texts = Vec::new();
+        let mut commits: Vec<CommitSha> = Vec::new();
+        for number in 0..14 {
+            if number > 2 && dice.below(3) == 0 {
+                let place = usize::try_from(dice.below(number)).unwrap();
+                repository.run(&["checkout", "-q", "--detach", commits[place].as_str()]);
+            }
+            if number > 4 && dice.below(5) == 0 {
+                let place = usize::try_from(dice.below(number)).unwrap();
+                let other = commits[place].as_str();
+                repository.run(&["merge", "-q", "--no-commit", "--no-ff", "-s", "ours", other]);
+            }
+            let words: Vec<&str> = WORDS.into_iter().filter(|_| dice.below(2) == 0).collect();
+            let said = format!("{} w{number}\n", words.join(" "));
+            let path = format!("f{}.py", dice.below(4));
+            fs::write(repository.folder().join("work").join(path), &said).unwrap();
+            repository.run(&["add", "-A"]);
+            let moment = start + i64::try_from(number * 60).unwrap();
+            let commit = repository.commit_at("one", moment);
+            repository.run(&["branch", &format!("b{number}")]);
+            commits.push(CommitSha::new(&commit).unwrap());
+            texts.push(said);
+        }
+        let mut facts = Vec::new();
+        for number in 0..20_u64 {
+            let place = usize::try_from(dice.below(14)).unwrap();
+            let spoken = call(u128::from(1_000 + number))
+                .session(["s", "t", "u"][usize::try_from(dice.below(3)).unwrap()])
+                .observed(i64::try_from(dice.below(12_000)).unwrap())
+                .output(vec![text("assistant", &texts[place])]);
+            let spoken = stage.store.encode(spoken.build(), at(20_000));
+            facts.push(Append::InferenceCall(Box::new(spoken)));
+        }
+        let mut pushes = Vec::new();
+        for number in 0..10_u64 {
+            let place = |dice: &mut Dice| usize::try_from(dice.below(14)).unwrap();
+            let moment = 900 + i64::try_from(number * 1_000).unwrap();
+            let (before, after) = (place(dice), place(dice));
+            let push = Push {
+                repository: Some(repository_101()),
+                before_sha: commits[before].clone(),
+                after_sha: commits[after].clone(),
+                forced: dice.below(5) == 0,
+                captured_at: at(moment),
+                r#ref: format!("refs/heads/r{number}"),
+                ..push(u128::from(2_000 + number))
+            };
+            pushes.push(push.clone());
+            facts.push(pushed(push));
+        }
+        for number in 0..4_u64 {
+            let place = usize::try_from(dice.below(14)).unwrap();
+            let session = ["s", "t", "u"][usize::try_from(number % 3).unwrap()];
+            facts.push(observed(SessionCommitObservation {
+                repository: Some(repository_101()),
+                commit_sha: commits[place].clone(),
+                session_id: SessionId::new(session).unwrap(),
+                captured_at: at(15_000),
+                ..observation(u128::from(3_000 + number), id(2_000))
+            }));
+        }
+        Self {
+            repository,
+            commits,
+            facts,
+            pushes,
+        }
+    }
+}
+
+fn repository_101() -> svc_model::repository::RepositoryIdentity {
+    repository(NUMBER)
+}
+
+#[rstest]
+#[case(Backend::Sqlite, 12)]
+#[case(Backend::Postgres, 2)]
+fn the_calls_of_every_commit_are_those_of_all_pushes(
+    #[case] backend: Backend,
+    #[case] worlds: u64,
+) {
+    let mut found = 0;
+    for seed in 0..worlds {
+        let stage = stage!(backend);
+        let World {
+            repository,
+            commits,
+            mut facts,
+            pushes,
+        } = World::new(&stage, &mut Dice::new(seed));
+        let sources = Sources::new();
+        sources.mirror(&repository, NUMBER);
+        // Observations at one commit may be of one Session twice.
+        facts.dedup_by_key(|fact| match fact {
+            Append::SessionCommitObservation(it) => format!("{}{:?}", it.commit_sha, it.session_id),
+            fact => format!("{fact:?}"),
+        });
+        stage.store.append_now(facts).unwrap();
+        let attributions =
+            attributions_of_pushes(&mut stage.snapshot(), sources.all(), &pushes).unwrap();
+        for commit in &commits {
+            let mut expected: BTreeMap<FactId, (f64, u64)> = BTreeMap::new();
+            for row in attributions
+                .rows
+                .iter()
+                .filter(|row| row.commit_sha == *commit)
+            {
+                let call = expected.entry(row.inference_call_id).or_default();
+                *call = (call.0.max(row.similarity.value()), call.1 + 1);
+            }
+            found += expected.len();
+            let evidence = stage.inferred_by(
+                &sources,
+                CommitRequest {
+                    repository: by_identity(NUMBER),
+                    ..CommitRequest::new(commit.clone())
+                },
+            );
+            let calls = calls(&evidence);
+            let calls = calls
+                .into_iter()
+                .map(|(id, _, score, files)| (id, (score, files)));
+            assert_eq!(
+                calls.collect::<BTreeMap<_, _>>(),
+                expected,
+                "{seed} {commit}"
+            );
+        }
+    }
+    assert!(found > usize::try_from(worlds).unwrap() * 2, "{found}");
+}
