@@ -3,7 +3,7 @@
 //! A read that scans takes one of the read slots, and there is no queue: one more is refused at once.
 //! A short read, of counts or of CI outcomes, takes no slot, but it is bounded too: some run at once,
 //! some wait without a thread until their deadline, and one more is refused. Each has its connection
-//! reserved, so neither kind waits for the other, nor for the workers of the mirrors.
+//! reserved, so neither kind waits for the other, nor for what happens in the background.
 
 use std::sync::Arc;
 
@@ -16,8 +16,9 @@ use crate::error::Error;
 const SHORT_READS: usize = 4;
 /// Short reads that wait for their turn.
 const SHORT_READS_WAITING: usize = 256;
-/// Snapshots that the workers of the mirrors open, and an operator's question about the schema.
-const BACKGROUND_READS: usize = svc_model::limit::MIRROR_WORKERS + 1;
+/// Snapshots that the workers of the mirrors open, what is derived after their refreshes, and an
+/// operator's question about the schema.
+const BACKGROUND_READS: usize = svc_model::limit::MIRROR_WORKERS + 2;
 
 /// The places of reads.
 #[derive(Debug)]

@@ -21,11 +21,13 @@ use svc_model::query::{
 use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
 use crate::admission::{Admission, Place};
+use crate::background::{Background, Sources};
 use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
 use crate::deadline::Deadline;
 use crate::error::Error;
+use crate::fact::PullRequestMerge;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
     self, AnswerCache, ContentCache, CursorKey, FilesCache, ReportSources, ScanLimits,
@@ -92,11 +94,11 @@ pub struct Engine(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    // Before the store, which it uses until it is dropped.
+    // Before the store, which both use until they are dropped, and in this order: the first tells the
+    // second of its work.
     mirrors: Option<Mirrors>,
-    mirror_reading: Option<MirrorReading>,
-    files: FilesCache,
-    answers: AnswerCache,
+    background: Option<Background>,
+    reports: Arc<BesideStore>,
     store: Arc<Store>,
     content: ContentCache,
     admission: Admission,
@@ -108,13 +110,27 @@ struct Inner {
     ids: Ids,
 }
 
-impl Inner {
-    const fn report_sources(&self) -> ReportSources<'_> {
+/// What reports read beside the store, and what they remember of it.
+#[derive(Debug)]
+struct BesideStore {
+    mirrors: Option<MirrorReading>,
+    files: FilesCache,
+    answers: AnswerCache,
+}
+
+impl Sources for Arc<BesideStore> {
+    fn sources(&self) -> ReportSources<'_> {
         ReportSources {
-            mirrors: self.mirror_reading.as_ref(),
+            mirrors: self.mirrors.as_ref(),
             files: &self.files,
             answers: &self.answers,
         }
+    }
+}
+
+impl Inner {
+    fn report_sources(&self) -> ReportSources<'_> {
+        self.reports.sources()
     }
 }
 
@@ -126,18 +142,26 @@ impl Engine {
     /// When the store cannot be opened.
     pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
         let store = Arc::new(Store::open(&config.store)?);
-        let mirrors = match &config.mirror {
-            Some(mirror) => Some(Mirrors::start(&store, mirror, &clock, &ids)?),
-            None => None,
+        let reading =
+            |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
+        let reports = Arc::new(BesideStore {
+            mirrors: config.mirror.as_ref().map(reading),
+            files: FilesCache::new(config.report_cache_bytes),
+            answers: AnswerCache::new(config.report_cache_bytes),
+        });
+        let (mirrors, background) = match &config.mirror {
+            Some(mirror) => {
+                let (background, tell) =
+                    Background::start(&store, Arc::clone(&reports), clock.clone(), mirror.settle)?;
+                let mirrors = Mirrors::start(&store, mirror, &clock, &ids, &tell)?;
+                (Some(mirrors), Some(background))
+            }
+            None => (None, None),
         };
         Ok(Self(Arc::new(Inner {
             mirrors,
-            mirror_reading: config
-                .mirror
-                .as_ref()
-                .map(|mirror| MirrorReading::new(&mirror.path, store.org_id().clone())),
-            files: FilesCache::new(config.report_cache_bytes),
-            answers: AnswerCache::new(config.report_cache_bytes),
+            background,
+            reports,
             store,
             content: ContentCache::new(config.cache_bytes),
             admission: Admission::new(config.read_slots),
@@ -206,9 +230,19 @@ impl Engine {
         });
         delivery.refreshes = pushes.collect();
         let refreshes = !delivery.refreshes.is_empty();
+        let merges = delivery.facts.iter().filter_map(|fact| match fact {
+            Append::PullRequestMerge(merge) => Some(PullRequestMerge::clone(merge)),
+            _ => None,
+        });
+        let merges: Vec<PullRequestMerge> = merges.collect();
         let outcomes = self.0.store.append(delivery).await?;
         if refreshes {
             mirrors.wake();
+        }
+        if let Some(background) = &self.0.background {
+            for merge in merges {
+                background.merged(merge);
+            }
         }
         Ok(outcomes)
     }
@@ -217,6 +251,9 @@ impl Engine {
     pub fn close(&self) {
         if let Some(mirrors) = &self.0.mirrors {
             mirrors.stop();
+        }
+        if let Some(background) = &self.0.background {
+            background.stop();
         }
         self.0.store.close();
     }

@@ -5,6 +5,7 @@
 //! derives ([`mod@derive`], pure) and becomes a reply. A function belongs to one arrow.
 
 mod admission;
+mod background;
 pub mod capture;
 pub mod clock;
 pub mod deadline;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::allowance::Allowance;
 use super::folder::{Locked, make_private};
-use super::git::{Git, GitError};
+use super::git::{Call, Git, GitError};
 use super::object_id::ObjectId;
 use super::process::Input;
 use super::remote::Remote;
@@ -22,6 +22,8 @@ use crate::fact::Lifetime;
 /// What is fetched beside the notes: branches, and the heads of pull requests.
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
 const PULL_REQUESTS: &str = "+refs/pull/*/head:refs/pull/*/head";
+/// Where heads of merged pull requests are kept that were fetched by their ids.
+const MERGED_HEADS: &str = "refs/svc-merged";
 /// Bytes of one line that git answers.
 const LINE_BYTES_MAX: u64 = 1_024;
 /// Packs after which a mirror is repacked. A fetch leaves one.
@@ -137,17 +139,7 @@ impl<'g> Mirror<'g> {
         lock: &Locked,
         allowance: &Allowance,
     ) -> Result<(), FetchError> {
-        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let tolerated = TOLERATED.map(|it| (format!("fetch.fsck.{it}"), "ignore".to_owned()));
-        self.git
-            .on("fetch", &self.path)
-            .settings(FETCH_SETTINGS.map(own))
-            .settings(tolerated)
-            .settings(remote.settings.iter().cloned())
-            .environment(&remote.environment)
-            .args(["fetch", "--quiet", "--prune", "--no-tags"])
-            .args(["--no-write-fetch-head", "--no-auto-maintenance"])
-            .args(["--no-recurse-submodules", "--end-of-options", &remote.url])
+        self.fetching(remote, &["--prune"])
             .args([BRANCHES, PULL_REQUESTS])
             // A pattern on purpose: an exact ref that is absent would fail the whole fetch.
             .args(
@@ -157,6 +149,38 @@ impl<'g> Mirror<'g> {
             )
             .answer(Input::Held(lock.share()?), allowance)?;
         Ok(())
+    }
+
+    /// Fetches the head of a merged pull request by its id, and keeps it under a name of ours: the other
+    /// side does not show it, so under its own the next fetch would drop it.
+    pub(super) fn fetch_head(
+        &self,
+        remote: &Remote,
+        head: ObjectId,
+        pr_number: i64,
+        lock: &Locked,
+        allowance: &Allowance,
+    ) -> Result<(), FetchError> {
+        self.fetching(remote, &[])
+            .arg(format!("+{head}:{MERGED_HEADS}/{pr_number}/head"))
+            .answer(Input::Held(lock.share()?), allowance)?;
+        Ok(())
+    }
+
+    /// Prepares a fetch, up to what is fetched.
+    fn fetching(&self, remote: &Remote, options: &[&str]) -> Call {
+        let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let tolerated = TOLERATED.map(|it| (format!("fetch.fsck.{it}"), "ignore".to_owned()));
+        self.git
+            .on("fetch", &self.path)
+            .settings(FETCH_SETTINGS.map(own))
+            .settings(tolerated)
+            .settings(remote.settings.iter().cloned())
+            .environment(&remote.environment)
+            .args(["fetch", "--quiet", "--no-tags"])
+            .args(options)
+            .args(["--no-write-fetch-head", "--no-auto-maintenance"])
+            .args(["--no-recurse-submodules", "--end-of-options", &remote.url])
     }
 
     /// Removes what a program that was killed in the middle of its work has left.
@@ -367,6 +391,14 @@ impl PrepareError {
     pub(super) fn is_stopped(&self) -> bool {
         match self {
             Self::Git(error) => error.stopped().is_some() || error.lacked_space(),
+            Self::Folder(_) => false,
+        }
+    }
+
+    /// Returns whether git, or the other side, complained in one of these words.
+    pub(super) fn says(&self, words: &[&str]) -> bool {
+        match self {
+            Self::Git(error) => error.says(words),
             Self::Folder(_) => false,
         }
     }

@@ -1,4 +1,4 @@
-//! Whether a push may be fetched for.
+//! Whether a push may be fetched for, and what was merged of what may.
 //!
 //! A mirror is of one repository, and a fetch follows a name. So the name that was delivered must lead
 //! to this repository and to no other: once another repository has borne it, nobody can tell whose
@@ -7,15 +7,38 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use svc_model::repository::RepositoryDecline;
+use svc_model::repository::{RepositoryDecline, RepositoryName};
 use svc_model::time::Instant as Received;
 
 use crate::deadline::Deadline;
 use crate::derive::repository::{Mention, Repositories};
+use crate::fact::{Lifetime, PullRequestMerge};
 use crate::store::{Store, StoreError, WaitingPush};
 
 /// How long the names may take to read.
 const READING_MAX: Duration = Duration::from_secs(30);
+
+/// Returns the first merges of a pushed repository that were received from a moment on.
+pub(super) fn merges(
+    store: &Store,
+    waiting: &WaitingPush,
+    lifetime: &Lifetime,
+    received: (Received, Received),
+    rows_max: usize,
+) -> Result<Vec<PullRequestMerge>, StoreError> {
+    let mut snapshot = store.snapshot(&Deadline::after(READING_MAX))?;
+    let names = BTreeSet::from([waiting.delivered_repo.clone()]);
+    let identities = waiting.push.repository.iter().cloned().collect();
+    let claims = snapshot.repository_claims(&names, &identities, received.1)?;
+    let Some(names) = Repositories::new(claims)
+        .ok()
+        .and_then(|it| it.names(lifetime))
+    else {
+        return Ok(Vec::new());
+    };
+    let names: Vec<RepositoryName> = names.all().iter().cloned().collect();
+    snapshot.first_merges(lifetime, &names, received, rows_max)
+}
 
 /// Returns of each push why it may not be fetched for, if so. What facts prove is read in one
 /// snapshot, and facts received by now count.

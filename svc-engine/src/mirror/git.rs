@@ -114,8 +114,13 @@ impl GitError {
 
     /// Returns whether git complained of a full disk.
     pub(super) fn lacked_space(&self) -> bool {
+        self.says(&NO_SPACE)
+    }
+
+    /// Returns whether git, or the other side, complained in one of these words.
+    pub(super) fn says(&self, words: &[&str]) -> bool {
         match &self.cause {
-            ProcessError::Failed { complaint } => NO_SPACE.iter().any(|it| complaint.contains(it)),
+            ProcessError::Failed { complaint } => words.iter().any(|it| complaint.contains(it)),
             ProcessError::Start(_) | ProcessError::Stopped(_) | ProcessError::Output(_) => false,
         }
     }

@@ -8,6 +8,7 @@ mod folder;
 mod gate;
 mod gc;
 mod git;
+mod heads;
 mod notes;
 mod object_id;
 mod observe;
@@ -33,6 +34,7 @@ pub use reader::{
     ReadError, Rename, Renames, TreeEntry,
 };
 pub use reading::MirrorReading;
-pub use refresh::{MirrorConfig, RefreshOutcome, Refresher};
+pub(crate) use refresh::later;
+pub use refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher};
 pub use remote::{AllowedHosts, Refusal, Remotes, Resolve};
 pub use workers::Mirrors;

@@ -2,6 +2,7 @@
 
 mod attempt;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -20,7 +21,7 @@ use super::remote::Remotes;
 use crate::capture::notes::NotesRef;
 use crate::clock::{Clock, Ids};
 use crate::deadline::{Cancellation, Deadline};
-use crate::fact::Lifetime;
+use crate::fact::{Lifetime, Push};
 use crate::store::{ClaimedJob, JobChoice, MirrorJobs, Store, StoreError};
 
 /// Pushes that one refresh looks at. The rest is for the next, which follows at once.
@@ -97,6 +98,26 @@ pub enum RefreshOutcome {
     PutBack(Option<MirrorFailure>),
 }
 
+/// Takes the pushes that a refresh has read.
+type Tell = dyn Fn(&[Push]) + Send + Sync;
+
+/// What is told which pushes a refresh has read.
+#[derive(Clone)]
+pub struct OnRefreshed(Arc<Tell>);
+
+impl OnRefreshed {
+    /// Tells this. It must not block.
+    pub fn new(tell: impl Fn(&[Push]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+}
+
+impl fmt::Debug for OnRefreshed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnRefreshed")
+    }
+}
+
 /// Refreshes mirrors.
 #[derive(Debug)]
 pub struct Refresher {
@@ -107,6 +128,7 @@ pub struct Refresher {
     git: Git,
     clock: Clock,
     ids: Ids,
+    on_refreshed: Option<OnRefreshed>,
 }
 
 impl Refresher {
@@ -128,7 +150,15 @@ impl Refresher {
             git,
             clock,
             ids,
+            on_refreshed: None,
         }
+    }
+
+    /// Sets what is told of every refresh.
+    #[must_use]
+    pub fn telling(mut self, on_refreshed: OnRefreshed) -> Self {
+        self.on_refreshed = Some(on_refreshed);
+        self
     }
 
     /// Returns how mirrors are kept.
@@ -234,7 +264,8 @@ impl Refresher {
     }
 }
 
-pub(super) fn later(now: Instant, wait: Duration) -> Instant {
+/// Returns the moment so long after another.
+pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
     Instant::from_microseconds(now.microseconds().saturating_add(wait)).unwrap_or(now)
 }

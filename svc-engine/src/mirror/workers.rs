@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::failure::MirrorFailure;
 use super::git::Git;
-use super::refresh::{MirrorConfig, RefreshOutcome, Refresher, SPACE_PAUSE, later};
+use super::refresh::{MirrorConfig, OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE, later};
 use crate::clock::{Clock, Ids};
 use crate::deadline::{Cancellation, Deadline};
 use crate::fact::Push;
@@ -68,7 +68,7 @@ impl Bell {
 }
 
 impl Mirrors {
-    /// Starts the workers.
+    /// Starts the workers, which tell of every refresh.
     ///
     /// # Errors
     ///
@@ -78,6 +78,7 @@ impl Mirrors {
         config: &MirrorConfig,
         clock: &Clock,
         ids: &Ids,
+        on_refreshed: &OnRefreshed,
     ) -> std::io::Result<Self> {
         let bell = Arc::new(Bell::default());
         let mirrors = Self {
@@ -91,6 +92,7 @@ impl Mirrors {
                 config: config.clone(),
                 clock: clock.clone(),
                 ids: ids.clone(),
+                on_refreshed: on_refreshed.clone(),
                 bell: Arc::clone(&bell),
                 choice: if number == 1 && config.workers > 1 {
                     JobChoice::Sound
@@ -149,6 +151,7 @@ struct Worker {
     config: MirrorConfig,
     clock: Clock,
     ids: Ids,
+    on_refreshed: OnRefreshed,
     bell: Arc<Bell>,
     choice: JobChoice,
 }
@@ -164,7 +167,8 @@ impl Worker {
             git,
             self.clock.clone(),
             self.ids.clone(),
-        );
+        )
+        .telling(self.on_refreshed.clone());
         while !self.bell.cancellation.is_cancelled() {
             let heard = self.bell.rings();
             // One repository that makes a worker stumble must not cost the others their worker.
@@ -293,7 +297,15 @@ mod tests {
         fn start(&self, change: impl FnOnce(&mut MirrorConfig)) -> Mirrors {
             let mut config = config(&self.database);
             change(&mut config);
-            Mirrors::start(&self.store, &config, &Clock::system(), &Ids::random()).unwrap()
+            let (clock, ids) = (Clock::system(), Ids::random());
+            Mirrors::start(
+                &self.store,
+                &config,
+                &clock,
+                &ids,
+                &OnRefreshed::new(|_| {}),
+            )
+            .unwrap()
         }
 
         /// Stores a push of a repository and asks for its refresh.

@@ -6,13 +6,14 @@ use svc_model::id::FactId;
 use svc_model::repository::{RepositoryDecline, RepositoryName};
 use svc_model::time::Instant;
 
-use super::{RefreshOutcome, Refresher, SPACE_PAUSE, later};
-use crate::fact::SessionCommitObservation;
+use super::{OnRefreshed, RefreshOutcome, Refresher, SPACE_PAUSE, later};
+use crate::fact::{Push, SessionCommitObservation};
 use crate::mirror::allowance::Allowance;
 use crate::mirror::bare::Mirror;
 use crate::mirror::failure::{MirrorFailure, Setback};
 use crate::mirror::folder::Locked;
 use crate::mirror::gate;
+use crate::mirror::heads::{Asked, Heads, HeadsError, MERGES_MAX};
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::observe::{Known, Observed, Sighting, observe};
 use crate::mirror::progress::Progress;
@@ -92,7 +93,10 @@ impl Attempt<'_> {
             self.allowance,
         )?;
         let outcome = self.store(&pushes, &observed)?;
-        // The facts are stored; what follows makes the next refresh faster.
+        // The facts are stored; whatever becomes of what follows, the job is done.
+        if let Err(error) = self.fetch_heads(&mirror, newest, &remote, &lock) {
+            tracing::warn!(mirror = %lifetime, detail = %error, "mirror_heads_not_fetched");
+        }
         let tidied = if is_new {
             mirror.pack_refs(&lock, self.allowance)
         } else {
@@ -132,6 +136,35 @@ impl Attempt<'_> {
         mirror.prepare(lifetime, like, lock, self.allowance)?;
         let again = mirror.fetch(remote, &config.notes, lock, self.allowance);
         again.inspect_err(|_| mirror.sweep()).map_err(Into::into)
+    }
+
+    /// Fetches the heads of merged pull requests that the mirror still lacks.
+    fn fetch_heads(
+        &self,
+        mirror: &Mirror<'_>,
+        newest: &WaitingPush,
+        remote: &Remote,
+        lock: &Locked,
+    ) -> Result<(), HeadsError> {
+        let Refresher { store, clock, .. } = self.refresher;
+        let heads = Heads::of(&mirror.path);
+        let now = clock.now();
+        let received = (heads.from().unwrap_or(now), now);
+        let lifetime = &self.job.lifetime;
+        let merges = gate::merges(store, newest, lifetime, received, MERGES_MAX)?;
+        if merges.is_empty() {
+            return Ok(());
+        }
+        let asked = heads.fetch(mirror, &merges, remote, lock, self.allowance)?;
+        let Asked {
+            fetched,
+            absent,
+            failed,
+        } = asked;
+        if asked != Asked::default() {
+            tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror_heads_fetched");
+        }
+        Ok(())
     }
 
     /// Returns the pushes that the mirror may be fetched for, the oldest delivery first; why not,
@@ -194,6 +227,7 @@ impl Attempt<'_> {
             jobs,
             config,
             clock,
+            on_refreshed,
             ..
         } = self.refresher;
         let lifetime = &self.job.lifetime;
@@ -248,6 +282,13 @@ impl Attempt<'_> {
             duplicates,
             "session_commit_observations_captured"
         );
+        if let Some(OnRefreshed(tell)) = on_refreshed {
+            let done = pushes.iter().filter(|waiting| Some(*waiting) != kept);
+            let done: Vec<Push> = done.map(|waiting| waiting.push.clone()).collect();
+            if !done.is_empty() {
+                tell(&done);
+            }
+        }
         if let Some(reason) = remark {
             let ignored = observed.invalid;
             tracing::warn!(repo, %reason, ignored, given_up, "mirror_notes_ignored");

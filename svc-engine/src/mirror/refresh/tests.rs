@@ -6,13 +6,13 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::repository::CommitSha;
 
 use super::*;
-use crate::fact::Push;
 use crate::mirror::remote::AllowedHosts;
 use crate::store::{Append, Delivery, JobState, MirrorStatus, RefreshRequest};
 use crate::testing::builders::{at, id, push, repository};
 use crate::testing::git::{NOTES, Repository, stamp};
 use crate::testing::{Backend, TestStore};
 
+mod heads;
 mod notes;
 mod pushes;
 mod setbacks;

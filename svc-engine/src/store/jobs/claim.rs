@@ -150,6 +150,24 @@ impl MirrorJobs {
         })
     }
 
+    /// Makes the mirror of a repository due at a moment, unless it is due before that anyway. Returns
+    /// whether there is a push to refresh it from.
+    ///
+    /// # Errors
+    ///
+    /// See [`MirrorJobs::claim`].
+    pub fn make_due(
+        &self,
+        lifetime: &Lifetime,
+        now: Instant,
+        due_at: Instant,
+    ) -> Result<bool, StoreError> {
+        let lifetime = lifetime.clone();
+        self.0
+            .writer
+            .run_blocking(move |it| schedule::make_due(it, &lifetime, now, due_at))
+    }
+
     /// Makes the mirror of a repository due and claims its job, unless somebody works on it or there
     /// is no push to refresh it from.
     ///
@@ -165,7 +183,7 @@ impl MirrorJobs {
     ) -> Result<Option<ClaimedJob>, StoreError> {
         let lifetime = lifetime.clone();
         self.0.writer.run_blocking(move |transaction| {
-            if !schedule::make_due(transaction, &lifetime, now)? {
+            if !schedule::make_due(transaction, &lifetime, now, now)? {
                 return Ok(None);
             }
             let mirror = lifetime.to_string();

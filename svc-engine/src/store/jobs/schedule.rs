@@ -141,12 +141,13 @@ fn find(
     }))
 }
 
-/// Makes a mirror due. When no delivery waits, the newest push is delivered again. Returns whether
-/// there is anything to refresh from.
+/// Makes a mirror due at a moment. When no delivery waits, the newest push is delivered again. Returns
+/// whether there is anything to refresh from.
 pub(super) fn make_due(
     transaction: &mut Transaction<'_>,
     lifetime: &Lifetime,
     now: Instant,
+    due_at: Instant,
 ) -> Result<bool, StoreError> {
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mirror = lifetime.to_string();
@@ -177,7 +178,7 @@ pub(super) fn make_due(
             org_id.as_str().into(),
             mirror.as_str().into(),
             repo.as_str().into(),
-            now.into(),
+            due_at.into(),
         ];
         connection.execute(DUE, &job)?;
         return Ok(true);
@@ -188,7 +189,7 @@ pub(super) fn make_due(
         repo,
         clone_url,
         delivered_at: now,
-        due_at: now,
+        due_at,
     };
     delivery.write(connection, org_id)?;
     Ok(true)

@@ -1,0 +1,240 @@
+//! What follows a refresh or a merged pull request, and nobody waits for.
+//!
+//! After a refresh, which calls its pushes are attributed to is derived once, for the log alone. When a
+//! pull request is merged whose head the mirror lacks, its mirror is made due.
+//!
+//! One thread of its own does both, with a connection of its own and no read slot, so neither a refresh
+//! nor a request waits for it. Nothing that is derived is kept, and what fails costs a line of the log.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use svc_model::query::AttributionSource;
+use svc_model::repository::RepositoryName;
+
+use crate::clock::Clock;
+use crate::deadline::{Cancellation, Deadline};
+use crate::derive::attribution::Attributions;
+use crate::error::Error;
+use crate::fact::{Lifetime, PullRequestMerge, Push};
+use crate::mirror::{OnRefreshed, later};
+use crate::read::{ReportSources, attributions_of_pushes};
+use crate::store::{MirrorJobs, Store};
+
+/// Tasks that wait for their turn. One more is left out.
+const WAITING_MAX: usize = 16;
+/// How long one task may take.
+const TASK_MAX: Duration = Duration::from_secs(10);
+
+/// What is to be done.
+enum Task {
+    /// These pushes were read by a refresh.
+    Refreshed(Vec<Push>),
+    /// This pull request was merged.
+    Merged(Box<PullRequestMerge>),
+    /// The service stops.
+    Stop,
+}
+
+/// What the thread reads, and tells others that it reads for.
+pub(crate) trait Sources: Send + 'static {
+    /// Returns what reports read beside the store.
+    fn sources(&self) -> ReportSources<'_>;
+}
+
+/// The thread. Dropping it ends it.
+pub(crate) struct Background {
+    queue: SyncSender<Task>,
+    cancellation: Cancellation,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Background")
+    }
+}
+
+impl Background {
+    /// Starts the thread, and returns what tells it of refreshes.
+    ///
+    /// # Errors
+    ///
+    /// When no thread can be started.
+    pub(crate) fn start(
+        store: &Arc<Store>,
+        sources: impl Sources,
+        clock: Clock,
+        settle: Duration,
+    ) -> std::io::Result<(Self, OnRefreshed)> {
+        let (queue, waiting) = sync_channel(WAITING_MAX);
+        let cancellation = Cancellation::default();
+        let worker = Worker {
+            jobs: MirrorJobs::new(Arc::clone(store)),
+            store: Arc::clone(store),
+            sources,
+            clock,
+            settle,
+            cancellation: cancellation.clone(),
+        };
+        let thread = thread::Builder::new()
+            .name("svc-background".to_owned())
+            .spawn(move || worker.run(&waiting))?;
+        let told = queue.clone();
+        let on_refreshed = OnRefreshed::new(move |pushes| {
+            let task = Task::Refreshed(pushes.to_vec());
+            if let Err(TrySendError::Full(_)) = told.try_send(task) {
+                not_derived(pushes, "too much waits for it");
+            }
+        });
+        let background = Self {
+            queue,
+            cancellation,
+            thread: Mutex::new(Some(thread)),
+        };
+        Ok((background, on_refreshed))
+    }
+
+    /// Looks, when there is time, whether the head of a merged pull request is missing. One that nobody
+    /// looks at now is found by the next refresh.
+    pub(crate) fn merged(&self, merge: PullRequestMerge) {
+        drop(self.queue.try_send(Task::Merged(Box::new(merge))));
+    }
+
+    /// Ends the thread, and what it does.
+    pub(crate) fn stop(&self) {
+        self.cancellation.cancel();
+        // It looks at the switch whatever comes. A full queue wakes it too.
+        drop(self.queue.try_send(Task::Stop));
+        let thread = self
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("background_panicked");
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Worker<S> {
+    store: Arc<Store>,
+    jobs: MirrorJobs,
+    sources: S,
+    clock: Clock,
+    settle: Duration,
+    cancellation: Cancellation,
+}
+
+impl<S: Sources> Worker<S> {
+    fn run(self, waiting: &Receiver<Task>) {
+        while let Ok(task) = waiting.recv() {
+            if self.cancellation.is_cancelled() {
+                return;
+            }
+            let done = catch_unwind(AssertUnwindSafe(|| match &task {
+                Task::Refreshed(pushes) => self.derive(pushes),
+                Task::Merged(merge) => self.look_for_head(merge),
+                Task::Stop => {}
+            }));
+            if done.is_err() {
+                tracing::error!("background_task_panicked");
+            }
+        }
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::after(TASK_MAX).cancelled_by(&self.cancellation.child())
+    }
+
+    fn derive(&self, pushes: &[Push]) {
+        let derive = || {
+            let mut snapshot = self.store.snapshot(&self.deadline())?;
+            attributions_of_pushes(&mut snapshot, self.sources.sources(), pushes)
+        };
+        match derive() {
+            Ok(attributions) => derived(pushes, &attributions),
+            Err(_) if self.cancellation.is_cancelled() => {}
+            Err(error) => not_derived(pushes, &error.to_string()),
+        }
+    }
+
+    /// Makes the mirror due in which the head of a merged pull request is missing. A repository that was
+    /// never fetched is left alone: its first push brings everything.
+    fn look_for_head(&self, merge: &PullRequestMerge) {
+        let pull_request = &merge.pull_request;
+        let Some(name) = RepositoryName::new(&pull_request.repo) else {
+            return;
+        };
+        let lifetime = Lifetime::of(pull_request.repository.as_ref(), &name);
+        let look = || -> Result<bool, Error> {
+            let Some(mirrors) = self.sources.sources().mirrors else {
+                return Ok(false);
+            };
+            let Some(mut mirror) = mirrors.open(&lifetime, &self.deadline())? else {
+                return Ok(false);
+            };
+            if mirror.commit(&pull_request.head_sha)?.is_some() {
+                return Ok(false);
+            }
+            let now = self.clock.now();
+            let due_at = later(now, self.settle);
+            Ok(self.jobs.make_due(&lifetime, now, due_at)?)
+        };
+        match look() {
+            Ok(false) => {}
+            Ok(true) => tracing::debug!(mirror = %lifetime, "mirror_head_missing"),
+            Err(_) if self.cancellation.is_cancelled() => {}
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(mirror = %lifetime, error, "mirror_head_not_looked_for");
+            }
+        }
+    }
+}
+
+/// Logs what was found: commits that a call could have led to, their files with an Attribution by its
+/// source, and what has none, by reason.
+fn derived(pushes: &[Push], attributions: &Attributions) {
+    let of = |source| {
+        let files = attributions.rows.iter().filter(|row| row.source == source);
+        files.count()
+    };
+    let skipped: Vec<String> = attributions
+        .skipped
+        .iter()
+        .map(|(skip, count)| format!("{skip}={count}"))
+        .collect();
+    tracing::info!(
+        repo = repo(pushes),
+        pushes = pushes.len(),
+        commits = attributions.commits.len(),
+        git_notes = of(AttributionSource::GitNotes),
+        jaccard = of(AttributionSource::Jaccard),
+        skipped = skipped.join(" "),
+        "attributions_derived"
+    );
+}
+
+fn not_derived(pushes: &[Push], reason: &str) {
+    tracing::warn!(
+        repo = repo(pushes),
+        pushes = pushes.len(),
+        reason,
+        "attributions_not_derived"
+    );
+}
+
+fn repo(pushes: &[Push]) -> &str {
+    pushes.last().map_or("", |push| push.repo.as_str())
+}
