@@ -5,7 +5,8 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
-    CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, LifetimeIdentity,
+    CommitCiOutcome, CommitEvidence, CommitRepository, CommitRequest, InferenceSkip,
+    LifetimeIdentity,
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
@@ -47,15 +48,21 @@ impl Commit {
         let reply = service::block_on(async {
             Ok(client.call_raw::<endpoint::CommitQuery>(&request).await?)
         })?;
-        output.reply(&reply, |evidence| render(evidence, now))?;
+        let is_selected = !request.repository.is_empty();
+        output.reply(&reply, |evidence| render(evidence, is_selected, now))?;
         output.next(&next(&reply.value))
     }
 }
 
-fn render(evidence: &CommitEvidence, now: Instant) -> String {
+fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String {
     let commit = evidence.commit_sha.as_str();
     let Some(repositories) = &evidence.repos else {
-        return format!("{commit}: no attributions\n");
+        let none = format!("{commit}: no attributions\n");
+        return if is_selected {
+            none
+        } else {
+            none + "no stored fact ties it to a repository; --repo OWNER/NAME looks for calls in the mirror of one\n"
+        };
     };
     let attributed = if evidence.attributed {
         "observed"
@@ -66,6 +73,7 @@ fn render(evidence: &CommitEvidence, now: Instant) -> String {
     for (reason, count) in evidence.repository_skipped.iter().flatten() {
         lines.push(format!("skipped: {count} {reason}\n"));
     }
+    lines.extend(not_looked_for(evidence));
     for outcome in evidence.unresolved_ci_outcomes.iter().flatten() {
         lines.push(format!("unresolved {}", ci(outcome, now)));
     }
@@ -95,26 +103,7 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
             session.session_commit_observation_ids.len()
         ));
     }
-    if repository.session_commit_unobserved > 0 {
-        lines.push(format!(
-            "  session_commit_unobserved: {}\n",
-            repository.session_commit_unobserved
-        ));
-    }
-    for call in &repository.inference_calls {
-        lines.push(format!(
-            "  call {}  {}/{}/{}  session={}  attribution={} (inferred call/file)\n",
-            call.inference_call_id,
-            call.gateway_provider,
-            escape(call.model_provider.as_deref().unwrap_or("-")),
-            escape(call.model.as_deref().unwrap_or("-")),
-            escape(call.session_id.as_str()),
-            call.attribution_source,
-        ));
-    }
-    if repository.decisions > 0 {
-        lines.push(format!("  decisions: {}\n", repository.decisions));
-    }
+    lines.extend(inferred(repository));
     lines.extend(
         repository
             .ci_outcomes
@@ -122,6 +111,62 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
             .map(|outcome| format!("  {}", ci(outcome, now))),
     );
     lines
+}
+
+/// Returns the calls that are guessed, apart from what was observed; nothing when there is none.
+pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
+    if repository.inference_calls.is_empty() {
+        return Vec::new();
+    }
+    let mut lines =
+        vec!["  inferred from what calls wrote, a guess and no observation:\n".to_owned()];
+    for call in &repository.inference_calls {
+        lines.push(format!(
+            "    call {}  {}/{}/{}  session={}  attribution={} score={:.2} files={} (inferred call/file)\n",
+            call.inference_call_id,
+            call.gateway_provider,
+            escape(call.model_provider.as_deref().unwrap_or("-")),
+            escape(call.model.as_deref().unwrap_or("-")),
+            escape(call.session_id.as_str()),
+            call.attribution_source,
+            call.similarity_score,
+            call.attributed_files,
+        ));
+    }
+    if repository.session_commit_unobserved > 0 {
+        lines.push(format!(
+            "    session_commit_unobserved: {}\n",
+            repository.session_commit_unobserved
+        ));
+    }
+    if repository.decisions > 0 {
+        lines.push(format!("    decisions: {}\n", repository.decisions));
+    }
+    lines
+}
+
+/// Returns why calls were not looked for, or not in all of the commit.
+pub(super) fn not_looked_for(evidence: &CommitEvidence) -> Vec<String> {
+    let skipped = evidence.inference_skipped.iter();
+    let skipped = skipped.flat_map(|it| it.iter().collect::<Vec<_>>());
+    skipped
+        .map(|(skip, count)| format!("calls not looked for: {count} {skip} ({})\n", why(skip)))
+        .collect()
+}
+
+const fn why(skip: InferenceSkip) -> &'static str {
+    match skip {
+        InferenceSkip::CommitDiffUnavailable => {
+            "the mirror lacks the commit or cannot read its diff"
+        }
+        InferenceSkip::MalformedDiffSection => "part of the diff breaks the format",
+        InferenceSkip::MirrorAbsent => "there is no mirror of the repository",
+        InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
+        InferenceSkip::PushUnknown => "it is not known which push brought the commit first",
+        InferenceSkip::UnsupportedDiffSection => {
+            "part of the diff is not text, a binary file for example"
+        }
+    }
 }
 
 fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
@@ -138,12 +183,39 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
     )
 }
 
-/// Returns what a person may want to see next: the Sessions.
+/// Returns what a person may want to see next: the observed Sessions, then the guessed ones, and the
+/// mirrors when one is in the way.
 fn next(evidence: &CommitEvidence) -> Vec<String> {
-    sessions(evidence)
-        .into_iter()
-        .map(session::command)
-        .collect()
+    let observed = sessions(evidence);
+    let guessed = guessed_sessions(evidence);
+    let guessed = guessed.difference(&observed);
+    let mut next: Vec<String> = observed
+        .iter()
+        .chain(guessed)
+        .map(|session| session::command(session))
+        .collect();
+    if is_mirror_in_the_way(evidence) {
+        next.push("svc mirror status".to_owned());
+    }
+    next
+}
+
+/// Returns whether calls were not looked for because of a mirror.
+fn is_mirror_in_the_way(evidence: &CommitEvidence) -> bool {
+    let of_mirrors = [
+        InferenceSkip::CommitDiffUnavailable,
+        InferenceSkip::MirrorAbsent,
+        InferenceSkip::MirrorUnreadable,
+    ];
+    let skipped = evidence.inference_skipped.as_ref();
+    skipped.is_some_and(|skipped| of_mirrors.iter().any(|skip| skipped.get(*skip) > 0))
+}
+
+/// Returns the Sessions of inferred calls, each once.
+pub(super) fn guessed_sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
+    let repositories = evidence.repos.iter().flatten();
+    let calls = repositories.flat_map(|repository| &repository.inference_calls);
+    calls.map(|call| &call.session_id).collect()
 }
 
 /// Returns the Sessions that were observed at a commit, each once.
@@ -176,34 +248,45 @@ mod tests {
         let evidence = r#"{"commit_sha":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","attributed":true,
             "repository_skipped":{"repository_identity_unresolved":1},
             "repos":[{"repo":"own/app","repository_identity":{"provider":"github","host":"github.com","repository_id":"9"},
-            "observed_repo_slugs":["own/app","own/old"],"inference_calls":[],"decisions":0,
+            "observed_repo_slugs":["own/app","own/old"],"inference_calls":[{"inference_call_id":"96c8a2f0-0000-4000-8000-000000000003",
+            "session_id":"t","gateway_provider":"gateway_a","model_provider":null,"model":"m\u001b","attribution_source":"jaccard",
+            "similarity_score":0.8333333333333334,"attributed_files":2,"relationship":"inferred_call_to_file"}],"decisions":1,
             "observed_sessions":[{"session_id":"s\u001b","session_commit_observation_ids":["96c8a2f0-0000-4000-8000-000000000001"]}],
-            "session_commit_unobserved":0,"ci_outcomes":[{"schema_version":2,"repository_provider":"github","repository_host":"github.com",
+            "session_commit_unobserved":1,"ci_outcomes":[{"schema_version":2,"repository_provider":"github","repository_host":"github.com",
             "repository_id":"9","outcome_id":"96c8a2f0-0000-4000-8000-000000000002","org_id":"acme","provider":"ci_a","run_id":"r1",
             "run_attempt":2,"repo":"own/app","commit_sha":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa","branch":"main","result":"failed",
             "workflow_name":"Build","workflow_id":null,"workflow_path":null,"run_url":null,"provider_result":null,"error_type":null,
             "reason":null,"source_event_type":null,"source_spec_version":null,"source_event_id":null,"pr_number":null,
-            "captured_at":"2026-01-02T03:04:05Z"}]}]}"#;
+            "captured_at":"2026-01-02T03:04:05Z"}]}],"inference_skipped":{"unsupported_diff_section":1}}"#;
         let evidence = json::from_slice(evidence.as_bytes()).unwrap();
         let now = Instant::parse("2026-01-05T03:04:05Z").unwrap();
         assert_eq!(
-            render(&evidence, now),
+            render(&evidence, false, now),
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: observed\n\
              skipped: 1 repository_identity_unresolved\n\
+             calls not looked for: 1 unsupported_diff_section (part of the diff is not text, a binary file for example)\n\
              \nown/app (github github.com 9)\n\
              \x20 also named own/old\n\
              \x20 session s\\u{1b}  (1 observed)\n\
+             \x20 inferred from what calls wrote, a guess and no observation:\n\
+             \x20   call 96c8a2f0-0000-4000-8000-000000000003  gateway_a/-/m\\u{1b}  session=t  \
+             attribution=jaccard score=0.83 files=2 (inferred call/file)\n\
+             \x20   session_commit_unobserved: 1\n\
+             \x20   decisions: 1\n\
              \x20 ci failed  Build  ci_a r1/2  3d ago\n"
         );
-        assert_eq!(next(&evidence), [r"svc session $'s\x1b'"]);
+        assert_eq!(next(&evidence), [r"svc session $'s\x1b'", "svc session t"]);
     }
 
     #[test]
-    fn a_commit_without_evidence_is_one_line() {
+    fn a_commit_without_evidence_says_what_was_asked() {
         let sha = "b".repeat(40);
         let none = CommitEvidence::none(CommitSha::new(&sha).unwrap());
         let now = Instant::from_microseconds(0).unwrap();
-        assert_eq!(render(&none, now), format!("{sha}: no attributions\n"));
+        let selected = render(&none, true, now);
+        assert_eq!(selected, format!("{sha}: no attributions\n"));
+        let anywhere = render(&none, false, now);
+        assert!(anywhere.starts_with(&selected) && anywhere.contains("--repo"));
         assert!(next(&none).is_empty());
     }
 }

@@ -143,9 +143,10 @@ fn render(run: &str, investigation: &Investigation, now: Instant) -> String {
     let mut blocks = vec![
         fields(outcome, now).render(),
         format!(
-            "commit {}\n{}",
+            "commit {}\n{}{}",
             outcome.commit_sha,
-            of_commit(&commit.value).render()
+            of_commit(&commit.value).render(),
+            inferred(&commit.value)
         ),
     ];
     blocks.extend(
@@ -176,20 +177,19 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
             String::new()
         };
         fields.add("ci", name + &results(outcomes));
-        if repository.decisions > 0 {
-            fields.add("decisions", repository.decisions.to_string());
-        }
-        if !repository.inference_calls.is_empty() {
-            fields.add(
-                "inferred calls",
-                repository.inference_calls.len().to_string(),
-            );
-        }
     }
     for (reason, count) in commit.repository_skipped.iter().flatten() {
         fields.add("skipped", format!("{count} {reason}"));
     }
     fields
+}
+
+/// Returns the calls that are guessed, apart from what was observed, and why others were not looked for.
+fn inferred(commit: &CommitEvidence) -> String {
+    let repositories = commit.repos.iter().flatten();
+    let guessed = repositories.flat_map(commit::inferred);
+    let skipped = commit::not_looked_for(commit).into_iter();
+    guessed.chain(skipped).collect()
 }
 
 fn of_session(examined: &Examined, now: Instant) -> String {
