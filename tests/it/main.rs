@@ -44,6 +44,7 @@ mod outage;
 mod outbox;
 mod own_events;
 mod query;
+mod real_repository;
 mod report_commands;
 mod reports;
 mod startup;
