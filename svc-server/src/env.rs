@@ -1,4 +1,4 @@
-//! Every setting: its environment variable, what it is, its default. The table in the README is
+//! Every setting: its environment variable, what it is, its default. The table in docs/reference/settings.md is
 //! this list, and so is the help of the server; a variable or a key that is not here is refused.
 //!
 //! A setting comes from a flag, else from its variable, else from the file that `NAME_FILE` names
@@ -25,7 +25,7 @@ pub enum Form {
 pub struct Variable {
     /// The name of the environment variable.
     pub name: &'static str,
-    /// Its default, as the README shows it.
+    /// Its default, as the documentation shows it.
     pub default: &'static str,
     /// What it is.
     pub description: &'static str,
@@ -75,7 +75,7 @@ macro_rules! variables {
     ($($(#[doc = $doc:literal])+ $constant:ident = $name:literal, $default:literal, $form:ident, $secret:literal;)+) => {
         $($(#[doc = $doc])+ pub const $constant: &str = $name;)+
 
-        /// Every setting, in the order of the README.
+        /// Every setting, in the order of the documentation.
         pub const ALL: &[Variable] = &[$(Variable {
             name: $name,
             default: $default,
@@ -178,7 +178,7 @@ pub fn help() -> String {
     help.replace('`', "")
 }
 
-/// Returns the table of the README.
+/// Returns the table of docs/reference/settings.md.
 pub fn table() -> String {
     let mut table = String::from("| Variable | Default | What it is |\n|---|---|---|\n");
     for variable in ALL {
@@ -206,12 +206,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_has_this_table() {
-        let readme = include_str!("../../README.md");
+    fn the_documentation_has_this_table() {
+        let settings = include_str!("../../docs/reference/settings.md");
         let table = table();
         assert!(
-            readme.contains(&table),
-            "put this into README.md, between the marks:\n{table}"
+            settings.contains(&table),
+            "put this into docs/reference/settings.md:\n{table}"
         );
     }
 

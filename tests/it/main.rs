@@ -34,6 +34,7 @@ mod documentation;
 mod forge;
 mod forge_examples;
 mod gateway_webhook;
+mod guides;
 mod integrate;
 mod investigate;
 mod login;
