@@ -1,6 +1,9 @@
 //! The options that many commands have.
 
 use clap::Args;
+use svc_client::environment;
+
+use crate::output::quote;
 
 /// Which service is asked.
 #[derive(Clone, Debug, Default, Args)]
@@ -8,6 +11,18 @@ pub(crate) struct ServiceOptions {
     /// The URL of the service.
     #[arg(long, env = "SVC_URL", hide_env_values = true, value_name = "URL")]
     pub(crate) url: Option<String>,
+}
+
+impl ServiceOptions {
+    /// Returns the option as a command is to repeat it, after a blank: nothing when the environment
+    /// gives it, which the next command has too.
+    pub(crate) fn repeated(&self) -> String {
+        match self.url.as_deref().map(str::trim) {
+            None | Some("") => String::new(),
+            given if environment::url().ok().flatten().as_deref() == given => String::new(),
+            Some(url) => format!(" --url {}", quote(url)),
+        }
+    }
 }
 
 /// Which store is worked on.

@@ -63,6 +63,9 @@ pub const OTHERS: &[&str] = &[
     "SVC_PROGRAM",
     "SVC_SESSION_ID",
     "SVC_SESSION_TOOL",
+    // Pipelines that report how they ended.
+    "SVC_REPOSITORY_ID",
+    "SVC_REPOSITORY_HOST",
     // The tests.
     "SVC_BIN_DIR",
     "SVC_CASES_PENDING",

@@ -42,13 +42,13 @@ fn planted() -> Server {
     server
 }
 
-/// Returns what a command printed that must succeed without a complaint.
+/// Returns what a person saw of a command that must succeed without a complaint: what it printed,
+/// then what it named to run next, which stands on standard error.
 pub(crate) fn done(output: &Output) -> String {
-    assert_eq!(
-        (output.status.code(), output.stderr_text().as_str()),
-        (Some(0), "")
-    );
-    output.stdout_text()
+    let beside = output.stderr_text();
+    assert_eq!(output.status.code(), Some(0), "{beside}");
+    assert!(beside.is_empty() || beside.starts_with("\nnext:\n"), "{beside}");
+    output.stdout_text() + &beside
 }
 
 /// Returns the JSON that a command printed that must succeed.

@@ -22,6 +22,7 @@ use crate::query::Facts;
 on_both_backends! {
     a_failed_run_leads_to_the_session_behind_it,
     a_list_of_failures_goes_on_page_by_page,
+    failures_that_cannot_be_told_apart_are_shown_and_not_passed_over,
     what_is_not_there_is_said_and_what_is_doubtful_is_refused,
 }
 
@@ -233,6 +234,59 @@ fn a_list_of_failures_goes_on_page_by_page(backend: Backend) {
     assert_eq!(at(&all, &["next_cursor"]), &Json::Null);
 }
 
+fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let commit = "c".repeat(40);
+    // A pipeline whose variables have no number of the repository.
+    let numberless = |run: &str, more: &[(&str, &str)]| {
+        let job = [
+            ("SVC_TOKEN", INGEST_TOKEN),
+            ("CIRCLECI", "true"),
+            ("CIRCLE_WORKFLOW_JOB_ID", run),
+            ("CIRCLE_PROJECT_USERNAME", "own"),
+            ("CIRCLE_PROJECT_REPONAME", "repo"),
+            ("CIRCLE_REPOSITORY_URL", "git@github.com:own/repo.git"),
+            ("CIRCLE_SHA1", &commit),
+            ("CIRCLE_BRANCH", "main"),
+        ];
+        let report = ["ci", "report", "--status", "failed"];
+        done(&svc_with(&server, &[&job, more].concat(), &report));
+    };
+    let failures = ["ci", "failures", "--repo", "own/repo"];
+    numberless("a1", &[]);
+    let alone = done(&svc(&server, &failures));
+    assert!(alone.contains("ci_c    a1"), "{alone}");
+
+    report(&server, "jenkins", "41", &commit, &["--result", "passed"]);
+    let output = svc(&server, &failures);
+    let (shown, beside) = (output.stdout_text(), output.stderr_text());
+    assert!(
+        shown.starts_with(
+            "not listed above: 1 failed run under this name, whose repository cannot be told \
+             (repository_identity_unresolved)\n"
+        ),
+        "{shown}"
+    );
+    assert!(shown.contains("ci_c    a1"), "{shown}");
+    assert!(beside.contains("SVC_REPOSITORY_ID"), "{beside}");
+    assert!(beside.contains("\n  svc investigate a1 --provider ci_c"), "{beside}");
+    let answer = json(&svc(&server, &[&failures[..], &["--json", "--all"]].concat()));
+    assert_eq!(
+        at(&answer, &["repository_skipped", "repository_identity_unresolved"]),
+        &Json::from(1_i64)
+    );
+
+    // The variable of the snippet names the repository, whatever its name.
+    numberless("a2", &[("SVC_REPOSITORY_ID", "7")]);
+    let output = svc(&server, &failures);
+    assert!(output.stdout_text().contains("ci_c    a2"), "{output:?}");
+    let none = done(&svc(
+        &server,
+        &["ci", "failures", "--repo", "own/repo", "--result", "timed_out"],
+    ));
+    assert_eq!(none, "no timed-out runs in this range\n");
+}
+
 fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
     let Some(server) = start(backend) else { return };
     for (arguments, said) in [
@@ -241,7 +295,7 @@ fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
         (&["session", "nobody"], "Session nobody is not known\n"),
         (
             &["ci", "failures", "--repo", "own/repo"],
-            "no run failed in this range\n",
+            "no fact tells of a repository own/repo: is its name right, and did anything of it arrive?\n",
         ),
     ] {
         assert_eq!(done(&svc(&server, arguments)), said);

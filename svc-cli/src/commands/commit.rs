@@ -50,7 +50,8 @@ impl Commit {
         })?;
         let is_selected = !request.repository.is_empty();
         output.reply(&reply, |evidence| render(evidence, is_selected, now))?;
-        output.next(&next(&reply.value))
+        output.next(&self.service, &next(&reply.value));
+        Ok(())
     }
 }
 

@@ -159,7 +159,8 @@ impl Retrieve {
             })
         })?;
         output.reply(&reply, render_result)?;
-        output.next(&after_result(&reply.value))
+        output.next(&self.service, &after_result(&reply.value));
+        Ok(())
     }
 }
 
@@ -172,7 +173,8 @@ impl Discover {
         let reply =
             service::block_on(async { Ok(discover(&client, &query, max_bytes, commit).await?) })?;
         output.reply(&reply, render_discovery)?;
-        output.next(&after_discovery(&reply.value, &query))
+        output.next(&self.service, &after_discovery(&reply.value, &query));
+        Ok(())
     }
 }
 

@@ -67,7 +67,8 @@ impl Investigate {
         output.value(&investigation, |investigation| {
             render(self.run.run(), investigation, now)
         })?;
-        output.next(&next(&investigation))
+        output.next(&self.service, &next(&investigation));
+        Ok(())
     }
 }
 

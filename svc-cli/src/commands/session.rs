@@ -64,9 +64,10 @@ impl Session {
             }
         })?;
         match &reply.value {
-            SessionAnswer::Known(dossier) => output.next(&next(dossier)),
-            SessionAnswer::Unknown(_) => Ok(()),
+            SessionAnswer::Known(dossier) => output.next(&self.service, &next(dossier)),
+            SessionAnswer::Unknown(_) => {}
         }
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use svc_model::json;
 use super::escape;
 use super::exact::printable;
 use crate::error::{CommandError, Kind};
+use crate::options::ServiceOptions;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -117,16 +118,16 @@ impl Output {
         }
     }
 
-    /// Prints what a person may want to run next.
-    pub(crate) fn next(&mut self, commands: &[String]) -> Result<(), CommandError> {
+    /// Prints what a person may want to run next of the same service, beside what the command prints.
+    pub(crate) fn next(&mut self, service: &ServiceOptions, commands: &[String]) {
         if self.format == Format::Json || commands.is_empty() {
-            return Ok(());
+            return;
         }
         let mut text = String::from("\nnext:\n");
         for command in commands {
-            text.extend(["  ", command, "\n"]);
+            text.extend(["  ", command, &service.repeated(), "\n"]);
         }
-        self.text(&text)
+        self.complain(format_args!("{text}"));
     }
 
     /// Prints why the command ended.
@@ -239,9 +240,20 @@ mod tests {
     }
 
     #[test]
+    fn advice_stands_beside_what_a_command_prints_and_not_in_it() {
+        let (mut output, standard, errors) = output(Format::Text);
+        output.text("one\n").unwrap();
+        let service = ServiceOptions::default();
+        output.next(&service, &[]);
+        output.next(&service, &["svc me".to_owned(), "svc facts".to_owned()]);
+        assert_eq!(standard.text(), "one\n");
+        assert_eq!(errors.text(), "\nnext:\n  svc me\n  svc facts\n");
+    }
+
+    #[test]
     fn programs_get_no_advice() {
         let (mut output, standard, errors) = output(Format::Json);
-        output.next(&["svc me".to_owned()]).unwrap();
+        output.next(&ServiceOptions::default(), &["svc me".to_owned()]);
         output.warning("old");
         assert_eq!(
             (standard.text(), errors.text()),

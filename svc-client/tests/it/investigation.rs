@@ -74,6 +74,9 @@ fn page(numbers: &[u128], next: Option<&str>) -> Answer {
         result: CiResult::Failed,
         outcomes: numbers.iter().copied().map(record).collect(),
         next_cursor: next.map(CiCursor::new),
+        repository_known: false,
+        repository_skipped: None,
+        unresolved_ci_outcomes: None,
     })
 }
 

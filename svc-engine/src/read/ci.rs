@@ -1,5 +1,7 @@
 //! The outcome of a run, and the outcomes of a repository page by page.
 
+use std::collections::BTreeMap;
+
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest,
@@ -9,7 +11,7 @@ use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
 use super::repository::{Touched, link, of_outcome, select, told};
-use crate::derive::repository::{Names, Selection};
+use crate::derive::repository::{Mention, Names, Repositories, Selection};
 use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
@@ -98,14 +100,18 @@ pub fn ci_failures(
         }
         None => (end(request, boundary), None),
     };
-    let names = repositories.names(&repository);
-    let names = names.iter().flat_map(Names::all);
+    let known = repositories.names(&repository);
+    let known: Vec<&str> = known
+        .iter()
+        .flat_map(Names::all)
+        .map(RepositoryName::as_str)
+        .collect();
     // Some facts bear the identity and no name.
     let nameless = repository.identity().map(|_| "");
-    let names: Vec<&str> = names.map(RepositoryName::as_str).chain(nameless).collect();
+    let names: Vec<&str> = known.iter().copied().chain(nameless).collect();
     // One more than the page tells whether another follows.
     let limit = request.limit.get();
-    let mut rows = snapshot.ci_outcome_page(&CiOutcomePage {
+    let question = CiOutcomePage {
         identity: repository.identity(),
         names: &names,
         result: request.result,
@@ -114,7 +120,8 @@ pub fn ci_failures(
         workflow_name: request.workflow_name.as_deref(),
         pr_number: request.pr_number,
         rows_max: limit + 1,
-    })?;
+    };
+    let mut rows = snapshot.ci_outcome_page(&question)?;
     let more = rows.len() as u64 > limit;
     rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let last = rows.last().map(|row| Position {
@@ -124,14 +131,65 @@ pub fn ci_failures(
     let next_cursor = last
         .filter(|_| more)
         .map(|position| scope.cursor(key, position));
-    let outcomes = rows
+    let outcomes: Vec<_> = rows
         .into_iter()
         .map(|row| record(row, Some(&repository), boundary))
         .collect();
-    Ok(CiFailures {
+    let mut page = CiFailures {
         next_cursor,
         ..last_page(request, outcomes)
-    })
+    };
+    if request.cursor.is_none() {
+        let question = CiOutcomePage {
+            identity: None,
+            names: &known,
+            rows_max: limit,
+            ..question
+        };
+        page.repository_known = page.outcomes.is_empty()
+            && match &repository {
+                // Facts gave the identity its names.
+                Lifetime::Identified(_) => true,
+                Lifetime::Named(name) => snapshot.is_repository_named(name, boundary)?,
+            };
+        unresolved(snapshot, &repositories, &question, boundary, &mut page)?;
+    }
+    Ok(page)
+}
+
+/// Adds what bears a name of the repository, and no identity while the name is that of one.
+fn unresolved(
+    snapshot: &mut Snapshot<'_>,
+    repositories: &Repositories,
+    question: &CiOutcomePage<'_>,
+    boundary: Instant,
+    page: &mut CiFailures,
+) -> Result<(), Error> {
+    let reason = |name| repositories.of(Mention { name, identity: None }).err();
+    let names = question.names.iter();
+    let declined: Vec<_> = names
+        .filter_map(|name| Some((*name, reason(name)?)))
+        .collect();
+    let names: Vec<&str> = declined.iter().map(|(name, _)| *name).collect();
+    let question = CiOutcomePage {
+        names: &names,
+        ..*question
+    };
+    let mut skipped = BTreeMap::new();
+    let counts = snapshot.ci_outcomes_without_identity(&question)?;
+    for ((_, reason), count) in declined.into_iter().zip(counts) {
+        if count > 0 {
+            *skipped.entry(reason).or_default() += count;
+        }
+    }
+    if skipped.is_empty() {
+        return Ok(());
+    }
+    let rows = snapshot.ci_outcome_page(&question)?;
+    let outcomes = rows.into_iter().map(|row| record(row, None, boundary));
+    page.unresolved_ci_outcomes = Some(outcomes.collect());
+    page.repository_skipped = Some(skipped);
+    Ok(())
 }
 
 const fn last_page(request: &CiFailuresRequest, outcomes: Vec<CiOutcomeRecord>) -> CiFailures {
@@ -139,6 +197,9 @@ const fn last_page(request: &CiFailuresRequest, outcomes: Vec<CiOutcomeRecord>) 
         result: request.result,
         outcomes,
         next_cursor: None,
+        repository_known: false,
+        repository_skipped: None,
+        unresolved_ci_outcomes: None,
     }
 }
 

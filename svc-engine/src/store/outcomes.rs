@@ -143,7 +143,7 @@ impl CiOutcomeRow {
 }
 
 macro_rules! outcomes {
-    ($($condition:literal),+) => {
+    ($($condition:expr),+) => {
         concat!(
             "SELECT f.outcome_id, f.provider, f.run_id, f.run_attempt, f.repo,
             f.repository_provider, f.repository_host, f.repository_id, f.commit_sha, f.branch,
@@ -170,16 +170,25 @@ const OF_COMMITS: OfCommits = OfCommits {
     commit: "commit_sha",
 };
 
-macro_rules! page {
+macro_rules! of_page {
     ($repository:literal) => {
-        outcomes!(
+        concat!(
             " WHERE f.org_id = $1",
             $repository,
             " AND f.repo = $2 AND f.result = $3 AND f.captured_at_us >= $4
             AND (f.captured_at_us, f.outcome_id) < ($5, $6)
             AND (CAST($7 AS TEXT) IS NULL OR f.workflow_name = $7)
-            AND (CAST($8 AS BIGINT) IS NULL OR f.pr_number = $8)
-            ORDER BY f.captured_at_us DESC, f.outcome_id DESC LIMIT $9"
+            AND (CAST($8 AS BIGINT) IS NULL OR f.pr_number = $8)"
+        )
+    };
+}
+/// The latest come first. PostgreSQL does not know that rows are in order which have in common that a
+/// column is NULL.
+macro_rules! page {
+    ($repository:literal) => {
+        outcomes!(
+            of_page!($repository),
+            " ORDER BY f.captured_at_us DESC, f.outcome_id DESC LIMIT $9"
         )
     };
 }
@@ -187,6 +196,13 @@ const PAGE_IDENTIFIED: &str =
     page!(" AND f.repository_provider = $10 AND f.repository_host = $11 AND f.repository_id = $12");
 const PAGE_NAMED: &str = page!(
     " AND f.repository_provider IS NULL AND f.repository_host IS NULL AND f.repository_id IS NULL"
+);
+const COUNT_NAMED: &str = concat!(
+    "SELECT COUNT(*) FROM visible_ci_outcomes f",
+    of_page!(
+        " AND f.repository_provider IS NULL AND f.repository_host IS NULL
+        AND f.repository_id IS NULL"
+    )
 );
 
 const NAMELESS: &str =
@@ -214,6 +230,51 @@ pub struct CiOutcomePage<'a> {
     pub pr_number: Option<i64>,
     /// How many at most.
     pub rows_max: u64,
+}
+
+/// The texts that the values of a page are made of.
+struct PageTexts {
+    outcome_id: String,
+    workflow_name: Option<String>,
+}
+
+impl PageTexts {
+    fn of(page: &CiOutcomePage<'_>) -> Self {
+        let escaped = |name: &str| {
+            let mut escaped = Vec::new();
+            Text::from(name).write_escaped(&mut escaped);
+            String::from_utf8(escaped).unwrap_or_default()
+        };
+        Self {
+            // No id is before the empty text.
+            outcome_id: page
+                .before
+                .1
+                .map(|outcome_id| outcome_id.to_string())
+                .unwrap_or_default(),
+            workflow_name: page.workflow_name.map(escaped),
+        }
+    }
+}
+
+/// Returns the values of a page of one name, the most rows last.
+fn page_keys<'v>(
+    org_id: &'v str,
+    page: &CiOutcomePage<'v>,
+    texts: &'v PageTexts,
+    name: &'v str,
+) -> Vec<Value<'v>> {
+    vec![
+        org_id.into(),
+        Value::Text(name),
+        page.result.as_str().into(),
+        page.captured_from.microseconds().into(),
+        page.before.0.microseconds().into(),
+        texts.outcome_id.as_str().into(),
+        texts.workflow_name.as_deref().into(),
+        page.pr_number.into(),
+        i64::try_from(page.rows_max).unwrap_or(i64::MAX).into(),
+    ]
 }
 
 impl Snapshot<'_> {
@@ -249,34 +310,34 @@ impl Snapshot<'_> {
         Ok(found.is_some())
     }
 
+    /// Returns how many visible outcomes without an identity bear each name of a page's question,
+    /// whatever the rows of the page. It takes no step for what is outside the range.
+    pub fn ci_outcomes_without_identity(
+        &mut self,
+        page: &CiOutcomePage<'_>,
+    ) -> Result<Vec<u64>, StoreError> {
+        let (org_id, texts) = (self.org_id, PageTexts::of(page));
+        let mut counts = Vec::with_capacity(page.names.len());
+        for name in page.names {
+            let mut keys = page_keys(org_id.as_str(), page, &texts, name);
+            keys.pop();
+            let count = self
+                .connection()?
+                .first(COUNT_NAMED, &keys, |row| row.count(0))?;
+            counts.push(count.unwrap_or_default());
+        }
+        Ok(counts)
+    }
+
     /// Returns some of the visible outcomes of a repository, latest first, then by falling id.
     pub fn ci_outcome_page(
         &mut self,
         page: &CiOutcomePage<'_>,
     ) -> Result<Vec<CiOutcomeRow>, StoreError> {
-        let org_id = self.org_id;
-        let (end, outcome_id) = page.before;
-        // No id is before the empty text.
-        let outcome_id = outcome_id.map(|id| id.to_string()).unwrap_or_default();
-        let workflow_name = page.workflow_name.map(|name| {
-            let mut escaped = Vec::new();
-            Text::from(name).write_escaped(&mut escaped);
-            String::from_utf8(escaped).unwrap_or_default()
-        });
-        let rows_max = i64::try_from(page.rows_max).unwrap_or(i64::MAX);
+        let (org_id, texts) = (self.org_id, PageTexts::of(page));
         let mut rows = Vec::new();
         for name in page.names {
-            let mut keys = vec![
-                org_id.as_str().into(),
-                Value::Text(name),
-                page.result.as_str().into(),
-                page.captured_from.microseconds().into(),
-                end.microseconds().into(),
-                outcome_id.as_str().into(),
-                workflow_name.as_deref().into(),
-                page.pr_number.into(),
-                rows_max.into(),
-            ];
+            let mut keys = page_keys(org_id.as_str(), page, &texts, name);
             let sql = match page.identity {
                 Some(identity) => {
                     keys.extend(identity_keys(identity));

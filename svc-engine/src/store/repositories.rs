@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use svc_model::repository::{RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
@@ -15,6 +16,15 @@ use super::column::Columns;
 use super::connection::{Connection, Lookup};
 use super::value::{Row, Value};
 use crate::fact::RepositoryClaim;
+
+/// Where facts name their repository, beside the receipts of renames, which all have an identity.
+const OF_REPOSITORIES: [FactTable; 5] = [
+    FactTable::CiOutcomes,
+    FactTable::Pushes,
+    FactTable::SessionCommitObservations,
+    FactTable::PullRequestRevisions,
+    FactTable::PullRequestMerges,
+];
 
 /// What is selected of a claim.
 const COLUMNS: [&str; 6] = [
@@ -92,6 +102,36 @@ pub(super) fn claims(
             borne_at,
         })
         .collect())
+}
+
+/// Returns whether a visible fact that was received by the boundary bears this name and no identity.
+pub(super) fn is_named(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    name: &RepositoryName,
+    boundary: Instant,
+) -> Result<bool, StoreError> {
+    let keys = [
+        org_id.as_str().into(),
+        name.as_str().into(),
+        boundary.into(),
+    ];
+    for table in OF_REPOSITORIES {
+        let found = connection.first(&naming(table), &keys, |_| Ok(()))?;
+        if found.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the statement that finds a fact of a kind by a name and no identity.
+fn naming(table: FactTable) -> String {
+    format!(
+        "SELECT 1 FROM visible_{table} f WHERE f.org_id = $1 AND f.repository_provider IS NULL
+        AND f.repository_host IS NULL AND f.repository_id IS NULL AND f.repo = $2
+        AND f.captured_at_us <= $3 LIMIT 1"
+    )
 }
 
 /// What the claims selected so far prove.

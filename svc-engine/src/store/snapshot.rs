@@ -276,6 +276,17 @@ impl<'s> Snapshot<'s> {
         )
     }
 
+    /// Returns whether a visible fact that was received by the boundary bears this name of a
+    /// repository and no identity.
+    pub fn is_repository_named(
+        &mut self,
+        name: &RepositoryName,
+        boundary: Received,
+    ) -> Result<bool, StoreError> {
+        let org_id = self.org_id;
+        repositories::is_named(self.connection()?, org_id, name, boundary)
+    }
+
     /// Returns when the last visible push of a repository was received.
     pub fn last_push_at(&mut self, lifetime: &Lifetime) -> Result<Option<Received>, StoreError> {
         let org_id = self.org_id;

@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{Positive, Whole, whole};
-use super::selector::SelectorParameters;
+use super::selector::{SelectorParameters, counts_by_decline};
 use super::{CiOutcomeRecord, RepositorySelector};
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::is_trimmed;
@@ -10,6 +12,7 @@ use crate::ingest::CiResult;
 use crate::json::{Json, WriteError};
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
 use crate::problem::QueryFault;
+use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
@@ -202,4 +205,16 @@ pub struct CiFailures {
     pub outcomes: Vec<CiOutcomeRecord>,
     /// Where the next page begins; null when this is the last.
     pub next_cursor: Option<CiCursor>,
+    /// True on a first page without outcomes when some fact tells of the repository: it has no
+    /// outcome of this question. Absent there when no visible fact tells of such a repository.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repository_known: bool,
+    /// How many outcomes of this question bear a name of the repository and cannot be counted to it,
+    /// by reason. On the first page, when there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "counts_by_decline")]
+    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
+    /// The latest of these, at most as many as a page has. On the first page, when there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unresolved_ci_outcomes: Option<Vec<CiOutcomeRecord>>,
 }

@@ -4,7 +4,9 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint::CiFailuresQuery;
 use svc_model::ingest::CiResult;
 use svc_model::limit::CI_PAGE_MAX;
-use svc_model::query::{CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, PageLimit};
+use svc_model::query::{
+    CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, PageLimit, RepositorySelector,
+};
 use svc_model::time::Instant;
 
 use super::attempt_of;
@@ -77,19 +79,22 @@ impl Failures {
         let now = Clock::system().now();
         let request = self.request(now)?;
         let client = service::client(&self.service)?;
+        let repository = shown(&request.repository);
         if self.all {
             let failures = service::block_on(every(&client, request))?;
-            output.value(&failures, |failures| render(failures, now))?;
-            return output.next(&next(&failures, None));
+            output.value(&failures, |failures| render(failures, &repository, now))?;
+            explain(&failures, output);
+            output.next(&self.service, &next(&failures, None));
+            return Ok(());
         }
         let reply =
             service::block_on(async { Ok(client.call_raw::<CiFailuresQuery>(&request).await?) })?;
-        output.reply(&reply, |failures| render(failures, now))?;
+        output.reply(&reply, |failures| render(failures, &repository, now))?;
+        explain(&reply.value, output);
         let after = reply.value.next_cursor.as_ref();
-        output.next(&next(
-            &reply.value,
-            after.map(|cursor| Self::after(&request, cursor)),
-        ))
+        let after = after.map(|cursor| Self::after(&request, cursor));
+        output.next(&self.service, &next(&reply.value, after));
+        Ok(())
     }
 
     fn request(&self, now: Instant) -> Result<CiFailuresRequest, CommandError> {
@@ -149,26 +154,55 @@ impl Failures {
     }
 }
 
-/// Reads every page.
+/// Reads every page. What could not be counted to the repository stands on the first.
 async fn every(client: &Client, request: CiFailuresRequest) -> Result<CiFailures, CommandError> {
-    let request = CiFailuresRequest {
+    let mut request = CiFailuresRequest {
         limit: PageLimit::new(CI_PAGE_MAX).unwrap_or_default(),
         ..request
     };
-    let result = request.result;
-    Ok(CiFailures {
-        result,
-        outcomes: client.ci_failures(request).collect_all().await?,
-        next_cursor: None,
-    })
+    let mut all = client.ci_failures_page(&request).await?;
+    request.cursor = all.next_cursor.take();
+    if request.cursor.is_some() {
+        let more = client.ci_failures(request).collect_all().await?;
+        all.outcomes.extend(more);
+    }
+    Ok(all)
 }
 
-fn render(failures: &CiFailures, now: Instant) -> String {
+fn render(failures: &CiFailures, repository: &str, now: Instant) -> String {
     let result = failures.result;
-    if failures.outcomes.is_empty() {
-        return format!("no run {result} in this range\n");
+    let unresolved = failures.unresolved_ci_outcomes.as_deref();
+    let mut blocks = Vec::new();
+    if !failures.outcomes.is_empty() {
+        blocks.push(table(result, &failures.outcomes, now));
+    } else if failures.repository_known {
+        blocks.push(format!("no {} runs in this range\n", adjective(result)));
+    } else if failures.repository_skipped.is_none() {
+        blocks.push(format!(
+            "no fact tells of a repository {repository}: is its name right, and did anything of it arrive?\n"
+        ));
     }
-    let commits = failures.outcomes.iter().map(|it| it.commit_sha.as_str());
+    for (reason, count) in failures.repository_skipped.iter().flatten() {
+        let (word, runs) = (adjective(result), if *count == 1 { "run" } else { "runs" });
+        blocks.push(format!(
+            "not listed above: {count} {word} {runs} under this name, whose repository cannot be told ({reason})\n"
+        ));
+    }
+    blocks.extend(unresolved.map(|unresolved| table(result, unresolved, now)));
+    blocks.join("\n")
+}
+
+/// Returns a result as it stands before what it is of.
+fn adjective(result: CiResult) -> &'static str {
+    match result {
+        CiResult::TimedOut => "timed-out",
+        CiResult::Error => "errored",
+        other => other.as_str(),
+    }
+}
+
+fn table(result: CiResult, outcomes: &[CiOutcomeRecord], now: Instant) -> String {
+    let commits = outcomes.iter().map(|it| it.commit_sha.as_str());
     let commits = ShortIds::of(COMMIT_CHARACTERS, commits);
     let mut table = Table::new([
         result.as_str(),
@@ -179,7 +213,7 @@ fn render(failures: &CiFailures, now: Instant) -> String {
         "commit",
         "reason",
     ]);
-    for outcome in &failures.outcomes {
+    for outcome in outcomes {
         table.row(row(outcome, commits, now));
     }
     table.render()
@@ -209,9 +243,30 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
     ]
 }
 
+/// Returns the repository that was asked for as a person calls it.
+fn shown(selector: &RepositorySelector) -> String {
+    let name = selector.repo.iter().map(|name| escape(name.as_str()));
+    let identity = selector.identity.iter().map(|identity| {
+        let (provider, host) = (identity.repository_provider, &identity.repository_host);
+        format!("{provider} {} {}", host.as_str(), identity.repository_id.as_str())
+    });
+    name.chain(identity).collect::<Vec<_>>().join(", ")
+}
+
+/// Says what to change when runs cannot be counted to their repository.
+fn explain(failures: &CiFailures, output: &mut Output) {
+    if failures.repository_skipped.is_some() {
+        output.note(
+            "their reports name no repository number: set SVC_REPOSITORY_ID in the CI system, or \
+             report with --repository-id; see docs/integrate.md",
+        );
+    }
+}
+
 /// Returns what a person may want to see next: the latest run, and the next page.
 fn next(failures: &CiFailures, page: Option<String>) -> Vec<String> {
-    let latest = failures.outcomes.first();
+    let unresolved = failures.unresolved_ci_outcomes.iter().flatten();
+    let latest = failures.outcomes.iter().chain(unresolved).next();
     let latest = latest.map(|outcome| format!("svc investigate {}", super::run_flags(outcome)));
     latest.into_iter().chain(page).collect()
 }
@@ -298,7 +353,7 @@ mod tests {
         let failures: CiFailures = json::from_slice(failures.as_bytes()).unwrap();
         let now = at("2026-01-08T00:00:00Z");
         assert_eq!(
-            render(&failures, now),
+            render(&failures, "own/app", now),
             format!(
                 "failed  system  run  workflow  branch  commit{}reason\n\
                  1h ago  ci_b    r1   -         main    {one}  3 tests\\u{{1b}} failed\n\
@@ -313,12 +368,31 @@ mod tests {
                 "svc ci failures --cursor c"
             ]
         );
-        let none = CiFailures {
-            result: CiResult::TimedOut,
-            outcomes: Vec::new(),
-            next_cursor: None,
+        let none = |more: &str| {
+            let page = format!(r#"{{"result":"timed_out","outcomes":[],"next_cursor":null{more}}}"#);
+            json::from_slice::<CiFailures>(page.as_bytes()).unwrap()
         };
-        assert_eq!(render(&none, now), "no run timed_out in this range\n");
-        assert!(next(&none, None).is_empty());
+        let known = none(r#","repository_known":true"#);
+        assert_eq!(
+            render(&known, "own/app", now),
+            "no timed-out runs in this range\n"
+        );
+        assert!(next(&known, None).is_empty());
+        assert_eq!(
+            render(&none(""), "own/app", now),
+            "no fact tells of a repository own/app: is its name right, and did anything of it arrive?\n"
+        );
+        let declined = none(&format!(
+            r#","repository_skipped":{{"repository_identity_unresolved":1}},"unresolved_ci_outcomes":[{}]"#,
+            outcome("r3", &one, "null")
+        ));
+        assert!(render(&declined, "own/app", now).starts_with(
+            "not listed above: 1 timed-out run under this name, whose repository cannot be told \
+             (repository_identity_unresolved)\n\ntimed_out  system  run"
+        ));
+        assert_eq!(
+            next(&declined, None),
+            ["svc investigate r3 --provider ci_b --repo own/app"]
+        );
     }
 }

@@ -30,14 +30,15 @@ impl Outcome {
         let Some(outcome) = &reply.value.outcome else {
             return Ok(());
         };
-        output.next(&[
+        output.next(&self.service, &[
             format!("svc investigate {}", run_flags(outcome)),
             commit::command(
                 &outcome.commit_sha,
                 &outcome.repo,
                 outcome.repository_identity.as_ref(),
             ),
-        ])
+        ]);
+        Ok(())
     }
 }
 

@@ -67,7 +67,8 @@ impl Demo {
             read: read.into(),
         };
         output.value(&report, report::render)?;
-        output.next(&report::next(&report))
+        output.next(&self.service, &report::next(&report));
+        Ok(())
     }
 }
 

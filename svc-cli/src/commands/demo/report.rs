@@ -79,14 +79,15 @@ pub(super) fn render(report: &Report) -> String {
 }
 
 pub(super) fn next(report: &Report) -> Vec<String> {
-    let mut next = Vec::new();
     if report.embedded {
-        next.push(format!(
+        // Until it runs, nothing else has a service to ask.
+        return vec![format!(
             "SVC_RETRIEVAL_SESSION_ID={} svc serve",
             story::SESSION
-        ));
+        )];
     }
-    next.push(format!("svc evidence inventory {}", story::SESSION));
-    next.push("svc facts".to_owned());
-    next
+    vec![
+        format!("svc evidence inventory {}", story::SESSION),
+        "svc facts".to_owned(),
+    ]
 }

@@ -28,7 +28,8 @@ impl ReadInventory {
             Ok(ask::<EvidenceInventory, GrantInventory>(&client, &request).await?)
         })?;
         output.reply(&reply, render_inventory)?;
-        output.next(&after_inventory(&reply.value))
+        output.next(&self.service, &after_inventory(&reply.value));
+        Ok(())
     }
 }
 

@@ -34,7 +34,8 @@ impl ReadManifest {
             Ok(ask::<EvidenceManifest, GrantManifest>(&client, &request).await?)
         })?;
         output.reply(&reply, render_manifest)?;
-        output.next(&after_manifest(&reply.value))
+        output.next(&self.service, &after_manifest(&reply.value));
+        Ok(())
     }
 }
 

@@ -65,6 +65,7 @@ snippets! {
     "gitlab-ci", "gitlab-ci.yml", "yaml", ".gitlab-ci.yml", [
         "SVC_TOKEN is a masked variable of the project or group, with an ingest token; svc must be in the image of the job",
         "a project of a group within a group needs --repo OWNER/NAME",
+        "GitLab does not know the forge's number of a repository that it mirrors: set SVC_REPOSITORY_ID and SVC_REPOSITORY_HOST as variables of the project",
     ];
     "github-actions", "github-actions.yml", "yaml", ".github/workflows/svc.yml, on the default branch", [
         "only needed without GitHub's webhook; name the workflows that are reported",
@@ -72,12 +73,15 @@ snippets! {
     ];
     "jenkins", "jenkins.groovy", "groovy", "Jenkinsfile", [
         "svc-ingest-token is a credential of the kind secret text; svc must be on the PATH of the agent",
+        "set SVC_REPOSITORY_ID to the forge's number of the repository: Jenkins does not know it",
     ];
     "circleci", "circleci.yml", "yaml", ".circleci/config.yml", [
         "the context svc has SVC_TOKEN, with an ingest token; svc must be in the image of the job",
+        "pipelines of CircleCI's GitHub App know pipeline.git.repo_id; for others put the repository's number in its place",
     ];
     "buildkite", "buildkite.sh", "sh", ".buildkite/hooks/post-command, executable", [
         "SVC_TOKEN, with an ingest token, comes from the agent's environment hook or a plugin for secrets; svc must be on the PATH of the agent",
+        "set SVC_REPOSITORY_ID to the forge's number of the repository: Buildkite does not know it",
     ];
     "otel-collector", "otel-collector.yaml", "yaml", "the Collector's configuration", [
         "SVC_TOKEN of the Collector's environment holds an ingest token",

@@ -328,3 +328,73 @@ fn a_walk_gives_what_was_stored_at_its_first_page_in_order() {
         })
         .unwrap();
 }
+
+#[rstest]
+fn what_bears_the_name_and_no_identity_is_counted_and_shown(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.add([
+        ci(checked(1, "before", None, 1)),
+        ci(checked(2, "with", Some(7), 2)),
+        ci(checked(3, "without", None, 3)),
+        ci(CiOutcome {
+            result: CiResult::Passed,
+            ..checked(4, "passed", None, 4)
+        }),
+        ci(checked(5, "late", None, 1_000)),
+    ]);
+    for selector in [by_name("own/repo"), by_identity(7)] {
+        let mut request = ask(selector);
+        request.limit = limit(1);
+        let page = stage.failures(&request).unwrap();
+        assert_eq!(ids(&page), [id(2)]);
+        assert!(!page.repository_known, "an outcome says so");
+        let skipped = page.repository_skipped.unwrap();
+        assert_eq!(
+            skipped,
+            [(RepositoryDecline::RepositoryIdentityUnresolved, 2)].into()
+        );
+        let unresolved = page.unresolved_ci_outcomes.unwrap();
+        let shown: Vec<_> = unresolved.iter().map(|it| it.outcome_id).collect();
+        assert_eq!(shown, [id(3)], "as many as a page has, the latest first");
+        assert_eq!(unresolved[0].repository_identity, None);
+    }
+    // While nobody else bears the name, the outcome is of the repository of that name.
+    let mut request = ask(by_name("own/repo"));
+    request.as_of = Some(at(1));
+    let page = stage.failures(&request).unwrap();
+    assert_eq!((ids(&page), page.repository_skipped), (vec![id(1)], None));
+    // An outcome that is quarantined is not counted.
+    stage.quarantine(FactTable::CiOutcomes, id(3));
+    let page = stage.failures(&ask(by_name("own/repo"))).unwrap();
+    let skipped = page.repository_skipped.unwrap();
+    assert_eq!(skipped.into_values().collect::<Vec<_>>(), [1]);
+}
+
+#[rstest]
+fn a_repository_without_failures_is_known_and_an_unknown_one_is_not(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.add([
+        ci(CiOutcome {
+            result: CiResult::Passed,
+            ..checked(1, "a", None, 1)
+        }),
+        ci(CiOutcome {
+            repo: "own/other".to_owned(),
+            result: CiResult::Passed,
+            ..checked(2, "b", Some(7), 1)
+        }),
+    ]);
+    let known = |selector| stage.failures(&ask(selector)).unwrap().repository_known;
+    assert!(known(by_name("own/repo")));
+    assert!(known(by_name("own/other")));
+    assert!(known(by_identity(7)));
+    assert!(!known(by_name("own/nothing")));
+    assert!(!known(by_identity(8)));
+    let mut early = ask(by_name("own/repo"));
+    early.as_of = Some(at(0));
+    assert!(!stage.failures(&early).unwrap().repository_known);
+}

@@ -31,7 +31,7 @@ pub(super) fn outcome(
     } else {
         Scope::Job
     };
-    let told = system.read(environment, scope);
+    let told = system.read(environment, scope).completed(environment);
     let mut fields = Fields::default();
     let run_id = fields.required(
         "run id",

@@ -67,11 +67,34 @@ pub(super) struct Told {
 /// A system's word for a result, and the result.
 type Word = (&'static str, CiResult);
 
+impl Told {
+    /// Returns it with the repository that the pipeline's own definition names: no variable of most
+    /// systems has the forge's number of a repository.
+    pub(super) fn completed(mut self, environment: &Environment) -> Self {
+        for (found, variable) in [
+            (&mut self.repository_id, REPOSITORY_ID),
+            (&mut self.repository_host, REPOSITORY_HOST),
+        ] {
+            if let Some(value) = environment.first(&[variable]) {
+                *found = Found::new(Some(value), variable);
+            } else if found.looked_at.is_empty() {
+                found.looked_at = variable;
+            }
+        }
+        self
+    }
+}
+
 impl Found {
     fn new(value: Option<String>, looked_at: &'static str) -> Self {
         Self { value, looked_at }
     }
 }
+
+/// The forge's number of the repository, for a pipeline that has it from elsewhere.
+const REPOSITORY_ID: &str = "SVC_REPOSITORY_ID";
+/// The host of the forge.
+const REPOSITORY_HOST: &str = "SVC_REPOSITORY_HOST";
 
 impl System {
     /// Every system that makes itself known, with the variable that it does so by.
