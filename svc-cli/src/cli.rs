@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
-    mirror, note, quarantine, report, serve, session,
+    mirror, note, outbox, quarantine, report, serve, session,
 };
 use crate::output::Format;
 
@@ -85,6 +85,12 @@ pub(crate) enum Command {
     /// Report what an agent did, as its own hook tells it.
     #[command(subcommand)]
     Hook(hook::Hook),
+    /// Look after what could not be delivered yet.
+    ///
+    /// What svc hook and svc ci report --soft-fail cannot deliver is kept in
+    /// $XDG_DATA_HOME/svc/outbox (or the folder of SVC_OUTBOX), and sent with the next delivery.
+    #[command(subcommand)]
+    Outbox(outbox::Outbox),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),

@@ -22,6 +22,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
             hook.run(output);
             Ok(())
         }
+        Command::Outbox(outbox) => outbox.run(output),
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),

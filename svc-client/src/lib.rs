@@ -93,6 +93,7 @@ mod facts;
 mod identity;
 mod ingest;
 pub mod outbox;
+mod quarantine;
 mod query;
 mod refusal;
 mod reply;

@@ -3,12 +3,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
-use svc_model::endpoint::{CiFailuresQuery, CiOutcomeQuery, CommitQuery, SessionQuery};
+use svc_model::endpoint::{
+    CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery, SessionQuery,
+};
 use svc_model::facts::SessionRequest;
 use svc_model::id::SessionId;
 use svc_model::query::{
-    CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CommitEvidence, CommitLink,
-    CommitRequest, SessionDossier,
+    CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CiRuns, CiRunsRequest,
+    CommitEvidence, CommitLink, CommitRequest, SessionDossier,
 };
 
 use crate::error::Failure;
@@ -28,6 +30,16 @@ impl Client {
         request: &CiOutcomeRequest,
     ) -> Result<Option<CiOutcomeRecord>, Error> {
         Ok(self.call::<CiOutcomeQuery>(request).await?.outcome)
+    }
+
+    /// Returns the runs that an id or a URL names, in whichever system, and what came with their
+    /// commit.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn ci_runs(&self, request: &CiRunsRequest) -> Result<CiRuns, Error> {
+        self.call::<CiRunsQuery>(request).await
     }
 
     /// Returns one page of a repository's outcomes with one result, latest first.

@@ -14,9 +14,13 @@ use svc_model::facts::{
 };
 use svc_model::id::{OrgId, SessionId};
 use svc_model::limit::{READ_DEADLINE_SECONDS, READ_SLOTS_DEFAULT};
+use svc_model::problem::QueryFault;
+use svc_model::quarantine::{
+    QuarantineAction, QuarantineLog, QuarantineLogRequest, QuarantineReceipt, QuarantineRequest,
+};
 use svc_model::query::{
-    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
-    CommitRequest, SessionAnswer,
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer,
 };
 use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
@@ -32,7 +36,10 @@ use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
     self, AnswerCache, ContentCache, CursorKey, FilesCache, ReportSources, ScanLimits,
 };
-use crate::store::{Append, Delivery, Outcome, Snapshot, Store, StoreConfig, StoreError};
+use crate::store::{
+    Append, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, Store, StoreConfig,
+    StoreError, WhenAbsent,
+};
 
 /// What an engine is opened with.
 #[derive(Clone, Debug)]
@@ -247,6 +254,48 @@ impl Engine {
         Ok(outcomes)
     }
 
+    /// Takes a fact out of every answer, or shows it again, in the name of a client. It is written
+    /// by the writer, in order with the facts.
+    ///
+    /// # Errors
+    ///
+    /// When the request names no fact, or several; or when it was not recorded.
+    pub async fn quarantine(
+        &self,
+        request: QuarantineRequest,
+        action: QuarantineAction,
+        client_id: String,
+    ) -> Result<QuarantineReceipt, Error> {
+        let absent = if request.force {
+            WhenAbsent::Record
+        } else {
+            WhenAbsent::Refuse
+        };
+        let entry = NewQuarantineEntry {
+            quarantine_id: self.0.ids.fresh(),
+            table: request.table,
+            fact_id: request.fact_id.into(),
+            action,
+            reason: request.reason.into(),
+            recorded_at: self.0.clock.now(),
+            client_id,
+        };
+        let recorded = self.0.store.quarantine(entry, absent).await?;
+        let recorded = recorded.map_err(|reason| match reason {
+            NoTarget::Absent => QueryFault::TargetAbsent,
+            NoTarget::Ambiguous => QueryFault::TargetAmbiguous,
+        })?;
+        Ok(QuarantineReceipt {
+            org_id: self.org_id().clone(),
+            action,
+            table: request.table,
+            fact_id: recorded.fact_id,
+            target_found: recorded.target_found,
+            unchanged: recorded.unchanged,
+            quarantine_revision: recorded.revision,
+        })
+    }
+
     /// Stops the workers of the mirrors, finishes what was accepted and stops the writer. It blocks.
     pub fn close(&self) {
         if let Some(mirrors) = &self.0.mirrors {
@@ -392,12 +441,27 @@ impl Engine {
         self.short(read).await
     }
 
+    /// See [`read::ci_runs`]. It takes no slot.
+    pub async fn ci_runs(&self, request: CiRunsRequest) -> Result<CiRuns, Error> {
+        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_runs(snapshot, &request);
+        self.short(read).await
+    }
+
     /// See [`read::ci_failures`]. It takes no slot.
     pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::ci_failures(snapshot, &inner.cursor_key, &request)
         };
         self.short(read).await
+    }
+
+    /// See [`read::quarantine_log`]. It takes no slot.
+    pub async fn quarantine_log(
+        &self,
+        request: QuarantineLogRequest,
+    ) -> Result<QuarantineLog, Error> {
+        self.short(move |_, snapshot| read::quarantine_log(snapshot, request))
+            .await
     }
 
     /// See [`read::facts`]. It takes no slot.

@@ -28,6 +28,7 @@ pub mod json;
 pub mod limit;
 pub mod openapi;
 pub mod problem;
+pub mod quarantine;
 pub mod query;
 pub mod reports;
 pub mod repository;

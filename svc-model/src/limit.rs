@@ -86,6 +86,12 @@ pub const COMPATIBILITY_DECISIONS_MAX: u64 = 1_000;
 pub const CI_PAGE_MAX: u64 = 100;
 /// Outcomes of a page whose request names no limit.
 pub const CI_PAGE_DEFAULT: u64 = 50;
+/// Runs of one answer about the runs that an id or a URL names.
+pub const CI_RUNS_MAX: usize = 100;
+/// Outcomes that are looked through for them, each attempt of a run being one.
+pub const CI_RUN_OUTCOMES_MAX: u64 = 1_000;
+/// Commits, and separately Sessions at them, of what was delivered with a run's commit.
+pub const CI_DELIVERY_MAX: u64 = 500;
 /// Visible events of a Session's dossier, over all kinds.
 pub const DOSSIER_EVENTS_MAX: u64 = 500;
 /// Visible commit observations of a Session's dossier.
@@ -101,6 +107,15 @@ pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Distinct names of repositories, each with an identity, that one CI, Session or commit query may
 /// have to tell apart.
 pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;
+
+/// Rows of one page of the quarantine log.
+pub const QUARANTINE_LOG_MAX: u64 = 1_000;
+/// Rows of a page whose request names no limit.
+pub const QUARANTINE_LOG_DEFAULT: u64 = 100;
+/// Bytes of the reason of a quarantine that is asked for by HTTP.
+pub const QUARANTINE_REASON_BYTES_MAX: usize = 4_096;
+/// Characters that the beginning of a fact's id has at least where it stands for the id.
+pub const FACT_ID_BEGINNING_MIN: usize = 8;
 
 /// Days of the cohort of a report.
 pub const REPORT_COHORT_DAYS_MAX: i64 = 31;

@@ -183,11 +183,15 @@ pub enum QueryFault {
     CohortReversed,
     /// The cohort of a report ends after the moment up to which facts count.
     CohortAfterBoundary,
+    /// No fact of the kind has this id.
+    TargetAbsent,
+    /// The ids of several facts of the kind begin so.
+    TargetAmbiguous,
 }
 
 impl QueryFault {
     /// Every fault.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::MalformedSha,
         Self::ReversedBounds,
         Self::IncompleteIdentity,
@@ -198,6 +202,8 @@ impl QueryFault {
         Self::CohortTooLong,
         Self::CohortReversed,
         Self::CohortAfterBoundary,
+        Self::TargetAbsent,
+        Self::TargetAmbiguous,
     ];
 
     /// Returns the fixed text.
@@ -213,6 +219,8 @@ impl QueryFault {
             Self::CohortTooLong => "report cohort must not exceed 31 days",
             Self::CohortReversed => "cohort_start must precede cohort_end",
             Self::CohortAfterBoundary => "cohort_end must not follow as_of",
+            Self::TargetAbsent => "no fact of this table has this id",
+            Self::TargetAmbiguous => "several ids of this table begin so",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,8 @@ use svc_engine::store::DatabaseUrl;
 use svc_model::json::Json;
 
 use crate::env;
-use crate::source::{Source, data_folder};
+use crate::settings::address;
+use crate::source::{Source, Strictness, data_folder};
 
 /// The name of the ingest client that the embedded default knows.
 const CLIENT: &str = "local";
@@ -42,9 +44,40 @@ pub struct LocalCredentials {
     pub file: PathBuf,
 }
 
-/// Returns the credentials that the embedded default generated, when it ever ran here.
+/// Where a server of this machine listens when nobody says.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
+
+/// Returns the URL under which a server that is started on this machine, with these settings, is
+/// reached from here.
+pub fn local_url() -> String {
+    let listen = settings().get(env::LISTEN).ok().flatten();
+    let listen = listen.and_then(|text| address::parse(&text).ok());
+    let listen = listen.filter(|address| address.port() != 0);
+    let mut listen = listen.unwrap_or(DEFAULT_LISTEN);
+    // Who listens on every address is reached on this machine's own.
+    match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => listen.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    format!("http://{listen}")
+}
+
+/// Returns the settings of this process. What is wrong with them is for the server to say.
+fn settings() -> Source {
+    Source::process(BTreeMap::new(), Strictness::Misspelled, &mut Vec::new())
+}
+
+/// Returns the credentials that the embedded default generated for the database of these settings,
+/// when it ever ran here.
 pub fn local_credentials() -> Option<LocalCredentials> {
-    let file = file_beside(&data_folder()?.join("svc.db"));
+    let url = settings().get(env::DATABASE_URL).ok().flatten();
+    let database = match url.map(|url| DatabaseUrl::parse(&url)) {
+        None => data_folder()?.join("svc.db"),
+        Some(Ok(DatabaseUrl::Sqlite(path))) => path,
+        Some(Ok(DatabaseUrl::Postgres(_)) | Err(_)) => return None,
+    };
+    let file = file_beside(&database);
     let generated = parse(&fs::read_to_string(&file).ok()?);
     let secret = |name: &str| {
         generated

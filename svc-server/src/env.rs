@@ -63,6 +63,8 @@ pub const OTHERS: &[&str] = &[
     "SVC_PROGRAM",
     "SVC_SESSION_ID",
     "SVC_SESSION_TOOL",
+    // Senders that keep what could not be delivered.
+    "SVC_OUTBOX",
     // Pipelines that report how they ended.
     "SVC_REPOSITORY_ID",
     "SVC_REPOSITORY_HOST",

@@ -33,9 +33,9 @@ mod signature;
 mod socket;
 mod source;
 
-pub use embedded::{LocalCredentials, local_credentials};
+pub use embedded::{LocalCredentials, local_credentials, local_url};
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
-    Grant, LogFormat, MirrorSettings, Overrides, Settings, SettingsError, StoreSettings,
+    Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, StoreSettings,
 };
-pub use source::config_folder;
+pub use source::{config_folder, data_folder};

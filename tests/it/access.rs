@@ -87,6 +87,9 @@ const TABLE: &[Row] = &[
     signature("POST /ingest/forge/ci"),
     signature("POST /ingest/forge/pull-request"),
     operator("GET /v1/capture"),
+    operator("POST /v1/quarantine"),
+    operator("POST /v1/release"),
+    operator("GET /v1/quarantine-log"),
     operator("GET /v1/facts"),
     operator("GET /v1/facts/session/{session_id}"),
     operator("GET /v1/facts/session/{session_id}/inference-calls"),
@@ -95,6 +98,7 @@ const TABLE: &[Row] = &[
     operator("GET /query/evidence/manifest"),
     operator("POST /query/evidence/read"),
     operator("GET /query/ci/outcome"),
+    operator("GET /query/ci/runs"),
     operator("GET /query/ci/failures"),
     operator("GET /query/session/{session_id}"),
     operator("GET /query/commit/{sha}"),
@@ -125,6 +129,9 @@ fn valid(endpoint: &str, call: &str) -> Request {
     if path == "/query/ci/outcome" {
         path.push_str("?provider=other&run_id=run-1");
     }
+    if path == "/query/ci/runs" {
+        path.push_str("?run_id=run-1");
+    }
     if path == "/query/ci/failures" {
         path.push_str(
             "?repo=a/b&captured_after=2026-01-01T00:00:00Z&captured_before=2026-02-01T00:00:00Z",
@@ -143,6 +150,10 @@ fn valid(endpoint: &str, call: &str) -> Request {
         _ if endpoint.starts_with("POST /ingest/forge") => {
             return Request::post(path, push('a', 'b').to_string()).header("x-forge-event", "push");
         }
+        // As often as it is asked: every row of the table is played on one store.
+        "POST /v1/quarantine" | "POST /v1/release" => json!({
+            "table": "pushes", "fact_id": call, "reason": "a try", "force": true,
+        }),
         "POST /query/evidence/read" | "POST /query/context/evidence/read" => json!({
             "schema_version": 1,
             "session_id": SESSION,

@@ -47,7 +47,10 @@ fn planted() -> Server {
 pub(crate) fn done(output: &Output) -> String {
     let beside = output.stderr_text();
     assert_eq!(output.status.code(), Some(0), "{beside}");
-    assert!(beside.is_empty() || beside.starts_with("\nnext:\n"), "{beside}");
+    assert!(
+        beside.is_empty() || beside.starts_with("\nnext:\n"),
+        "{beside}"
+    );
     output.stdout_text() + &beside
 }
 

@@ -294,19 +294,20 @@ fn a_pipeline_goes_on_when_the_service_is_away_and_not_when_the_report_is_wrong(
     let job = |url: &str, token: &str| {
         Job::new(jobs()[1].1).with(&[("SVC_URL", url), ("SVC_TOKEN", token)])
     };
-    for (url, token) in [
-        ("http://127.0.0.1:1", INGEST_TOKEN),
-        (&*server.base_url(), ""),
+    for (url, token, said) in [
+        (
+            "http://127.0.0.1:1",
+            INGEST_TOKEN,
+            "warning: not reported yet: ",
+        ),
+        (&*server.base_url(), "", "warning: nothing was reported: "),
     ] {
         let away = job(url, token);
         let output = away.svc(&report);
         assert_eq!(output.status.code(), Some(0));
         assert_eq!(output.stdout_text(), "");
-        assert!(
-            output
-                .stderr_text()
-                .starts_with("warning: nothing was reported: ")
-        );
+        let beside = output.stderr_text();
+        assert!(beside.starts_with(said), "{beside}");
         let said = json(&away.svc(&[&report[..], &["--json"]].concat()));
         assert_eq!(at(&said, &["delivered"]), &Json::from(false));
         assert!(at(&said, &["error", "code"]).as_str().is_some());
@@ -323,6 +324,119 @@ fn a_pipeline_goes_on_when_the_service_is_away_and_not_when_the_report_is_wrong(
         said.contains("repository_identity_conflict") && said.contains("--run-id"),
         "{said}"
     );
+}
+
+/// Returns how many deliveries wait in the outboxes of a job.
+fn waiting(job: &Job) -> Vec<(String, u64)> {
+    let status = json(&job.svc(&["outbox", "status", "--json"]));
+    let services = status.as_array().expect("a list").iter();
+    services
+        .map(|it| {
+            let service = at(it, &["service"]).as_str().expect("a URL").to_owned();
+            let waiting = match at(it, &["waiting"]) {
+                Json::Number(number) => number.as_str().parse().expect("a number"),
+                other => panic!("{other:?}"),
+            };
+            (service, waiting)
+        })
+        .filter(|(_, waiting)| *waiting > 0)
+        .collect()
+}
+
+#[test]
+fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
+    let server = start(&Configuration::default());
+    let url = server.base_url();
+    let report = ["ci", "report", "--soft-fail"];
+    let job = Job::new(jobs()[1].1).of(&server);
+    // The service is away: on its port nobody listens.
+    let away = "http://127.0.0.1:1";
+    let job = job.with(&[("SVC_URL", away)]);
+    assert_eq!(job.svc(&report).status.code(), Some(0));
+    let write = r#"{"conversation_id":"c-1","hook_event_name":"postToolUse","tool_name":"Write",
+        "tool_use_id":"tool_1","tool_input":{"file_path":"/w/a.rs"}}"#;
+    let mut hook = job.command(programs::path(programs::SHELL));
+    let hooked = process::run(hook.args(["hook", "cursor"]), write.as_bytes(), COMMAND_MAX);
+    let hooked = hooked.expect("the hook ends");
+    assert_eq!(
+        (hooked.status.code(), &*hooked.stdout_text()),
+        (Some(0), "{}\n")
+    );
+    assert!(
+        hooked.stderr_text().contains("svc outbox status"),
+        "{hooked:?}"
+    );
+    assert_eq!(waiting(&job), [(away.to_owned(), 2)]);
+    let shown = done(&job.svc(&["outbox", "status"]));
+    assert!(shown.contains("\nnext:\n  svc outbox drain\n"), "{shown}");
+    let said = job.svc(&["outbox", "drain"]);
+    assert_eq!(said.status.code(), Some(1), "{said:?}");
+    assert!(said.stdout_text().contains("2 still waiting"), "{said:?}");
+
+    // Each service has an outbox of its own: what waits for one never goes to another.
+    let job = job.with(&[("SVC_URL", &url)]);
+    done(&job.svc(&report));
+    assert_eq!(ci_outcomes(&server), 1);
+    assert_eq!(waiting(&job), [(away.to_owned(), 2)]);
+
+    // The service comes back where it was. The next report brings what waited with it.
+    let kept = job.home.path().join(".local/share/svc/outbox");
+    let names: Vec<_> = fs::read_dir(&kept)
+        .expect("the outboxes")
+        .map(|entry| entry.expect("an outbox").path())
+        .collect();
+    let of = |port: &str| {
+        names
+            .iter()
+            .find(|it| it.to_string_lossy().ends_with(port))
+            .expect("one")
+    };
+    let (gone, back) = (
+        of("%3A1"),
+        of(&format!("%3A{}", url.rsplit(':').next().unwrap())),
+    );
+    for entry in fs::read_dir(gone).expect("an outbox") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_some_and(|it| it == "delivery") {
+            fs::rename(&path, back.join(path.file_name().unwrap())).expect("moved");
+        }
+    }
+    assert_eq!(waiting(&job), [(url.clone(), 2)]);
+    done(&job.svc(&report));
+    assert_eq!(waiting(&job), []);
+    let facts = server.read_json("/v1/facts");
+    let decisions = at(&facts, &["tables", "developer_decisions", "total"]);
+    assert_eq!(decisions, &Json::from(1_u64));
+    assert_eq!(ci_outcomes(&server), 1, "the same run once");
+    assert_eq!(
+        done(&job.svc(&["outbox", "status"])),
+        "nothing waits to be delivered\n"
+    );
+}
+
+#[test]
+fn a_report_with_another_result_than_the_stored_one_says_so() {
+    let server = start(&Configuration::default());
+    let job = Job::new(jobs()[1].1).of(&server);
+    done(&job.svc(&["ci", "report", "--result", "failed"]));
+    let again = done(&job.svc(&["ci", "report", "--result", "failed"]));
+    assert!(
+        again.ends_with("was stored before, and stays as it was\n"),
+        "{again}"
+    );
+    let other = job.svc(&["ci", "report", "--result", "passed"]);
+    assert_eq!(other.status.code(), Some(0));
+    let (shown, beside) = (other.stdout_text(), other.stderr_text());
+    assert!(
+        shown.ends_with("was stored before as failed, and stays failed\n"),
+        "{shown}"
+    );
+    assert!(
+        beside.starts_with("warning: this run is stored with the result failed"),
+        "{beside}"
+    );
+    let other = json(&job.svc(&["ci", "report", "--result", "passed", "--json"]));
+    assert_eq!(at(&other, &["stored_result"]), &Json::from("failed"));
 }
 
 #[test]

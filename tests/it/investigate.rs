@@ -11,10 +11,16 @@ use harness::pattern::dig;
 use harness::server::{Backend, Configuration, INGEST_TOKEN, Server};
 use serde_json::json;
 use svc_engine::clock::Clock;
-use svc_engine::fact::{DeveloperDecision, InferenceCall};
+use svc_engine::fact::{
+    CiOutcome, DeveloperDecision, InferenceCall, Push, SessionCommitObservation,
+};
 use svc_engine::store::Append;
-use svc_engine::testing::builders::{call, decision};
+use svc_engine::testing::builders::{
+    call, commit, decision, id, observation, outcome, push, repository, revision,
+};
+use svc_model::id::SessionId;
 use svc_model::json::Json;
+use svc_model::repository::CommitSha;
 
 use crate::cli::{at, done, json, refused, svc, svc_with};
 use crate::query::Facts;
@@ -24,6 +30,8 @@ on_both_backends! {
     a_list_of_failures_goes_on_page_by_page,
     failures_that_cannot_be_told_apart_are_shown_and_not_passed_over,
     what_is_not_there_is_said_and_what_is_doubtful_is_refused,
+    every_run_of_our_own_snippets_is_found_by_what_a_person_pastes,
+    the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run,
 }
 
 /// How long the service may take to read the notes.
@@ -269,10 +277,19 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
     );
     assert!(shown.contains("ci_c    a1"), "{shown}");
     assert!(beside.contains("SVC_REPOSITORY_ID"), "{beside}");
-    assert!(beside.contains("\n  svc investigate a1 --provider ci_c"), "{beside}");
-    let answer = json(&svc(&server, &[&failures[..], &["--json", "--all"]].concat()));
+    assert!(
+        beside.contains("\n  svc investigate a1 --provider ci_c"),
+        "{beside}"
+    );
+    let answer = json(&svc(
+        &server,
+        &[&failures[..], &["--json", "--all"]].concat(),
+    ));
     assert_eq!(
-        at(&answer, &["repository_skipped", "repository_identity_unresolved"]),
+        at(
+            &answer,
+            &["repository_skipped", "repository_identity_unresolved"]
+        ),
         &Json::from(1_i64)
     );
 
@@ -282,9 +299,241 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
     assert!(output.stdout_text().contains("ci_c    a2"), "{output:?}");
     let none = done(&svc(
         &server,
-        &["ci", "failures", "--repo", "own/repo", "--result", "timed_out"],
+        &[
+            "ci",
+            "failures",
+            "--repo",
+            "own/repo",
+            "--result",
+            "timed_out",
+        ],
     ));
     assert_eq!(none, "no timed-out runs in this range\n");
+}
+
+fn every_run_of_our_own_snippets_is_found_by_what_a_person_pastes(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let commit = "c".repeat(40);
+    let job = |variables: &[(&str, &str)], more: &[&str]| {
+        let mut all = vec![
+            ("SVC_TOKEN", INGEST_TOKEN),
+            ("SVC_REPOSITORY_ID", "7"),
+            ("SVC_REPOSITORY_HOST", "github.com"),
+        ];
+        all.extend(variables);
+        done(&svc_with(
+            &server,
+            &all,
+            &[&["ci", "report"][..], more].concat(),
+        ));
+    };
+    let gitlab = |job_id: &str, name: &str, status: &str| {
+        let url = format!("https://gitlab.example/own/repo/-/jobs/{job_id}");
+        job(
+            &[
+                ("GITLAB_CI", "true"),
+                ("CI_PIPELINE_ID", "500"),
+                ("CI_JOB_ID", job_id),
+                ("CI_JOB_NAME", name),
+                ("CI_JOB_URL", &url),
+                ("CI_JOB_STATUS", status),
+                ("CI_PROJECT_PATH", "own/repo"),
+                ("CI_COMMIT_SHA", &commit),
+                ("CI_COMMIT_BRANCH", "main"),
+            ],
+            &[],
+        );
+    };
+    gitlab("9001", "test", "failed");
+    gitlab("9002", "lint", "success");
+    gitlab("9003", "test", "failed");
+    job(
+        &[
+            ("JENKINS_URL", "https://ci.example/"),
+            ("JOB_NAME", "team/shop/PR-24"),
+            ("BUILD_NUMBER", "153"),
+            (
+                "BUILD_URL",
+                "https://ci.example/job/team/job/shop/job/PR-24/153/",
+            ),
+            ("GIT_URL", "https://github.com/own/repo.git"),
+            ("GIT_COMMIT", &commit),
+            ("BRANCH_NAME", "PR-24"),
+        ],
+        &["--status", "FAILURE"],
+    );
+    job(
+        &[
+            ("CIRCLECI", "true"),
+            (
+                "CIRCLE_WORKFLOW_JOB_ID",
+                "7a1d93f0-0000-4000-8000-000000000001",
+            ),
+            ("CIRCLE_BUILD_URL", "https://circleci.com/gh/own/repo/33"),
+            ("CIRCLE_REPOSITORY_URL", "git@github.com:own/repo.git"),
+            ("CIRCLE_SHA1", &commit),
+            ("CIRCLE_BRANCH", "main"),
+        ],
+        &["--status", "failed"],
+    );
+    for (id, status) in [("018f-aa", "0"), ("018f-bb", "1")] {
+        job(
+            &[
+                ("BUILDKITE", "true"),
+                ("BUILDKITE_JOB_ID", id),
+                (
+                    "BUILDKITE_BUILD_URL",
+                    "https://buildkite.com/own/repo/builds/1514",
+                ),
+                ("BUILDKITE_REPO", "git@github.com:own/repo.git"),
+                ("BUILDKITE_COMMIT", &commit),
+                ("BUILDKITE_BRANCH", "main"),
+                ("BUILDKITE_COMMAND_EXIT_STATUS", status),
+            ],
+            &[],
+        );
+    }
+    for attempt in ["1", "2", "4"] {
+        job(
+            &[
+                ("GITHUB_ACTIONS", "true"),
+                ("GITHUB_RUN_ID", "7000"),
+                ("GITHUB_RUN_ATTEMPT", attempt),
+                ("GITHUB_JOB", "test"),
+                ("GITHUB_REPOSITORY", "own/repo"),
+                ("GITHUB_SERVER_URL", "https://github.com"),
+                ("GITHUB_SHA", &commit),
+                ("GITHUB_REF", "refs/heads/main"),
+                ("GITHUB_REF_NAME", "main"),
+            ],
+            &["--status", "failure"],
+        );
+    }
+
+    for (pasted, run) in [
+        ("7000/test", "forge_actions 7000/test attempt 4"),
+        (
+            "https://github.com/own/repo/actions/runs/7000",
+            "forge_actions 7000/test attempt 4",
+        ),
+        (
+            "https://github.com/own/repo/actions/runs/7000/job/99#step:3:1",
+            "forge_actions 7000/test attempt 4",
+        ),
+        (
+            "https://github.com/own/repo/actions/runs/7000/attempts/2",
+            "forge_actions 7000/test attempt 2",
+        ),
+        ("500", "ci_b 500/test attempt 9003"),
+        ("500/lint", "ci_b 500/lint attempt 9002"),
+        (
+            "https://gitlab.example/own/repo/-/pipelines/500",
+            "ci_b 500/test attempt 9003",
+        ),
+        (
+            "https://gitlab.example/own/repo/-/jobs/9002#L7",
+            "ci_b 500/lint attempt 9002",
+        ),
+        ("team/shop/PR-24/153", "ci_a team/shop/PR-24/153"),
+        (
+            "https://ci.example/job/team/job/shop/job/PR-24/153/console",
+            "ci_a team/shop/PR-24/153",
+        ),
+        (
+            "https://circleci.com/gh/own/repo/33",
+            "ci_c 7a1d93f0-0000-4000-8000-000000000001",
+        ),
+        (
+            "https://app.circleci.com/pipelines/github/own/repo/12/workflows/0a1b/jobs/33",
+            "ci_c 7a1d93f0-0000-4000-8000-000000000001",
+        ),
+        ("https://buildkite.com/own/repo/builds/1514", "ci_d 018f-bb"),
+        (
+            "https://buildkite.com/own/repo/builds/1514#018f-aa",
+            "ci_d 018f-aa",
+        ),
+        ("018f-aa", "ci_d 018f-aa"),
+    ] {
+        let output = svc(&server, &["investigate", pasted]);
+        let found = output.stdout_text();
+        let line = found.lines().find(|line| line.starts_with("run "));
+        let line = line.unwrap_or_else(|| panic!("{pasted}: {output:?}"));
+        assert_eq!(line.trim_start_matches("run").trim(), run, "{pasted}");
+    }
+    let whole = done(&svc(&server, &["ci", "outcome", "500"]));
+    assert!(whole.contains("\nattempts     9001, 9003\n"), "{whole}");
+    assert!(
+        whole.contains("500/lint attempt 9002"),
+        "the other job: {whole}"
+    );
+    let answer =
+        server.read_json("/query/ci/outcome?provider=forge_actions&run_id=7000/test&latest=true");
+    assert_eq!(
+        dig(&answer, "attempts"),
+        Some(&Json::parse(b"[1,2,4]").expect("JSON"))
+    );
+}
+
+fn the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let facts = Facts::of(&server);
+    // A branch that was pushed twice. Session a worked on a commit of the first push, b on one that
+    // the second brought with its head; c worked elsewhere.
+    let (first, head) = (commit('1'), commit('2'));
+    let pushed = |number, after: &CommitSha| Push {
+        repository: Some(repository(7)),
+        after_sha: after.clone(),
+        ..push(number)
+    };
+    let opened = |number, head: &CommitSha| {
+        let mut revision = revision(number);
+        revision.pull_request.repository = Some(repository(7));
+        revision.pull_request.head_repository = Some(repository(7));
+        revision.pull_request.head_sha = head.clone();
+        Append::PullRequestRevision(Box::new(revision))
+    };
+    let seen = |number, push, session: &str, at: char| {
+        Append::SessionCommitObservation(Box::new(SessionCommitObservation {
+            repository: Some(repository(7)),
+            session_id: SessionId::new(session).expect("a Session"),
+            commit_sha: commit(at),
+            ..observation(number, id(push))
+        }))
+    };
+    let run = CiOutcome {
+        repository: Some(repository(7)),
+
+        commit_sha: head.clone(),
+        ..outcome(9, "41")
+    };
+    facts.add(vec![
+        Append::Push(Box::new(pushed(1, &first))),
+        Append::Push(Box::new(pushed(2, &head))),
+        Append::Push(Box::new(pushed(3, &commit('9')))),
+        opened(4, &first),
+        opened(5, &head),
+        seen(6, 1, "a", '0'),
+        seen(7, 2, "b", '3'),
+        seen(8, 3, "c", '9'),
+        Append::CiOutcome(Box::new(run)),
+    ]);
+    let shown = done(&svc(&server, &["investigate", "41"]));
+    assert!(
+        shown.contains("2 observed commits of the same push or pull request, 2 Sessions"),
+        "{shown}"
+    );
+    for (session, at) in [("a", '0'), ("b", '3')] {
+        let commit = commit(at);
+        assert!(
+            shown.contains(&format!("\nSession {session}, at {commit}\n")),
+            "{shown}"
+        );
+        assert!(
+            shown.contains(&format!("\n  svc session {session}\n")),
+            "{shown}"
+        );
+    }
+    assert!(!shown.contains("Session c"), "{shown}");
 }
 
 fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
@@ -326,9 +575,15 @@ fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
     report(&server, "buildkite", "41", &commit, &["--result", "failed"]);
     let said = refused(&svc(&server, &["investigate", "41"]), 1);
     assert!(said.contains("--provider"), "{said}");
-    let none = done(&svc(&server, &["investigate", "41", "--provider", "ci_d"]));
-    assert!(none.contains("Sessions  none observed"), "{none}");
-    assert!(none.contains("\n  svc mirror status\n"), "{none}");
+    let none = svc(&server, &["investigate", "41", "--provider", "ci_d"]);
+    let (shown, beside) = (none.stdout_text(), none.stderr_text());
+    assert!(shown.contains("Sessions  none observed"), "{shown}");
+    assert!(
+        beside.contains("svc mirror status, on the machine"),
+        "{beside}"
+    );
+    let next = beside.split("next:\n").nth(1).expect("what to run next");
+    assert!(!next.contains("mirror"), "it works elsewhere too: {next}");
     let said = refused(&svc(&server, &["ci", "failures"]), 1);
     assert!(said.contains("--repo OWNER/NAME"), "{said}");
 }

@@ -11,6 +11,7 @@ on_both_backends!(
     a_database_is_looked_after,
     another_schema_is_read_as_far_as_it_goes,
     quarantine_is_a_log,
+    quarantine_works_by_http_under_the_name_of_the_client,
     many_calls_are_quarantined_and_released_at_once,
     a_bulk_change_says_which_calls_are_meant,
 );
@@ -52,9 +53,16 @@ fn quarantine_is_a_log(backend: Backend) {
         "--reason",
         "a\u{1b}[2Jb",
     ];
-    assert_eq!(
-        done(&svc(&server, &hide)),
-        format!("quarantined inference_calls/{LAST_CALL} (reversible: svc release)\n")
+    let hidden = done(&svc(&server, &hide));
+    assert!(
+        hidden.starts_with(&format!("quarantined inference_calls/{LAST_CALL} in ")),
+        "{hidden}"
+    );
+    assert!(
+        hidden.ends_with(&format!(
+            ", organization acme (reversible: svc release inference_calls {LAST_CALL} --reason REASON)\n"
+        )),
+        "{hidden}"
     );
     assert!(
         done(&svc(&server, &["facts"])).contains("inference_calls                   4        3\n")
@@ -87,15 +95,91 @@ fn quarantine_is_a_log(backend: Backend) {
     assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
 
     let typo = ["quarantine", "pushes", LAST_CALL, "--reason", "typo"];
-    let output = svc(&server, &typo);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(output.stderr_text().contains("quarantine_target_not_found"));
+    let said = refused(&svc(&server, &typo), 1);
+    assert!(
+        said.contains(&format!("there is no pushes/{LAST_CALL} in ")),
+        "{said}"
+    );
+    assert!(said.contains("organization acme"), "{said}");
+    let log = done(&svc(&server, &["quarantine-log"]));
+    assert!(log.ends_with("2 rows; quarantine_revision: 2\n"), "{log}");
+
+    let forced = svc(&server, &[&typo[..], &["--force"]].concat());
+    assert_eq!(forced.status.code(), Some(0));
+    assert!(forced.stderr_text().contains("quarantine_target_not_found"));
     let last = done(&svc(&server, &["quarantine-log", "--tail", "1"]));
     assert!(
         last.starts_with("... showing last 1 of 3 rows (--all for all)\n"),
         "{last}"
     );
     assert!(last.contains("typo") && !last.contains("mended"), "{last}");
+}
+
+fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    done(&svc(&server, &["demo"]));
+    let url = server.base_url();
+    // What is named on the command line wins over the environment, which names a store.
+    let remote = |arguments: &[&str]| svc(&server, &[arguments, &["--url", &url]].concat());
+    let reason = ["--reason", "a leak"];
+    let hide = |id: &str| remote(&[&["quarantine", "inference_calls", id][..], &reason].concat());
+
+    let hidden = done(&hide(&LAST_CALL[..8]));
+    assert_eq!(
+        hidden,
+        format!(
+            "quarantined inference_calls/{LAST_CALL} in {url}, organization acme (reversible: svc \
+             release inference_calls {LAST_CALL} --reason REASON --url {url})\n"
+        )
+    );
+    let said = refused(&hide("00000000-0000-0000-0000-000000000001"), 1);
+    assert!(
+        said.contains(&format!("in {url}: nothing was recorded")),
+        "{said}"
+    );
+    let said = refused(&remote(&["quarantine-log", "--org", "other"]), 1);
+    assert!(said.contains("organization acme"), "{said}");
+    assert!(done(&remote(&["facts"])).contains("inference_calls                   4        3\n"));
+
+    let show = [
+        &["release", "inference_calls", LAST_CALL, "--json"][..],
+        &reason,
+    ]
+    .concat();
+    let released = json(&remote(&show));
+    assert_eq!(at(&released, &["org_id"]), &Json::from("acme"));
+    assert_eq!(at(&released, &["unchanged"]), &Json::from(false));
+    // At the shell of the store the same log says who did what.
+    let direct = [
+        "quarantine",
+        "inference_calls",
+        LAST_CALL,
+        "--reason",
+        "again",
+    ];
+    done(&svc_with(&server, &[("USER", "rae")], &direct));
+    for log in [
+        done(&remote(&["quarantine-log"])),
+        done(&svc(&server, &["quarantine-log"])),
+    ] {
+        let lines: Vec<_> = log.lines().collect();
+        assert_eq!(lines.len(), 4, "{log}");
+        assert!(
+            lines[0].contains("Z  operator  quarantine inference_calls/"),
+            "{log}"
+        );
+        assert!(
+            lines[2].contains("Z  shell (rae)  quarantine inference_calls/"),
+            "{log}"
+        );
+    }
+    assert!(
+        server.log().contains("quarantine_changed"),
+        "{}",
+        server.log()
+    );
 }
 
 /// Returns a server with the planted Session of four calls, and one call of another Session.
@@ -129,9 +213,11 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     let of_demo = ["--session-id", " svc-demo "];
 
     let dry = run(&[&hide[..], &of_demo].concat());
-    assert_eq!(
-        dry,
-        "4 model-call facts would be quarantined (dry run; add --apply); 0 already quarantined\n"
+    assert!(
+        dry.starts_with(
+            "4 model-call facts would be quarantined (dry run; add --apply); 0 already quarantined, in "
+        ) && dry.ends_with(", organization acme\n"),
+        "{dry}"
     );
     assert_eq!(visible(&server), numbers(5, 0), "nothing is done");
     run(&[
@@ -142,9 +228,9 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
         "first",
     ]);
     let apply = run(&[&hide[..], &of_demo, &["--apply"]].concat());
-    assert_eq!(
-        apply,
-        "quarantined 3 model-call facts; 1 already quarantined\n"
+    assert!(
+        apply.starts_with("quarantined 3 model-call facts; 1 already quarantined, in "),
+        "{apply}"
     );
     assert_eq!(visible(&server), numbers(1, 4));
     let again = json(&svc(
@@ -160,12 +246,17 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     );
 
     let dry = run(&[&show[..], &["--all"]].concat());
-    assert_eq!(
-        dry,
-        "4 model-call facts would be released (dry run; add --apply); 1 already visible\n"
+    assert!(
+        dry.starts_with(
+            "4 model-call facts would be released (dry run; add --apply); 1 already visible, in "
+        ),
+        "{dry}"
     );
     let apply = run(&[&show[..], &["--all", "--apply"]].concat());
-    assert_eq!(apply, "released 4 model-call facts; 1 already visible\n");
+    assert!(
+        apply.starts_with("released 4 model-call facts; 1 already visible, in "),
+        "{apply}"
+    );
     assert_eq!(visible(&server), numbers(5, 8));
     let log = run(&["quarantine-log", "--all"]);
     assert_eq!(log.matches("  a\\u{1b}b\n").count(), 3, "{log}");
@@ -187,9 +278,9 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     let one = run(&[&hide[..], &between, &of_demo, &["--provider", "gateway_a"]].concat());
     assert!(one.starts_with("1 model-call facts would be"), "{one}");
     let none = run(&[&hide[..], &["--provider", "gateway_b", "--apply"]].concat());
-    assert_eq!(
-        none,
-        "quarantined 0 model-call facts; 0 already quarantined\n"
+    assert!(
+        none.starts_with("quarantined 0 model-call facts; 0 already quarantined, in "),
+        "{none}"
     );
 }
 

@@ -7,7 +7,8 @@ use svc_model::endpoint;
 use svc_model::facts::{FactCount, FactTable, FactsCounts};
 use svc_model::request::NoParameters;
 
-use super::{service, store};
+use super::place::{Otherwise, Place};
+use super::service;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::Output;
@@ -32,12 +33,13 @@ struct Counts {
 
 impl Facts {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        if store::given(self.store.database_url.as_deref()).is_some() {
-            let ledger = store::ledger(&self.store)?;
-            let counts = Counts::read(&mut ledger.snapshot()?)?;
-            return output.value(&counts, render);
-        }
-        let client = service::client(&self.service)?;
+        let client = match Place::find(&self.service, &self.store, Otherwise::Service)? {
+            Place::Store(opened) => {
+                let counts = Counts::read(&mut opened.ledger.snapshot()?)?;
+                return output.value(&counts, render);
+            }
+            Place::Service(client) => client,
+        };
         let reply: RawReply<FactsCounts> = service::block_on(async {
             Ok(client.call_raw::<endpoint::Facts>(&NoParameters).await?)
         })?;

@@ -8,12 +8,13 @@ use svc_model::endpoint::{CommitQuery, SessionQuery};
 use svc_model::facts::SessionRequest;
 use svc_model::id::SessionId;
 use svc_model::query::{
-    CiOutcomeAnswer, CommitEvidence, CommitRepository, CommitRequest, RepositorySelector,
-    SessionAnswer,
+    CiDelivery, CiOutcomeAnswer, CiRun, CommitEvidence, CommitRepository, CommitRequest,
+    RepositorySelector, SessionAnswer,
 };
+use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::ci::{RunOptions, fields, not_stored};
+use super::ci::{FoundRun, RunOptions, commit_command, fields, not_stored, others};
 use super::session::{self, results, summary};
 use super::{commit, service};
 use crate::error::CommandError;
@@ -34,6 +35,10 @@ pub(crate) struct Investigate {
 #[derive(Debug, Serialize)]
 struct Investigation {
     run: Exact<CiOutcomeAnswer>,
+    /// Other runs that are called so, of the same commit.
+    other_runs: Vec<CiRun>,
+    /// What came with the commit of the run; null when there is no such run.
+    delivery: Option<CiDelivery>,
     /// Null when there is no such run.
     commit: Option<Exact<CommitEvidence>>,
     sessions: Vec<Examined>,
@@ -43,6 +48,8 @@ struct Investigation {
 #[derive(Debug, Serialize)]
 struct Examined {
     session_id: SessionId,
+    /// The commits that it was observed at, of those of the run.
+    commits: Vec<CommitSha>,
     /// Null when the service refuses it, which it does whole.
     dossier: Option<Exact<SessionAnswer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,29 +68,38 @@ impl Investigate {
         let as_of = self.run.as_of(now)?;
         let client = service::client(&self.service)?;
         let investigation = service::block_on(async {
-            let run = self.run.find(&client, now).await?;
-            follow(&client, run.into(), as_of).await
+            let found = self.run.find(&client, now).await?;
+            follow(&client, found, as_of).await
         })?;
         output.value(&investigation, |investigation| {
             render(self.run.run(), investigation, now)
         })?;
+        if investigation.run.value.found && investigation.sessions.is_empty() {
+            output.note(
+                "Sessions are observed where notes on commits name them; whether the notes were read \
+                 is shown by svc mirror status, on the machine of the service",
+            );
+        }
         output.next(&self.service, &next(&investigation));
         Ok(())
     }
 }
 
-/// Follows a run to its commit and to the Sessions at it.
+/// Follows a run to its commit, and to the Sessions at it and at what came with it.
 async fn follow(
     client: &Client,
-    run: Exact<CiOutcomeAnswer>,
+    found: FoundRun,
     as_of: Option<Instant>,
 ) -> Result<Investigation, CommandError> {
-    let Some(outcome) = &run.value.outcome else {
-        return Ok(Investigation {
-            run,
-            commit: None,
-            sessions: Vec::new(),
-        });
+    let mut investigation = Investigation {
+        run: found.run.into(),
+        other_runs: found.others,
+        delivery: found.delivery,
+        commit: None,
+        sessions: Vec::new(),
+    };
+    let Some(outcome) = &investigation.run.value.outcome else {
+        return Ok(investigation);
     };
     // Notes often arrive after the run has ended, so the commit is asked for as it is by now.
     let identity = outcome.repository_identity.clone();
@@ -95,25 +111,41 @@ async fn follow(
         as_of,
     };
     let commit = Exact::from(client.call_raw::<CommitQuery>(&request).await?);
-    let mut sessions = Vec::new();
-    for session_id in commit::sessions(&commit.value) {
-        sessions.push(examine(client, session_id.clone()).await?);
+    let at_head = commit::sessions(&commit.value).into_iter();
+    let mut observed: Vec<(SessionId, Vec<CommitSha>)> = at_head
+        .map(|session_id| (session_id.clone(), vec![outcome.commit_sha.clone()]))
+        .collect();
+    for delivered in investigation.delivery.iter().flat_map(|it| &it.commits) {
+        for session_id in &delivered.session_ids {
+            let commit_sha = delivered.commit_sha.clone();
+            match observed.iter_mut().find(|(known, _)| known == session_id) {
+                Some((_, commits)) if commits.contains(&commit_sha) => {}
+                Some((_, commits)) => commits.push(commit_sha),
+                None => observed.push((session_id.clone(), vec![commit_sha])),
+            }
+        }
     }
-    Ok(Investigation {
-        run,
-        commit: Some(commit),
-        sessions,
-    })
+    investigation.commit = Some(commit);
+    for (session_id, commits) in observed {
+        let examined = examine(client, session_id, commits).await?;
+        investigation.sessions.push(examined);
+    }
+    Ok(investigation)
 }
 
 /// Asks for a Session. One that is too large to be told does not hide the others.
-async fn examine(client: &Client, session_id: SessionId) -> Result<Examined, CommandError> {
+async fn examine(
+    client: &Client,
+    session_id: SessionId,
+    commits: Vec<CommitSha>,
+) -> Result<Examined, CommandError> {
     let request = SessionRequest {
         session_id: session_id.clone(),
     };
     match client.call_raw::<SessionQuery>(&request).await {
         Ok(reply) => Ok(Examined {
             session_id,
+            commits,
             dossier: Some(reply.into()),
             refused: None,
         }),
@@ -125,6 +157,7 @@ async fn examine(client: &Client, session_id: SessionId) -> Result<Examined, Com
         {
             Ok(Examined {
                 session_id,
+                commits,
                 dossier: None,
                 refused: Some(Refusal {
                     code: error.kind().code().to_owned(),
@@ -141,20 +174,22 @@ fn render(run: &str, investigation: &Investigation, now: Instant) -> String {
     else {
         return not_stored(run);
     };
-    let mut blocks = vec![
-        fields(outcome, now).render(),
-        format!(
-            "commit {}\n{}{}",
-            outcome.commit_sha,
-            of_commit(&commit.value).render(),
-            inferred(&commit.value)
-        ),
-    ];
+    let attempts = investigation.run.value.attempts.as_deref();
+    let mut blocks = vec![fields(outcome, attempts, now).render()];
+    blocks.extend(others(&investigation.other_runs, now));
+    let mut of_commit = of_commit(&commit.value);
+    of_delivery(investigation, &mut of_commit);
+    blocks.push(format!(
+        "commit {}\n{}{}",
+        outcome.commit_sha,
+        of_commit.render(),
+        inferred(&commit.value)
+    ));
     blocks.extend(
         investigation
             .sessions
             .iter()
-            .map(|examined| of_session(examined, now)),
+            .map(|examined| of_session(examined, &outcome.commit_sha, now)),
     );
     blocks.join("\n")
 }
@@ -193,8 +228,41 @@ fn inferred(commit: &CommitEvidence) -> String {
     guessed.chain(skipped).collect()
 }
 
-fn of_session(examined: &Examined, now: Instant) -> String {
-    let session = format!("Session {}\n", escape(examined.session_id.as_str()));
+/// Adds what came with the commit of the run, when something did.
+fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
+    let Some(delivery) = &investigation.delivery else {
+        return;
+    };
+    let numbers = delivery.pull_requests.iter();
+    let numbers: Vec<String> = numbers.map(ToString::to_string).collect();
+    fields.add_some(
+        "pull requests",
+        Some(numbers.join(", ")).filter(|numbers| !numbers.is_empty()),
+    );
+    let head = &delivery.commit_sha;
+    let others = delivery.commits.iter().filter(|it| it.commit_sha != *head);
+    let others: Vec<_> = others.collect();
+    if !others.is_empty() {
+        let sessions = others.iter().flat_map(|it| &it.session_ids);
+        let sessions = sessions.collect::<std::collections::BTreeSet<_>>().len();
+        let more = if delivery.more { ", and more" } else { "" };
+        fields.add(
+            "came with it",
+            format!(
+                "{} observed commits of the same push or pull request, {sessions} Sessions{more}",
+                others.len()
+            ),
+        );
+    }
+}
+
+fn of_session(examined: &Examined, head: &CommitSha, now: Instant) -> String {
+    let session = escape(examined.session_id.as_str());
+    let session = match examined.commits.as_slice() {
+        commits if commits.contains(head) => format!("Session {session}\n"),
+        [commit, ..] => format!("Session {session}, at {commit}\n"),
+        [] => format!("Session {session}\n"),
+    };
     let told = match (&examined.dossier, &examined.refused) {
         (Some(dossier), _) => match &dossier.value {
             SessionAnswer::Known(dossier) => summary(dossier, now).render(),
@@ -215,14 +283,6 @@ fn next(investigation: &Investigation) -> Vec<String> {
         .iter()
         .map(|examined| session::command(&examined.session_id))
         .collect();
-    if next.is_empty() {
-        // Why nothing is observed is a question to the mirror.
-        next.push("svc mirror status".to_owned());
-    }
-    next.push(commit::command(
-        &outcome.commit_sha,
-        &outcome.repo,
-        outcome.repository_identity.as_ref(),
-    ));
+    next.push(commit_command(outcome));
     next
 }

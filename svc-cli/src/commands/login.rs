@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use svc_client::{Client, ClientBuilder, ErrorKind, SecretString, environment};
+use svc_client::{Client, ErrorKind, SecretString, environment};
 use svc_model::identity::{Authority, IdentityProbe};
 
 use super::service;
@@ -139,7 +139,7 @@ impl Login {
         let Some(local) = svc_server::local_credentials() else {
             return Ok(None);
         };
-        if url != ClientBuilder::DEFAULT_URL {
+        if url != svc_server::local_url() {
             return Ok(None);
         }
         let capture = (Role::Capture, local.ingest_token);

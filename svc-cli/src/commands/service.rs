@@ -1,6 +1,6 @@
 //! The service that a command asks.
 
-use svc_client::{Client, ClientBuilder, SecretString, environment};
+use svc_client::{Client, SecretString, environment};
 use svc_model::version::SERVICE_VERSION;
 
 use crate::credentials::{Credentials, Role};
@@ -34,12 +34,21 @@ pub(crate) fn client_for(options: &ServiceOptions, role: Role) -> Result<Client,
     if let Some(token) = environment::token()? {
         return Ok(connect(url, token)?);
     }
+    stored(url, &credentials, role)
+}
+
+/// Returns a client of the service at this URL, with the token that is stored for it.
+pub(crate) fn stored_client(url: &str, role: Role) -> Result<Client, CommandError> {
+    stored(url.to_owned(), &Credentials::load()?, role)
+}
+
+fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, CommandError> {
     if let Some(token) = credentials.token(&url, role) {
         return Ok(connect(url, token)?);
     }
     let local = svc_server::local_credentials();
     if let Some(local) = &local
-        && url.trim_end_matches('/') == ClientBuilder::DEFAULT_URL
+        && url.trim_end_matches('/') == svc_server::local_url()
     {
         let token = match role {
             Role::Operator => &local.operator_token,
@@ -70,7 +79,7 @@ pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandErr
 fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
     given(options)
         .or_else(|| credentials.current().map(str::to_owned))
-        .unwrap_or_else(|| ClientBuilder::DEFAULT_URL.to_owned())
+        .unwrap_or_else(svc_server::local_url)
 }
 
 /// Returns a client of the service at this URL.
@@ -90,8 +99,12 @@ pub(crate) fn warn_of_skew(version: &str, output: &mut Output) {
     }
 }
 
-/// Returns the URL that a person gave; an empty one counts as none.
+/// Returns the URL that a person gave, on the command line or by the environment; an empty one counts
+/// as none.
 pub(crate) fn given(options: &ServiceOptions) -> Option<String> {
     let url = options.url.as_deref().unwrap_or_default().trim();
-    (!url.is_empty()).then(|| url.to_owned())
+    if !url.is_empty() {
+        return Some(url.to_owned());
+    }
+    environment::url().ok().flatten()
 }

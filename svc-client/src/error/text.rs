@@ -42,6 +42,8 @@ pub(super) fn fault_word(fault: QueryFault) -> &'static str {
         QueryFault::CohortTooLong => "cohort_too_long",
         QueryFault::CohortReversed => "cohort_reversed",
         QueryFault::CohortAfterBoundary => "cohort_after_boundary",
+        QueryFault::TargetAbsent => "target_absent",
+        QueryFault::TargetAmbiguous => "target_ambiguous",
     }
 }
 
@@ -103,6 +105,8 @@ impl fmt::Display for ErrorKind {
                 QueryFault::CohortAfterBoundary => {
                     "the cohort ends after the moment up to which facts count"
                 }
+                QueryFault::TargetAbsent => "no fact of this table has this id",
+                QueryFault::TargetAmbiguous => "the ids of several facts of this table begin so",
             }),
             Self::Busy => f.write_str("all read slots of the service are in use"),
             Self::Deadline => f.write_str("the service stopped the work at its deadline"),

@@ -136,6 +136,21 @@ impl Outbox {
         Ok(id)
     }
 
+    /// Takes a delivery that waits back out of the queue, and returns whether it was there: for a
+    /// program that has delivered it by itself meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the disk fails.
+    pub fn withdraw(&self, id: DeliveryId) -> Result<bool, OutboxError> {
+        let folder = &self.shared.folder;
+        let name = folder.waiting()?.into_iter().find(|name| name.id == id);
+        match name {
+            Some(name) => folder.remove(name).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
     /// Returns what the outbox holds. It reads the names of the files, for a moment.
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use svc_client::model::id::{FactId, RunId};
 use svc_client::model::ingest::{CiProvider, CiResult};
 use svc_client::model::problem::{Problem, QueryFault};
 use svc_client::model::query::{
-    CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CommitEvidence,
-    CommitLink, CommitRequest, RepositorySelector,
+    CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CiRunsRequest,
+    CommitEvidence, CommitLink, CommitRequest, RepositorySelector, RunName,
 };
 use svc_client::model::repository::{Branch, CommitSha, RepositoryName};
 use svc_client::model::time::Instant;
@@ -29,8 +29,18 @@ pub(super) fn outcome() -> CiOutcomeRequest {
         provider: CiProvider::Other,
         run_id: RunId::new("run 1").expect("an id"),
         run_attempt: Some(2),
+        latest: false,
         repository: repository(),
         as_of: Some(at("2026-11-20T12:00:00Z")),
+    }
+}
+
+pub(super) fn runs() -> CiRunsRequest {
+    CiRunsRequest {
+        name: RunName::Id(RunId::new("run 1").expect("an id")),
+        provider: None,
+        repository: repository(),
+        as_of: None,
     }
 }
 

@@ -6,9 +6,11 @@ use svc_client::Client;
 use svc_client::model::context::Query;
 use svc_client::model::endpoint::{self, Access};
 use svc_client::model::evidence::{Reference, Side};
-use svc_client::model::id::{InferenceCallId, SessionId};
+use svc_client::model::facts::FactTable;
+use svc_client::model::id::{ForeignId, InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
 use svc_client::model::json::{self, Json};
+use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
 use svc_client::model::reports::ReportScope;
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
@@ -49,6 +51,15 @@ async fn call_all(client: &Client) {
     drop(client.ingest_ci(&ci).await);
     drop(client.capture_counts().await);
     drop(client.ingest_events(&[]).await);
+    let hide = QuarantineRequest {
+        table: FactTable::InferenceCalls,
+        fact_id: ForeignId::new("0192f6c4").expect("an id"),
+        reason: QuarantineReason::new("a leak").expect("a reason"),
+        force: false,
+    };
+    drop(client.quarantine(&hide).await);
+    drop(client.release(&hide).await);
+    drop(client.quarantine_log(QuarantineLogRequest::default()).await);
     drop(client.facts().await);
     drop(client.session_facts(&session).await);
     drop(client.session_inference_calls(&session).await);
@@ -57,6 +68,7 @@ async fn call_all(client: &Client) {
     drop(client.evidence().manifest(&session, &call).await);
     drop(client.evidence().read(&session, [reference.clone()]).await);
     drop(client.ci_outcome(&investigation::outcome()).await);
+    drop(client.ci_runs(&investigation::runs()).await);
     drop(client.ci_failures_page(&investigation::failures()).await);
     drop(client.session_dossier(&session).await);
     drop(client.commit(&investigation::commit()).await);

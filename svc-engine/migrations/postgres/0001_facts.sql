@@ -249,6 +249,7 @@ CREATE INDEX pull_request_revisions_by_repository
 CREATE INDEX pull_request_revisions_by_head
     ON pull_request_revisions
     (head_repository_id, head_repository_host, head_repo, org_id, captured_at_us);
+CREATE INDEX pull_request_revisions_by_head_sha ON pull_request_revisions (head_sha, org_id);
 CREATE INDEX pull_request_revisions_by_capture
     ON pull_request_revisions ((org_id || ''), captured_at_us);
 
@@ -332,6 +333,8 @@ CREATE INDEX session_commit_observations_by_session
 CREATE INDEX session_commit_observations_by_repository
     ON session_commit_observations
     (repository_id, repository_host, repo, org_id, captured_at_us);
+CREATE INDEX session_commit_observations_by_push
+    ON session_commit_observations (source_push_id, org_id);
 CREATE INDEX session_commit_observations_by_capture
     ON session_commit_observations ((org_id || ''), captured_at_us);
 
@@ -361,12 +364,15 @@ CREATE TABLE ci_outcomes (
     source_event_id TEXT COLLATE "C",
     pr_number BIGINT,
     captured_at_us BIGINT NOT NULL,
-    raw BYTEA NOT NULL
+    raw BYTEA NOT NULL,
+    run_url_hash BYTEA NOT NULL
 );
 -- Finds a run in every forge at once; without an identity it is of none.
 CREATE UNIQUE INDEX ci_outcomes_by_run
     ON ci_outcomes (run_id, org_id, provider, run_attempt, COALESCE(repository_provider, ''),
         COALESCE(repository_host, ''));
+-- A URL may be longer than what an index takes, so a hash stands for it.
+CREATE INDEX ci_outcomes_by_url ON ci_outcomes (run_url_hash, org_id);
 CREATE INDEX ci_outcomes_by_commit ON ci_outcomes (commit_sha, org_id);
 CREATE INDEX ci_outcomes_by_repository
     ON ci_outcomes
@@ -396,7 +402,8 @@ CREATE TABLE quarantine_log (
     fact_id TEXT COLLATE "C" NOT NULL,
     action TEXT COLLATE "C" NOT NULL,
     reason TEXT COLLATE "C" NOT NULL,
-    recorded_at_us BIGINT NOT NULL
+    recorded_at_us BIGINT NOT NULL,
+    client_id TEXT COLLATE "C" NOT NULL
 );
 CREATE INDEX quarantine_log_by_fact
     ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);

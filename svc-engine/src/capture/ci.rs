@@ -112,6 +112,7 @@ mod tests {
             source_event_type: None,
             source_spec_version: None,
             source_event_id: None,
+            compare: false,
         }
     }
 

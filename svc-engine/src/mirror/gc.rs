@@ -198,6 +198,7 @@ mod tests {
             action: QuarantineAction::Quarantine,
             reason: "test".to_owned(),
             recorded_at: at(0),
+            client_id: "operator".to_owned(),
         };
         database.ledger("acme").quarantine(&[hidden]).unwrap();
 

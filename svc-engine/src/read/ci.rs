@@ -11,6 +11,7 @@ use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
 use super::repository::{Touched, link, of_outcome, select, told};
+use super::runs;
 use crate::derive::repository::{Mention, Names, Repositories, Selection};
 use crate::error::Error;
 use crate::fact::Lifetime;
@@ -34,12 +35,12 @@ pub fn ci_outcome(
             None => return Ok(None.into()),
         },
     };
-    let mut rows = snapshot.ci_outcomes_of_run(
-        request.provider,
-        request.run_id.as_str(),
-        request.run_attempt,
-        boundary,
-    )?;
+    let run_id = request.run_id.as_str();
+    let mut rows = if request.latest {
+        snapshot.ci_outcomes_of_attempts(request.provider, run_id, boundary)?
+    } else {
+        snapshot.ci_outcomes_of_run(request.provider, run_id, request.run_attempt, boundary)?
+    };
     let mut touched = Touched::by(&request.repository);
     for row in &rows {
         touched.add(of_outcome(row));
@@ -52,14 +53,20 @@ pub fn ci_outcome(
         }
         Selection::None => rows.clear(),
     }
-    if rows.len() > 1 {
+    let mut runs = runs::by_run(rows);
+    if runs.len() > 1 {
         return Err(Decline::RepositorySelectorAmbiguous.into());
     }
-    let outcome = rows.pop().map(|row| {
-        let repository = told(&repositories, &row);
-        record(row, repository.as_ref(), boundary)
+    let run = runs.pop();
+    let attempts = run.as_ref().map(|run| run.attempts.clone());
+    let outcome = run.map(|run| {
+        let repository = told(&repositories, &run.last);
+        record(run.last, repository.as_ref(), boundary)
     });
-    Ok(outcome.into())
+    Ok(CiOutcomeAnswer {
+        attempts: attempts.filter(|_| request.latest),
+        ..outcome.into()
+    })
 }
 
 /// Returns one page of the outcomes of a repository with one result.
@@ -165,7 +172,14 @@ fn unresolved(
     boundary: Instant,
     page: &mut CiFailures,
 ) -> Result<(), Error> {
-    let reason = |name| repositories.of(Mention { name, identity: None }).err();
+    let reason = |name| {
+        repositories
+            .of(Mention {
+                name,
+                identity: None,
+            })
+            .err()
+    };
     let names = question.names.iter();
     let declined: Vec<_> = names
         .filter_map(|name| Some((*name, reason(name)?)))
@@ -212,7 +226,11 @@ fn end(request: &CiFailuresRequest, boundary: Instant) -> Instant {
     })
 }
 
-fn record(row: CiOutcomeRow, repository: Option<&Lifetime>, boundary: Instant) -> CiOutcomeRecord {
+pub(super) fn record(
+    row: CiOutcomeRow,
+    repository: Option<&Lifetime>,
+    boundary: Instant,
+) -> CiOutcomeRecord {
     let commit_query = link(&row.commit_sha, repository, boundary);
     CiOutcomeRecord {
         outcome_id: row.outcome_id,

@@ -13,8 +13,10 @@ mod discovery;
 mod evidence;
 mod facts;
 mod occurrence;
+mod quarantine;
 mod reports;
 mod repository;
+mod runs;
 mod session;
 #[cfg(test)]
 mod suite;
@@ -27,9 +29,11 @@ pub use cursor::CursorKey;
 pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
+pub use quarantine::quarantine_log;
 pub use reports::{
     AnswerCache, Extent, FilesCache, ReportSources, UncheckedPullRequests, abandonment,
     accepted_work_lifecycle, attribution_share, attributions_of_pushes, lifecycle_report,
     merge_retention, model_outcomes, model_report,
 };
+pub use runs::ci_runs;
 pub use session::session_dossier;

@@ -38,6 +38,8 @@ pub struct BulkChange {
     pub reason: String,
     /// When.
     pub recorded_at: Instant,
+    /// Who does it.
+    pub client_id: String,
 }
 
 /// How many calls are meant, and how many of them are visible.
@@ -72,8 +74,9 @@ const VISIBLE: &str = "CASE WHEN EXISTS (SELECT 1 FROM visible_inference_calls v
     WHERE v.inference_call_id = f.inference_call_id) THEN 1 ELSE 0 END";
 const APPEND: Insert = Insert {
     into: "INSERT INTO quarantine_log
-        (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us)",
-    columns: 7,
+        (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us,
+        client_id)",
+    columns: 8,
     then: "",
     returning: "quarantine_revision, quarantine_id",
     unique: 0,
@@ -169,6 +172,7 @@ pub(super) fn change(
                 Value::Text(change.action.as_str()),
                 Value::Text(&change.reason),
                 Value::Integer(change.recorded_at.microseconds()),
+                Value::Text(&change.client_id),
             ]);
         }
         connection.put(&APPEND, values.chunks_exact(APPEND.columns))?;

@@ -1,10 +1,15 @@
 //! CI outcomes: one per run and attempt, within the forge that the sender named.
 
+use svc_model::json::Text;
+use svc_model::query::RunUrl;
+
 use super::claims::Place;
 use super::column::{OrZero, Packed};
 use super::fact::Fact;
+use super::identity;
 use super::redelivery::Key;
 use super::table::table;
+use super::value::Value;
 use crate::fact::CiOutcome;
 
 table! {
@@ -31,6 +36,19 @@ table! {
     "pr_number" = pr_number,
     "captured_at_us" = captured_at,
     "raw" = raw as Packed,
+    derived "run_url_hash" = run_url_hash,
+}
+
+/// What a run is found by whose URL is known.
+fn run_url_hash(outcome: &CiOutcome) -> Value<'static> {
+    let url = outcome.run_url.as_ref().and_then(Text::as_str);
+    // No URL is empty, so nobody looks for this.
+    url.map_or(Value::OwnBlob(Vec::new()), |url| url_hash(url))
+}
+
+/// Returns the hash of a URL, of the part that names the run: what follows it is a place in the page.
+pub(super) fn url_hash(url: &str) -> Value<'static> {
+    identity::of(&[RunUrl::page(url).as_bytes()])
 }
 
 /// By result: their index by repository has the result before the moment, for the pages that go by

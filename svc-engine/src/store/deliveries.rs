@@ -85,6 +85,72 @@ pub(super) use observed;
 
 const OF_SESSION: &str = observed!("$3", "f.session_id = $2 LIMIT $4");
 const OF_COMMIT: &str = observed!("$3", "f.commit_sha = $2 LIMIT $4");
+const OF_PUSH: &str = observed!("$3", "f.source_push_id = $2 LIMIT $4");
+
+macro_rules! revisions {
+    ($condition:literal) => {
+        concat!(
+            "SELECT f.repository_provider, f.repository_host, f.repository_id, f.repo, f.pr_number,
+            f.head_repository_provider, f.head_repository_host, f.head_repository_id, f.head_repo,
+            f.head_sha FROM visible_pull_request_revisions f
+            WHERE f.org_id = $1 AND f.captured_at_us <= $2",
+            $condition,
+            " LIMIT $3"
+        )
+    };
+}
+
+const BY_HEAD: &str = revisions!(" AND f.head_sha = $4");
+const OF_IDENTIFIED: &str = revisions!(
+    " AND f.pr_number = $4 AND f.repository_provider = $5 AND f.repository_host = $6
+    AND f.repository_id = $7"
+);
+const OF_NAMED: &str =
+    revisions!(" AND f.pr_number = $4 AND f.repository_id IS NULL AND f.repo = $5");
+
+const REVISION_COLUMNS: [&str; 10] = [
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "repo",
+    "pr_number",
+    "head_repository_provider",
+    "head_repository_host",
+    "head_repository_id",
+    "head_repo",
+    "head_sha",
+];
+
+/// The head of a pull request, as it was at some moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequestHead {
+    /// The identity of the repository of the pull request.
+    pub repository: Option<RepositoryIdentity>,
+    /// The name of it on this fact.
+    pub repo: String,
+    /// The number of the pull request.
+    pub pr_number: i64,
+    /// The identity of the repository of the branch.
+    pub head_repository: Option<RepositoryIdentity>,
+    /// The name of it on this fact.
+    pub head_repo: Option<String>,
+    /// The commit.
+    pub head_sha: CommitSha,
+}
+
+impl PullRequestHead {
+    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
+        let mut columns = Columns::of(row, "pull_request_revisions", &REVISION_COLUMNS);
+        Ok(Self {
+            repository: columns.next()?,
+            repo: columns.next()?,
+            pr_number: columns.next()?,
+            head_repository: columns.next()?,
+            head_repo: columns.next()?,
+            head_sha: columns.next()?,
+        })
+    }
+}
 
 /// What a fact of a delivery says of its repository: that it has this identity and any name, or this
 /// name and no identity. They are expressions, of which no index has one, so that facts are found by
@@ -153,6 +219,61 @@ impl Snapshot<'_> {
         rows_max: u64,
     ) -> Result<Vec<ObservedCommit>, StoreError> {
         self.observed(OF_COMMIT, commit_sha.as_str(), boundary, rows_max)
+    }
+
+    /// Returns the visible links of Sessions to commits for which a push was looked at, that were
+    /// received by the boundary.
+    pub fn sessions_of_push(
+        &mut self,
+        push_id: FactId,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<ObservedCommit>, StoreError> {
+        self.observed(OF_PUSH, &push_id.to_string(), boundary, rows_max)
+    }
+
+    /// Returns the pull requests whose head was a commit, as visible facts received by the boundary
+    /// say.
+    pub fn pull_requests_at(
+        &mut self,
+        head_sha: &CommitSha,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<PullRequestHead>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+            head_sha.as_str().into(),
+        ];
+        self.connection()?
+            .all(BY_HEAD, &keys, PullRequestHead::read)
+    }
+
+    /// Returns every head that a pull request had, as visible facts received by the boundary say.
+    pub fn heads_of_pull_request(
+        &mut self,
+        of: &PullRequestHead,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<Vec<PullRequestHead>, StoreError> {
+        let mut keys = vec![
+            self.org_id.as_str().into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+            of.pr_number.into(),
+        ];
+        let sql = match &of.repository {
+            Some(identity) => {
+                keys.extend(identity_keys(identity));
+                OF_IDENTIFIED
+            }
+            None => {
+                keys.push(of.repo.as_str().into());
+                OF_NAMED
+            }
+        };
+        self.connection()?.all(sql, &keys, PullRequestHead::read)
     }
 
     fn observed(

@@ -77,7 +77,7 @@ pub use cohort::{CohortCall, CohortDecision};
 #[cfg(any(test, feature = "testing"))]
 pub use content::samples;
 pub use content::{Encoded, Encoder};
-pub use deliveries::ObservedCommit;
+pub use deliveries::{ObservedCommit, PullRequestHead};
 pub use error::StoreError;
 pub use inferred::NamedCall;
 pub use jobs::{
@@ -86,7 +86,7 @@ pub use jobs::{
 };
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
-pub use quarantine::{LogEntry, QuarantineAction, QuarantineReceipt};
+pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
 pub use report::{Answer, CohortOutcome, OwnedId};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
@@ -215,6 +215,24 @@ impl Store {
     ) -> Result<Vec<Outcome>, StoreError> {
         let prepared = delivery.into().prepare(&self.org_id);
         self.writer.append_blocking(prepared)
+    }
+
+    /// Appends one row to the quarantine log, about the one fact that its id, or the beginning of one,
+    /// names, and waits for the commit. It is written by the one writer, behind the facts that were
+    /// accepted before.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was stored, or nobody knows whether it was.
+    pub async fn quarantine(
+        &self,
+        entry: quarantine::NewEntry,
+        absent: WhenAbsent,
+    ) -> Result<Result<QuarantineReceipt, NoTarget>, StoreError> {
+        let change = move |transaction: &mut Transaction<'_>| {
+            quarantine::change(transaction, &entry, absent)
+        };
+        self.writer.run(change).await
     }
 
     /// Opens a snapshot that is stopped at the deadline.
@@ -370,6 +388,20 @@ impl Ledger {
         entries: &[quarantine::NewEntry],
     ) -> Result<Vec<QuarantineReceipt>, StoreError> {
         self.write(|transaction| quarantine::append(transaction, entries))
+    }
+
+    /// Appends one row to the quarantine log, about the one fact that its id, or the beginning of one,
+    /// names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::quarantine`].
+    pub fn quarantine_one(
+        &self,
+        entry: &quarantine::NewEntry,
+        absent: WhenAbsent,
+    ) -> Result<Result<QuarantineReceipt, NoTarget>, StoreError> {
+        self.write(|transaction| quarantine::change(transaction, entry, absent))
     }
 
     /// Quarantines or releases the calls that are meant, in one transaction. A call that is in the

@@ -4,9 +4,12 @@
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::Text;
+use svc_model::limit::CI_RUN_OUTCOMES_MAX;
+use svc_model::query::RunName;
 use svc_model::repository::{Branch, CommitSha, RepositoryIdentity};
 use svc_model::time::Instant;
 
+use super::ci;
 use super::column::{Columns, Form as _, OrZero};
 use super::deliveries::{OfCommits, identity_keys};
 use super::value::{Row, Value};
@@ -162,6 +165,16 @@ pub(super) const OUTCOMES: &str = outcomes!(" WHERE COALESCE(f.org_id, '') = $1"
 const OF_RUN: &str = outcomes!(
     " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.run_attempt = $4 AND f.captured_at_us <= $5"
 );
+const OF_ATTEMPTS: &str = outcomes!(
+    " WHERE f.org_id = $1 AND f.provider = $2 AND f.run_id = $3 AND f.captured_at_us <= $4 LIMIT $5"
+);
+const OF_ID: &str =
+    outcomes!(" WHERE f.org_id = $1 AND f.run_id = $2 AND f.captured_at_us <= $3 LIMIT $4");
+const OF_JOBS: &str = outcomes!(
+    " WHERE f.org_id = $1 AND f.run_id >= $2 AND f.run_id < $5 AND f.captured_at_us <= $3 LIMIT $4"
+);
+const OF_URL: &str =
+    outcomes!(" WHERE f.org_id = $1 AND f.run_url_hash = $2 AND f.captured_at_us <= $3 LIMIT $4");
 const OF_COMMIT: &str =
     outcomes!(" WHERE f.org_id = $1 AND f.commit_sha = $2 AND f.captured_at_us <= $3");
 /// Outcomes at the commit that was checked.
@@ -209,6 +222,10 @@ const NAMELESS: &str =
     "SELECT 1 FROM visible_ci_outcomes f WHERE f.org_id = $1 AND f.captured_at_us <= $2
     AND f.repository_provider = $3 AND f.repository_host = $4 AND f.repository_id = $5
     AND f.repo = '' LIMIT 1";
+
+/// Rows that are read of the runs of one name: one more than are looked through.
+#[expect(clippy::cast_possible_wrap, reason = "a thousand")]
+const ROWS_OF_RUNS: i64 = CI_RUN_OUTCOMES_MAX as i64 + 1;
 
 /// Which outcomes of a repository are wanted. The latest come first.
 #[derive(Clone, Copy, Debug)]
@@ -295,6 +312,59 @@ impl Snapshot<'_> {
             boundary.microseconds().into(),
         ];
         self.connection()?.all(OF_RUN, &keys, CiOutcomeRow::read)
+    }
+
+    /// Returns the visible outcomes of every attempt of one run that were received by the boundary, as
+    /// [`ci_outcomes_of_run`](Self::ci_outcomes_of_run) does of one attempt, in no order.
+    pub fn ci_outcomes_of_attempts(
+        &mut self,
+        provider: CiProvider,
+        run_id: &str,
+        boundary: Instant,
+    ) -> Result<Vec<CiOutcomeRow>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            provider.as_str().into(),
+            run_id.into(),
+            boundary.microseconds().into(),
+            ROWS_OF_RUNS.into(),
+        ];
+        self.connection()?
+            .all(OF_ATTEMPTS, &keys, CiOutcomeRow::read)
+    }
+
+    /// Returns the visible outcomes of the runs of this name that were received by the boundary, in
+    /// every system and of every attempt, in no order. When there are more than
+    /// [`CI_RUN_OUTCOMES_MAX`], one more than that comes back.
+    pub fn ci_outcomes_named(
+        &mut self,
+        name: &RunName,
+        boundary: Instant,
+    ) -> Result<Vec<CiOutcomeRow>, StoreError> {
+        let org_id = self.org_id;
+        let of = |key| {
+            [
+                Value::Text(org_id.as_str()),
+                key,
+                boundary.microseconds().into(),
+                ROWS_OF_RUNS.into(),
+            ]
+        };
+        let run_id = match name {
+            RunName::Url(url) => {
+                let keys = of(ci::url_hash(url.as_str()));
+                return self.connection()?.all(OF_URL, &keys, CiOutcomeRow::read);
+            }
+            RunName::Id(run_id) => run_id.as_str(),
+        };
+        let keys = of(run_id.into());
+        let mut rows = self.connection()?.all(OF_ID, &keys, CiOutcomeRow::read)?;
+        // Behind the slash everything is before the character that follows it.
+        let (first, end) = (format!("{run_id}/"), format!("{run_id}0"));
+        let mut keys = of(Value::Text(&first)).to_vec();
+        keys.push(Value::Text(&end));
+        rows.extend(self.connection()?.all(OF_JOBS, &keys, CiOutcomeRow::read)?);
+        Ok(rows)
     }
 
     /// Returns whether a visible outcome that was received by the boundary bears this identity and no

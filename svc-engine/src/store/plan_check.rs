@@ -40,7 +40,7 @@ const ALLOWED: &[(May, &str)] = &[
     // What an operator reads of the quarantine log and of the mirrors, or asks of one of them.
     (
         Walk,
-        "FROM quarantine_log WHERE org_id = $1 ORDER BY quarantine_revision DESC LIMIT $2",
+        "FROM quarantine_log WHERE org_id = $1 AND quarantine_revision < $3 ORDER BY quarantine_revision DESC LIMIT $2",
     ),
     (
         Walk,

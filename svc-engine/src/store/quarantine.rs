@@ -2,6 +2,7 @@
 
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
+use svc_model::limit::FACT_ID_BEGINNING_MIN;
 use svc_model::time::Instant;
 use uuid::Uuid;
 
@@ -12,24 +13,7 @@ use super::kind;
 use super::transaction::Transaction;
 use super::value::Value;
 
-/// What a row of the log does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuarantineAction {
-    /// The fact is taken out of every answer.
-    Quarantine,
-    /// The fact is shown again.
-    Release,
-}
-
-impl QuarantineAction {
-    /// Returns the word for the action.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Quarantine => "quarantine",
-            Self::Release => "release",
-        }
-    }
-}
+pub use svc_model::quarantine::QuarantineAction;
 
 /// One row that is to be appended.
 #[derive(Clone, Debug)]
@@ -46,15 +30,39 @@ pub struct NewEntry {
     pub reason: String,
     /// When.
     pub recorded_at: Instant,
+    /// Who does it.
+    pub client_id: String,
+}
+
+/// What becomes of a row about a fact that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenAbsent {
+    /// Nothing is appended.
+    Refuse,
+    /// It is appended, and holds for the fact once it is stored.
+    Record,
 }
 
 /// What became of one appended row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineReceipt {
+    /// The whole id of the fact.
+    pub fact_id: String,
     /// The revision of the row.
     pub revision: u64,
     /// Whether the fact exists.
     pub target_found: bool,
+    /// Whether the fact was in the state already.
+    pub unchanged: bool,
+}
+
+/// Why no row was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoTarget {
+    /// No fact of the kind has this id, or one that begins so.
+    Absent,
+    /// The ids of several facts of the kind begin so.
+    Ambiguous,
 }
 
 /// One row of the log.
@@ -72,25 +80,88 @@ pub struct LogEntry {
     pub reason: String,
     /// When.
     pub recorded_at: Instant,
+    /// Who did it.
+    pub client_id: String,
 }
 
 const APPEND: &str = "INSERT INTO quarantine_log
-    (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us)
-    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING quarantine_revision";
+    (quarantine_id, org_id, fact_table, fact_id, action, reason, recorded_at_us, client_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING quarantine_revision";
 const LATEST: &str = "SELECT action FROM quarantine_log
     WHERE org_id = $1 AND fact_table = $2 AND fact_id = $3
     ORDER BY quarantine_revision DESC LIMIT 1";
 const REVISION: &str =
     "SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1";
-const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reason, recorded_at_us
-    FROM quarantine_log WHERE org_id = $1 ORDER BY quarantine_revision DESC LIMIT $2";
+const LOG: &str = "SELECT quarantine_revision, fact_table, fact_id, action, reason, recorded_at_us,
+    client_id FROM quarantine_log WHERE org_id = $1 AND quarantine_revision < $3
+    ORDER BY quarantine_revision DESC LIMIT $2";
 const LOG_LENGTH: &str = "SELECT COUNT(*) FROM quarantine_log WHERE org_id = $1";
 
 /// Returns the statement that finds a fact by its id.
 fn target(kind: FactTable) -> String {
     let table = kind::table(kind);
     let (name, id) = (table.name, table.id());
-    format!("SELECT 1 FROM {name} WHERE org_id = $1 AND {id} = $2")
+    format!("SELECT {id} FROM {name} WHERE org_id = $1 AND {id} = $2")
+}
+
+/// Returns the statement that finds facts by the beginning of their id: two, if there are more.
+fn targets(kind: FactTable) -> String {
+    let table = kind::table(kind);
+    let (name, id) = (table.name, table.id());
+    format!("SELECT {id} FROM {name} WHERE org_id = $1 AND {id} >= $2 AND {id} < $3 LIMIT 2")
+}
+
+/// Returns the id of the one fact that a text names: by its whole id, else by the beginning of one.
+fn resolve(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    table: FactTable,
+    text: &str,
+) -> Result<Result<String, NoTarget>, StoreError> {
+    let keys = [org_id.as_str().into(), Value::Text(text)];
+    if let Some(fact_id) = connection.first(&target(table), &keys, |row| row.text(0))? {
+        return Ok(Ok(fact_id));
+    }
+    // Every id is written so; what is written otherwise begins none.
+    let beginning = text.to_ascii_lowercase();
+    let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    if beginning.len() < FACT_ID_BEGINNING_MIN || !beginning.bytes().all(is_id) {
+        return Ok(Err(NoTarget::Absent));
+    }
+    // Behind every id that begins so: no character of one is behind it.
+    let end = format!("{beginning}g");
+    let keys = [
+        org_id.as_str().into(),
+        Value::Text(&beginning),
+        Value::Text(&end),
+    ];
+    let mut found = connection.all(&targets(table), &keys, |row| row.text(0))?;
+    Ok(match found.len() {
+        0 => Err(NoTarget::Absent),
+        1 => found.pop().ok_or(NoTarget::Absent),
+        _ => Err(NoTarget::Ambiguous),
+    })
+}
+
+/// Appends a row about the one fact that its id, or the beginning of one, names.
+pub(super) fn change(
+    transaction: &mut Transaction<'_>,
+    entry: &NewEntry,
+    absent: WhenAbsent,
+) -> Result<Result<QuarantineReceipt, NoTarget>, StoreError> {
+    // Locked before it is looked up, so that what is found is what the row is about.
+    transaction.organization()?;
+    let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
+    let fact_id = match resolve(connection, org_id, entry.table, &entry.fact_id)? {
+        Ok(fact_id) => fact_id,
+        Err(NoTarget::Absent) if absent == WhenAbsent::Record => entry.fact_id.clone(),
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let entry = NewEntry {
+        fact_id,
+        ..entry.clone()
+    };
+    append_one(transaction, &entry).map(Ok)
 }
 
 /// Appends rows.
@@ -135,6 +206,7 @@ fn append_one(
                 entry.action.as_str().into(),
                 Value::Text(&entry.reason),
                 Value::Integer(entry.recorded_at.microseconds()),
+                Value::Text(&entry.client_id),
             ],
             |row| row.count(0),
         )?
@@ -147,8 +219,10 @@ fn append_one(
         transaction.add_quarantined_ahead(change)?;
     }
     Ok(QuarantineReceipt {
+        fact_id: entry.fact_id.clone(),
         revision,
         target_found,
+        unchanged: change == 0,
     })
 }
 
@@ -159,14 +233,20 @@ pub(super) fn revision(connection: &mut Connection, org_id: &OrgId) -> Result<u6
         .unwrap_or_default())
 }
 
-/// Returns the latest rows of the log, oldest first, and how many there are in all.
+/// Returns the latest rows of the log before a revision, oldest first, and how many there are in all.
 pub(super) fn log(
     connection: &mut Connection,
     org_id: &OrgId,
     rows_max: u64,
+    before: Option<u64>,
 ) -> Result<(Vec<LogEntry>, u64), StoreError> {
-    let limit = i64::try_from(rows_max).unwrap_or(i64::MAX);
-    let mut rows = connection.all(LOG, &[org_id.as_str().into(), limit.into()], |row| {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let keys = [
+        org_id.as_str().into(),
+        number(rows_max).into(),
+        number(before.unwrap_or(u64::MAX)).into(),
+    ];
+    let mut rows = connection.all(LOG, &keys, |row| {
         Ok(LogEntry {
             revision: row.count(0)?,
             fact_table: row.text(1)?,
@@ -175,6 +255,7 @@ pub(super) fn log(
             reason: row.text(4)?,
             recorded_at: Instant::from_microseconds(row.integer(5)?)
                 .ok_or(corrupt("quarantine_log", "its time"))?,
+            client_id: row.text(6)?,
         })
     })?;
     rows.reverse();

@@ -82,10 +82,15 @@ impl<'s> Snapshot<'s> {
         quarantine::revision(self.connection()?, org_id)
     }
 
-    /// Returns the latest rows of the quarantine log, oldest first, and how many there are in all.
-    pub fn quarantine_log(&mut self, rows_max: u64) -> Result<(Vec<LogEntry>, u64), StoreError> {
+    /// Returns the latest rows of the quarantine log, of those before a revision when one is given,
+    /// oldest first, and how many there are in all.
+    pub fn quarantine_log(
+        &mut self,
+        rows_max: u64,
+        before: Option<u64>,
+    ) -> Result<(Vec<LogEntry>, u64), StoreError> {
         let org_id = self.org_id;
-        quarantine::log(self.connection()?, org_id, rows_max)
+        quarantine::log(self.connection()?, org_id, rows_max, before)
     }
 
     /// Returns how many calls a filter means, quarantined ones included.

@@ -54,6 +54,21 @@ impl DatabaseUrl {
         Self::Sqlite(path.to_owned())
     }
 
+    /// Returns the URL as a person reads it: without a password, and without what else it says of the
+    /// connection.
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Sqlite(path) => format!("sqlite://{}", path.display()),
+            Self::Postgres(options) => format!(
+                "postgres://{}@{}:{}/{}",
+                options.get_username(),
+                options.get_host(),
+                options.get_port(),
+                options.get_database().unwrap_or_default()
+            ),
+        }
+    }
+
     /// Returns the name of the backend.
     pub const fn backend(&self) -> &'static str {
         match self {
@@ -144,5 +159,6 @@ mod tests {
     fn a_password_is_not_shown() {
         let url = DatabaseUrl::parse("postgres://svc:hunter2@db.internal/svc").unwrap();
         assert_eq!(format!("{url:?}"), "postgres://[REDACTED]");
+        assert_eq!(url.shown(), "postgres://svc@db.internal:5432/svc");
     }
 }

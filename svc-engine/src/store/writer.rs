@@ -182,19 +182,27 @@ impl Writer {
         self.send_blocking(command, answer)
     }
 
-    /// Does work in the writer's transaction and waits for the commit, on a thread that may be
-    /// blocked. The work may be tried several times.
+    /// Does work in the writer's transaction and waits for the commit. The work may be tried several
+    /// times.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (command, answer) = working(work);
+        let sender = self.sender()?;
+        let sent = sender.send(command).await;
+        sent.map_err(|_| StoreError::Closed)?;
+        drop(sender);
+        answer.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// As [`Writer::run`], on a thread that may be blocked.
     pub(super) fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let work = Box::new(Asked {
-            work,
-            result: None,
-            answer,
-        });
-        self.send_blocking(Command::Work(work), answered)
+        let (command, answer) = working(work);
+        self.send_blocking(command, answer)
     }
 
     fn send_blocking<T>(
@@ -263,6 +271,18 @@ fn appending(
         answer,
     };
     (Command::Append(append), answered)
+}
+
+fn working<T: Send + 'static>(
+    work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> (Command, oneshot::Receiver<Result<T, StoreError>>) {
+    let (answer, answered) = oneshot::channel();
+    let work = Box::new(Asked {
+        work,
+        result: None,
+        answer,
+    });
+    (Command::Work(work), answered)
 }
 
 struct Worker {

@@ -59,6 +59,13 @@ impl Endpoint for IngestCi {
     const STATUSES: &'static [u16] = &[401, 403, 409, 413, 422, 503];
     type Request = VendorCIRequest;
     type Reply = IngestResult;
+    const PARAMETERS: &'static [Parameter] = &[Parameter {
+        name: "compare",
+        place: Place::Query,
+        required: false,
+        description: "`true` asks for the result that the run is stored with, when it is another one; \
+                      by default `false`.",
+    }];
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<VendorCIRequest>);
 }

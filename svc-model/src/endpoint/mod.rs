@@ -235,9 +235,10 @@ endpoints! {
     }
     capture { Capture }
     logs { Logs }
+    quarantine { Quarantine, Release, QuarantineLogPage }
     facts { Facts, SessionFacts, SessionCalls, Compatibility }
     evidence { EvidenceInventory, EvidenceManifest, EvidenceReading }
-    query { CiOutcomeQuery, CiFailuresQuery, SessionQuery, CommitQuery }
+    query { CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionQuery, CommitQuery }
     reports { ModelOutcomesReport, AcceptedWorkLifecycleReport }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,

@@ -3,8 +3,8 @@ use crate::facts::SessionRequest;
 use crate::limit;
 use crate::problem::Problem;
 use crate::query::{
-    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
-    CommitRequest, SessionAnswer,
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer,
 };
 
 const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
@@ -55,6 +55,56 @@ impl Endpoint for CiOutcomeQuery {
             "run_attempt",
             false,
             "The attempt, from 1; without one, the run that was stored without an attempt.",
+        ),
+        query(
+            "latest",
+            false,
+            "`true` asks for the last attempt, that of the greatest number, and lists all attempts; \
+             by default `false`.",
+        ),
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        query(
+            "as_of",
+            false,
+            "The moment up to which facts count, itself included; by default all of them.",
+        ),
+    ];
+}
+
+/// `GET /query/ci/runs`.
+#[derive(Debug)]
+pub enum CiRunsQuery {}
+impl Endpoint for CiRunsQuery {
+    const NAME: &'static str = "ciRuns";
+    const SUMMARY: &'static str =
+        "The runs that an id or a URL names, and the Sessions that came with their commit.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/query/ci/runs";
+    const ACCESS: Access = Access::Operator;
+    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+    const STATUSES: &'static [u16] = STATUSES;
+    const OVERSIZE: Problem = Problem::ReplyTooLarge;
+    type Request = CiRunsRequest;
+    type Reply = CiRuns;
+    const PARAMETERS: &'static [Parameter] = &[
+        query(
+            "run_id",
+            false,
+            "The id of the run, or the beginning of those of its jobs, up to a slash. One of \
+             `run_id` and `run_url` is given.",
+        ),
+        query(
+            "run_url",
+            false,
+            "The URL of the run as it was reported; what follows `?` or `#` is not looked at.",
+        ),
+        query(
+            "provider",
+            false,
+            "The CI system: `forge_actions`, `ci_a`, `ci_b`, `ci_c`, `ci_d` or `other`; by default all.",
         ),
         REPO,
         REPOSITORY_PROVIDER,

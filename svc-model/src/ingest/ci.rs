@@ -6,6 +6,7 @@ use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violatio
 use crate::id::{ForeignId, RunId, identity_text, is_trimmed};
 use crate::json::{Json, Text, WriteError};
 use crate::limit::{CI_REASON_CHARACTERS_MAX, PATH_BYTES_MAX};
+use crate::query::Truth;
 use crate::repository::{
     Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
     RepositoryProvider,
@@ -113,6 +114,10 @@ pub struct VendorCIRequest {
     /// The id of that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_event_id: Option<ForeignId>,
+    /// Whether the receipt is to say with which result the run is stored, when it is another one. It
+    /// is the parameter `compare` of the query, and no member of the body.
+    #[serde(skip)]
+    pub compare: bool,
 }
 
 const DECLARED: [&str; 20] = [
@@ -250,6 +255,7 @@ impl Request for VendorCIRequest {
         let reason = fields.nullable::<Reason>("reason", v);
         let source_event_id = fields.nullable("source_event_id", v);
         fields.deny_undeclared(&DECLARED, Undeclared::ByName, v);
+        let compare = incoming.query_fields().present::<Truth>("compare", v);
         let (repository_provider, repository_host, repository_id) = identity
             .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
             .map_or((None, None, None), |(a, b, c)| (Some(a), Some(b), Some(c)));
@@ -275,12 +281,18 @@ impl Request for VendorCIRequest {
                 source_event_type,
                 source_spec_version,
                 source_event_id,
+                compare: compare.is_some_and(Truth::get),
             })
         })?)
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        Outgoing::body(self)
+        let outgoing = Outgoing::body(self)?;
+        Ok(if self.compare {
+            outgoing.with_query("compare", "true")
+        } else {
+            outgoing
+        })
     }
 }
 

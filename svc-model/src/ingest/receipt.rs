@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::RejectedPayload;
+use super::{CiResult, RejectedPayload};
 use crate::closed_set;
 use crate::id::FactId;
 
@@ -14,6 +14,10 @@ pub struct IngestResult {
     pub fact_id: FactId,
     /// False when this is a redelivery, which is a success.
     pub stored: bool,
+    /// The result that a CI run is stored with, when another one was sent now and the request asks for
+    /// this: the first one stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_result: Option<CiResult>,
 }
 
 closed_set! {

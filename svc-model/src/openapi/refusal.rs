@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
 use crate::endpoint::{
-    AcceptedWorkLifecycleReport, Access, CiFailuresQuery, CiOutcomeQuery, CommitQuery,
+    AcceptedWorkLifecycleReport, Access, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery,
     Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch, Logs,
-    ModelOutcomesReport, Place, SessionCalls, SessionQuery,
+    ModelOutcomesReport, Place, Quarantine, QuarantineLogPage, Release, SessionCalls, SessionQuery,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::ingest::EVENT_HEADERS;
@@ -219,7 +219,14 @@ fn conflict(route: &Route) -> Described {
                 ("size", Problem::ReportBound(ReportBound::Reply)),
             ],
         ),
-        (_, CiOutcomeQuery::NAME | CiFailuresQuery::NAME | CommitQuery::NAME) => (
+        (_, QuarantineLogPage::NAME) => (
+            "The reply is larger than one may be: ask for fewer rows.",
+            vec![("size", Problem::ReplyTooLarge)],
+        ),
+        (
+            _,
+            CiOutcomeQuery::NAME | CiRunsQuery::NAME | CiFailuresQuery::NAME | CommitQuery::NAME,
+        ) => (
             "Several repositories are meant, and one must be selected; or a bound would be exceeded. \
              There is no partial answer.",
             vec![
@@ -266,7 +273,7 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
     const IDENTITY: (&str, QueryFault) = ("identity", QueryFault::IncompleteIdentity);
     const SELECTOR: (&str, QueryFault) = ("selector", QueryFault::SelectorConflict);
     match endpoint {
-        CiOutcomeQuery::NAME => &[IDENTITY, SELECTOR],
+        CiOutcomeQuery::NAME | CiRunsQuery::NAME => &[IDENTITY, SELECTOR],
         CiFailuresQuery::NAME => &[
             ("bounds", QueryFault::ReversedBounds),
             IDENTITY,
@@ -280,6 +287,10 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
             ("length", QueryFault::CohortTooLong),
             ("cohort", QueryFault::CohortReversed),
             ("boundary", QueryFault::CohortAfterBoundary),
+        ],
+        Quarantine::NAME | Release::NAME => &[
+            ("absent", QueryFault::TargetAbsent),
+            ("ambiguous", QueryFault::TargetAmbiguous),
         ],
         _ => &[],
     }

@@ -1,10 +1,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parameter::Positive;
+use super::parameter::{Positive, Truth};
 use super::selector::SelectorParameters;
 use super::{CommitLink, LifetimeIdentity, RepositorySelector};
-use crate::field::Violations;
+use crate::field::{Violation, Violations};
 use crate::id::{FactId, RunId};
 use crate::ingest::{CiProvider, CiResult};
 use crate::json::{Text, WriteError};
@@ -22,6 +22,8 @@ pub struct CiOutcomeRequest {
     /// The attempt, from 1. Without one it is the run that was stored without an attempt that is
     /// meant, never the latest.
     pub run_attempt: Option<i64>,
+    /// Whether the last attempt is meant, whichever it is: that of the greatest number.
+    pub latest: bool,
     /// The repository; needed when several forges have such a run.
     pub repository: RepositorySelector,
     /// The moment up to which facts count, itself included; without one, all.
@@ -36,6 +38,11 @@ impl Request for CiOutcomeRequest {
         let provider = fields.required("provider", v);
         let run_id = fields.required("run_id", v);
         let run_attempt = fields.present::<Positive>("run_attempt", v);
+        let latest = fields.present::<Truth>("latest", v).is_some_and(Truth::get);
+        if latest && run_attempt.is_some() {
+            let both = Violation::rule("must not be true beside run_attempt");
+            v.push(both.at(fields.loc("latest")));
+        }
         let repository = SelectorParameters::read(&fields, v);
         let as_of = fields.present("as_of", v);
         let (provider, run_id) = violations.finish(|| Some((provider?, run_id?)))?;
@@ -43,6 +50,7 @@ impl Request for CiOutcomeRequest {
             provider,
             run_id,
             run_attempt: run_attempt.map(|attempt| attempt.0),
+            latest,
             repository: repository.complete()?,
             as_of,
         })
@@ -54,6 +62,9 @@ impl Request for CiOutcomeRequest {
             .with_query("run_id", self.run_id.as_str());
         if let Some(attempt) = self.run_attempt {
             outgoing = outgoing.with_query("run_attempt", attempt.to_string());
+        }
+        if self.latest {
+            outgoing = outgoing.with_query("latest", "true");
         }
         outgoing = self.repository.write(outgoing);
         if let Some(as_of) = self.as_of {
@@ -112,6 +123,10 @@ pub struct CiOutcomeAnswer {
     /// The outcome; present when it is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CiOutcomeRecord>,
+    /// The attempts of the run that are stored and visible, in rising order; null stands for the run
+    /// without an attempt. Present when the last one was asked for and is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Vec<Option<i64>>>,
 }
 
 impl From<Option<CiOutcomeRecord>> for CiOutcomeAnswer {
@@ -119,6 +134,7 @@ impl From<Option<CiOutcomeRecord>> for CiOutcomeAnswer {
         Self {
             found: outcome.is_some(),
             outcome,
+            attempts: None,
         }
     }
 }

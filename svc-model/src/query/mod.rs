@@ -10,6 +10,7 @@ mod constant;
 mod failures;
 mod link;
 mod parameter;
+mod runs;
 mod selector;
 mod session;
 #[cfg(test)]
@@ -23,6 +24,8 @@ pub use commit::{
 pub use constant::{Found, Unknown};
 pub use failures::{CiCursor, CiFailures, CiFailuresRequest, PageLimit};
 pub use link::CommitLink;
+pub(crate) use parameter::{PositiveNumber, Truth};
+pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,

@@ -6,6 +6,42 @@ use crate::json::Json;
 /// A whole number from 1 to 2^63-1.
 pub(super) struct Positive(pub(super) i64);
 
+/// `true` or `false`.
+pub(crate) struct Truth(bool);
+
+impl Truth {
+    /// Returns the value.
+    pub(crate) const fn get(self) -> bool {
+        self.0
+    }
+}
+
+impl FromField for Truth {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        match value.as_str() {
+            Some("true") => Ok(Self(true)),
+            Some("false") => Ok(Self(false)),
+            _ => Err(Violation::rule("must be true or false")),
+        }
+    }
+}
+
+/// A whole number from 1 to 2^63-1, for the parameters of other routes.
+pub(crate) struct PositiveNumber(u64);
+
+impl PositiveNumber {
+    /// Returns the number.
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl FromField for PositiveNumber {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        Positive::from_field(value).map(|number| Self(number.0.unsigned_abs()))
+    }
+}
+
 impl FromField for Positive {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         match whole(value)? {

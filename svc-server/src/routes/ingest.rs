@@ -11,6 +11,7 @@ use svc_model::ingest::{
 };
 use svc_model::json::Json;
 use svc_model::problem::Problem;
+use svc_model::query::{CiOutcomeRequest, RepositorySelector};
 use svc_model::time::Instant;
 
 use crate::app::App;
@@ -84,6 +85,7 @@ pub(super) async fn append_one(
             Ok(IngestResult {
                 fact_id: *fact_id,
                 stored: true,
+                stored_result: None,
             })
         }
         Some(Outcome::Redelivered(fact_id)) => {
@@ -91,6 +93,7 @@ pub(super) async fn append_one(
             Ok(IngestResult {
                 fact_id: *fact_id,
                 stored: false,
+                stored_result: None,
             })
         }
         Some(Outcome::Conflict(code)) => {
@@ -209,10 +212,35 @@ pub(super) async fn ci(
 ) -> Result<IngestResult, Problem> {
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
+    let asked = request.compare.then(|| retained(&request));
+    let sent = request.result;
     let (outcome, redactions) = ci::capture(request, receipt);
     if !redactions.is_empty() {
         tracing::info!(?redactions, "fact_redacted");
     }
     let outcome = Append::CiOutcome(Box::new(outcome));
-    append_one(&exchange.app, CaptureSource::Ci, at, outcome).await
+    let mut appended = append_one(&exchange.app, CaptureSource::Ci, at, outcome).await?;
+    if let Some(asked) = asked.filter(|_| !appended.stored) {
+        // The receipt holds without it: a sender that is told nothing more is told the truth.
+        let retained = exchange.app.engine.ci_outcome(asked).await;
+        let retained = retained.ok().and_then(|answer| answer.outcome);
+        let retained = retained.filter(|it| it.outcome_id == appended.fact_id);
+        appended.stored_result = retained.map(|it| it.result).filter(|it| *it != sent);
+    }
+    Ok(appended)
+}
+
+/// Asks for the run that a report is of.
+fn retained(request: &VendorCIRequest) -> CiOutcomeRequest {
+    CiOutcomeRequest {
+        provider: request.provider,
+        run_id: request.run_id.clone(),
+        run_attempt: request.run_attempt,
+        latest: false,
+        repository: RepositorySelector {
+            repo: None,
+            identity: request.repository_identity(),
+        },
+        as_of: None,
+    }
 }

@@ -9,6 +9,7 @@ mod forge;
 mod identity;
 mod ingest;
 mod logs;
+mod quarantine;
 mod query;
 mod reports;
 
@@ -19,12 +20,13 @@ use axum::Router;
 use axum::extract::Request as HttpRequest;
 use axum::routing::any;
 use svc_model::endpoint::{
-    AcceptedWorkLifecycleReport, Capture, CiFailuresQuery, CiOutcomeQuery, CommitQuery,
-    Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory, EvidenceManifest,
-    EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead, HealthProbe, IngestCi,
-    IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository,
-    IngestGateway, IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Selected,
-    SessionCalls, SessionFacts, SessionQuery,
+    AcceptedWorkLifecycleReport, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
+    CommitQuery, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
+    EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
+    HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
+    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
+    ModelOutcomesReport, Quarantine, QuarantineLogPage, Release, Selected, SessionCalls,
+    SessionFacts, SessionQuery,
 };
 use svc_model::problem::Problem;
 
@@ -64,6 +66,9 @@ bindings! {
     IngestForgeRepository => forge::repository;
     IngestForgeCi => forge::ci;
     IngestForgePullRequest => forge::pull_request;
+    Quarantine => quarantine::quarantine;
+    Release => quarantine::release;
+    QuarantineLogPage => quarantine::log;
     Facts => facts::facts;
     SessionFacts => facts::session;
     SessionCalls => facts::calls;
@@ -72,6 +77,7 @@ bindings! {
     EvidenceManifest => evidence::manifest;
     EvidenceReading => evidence::read;
     CiOutcomeQuery => query::ci_outcome;
+    CiRunsQuery => query::ci_runs;
     CiFailuresQuery => query::ci_failures;
     SessionQuery => query::session;
     CommitQuery => query::commit;

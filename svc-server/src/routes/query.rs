@@ -1,8 +1,8 @@
 use svc_model::facts::SessionRequest;
 use svc_model::problem::Problem;
 use svc_model::query::{
-    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CommitEvidence,
-    CommitRequest, SessionAnswer,
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer,
 };
 
 use crate::dispatch::Exchange;
@@ -15,6 +15,15 @@ pub(super) async fn ci_outcome(
         .app
         .engine
         .ci_outcome(request)
+        .await
+        .map_err(Problem::from)
+}
+
+pub(super) async fn ci_runs(exchange: Exchange, request: CiRunsRequest) -> Result<CiRuns, Problem> {
+    exchange
+        .app
+        .engine
+        .ci_runs(request)
         .await
         .map_err(Problem::from)
 }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 
 /// Why a text is no address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum AddressError {
+pub(crate) enum AddressError {
     /// It has no host or no port.
     #[error("must be HOST:PORT, such as 127.0.0.1:8000, localhost:8000 or [::1]:8000")]
     Malformed,
@@ -15,7 +15,7 @@ pub(super) enum AddressError {
 
 /// Reads an address, or a name of this machine. Of a name with several addresses, as `localhost` may
 /// be, that of IPv4 is taken: clients look there.
-pub(super) fn parse(text: &str) -> Result<SocketAddr, AddressError> {
+pub(crate) fn parse(text: &str) -> Result<SocketAddr, AddressError> {
     let text = text.trim();
     if let Ok(address) = text.parse() {
         return Ok(address);

@@ -1,6 +1,6 @@
 //! The settings of a server, checked as a whole: every mistake is named, no value is shown.
 
-mod address;
+pub(crate) mod address;
 mod mirrors;
 mod reader;
 mod redaction;
@@ -68,6 +68,21 @@ pub struct StoreSettings {
     pub url: DatabaseUrl,
     /// The organization.
     pub org_id: OrgId,
+    /// Where it is said which store that is.
+    pub origin: Origin,
+}
+
+/// Where a setting is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// On the command line.
+    Flag,
+    /// In the environment.
+    Environment,
+    /// In the configuration file.
+    File,
+    /// Nowhere.
+    Default,
 }
 
 impl StoreSettings {

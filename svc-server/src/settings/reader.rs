@@ -90,6 +90,7 @@ impl<'s> Reader<'s> {
         Some(StoreSettings {
             url: url?,
             org_id: org_id?,
+            origin: self.source.origin(env::DATABASE_URL),
         })
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 pub(crate) use self::names::Strictness;
 use crate::env;
+use crate::settings::Origin;
 
 /// Looks settings up by the name of their variable.
 #[derive(Debug, Default)]
@@ -73,6 +74,23 @@ impl Source {
         self.get(name).map_or(true, |value| value.is_some())
     }
 
+    /// Returns where a setting is given. A file that cannot be read, of the environment, is too.
+    pub(crate) fn origin(&self, name: &str) -> Origin {
+        let is_set = |value: &String| !value.is_empty();
+        let variable = env::find(name);
+        let file = variable.and_then(env::Variable::file_variable);
+        let in_environment = |name: &str| self.environment.get(name).is_some_and(is_set);
+        if self.flags.get(name).is_some_and(is_set) {
+            Origin::Flag
+        } else if in_environment(name) || file.is_some_and(|file| in_environment(&file)) {
+            Origin::Environment
+        } else if variable.is_some_and(|it| self.file.get(&it.key()).is_some_and(is_set)) {
+            Origin::File
+        } else {
+            Origin::Default
+        }
+    }
+
     /// Returns a setting. An empty value counts as unset.
     pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Unreadable> {
         let given = |value: &String| (!value.is_empty()).then(|| value.clone());
@@ -124,8 +142,8 @@ pub fn config_folder() -> Option<PathBuf> {
     folder("XDG_CONFIG_HOME", ".config")
 }
 
-/// Returns the folder of data.
-pub(crate) fn data_folder() -> Option<PathBuf> {
+/// Returns the folder of data, `$XDG_DATA_HOME/svc`; nothing without a home.
+pub fn data_folder() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")
 }
 

@@ -175,9 +175,11 @@ fn render(failures: &CiFailures, repository: &str, now: Instant) -> String {
     let mut blocks = Vec::new();
     if !failures.outcomes.is_empty() {
         blocks.push(table(result, &failures.outcomes, now));
+    } else if failures.repository_skipped.is_some() {
+        // What follows is all there is.
     } else if failures.repository_known {
         blocks.push(format!("no {} runs in this range\n", adjective(result)));
-    } else if failures.repository_skipped.is_none() {
+    } else {
         blocks.push(format!(
             "no fact tells of a repository {repository}: is its name right, and did anything of it arrive?\n"
         ));
@@ -248,7 +250,11 @@ fn shown(selector: &RepositorySelector) -> String {
     let name = selector.repo.iter().map(|name| escape(name.as_str()));
     let identity = selector.identity.iter().map(|identity| {
         let (provider, host) = (identity.repository_provider, &identity.repository_host);
-        format!("{provider} {} {}", host.as_str(), identity.repository_id.as_str())
+        format!(
+            "{provider} {} {}",
+            host.as_str(),
+            identity.repository_id.as_str()
+        )
     });
     name.chain(identity).collect::<Vec<_>>().join(", ")
 }
@@ -340,7 +346,7 @@ mod tests {
                 "run_id":"{run}","run_attempt":null,"repo":"own/app","commit_sha":"{commit}",
                 "branch":"main","result":"failed","workflow_name":"","workflow_id":null,"run_url":null,
                 "provider_result":null,"error_type":null,"reason":{reason},"pr_number":null,
-                "captured_at":"2026-01-07T23:00:00Z","commit_query":"/query/commit/{commit}",
+                "captured_at":"2026-01-07T23:00:00Z","commit_query":"/query/commit/{commit}?repo=own%2Fapp",
                 "repository_identity":null}}"#
             )
         };
@@ -369,7 +375,8 @@ mod tests {
             ]
         );
         let none = |more: &str| {
-            let page = format!(r#"{{"result":"timed_out","outcomes":[],"next_cursor":null{more}}}"#);
+            let page =
+                format!(r#"{{"result":"timed_out","outcomes":[],"next_cursor":null{more}}}"#);
             json::from_slice::<CiFailures>(page.as_bytes()).unwrap()
         };
         let known = none(r#","repository_known":true"#);

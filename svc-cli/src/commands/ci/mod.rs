@@ -2,15 +2,18 @@
 
 mod failures;
 mod outcome;
+mod place;
 mod report;
 mod selection;
 
 use clap::Subcommand;
 
 pub(crate) use self::failures::Failures;
-pub(crate) use self::outcome::{Outcome, attempt_of, fields, not_stored, run_flags};
+pub(crate) use self::outcome::{
+    Outcome, attempt_of, commit_command, fields, not_stored, others, run_flags,
+};
 pub(crate) use self::report::Report;
-pub(crate) use self::selection::RunOptions;
+pub(crate) use self::selection::{FoundRun, RunOptions};
 use crate::error::CommandError;
 use crate::output::Output;
 

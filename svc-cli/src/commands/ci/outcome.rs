@@ -1,16 +1,18 @@
 use clap::Args;
 use svc_engine::clock::Clock;
-use svc_model::query::{CiOutcomeAnswer, CiOutcomeRecord};
+use svc_model::query::{CiOutcomeAnswer, CiOutcomeRecord, CiRun};
 use svc_model::time::Instant;
 
 use super::RunOptions;
 use crate::commands::{commit, repository, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Fields, Output, escape, one_line, quote, relative};
+use crate::output::{Fields, Output, Table, escape, one_line, quote, relative};
 
 /// How much of a reason is shown.
 const REASON_CHARACTERS_MAX: usize = 400;
+/// How much of a workflow's name stands in a table.
+const WORKFLOW_CHARACTERS_MAX: usize = 48;
 
 #[derive(Debug, Args)]
 pub(crate) struct Outcome {
@@ -25,26 +27,30 @@ impl Outcome {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let now = Clock::system().now();
         let client = service::client(&self.service)?;
-        let reply = service::block_on(self.run.find(&client, now))?;
-        output.reply(&reply, |answer| render(self.run.run(), answer, now))?;
+        let found = service::block_on(self.run.find(&client, now))?;
+        let reply = found.run;
+        output.reply(&reply, |answer| {
+            let others = others(&found.others, now);
+            let told = std::iter::once(render(self.run.run(), answer, now)).chain(others);
+            told.collect::<Vec<_>>().join("\n")
+        })?;
         let Some(outcome) = &reply.value.outcome else {
             return Ok(());
         };
-        output.next(&self.service, &[
-            format!("svc investigate {}", run_flags(outcome)),
-            commit::command(
-                &outcome.commit_sha,
-                &outcome.repo,
-                outcome.repository_identity.as_ref(),
-            ),
-        ]);
+        output.next(
+            &self.service,
+            &[
+                format!("svc investigate {}", run_flags(outcome)),
+                commit_command(outcome),
+            ],
+        );
         Ok(())
     }
 }
 
 fn render(run: &str, answer: &CiOutcomeAnswer, now: Instant) -> String {
     match &answer.outcome {
-        Some(outcome) => fields(outcome, now).render(),
+        Some(outcome) => fields(outcome, answer.attempts.as_deref(), now).render(),
         None => not_stored(run),
     }
 }
@@ -55,7 +61,11 @@ pub(crate) fn not_stored(run: &str) -> String {
 }
 
 /// Returns an outcome as named values, the result first.
-pub(crate) fn fields(outcome: &CiOutcomeRecord, now: Instant) -> Fields {
+pub(crate) fn fields(
+    outcome: &CiOutcomeRecord,
+    attempts: Option<&[Option<i64>]>,
+    now: Instant,
+) -> Fields {
     let mut fields = Fields::default();
     fields.add(
         "result",
@@ -65,6 +75,12 @@ pub(crate) fn fields(outcome: &CiOutcomeRecord, now: Instant) -> Fields {
     fields.add(
         "run",
         format!("{} {}{attempt}", outcome.provider, escape(&outcome.run_id)),
+    );
+    let numbers = attempts.into_iter().flatten().flatten();
+    let numbers: Vec<String> = numbers.map(ToString::to_string).collect();
+    fields.add_some(
+        "attempts",
+        Some(numbers.join(", ")).filter(|_| numbers.len() > 1),
     );
     fields.add(
         "repository",
@@ -94,6 +110,40 @@ pub(crate) fn attempt_of(attempt: Option<i64>) -> String {
     attempt.map_or_else(String::new, |attempt| format!(" attempt {attempt}"))
 }
 
+/// Returns the other runs of the same name, when there are any.
+pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
+    if others.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(["other runs", "system", "run", "workflow"]);
+    for CiRun { outcome, .. } in others {
+        let workflow = one_line(&outcome.workflow_name, WORKFLOW_CHARACTERS_MAX);
+        table.row([
+            format!("{}, {}", outcome.result, relative(outcome.captured_at, now)),
+            outcome.provider.to_string(),
+            escape(&outcome.run_id) + &attempt_of(outcome.run_attempt),
+            Some(workflow)
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    Some(table.render())
+}
+
+/// Returns the command that shows the commit of an outcome.
+pub(crate) fn commit_command(outcome: &CiOutcomeRecord) -> String {
+    let identity = outcome.repository_identity.as_ref();
+    commit::command(&outcome.commit_sha, told_repo(outcome), identity)
+}
+
+/// Returns the name by which the repository of an outcome can be selected: none while it is that of
+/// another repository too.
+fn told_repo(outcome: &CiOutcomeRecord) -> &str {
+    let link = outcome.commit_query.request();
+    let is_told = link.is_some_and(|link| !link.repository.is_empty());
+    if is_told { &outcome.repo } else { "" }
+}
+
 /// Returns the arguments that name exactly this run.
 pub(crate) fn run_flags(outcome: &CiOutcomeRecord) -> String {
     let attempt = outcome
@@ -103,7 +153,7 @@ pub(crate) fn run_flags(outcome: &CiOutcomeRecord) -> String {
         "{} --provider {}{attempt}{}",
         quote(&outcome.run_id),
         outcome.provider,
-        repository::flags(&outcome.repo, outcome.repository_identity.as_ref())
+        repository::flags(told_repo(outcome), outcome.repository_identity.as_ref())
     )
 }
 

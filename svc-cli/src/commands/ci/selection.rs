@@ -1,12 +1,20 @@
 //! Which run is meant.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use svc_client::{Client, RawReply};
 use svc_model::endpoint::CiOutcomeQuery;
 use svc_model::id::RunId;
-use svc_model::ingest::CiProvider;
-use svc_model::query::{CiOutcomeAnswer, CiOutcomeRequest};
+use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::query::{
+    CiDelivery, CiOutcomeAnswer, CiOutcomeRequest, CiRun, CiRuns, CiRunsRequest,
+    RepositorySelector, RunName, RunUrl,
+};
 use svc_model::time::Instant;
+
+use super::place::{self, Name};
+use super::run_flags;
 
 use crate::commands::moment::optional_moment;
 use crate::commands::one_of::one_of;
@@ -16,15 +24,14 @@ use crate::error::CommandError;
 /// A run.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// The CI system's id of the run, or a URL with /runs/ID or /pipelines/ID in its path.
+    /// The CI system's id of the run, of a job of it or of the pipeline; or the URL of its page.
     run: String,
 
     /// The CI system. Without it, all are asked.
     #[arg(long, value_name = "SYSTEM", value_parser = one_of(CiProvider::ALL, CiProvider::as_str))]
     provider: Option<CiProvider>,
 
-    /// The attempt, from 1. Without it the run that was reported without an attempt, else the last of
-    /// the attempts 1, 2, 3 and so on.
+    /// The attempt, from 1; by default the last.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
     attempt: Option<i64>,
 
@@ -34,34 +41,6 @@ pub(crate) struct RunOptions {
     /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
-}
-
-/// What a person calls a run.
-#[derive(Debug, PartialEq, Eq)]
-struct Named<'a> {
-    run_id: &'a str,
-    attempt: Option<i64>,
-}
-
-impl<'a> Named<'a> {
-    /// Reads an id, or the URL of a run: `…/runs/7/attempts/2`, `…/pipelines/7`.
-    fn read(text: &'a str) -> Option<Self> {
-        if !text.starts_with("https://") && !text.starts_with("http://") {
-            return Some(Self {
-                run_id: text,
-                attempt: None,
-            });
-        }
-        let path = text.split(['?', '#']).next().unwrap_or_default();
-        let after = |names: &[&str]| {
-            let mut segments = path.split('/').skip_while(|it| !names.contains(it));
-            segments.nth(1).filter(|segment| !segment.is_empty())
-        };
-        Some(Self {
-            run_id: after(&["runs", "pipelines"])?,
-            attempt: after(&["attempts"]).and_then(|attempt| attempt.parse().ok()),
-        })
-    }
 }
 
 impl RunOptions {
@@ -75,99 +54,143 @@ impl RunOptions {
         optional_moment("--as-of", self.as_of.as_deref(), now)
     }
 
-    /// Asks for the run: the answer about it, or the last answer that there is no such run.
+    /// Asks for the run: the answer about it, the others that are called so, and what came with its
+    /// commit. There is always an answer, perhaps that no such run is stored.
     pub(crate) async fn find(
         &self,
         client: &Client,
         now: Instant,
-    ) -> Result<RawReply<CiOutcomeAnswer>, CommandError> {
-        let named = Named::read(&self.run).ok_or_else(|| {
-            CommandError::argument("the URL", "must have /runs/ID or /pipelines/ID in its path")
-        })?;
-        let run_id = RunId::new(named.run_id)
-            .map_err(|rule| CommandError::argument("the id of the run", rule))?;
-        let mut request = CiOutcomeRequest {
-            provider: CiProvider::Other,
-            run_id,
-            run_attempt: None,
-            repository: self.repository.selector()?,
-            as_of: self.as_of(now)?,
-        };
-        let given = self.provider.as_ref().map(std::slice::from_ref);
-        let mut found: Option<RawReply<CiOutcomeAnswer>> = None;
-        let mut none = None;
-        for provider in given.unwrap_or(CiProvider::ALL) {
-            request.provider = *provider;
-            let reply = latest(client, &mut request, self.attempt.or(named.attempt)).await?;
-            if !reply.value.found {
-                none = Some(reply);
-            } else if let Some(other) = &found {
-                let other = other.value.outcome.as_ref();
-                let other = other.map_or(*provider, |outcome| outcome.provider);
-                return Err(CommandError::refused(
-                    "several_runs",
-                    format!("both {other} and {provider} have such a run"),
-                )
-                .hint("say which system is meant: --provider SYSTEM"));
-            } else {
-                found = Some(reply);
+    ) -> Result<FoundRun, CommandError> {
+        let named = place::read(&self.run);
+        let attempt = self.attempt.or(named.attempt);
+        let (repository, as_of) = (self.repository.selector()?, self.as_of(now)?);
+        for candidate in &named.candidates {
+            let name = match &candidate.name {
+                Name::Id(id) => RunName::Id(run_id(id)?),
+                Name::Url(url) => RunName::Url(
+                    RunUrl::new(url).map_err(|rule| CommandError::argument("the URL", rule))?,
+                ),
+            };
+            let request = CiRunsRequest {
+                name,
+                provider: self.provider.or(candidate.provider),
+                repository: repository.clone(),
+                as_of,
+            };
+            let mut found = client.ci_runs(&request).await?;
+            if let Some(repo) = &candidate.repo {
+                found.runs.retain(|run| run.outcome.repo == *repo);
+            }
+            if !found.runs.is_empty() {
+                return self.choose(client, found, &request, attempt).await;
             }
         }
-        found
-            .or(none)
-            .ok_or_else(|| CommandError::refused("no_system", "there is no CI system to ask about"))
+        let request = CiOutcomeRequest {
+            provider: self.provider.unwrap_or(CiProvider::Other),
+            run_id: run_id(&self.run)?,
+            run_attempt: attempt,
+            latest: attempt.is_none(),
+            repository,
+            as_of,
+        };
+        Ok(FoundRun {
+            run: client.call_raw::<CiOutcomeQuery>(&request).await?,
+            others: Vec::new(),
+            delivery: None,
+        })
     }
-}
 
-/// Asks for a run of one system. Without an attempt, attempts are tried until there is no next one.
-async fn latest(
-    client: &Client,
-    request: &mut CiOutcomeRequest,
-    attempt: Option<i64>,
-) -> Result<RawReply<CiOutcomeAnswer>, CommandError> {
-    request.run_attempt = attempt;
-    let mut last = client.call_raw::<CiOutcomeQuery>(request).await?;
-    if attempt.is_some() || last.value.found {
-        return Ok(last);
-    }
-    for attempt in 1.. {
-        request.run_attempt = Some(attempt);
-        let reply = client.call_raw::<CiOutcomeQuery>(request).await?;
-        if !reply.value.found {
-            break;
+    /// Chooses the run that is meant of those that are called so: the one that is called exactly so,
+    /// else the last one that did not pass.
+    async fn choose(
+        &self,
+        client: &Client,
+        found: CiRuns,
+        asked: &CiRunsRequest,
+        attempt: Option<i64>,
+    ) -> Result<FoundRun, CommandError> {
+        let is_exact = |run: &CiRun| match &asked.name {
+            RunName::Id(id) => run.outcome.run_id == id.as_str(),
+            RunName::Url(_) => false,
+        };
+        let (mut exact, mut others): (Vec<CiRun>, Vec<CiRun>) =
+            found.runs.into_iter().partition(is_exact);
+        if exact.is_empty() {
+            exact = std::mem::take(&mut others);
         }
-        last = reply;
-    }
-    Ok(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_is_named_by_its_id_or_its_url() {
-        for (text, run_id, attempt) in [
-            ("7000", "7000", None),
-            ("7000/build", "7000/build", None),
-            ("https://github.com/a/b/actions/runs/7000", "7000", None),
-            (
-                "https://github.com/a/b/actions/runs/7000/attempts/2?pr=1",
-                "7000",
-                Some(2),
+        one_commit(&exact)?;
+        let failed = |run: &CiRun| {
+            use CiResult::{Error, Failed, TimedOut};
+            matches!(run.outcome.result, Failed | Error | TimedOut)
+        };
+        let chosen = exact.iter().position(failed).unwrap_or_default();
+        let chosen = exact.remove(chosen);
+        exact.extend(others);
+        let identity = chosen.outcome.repository_identity.clone();
+        let request = CiOutcomeRequest {
+            provider: chosen.outcome.provider,
+            run_id: run_id(&chosen.outcome.run_id)?,
+            run_attempt: attempt,
+            latest: attempt.is_none(),
+            repository: identity.map_or_else(
+                || asked.repository.clone(),
+                |identity| RepositorySelector::identified(identity.into()),
             ),
-            (
-                "https://github.com/a/b/actions/runs/7000/job/9#step:3:1",
-                "7000",
-                None,
-            ),
-            ("https://gitlab.example/a/b/-/pipelines/7000", "7000", None),
-        ] {
-            let expected = Named { run_id, attempt };
-            assert_eq!(Named::read(text), Some(expected), "{text}");
-        }
-        for text in ["https://github.com/a/b", "https://github.com/a/runs/"] {
-            assert_eq!(Named::read(text), None, "{text}");
-        }
+            as_of: asked.as_of,
+        };
+        Ok(FoundRun {
+            run: client.call_raw::<CiOutcomeQuery>(&request).await?,
+            others: exact,
+            delivery: found.delivery,
+        })
     }
 }
+
+/// A run, and what else is known by its name.
+pub(crate) struct FoundRun {
+    pub(crate) run: RawReply<CiOutcomeAnswer>,
+    /// Runs that are called so too: other jobs of the same pipeline or build.
+    pub(crate) others: Vec<CiRun>,
+    /// What came with the commit of all of them.
+    pub(crate) delivery: Option<CiDelivery>,
+}
+
+fn run_id(text: &str) -> Result<RunId, CommandError> {
+    RunId::new(text).map_err(|rule| CommandError::argument("the id of the run", rule))
+}
+
+/// Refuses runs of several systems, repositories or commits: nobody can tell which is meant.
+fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
+    let providers: BTreeSet<CiProvider> = runs.iter().map(|run| run.outcome.provider).collect();
+    let of = |run: &CiRun| {
+        let outcome = &run.outcome;
+        let identity = outcome.repository_identity.clone();
+        (identity, outcome.repo.clone(), outcome.commit_sha.clone())
+    };
+    let distinct: BTreeSet<_> = runs.iter().map(of).collect();
+    if providers.len() == 1 && distinct.len() == 1 {
+        return Ok(());
+    }
+    let mut systems = providers.iter().map(|provider| provider.as_str());
+    let error = match (systems.next(), systems.next()) {
+        (Some(one), Some(other)) => CommandError::refused(
+            "several_runs",
+            format!("both {one} and {other} have such a run"),
+        )
+        .hint("say which system is meant: --provider SYSTEM"),
+        _ => CommandError::refused(
+            "several_runs",
+            format!("{} runs of several commits are called so", runs.len()),
+        ),
+    };
+    let shown = runs.iter().take(HINTS_MAX);
+    Err(shown.fold(error, |error, run| {
+        error.hint(format!(
+            "one is: svc investigate {}",
+            run_flags(&run.outcome)
+        ))
+    }))
+}
+
+/// Runs that are named when nobody can tell which is meant.
+const HINTS_MAX: usize = 5;

@@ -1,6 +1,6 @@
 //! Which service the demo is shown at.
 
-use svc_client::{Client, ClientBuilder, RetryPolicy};
+use svc_client::{Client, RetryPolicy};
 use svc_server::{Grant, Overrides, Running, Settings};
 
 use super::story;
@@ -77,14 +77,12 @@ fn settings() -> Result<Settings, CommandError> {
 
 /// Returns a client of the service of this machine, when one runs.
 async fn running() -> Option<Client> {
-    let url = ClientBuilder::DEFAULT_URL;
-    let once = Client::builder(url)
+    let url = svc_server::local_url();
+    let once = Client::builder(&*url)
         .retry(RetryPolicy::none())
         .build()
         .ok()?;
     once.health().await.ok()?;
-    let options = ServiceOptions {
-        url: Some(url.to_owned()),
-    };
+    let options = ServiceOptions { url: Some(url) };
     service::client(&options).ok()
 }

@@ -2,13 +2,14 @@ use std::io::{self, Read as _};
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use svc_client::outbox::Ending;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{ForeignId, SessionId};
 use svc_model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_model::json::{Json, Object};
 
+use crate::commands::sending::Kept;
 use crate::commands::service;
-use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::Output;
@@ -44,11 +45,34 @@ impl Cursor {
         let Some(event) = decision(&input, SystemTime::now())? else {
             return Ok(());
         };
-        let client = service::client_for(&self.service, Role::Capture)?.with_timeout(PATIENCE);
-        service::block_on(async {
-            client.ingest_events(&[event]).await?;
-            Ok(())
-        })
+        let events = [event];
+        let kept = Kept::of(&self.service)?;
+        // On disk before it is sent: the editor may end this program at any moment.
+        let unkept = kept.keep(&events[..]).err();
+        let sent = kept.client().and_then(|client| {
+            let client = client.with_timeout(PATIENCE);
+            service::block_on(async {
+                if unkept.is_some() {
+                    client.ingest_events(&events).await?;
+                    return Ok(());
+                }
+                match kept
+                    .drain_within(&client, PATIENCE)
+                    .await?
+                    .map(|it| it.ending)
+                {
+                    Some(Ending::Later(error) | Ending::Stopped(error)) => Err(error.into()),
+                    Some(_) | None => Ok(()),
+                }
+            })
+        });
+        match (sent, unkept) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), None) => {
+                Err(error.hint("it is kept, and sent with the next: svc outbox status"))
+            }
+            (Err(_), Some(unkept)) => Err(unkept),
+        }
     }
 }
 

@@ -6,11 +6,11 @@ use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
-use super::check_reason;
+use super::{check_reason, client_id};
 use crate::commands::store;
 use crate::error::CommandError;
 use crate::options::StoreOptions;
-use crate::output::Output;
+use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Bulk {
@@ -63,12 +63,15 @@ impl Bulk {
     ) -> Result<(), CommandError> {
         check_reason(&self.reason)?;
         let filter = self.filter()?;
+        let settings = store::settings(&self.store)?;
+        let place = format!("{}, organization {}", settings.url.shown(), settings.org_id);
         let ledger = store::ledger(&self.store)?;
         let (before, quarantine_revision) = if self.apply {
             let change = BulkChange {
                 action,
                 reason: self.reason,
                 recorded_at: Clock::system().now(),
+                client_id: client_id(),
             };
             let ids = Ids::random();
             let receipt = ledger.quarantine_calls(&filter, &change, || ids.fresh())?;
@@ -81,7 +84,7 @@ impl Bulk {
             )
         };
         let outcome = outcome(action, self.apply, before, quarantine_revision);
-        output.value(&outcome, |outcome| render(action, outcome))
+        output.value(&outcome, |outcome| render(action, outcome, &place))
     }
 
     /// Returns which calls are meant.
@@ -146,7 +149,8 @@ fn outcome(
     }
 }
 
-fn render(action: QuarantineAction, outcome: &Outcome) -> String {
+fn render(action: QuarantineAction, outcome: &Outcome, place: &str) -> String {
+    let place = escape(place);
     let Outcome {
         changed, unchanged, ..
     } = outcome;
@@ -155,10 +159,10 @@ fn render(action: QuarantineAction, outcome: &Outcome) -> String {
         QuarantineAction::Release => ("released", "visible"),
     };
     if outcome.applied {
-        format!("{done} {changed} model-call facts; {unchanged} already {state}\n")
+        format!("{done} {changed} model-call facts; {unchanged} already {state}, in {place}\n")
     } else {
         format!(
-            "{changed} model-call facts would be {done} (dry run; add --apply); {unchanged} already {state}\n"
+            "{changed} model-call facts would be {done} (dry run; add --apply); {unchanged} already {state}, in {place}\n"
         )
     }
 }
@@ -178,25 +182,28 @@ mod tests {
             (
                 QuarantineAction::Quarantine,
                 false,
-                "3 model-call facts would be quarantined (dry run; add --apply); 2 already quarantined\n",
+                "3 model-call facts would be quarantined (dry run; add --apply); 2 already quarantined, in there\n",
             ),
             (
                 QuarantineAction::Quarantine,
                 true,
-                "quarantined 3 model-call facts; 2 already quarantined\n",
+                "quarantined 3 model-call facts; 2 already quarantined, in there\n",
             ),
             (
                 QuarantineAction::Release,
                 false,
-                "2 model-call facts would be released (dry run; add --apply); 3 already visible\n",
+                "2 model-call facts would be released (dry run; add --apply); 3 already visible, in there\n",
             ),
             (
                 QuarantineAction::Release,
                 true,
-                "released 2 model-call facts; 3 already visible\n",
+                "released 2 model-call facts; 3 already visible, in there\n",
             ),
         ] {
-            assert_eq!(render(action, &outcome(action, applied, TALLY, 7)), text);
+            assert_eq!(
+                render(action, &outcome(action, applied, TALLY, 7), "there"),
+                text
+            );
         }
     }
 

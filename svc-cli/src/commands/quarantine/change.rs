@@ -1,16 +1,22 @@
 use clap::Args;
 use serde::Serialize;
+use svc_client::{Client, ErrorKind};
 use svc_engine::clock::{Clock, Ids};
-use svc_engine::store::{NewQuarantineEntry, QuarantineAction};
+use svc_engine::store::{NewQuarantineEntry, NoTarget, WhenAbsent};
 use svc_model::facts::FactTable;
 use svc_model::id::ForeignId;
+use svc_model::problem::QueryFault;
+use svc_model::quarantine::{
+    QuarantineAction, QuarantineReason, QuarantineReceipt, QuarantineRequest,
+};
 
-use super::check_reason;
+use super::client_id;
 use crate::commands::one_of::one_of;
-use crate::commands::store;
+use crate::commands::place::{Opened, Otherwise, Place, check_organization};
+use crate::commands::service;
 use crate::error::CommandError;
-use crate::options::StoreOptions;
-use crate::output::{Output, escape};
+use crate::options::{ServiceOptions, StoreOptions};
+use crate::output::{Output, escape, quote};
 
 #[derive(Debug, Args)]
 pub(crate) struct Change {
@@ -18,12 +24,19 @@ pub(crate) struct Change {
     #[arg(value_parser = one_of(FactTable::ALL, FactTable::as_str))]
     table: FactTable,
 
-    /// The id of the fact.
+    /// The id of the fact, or its first eight characters or more when no other id begins so.
     fact_id: String,
 
     /// Why; it stays in the log.
     #[arg(long)]
     reason: String,
+
+    /// Record it for an id that no stored fact has: it then holds as soon as the fact comes.
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    service: ServiceOptions,
 
     #[command(flatten)]
     store: StoreOptions,
@@ -32,11 +45,10 @@ pub(crate) struct Change {
 /// What became of a change, as a program reads it.
 #[derive(Debug, Serialize)]
 struct Changed {
-    action: &'static str,
-    table: FactTable,
-    fact_id: String,
-    quarantine_revision: u64,
-    target_found: bool,
+    #[serde(flatten)]
+    receipt: QuarantineReceipt,
+    /// The database or the service that recorded it.
+    recorded_in: String,
 }
 
 impl Change {
@@ -45,45 +57,162 @@ impl Change {
         action: QuarantineAction,
         output: &mut Output,
     ) -> Result<(), CommandError> {
-        let fact_id = ForeignId::new(&self.fact_id)
-            .map_err(|rule| CommandError::argument("the fact id", rule))?;
-        check_reason(&self.reason)?;
-        let entry = NewQuarantineEntry {
-            quarantine_id: Ids::random().fresh(),
+        let request = QuarantineRequest {
             table: self.table,
-            fact_id: fact_id.as_str().to_owned(),
-            action,
-            reason: self.reason,
-            recorded_at: Clock::system().now(),
+            fact_id: ForeignId::new(&self.fact_id)
+                .map_err(|rule| CommandError::argument("the fact id", rule))?,
+            reason: QuarantineReason::new(&self.reason)
+                .map_err(|rule| CommandError::argument("--reason", rule))?,
+            force: self.force,
         };
-        let receipts = store::ledger(&self.store)?.quarantine(&[entry])?;
-        let Some(receipt) = receipts.first() else {
-            return Err(CommandError::refused(
-                "not_stored",
-                "the log has no new row",
-            ));
+        let place = Place::find(&self.service, &self.store, Otherwise::Store)?;
+        let receipt = match &place {
+            Place::Store(opened) => record(opened, &request, action)?,
+            Place::Service(client) => service::block_on(async {
+                check_organization(client, &self.store).await?;
+                ask(client, &request, action).await
+            })?,
         };
-        let changed = Changed {
-            action: action.as_str(),
-            table: self.table,
-            fact_id: fact_id.to_string(),
-            quarantine_revision: receipt.revision,
-            target_found: receipt.target_found,
-        };
-        if !changed.target_found {
-            let Changed { table, fact_id, .. } = &changed;
+        let receipt = receipt.map_err(|reason| self.no_target(reason, &place))?;
+        if !receipt.target_found {
             output.warning(&format!(
-                "quarantine_target_not_found: there is no {table}/{fact_id}"
+                "quarantine_target_not_found: there is no {}/{}; the row holds for it once it is stored",
+                receipt.table, receipt.fact_id
             ));
         }
-        output.value(&changed, |changed| {
-            let name = format!("{}/{}", changed.table, escape(&changed.fact_id));
-            match action {
-                QuarantineAction::Quarantine => {
-                    format!("quarantined {name} (reversible: svc release)\n")
-                }
-                QuarantineAction::Release => format!("released {name}\n"),
-            }
-        })
+        let changed = Changed {
+            receipt,
+            recorded_in: place.shown(),
+        };
+        output.value(&changed, |changed| render(changed, &self.service))
+    }
+
+    /// Says where no such fact was found.
+    fn no_target(&self, reason: NoTarget, place: &Place) -> CommandError {
+        let name = format!("{}/{}", self.table, self.fact_id);
+        let place = match place {
+            Place::Store(opened) => format!("{}, organization {}", place.shown(), opened.org_id),
+            Place::Service(_) => place.shown(),
+        };
+        match reason {
+            NoTarget::Absent => CommandError::refused(
+                "quarantine_target_not_found",
+                format!("there is no {name} in {place}: nothing was recorded"),
+            )
+            .hint("is it another kind of fact, another organization (--org), or another store (--url, --database-url)?")
+            .hint("record it all the same, for a fact that is still to come: --force"),
+            NoTarget::Ambiguous => CommandError::refused(
+                "quarantine_target_ambiguous",
+                format!("several ids in {place} begin like {name}: nothing was recorded"),
+            )
+            .hint("give more characters of the id"),
+        }
+    }
+}
+
+/// Records a change in a store.
+fn record(
+    opened: &Opened,
+    request: &QuarantineRequest,
+    action: QuarantineAction,
+) -> Result<Result<QuarantineReceipt, NoTarget>, CommandError> {
+    let entry = NewQuarantineEntry {
+        quarantine_id: Ids::random().fresh(),
+        table: request.table,
+        fact_id: request.fact_id.to_string(),
+        action,
+        reason: request.reason.as_str().to_owned(),
+        recorded_at: Clock::system().now(),
+        client_id: client_id(),
+    };
+    let absent = if request.force {
+        WhenAbsent::Record
+    } else {
+        WhenAbsent::Refuse
+    };
+    let recorded = opened.ledger.quarantine_one(&entry, absent)?;
+    Ok(recorded.map(|recorded| QuarantineReceipt {
+        org_id: opened.org_id.clone(),
+        action,
+        table: request.table,
+        fact_id: recorded.fact_id,
+        target_found: recorded.target_found,
+        unchanged: recorded.unchanged,
+        quarantine_revision: recorded.revision,
+    }))
+}
+
+/// Asks a service to record a change.
+async fn ask(
+    client: &Client,
+    request: &QuarantineRequest,
+    action: QuarantineAction,
+) -> Result<Result<QuarantineReceipt, NoTarget>, CommandError> {
+    let answer = match action {
+        QuarantineAction::Quarantine => client.quarantine(request).await,
+        QuarantineAction::Release => client.release(request).await,
+    };
+    match answer {
+        Ok(receipt) => Ok(Ok(receipt)),
+        Err(error) => match error.kind() {
+            ErrorKind::Query(QueryFault::TargetAbsent) => Ok(Err(NoTarget::Absent)),
+            ErrorKind::Query(QueryFault::TargetAmbiguous) => Ok(Err(NoTarget::Ambiguous)),
+            _ if error.is_retryable() => Err(CommandError::from(error)
+                .hint("it may have been recorded nevertheless: see svc quarantine-log")),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+fn render(changed: &Changed, service: &ServiceOptions) -> String {
+    let receipt = &changed.receipt;
+    let name = format!("{}/{}", receipt.table, escape(&receipt.fact_id));
+    let place = format!(
+        "{}, organization {}",
+        escape(&changed.recorded_in),
+        receipt.org_id
+    );
+    let before = if receipt.unchanged { ", as before" } else { "" };
+    match receipt.action {
+        QuarantineAction::Quarantine => format!(
+            "quarantined {name} in {place}{before} (reversible: svc release {} {} --reason REASON{})\n",
+            receipt.table,
+            quote(&receipt.fact_id),
+            service.repeated()
+        ),
+        QuarantineAction::Release => format!("released {name} in {place}{before}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_recorded_names_the_fact_and_where_it_is() {
+        let changed = |action, unchanged| Changed {
+            receipt: QuarantineReceipt {
+                org_id: svc_model::id::OrgId::new("acme").unwrap(),
+                action,
+                table: FactTable::Pushes,
+                fact_id: "p1".to_owned(),
+                target_found: true,
+                unchanged,
+                quarantine_revision: 1,
+            },
+            recorded_in: "https://svc.example".to_owned(),
+        };
+        let service = ServiceOptions {
+            url: Some("https://svc.example".to_owned()),
+        };
+        assert_eq!(
+            render(&changed(QuarantineAction::Quarantine, false), &service),
+            "quarantined pushes/p1 in https://svc.example, organization acme (reversible: svc \
+             release pushes p1 --reason REASON --url https://svc.example)\n"
+        );
+        assert_eq!(
+            render(&changed(QuarantineAction::Release, true), &service),
+            "released pushes/p1 in https://svc.example, organization acme, as before\n"
+        );
     }
 }

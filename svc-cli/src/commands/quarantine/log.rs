@@ -1,11 +1,12 @@
 use clap::Args;
-use serde::Serialize;
-use svc_engine::store::LogEntry;
-use svc_model::time::Instant;
+use svc_engine::read;
+use svc_model::limit::QUARANTINE_LOG_MAX;
+use svc_model::quarantine::{QuarantineLog, QuarantineLogRequest};
 
-use crate::commands::store;
+use crate::commands::place::{Otherwise, Place, check_organization};
+use crate::commands::service;
 use crate::error::CommandError;
-use crate::options::StoreOptions;
+use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
@@ -24,38 +25,10 @@ pub(crate) struct Log {
     all: bool,
 
     #[command(flatten)]
+    service: ServiceOptions,
+
+    #[command(flatten)]
     store: StoreOptions,
-}
-
-/// The log, as a program reads it.
-#[derive(Debug, Serialize)]
-struct Shown {
-    quarantine_revision: u64,
-    rows: u64,
-    entries: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
-struct Row {
-    quarantine_revision: u64,
-    recorded_at: Instant,
-    action: String,
-    table: String,
-    fact_id: String,
-    reason: String,
-}
-
-impl From<LogEntry> for Row {
-    fn from(entry: LogEntry) -> Self {
-        Self {
-            quarantine_revision: entry.revision,
-            recorded_at: entry.recorded_at,
-            action: entry.action,
-            table: entry.fact_table,
-            fact_id: entry.fact_id,
-            reason: entry.reason,
-        }
-    }
 }
 
 impl Log {
@@ -65,27 +38,63 @@ impl Log {
             (false, Ok(tail)) if tail > 0 => tail,
             _ => return Err(CommandError::argument("--tail", "must be at least 1")),
         };
-        let ledger = store::ledger(&self.store)?;
-        let mut snapshot = ledger.snapshot()?;
-        let (quarantine_revision, (entries, rows)) = if snapshot.has_table("quarantine_log")? {
-            let revision = snapshot.quarantine_revision()?;
-            (revision, snapshot.quarantine_log(rows_max)?)
-        } else {
-            (0, (Vec::new(), 0))
+        let place = Place::find(&self.service, &self.store, Otherwise::Store)?;
+        let log = match &place {
+            Place::Store(opened) => {
+                let mut snapshot = opened.ledger.snapshot()?;
+                if snapshot.has_table("quarantine_log")? {
+                    latest(rows_max, |request| {
+                        Ok(read::quarantine_log(&mut snapshot, request)?)
+                    })?
+                } else {
+                    // An older schema had nothing to quarantine.
+                    QuarantineLog {
+                        org_id: opened.org_id.clone(),
+                        quarantine_revision: 0,
+                        rows: 0,
+                        entries: Vec::new(),
+                        next_before: None,
+                    }
+                }
+            }
+            Place::Service(client) => {
+                service::block_on(check_organization(client, &self.store))?;
+                latest(rows_max, |request| {
+                    service::block_on(async { Ok(client.quarantine_log(request).await?) })
+                })?
+            }
         };
-        let entries = entries.into_iter().map(Row::from).collect();
-        output.value(
-            &Shown {
-                quarantine_revision,
-                rows,
-                entries,
-            },
-            render_log,
-        )
+        output.value(&log, render_log)
     }
 }
 
-fn render_log(log: &Shown) -> String {
+/// Reads the latest rows, page by page.
+fn latest(
+    rows_max: u64,
+    mut page: impl FnMut(QuarantineLogRequest) -> Result<QuarantineLog, CommandError>,
+) -> Result<QuarantineLog, CommandError> {
+    let wanted = |so_far: usize| {
+        rows_max
+            .saturating_sub(so_far as u64)
+            .min(QUARANTINE_LOG_MAX)
+    };
+    let mut log = page(QuarantineLogRequest {
+        limit: wanted(0),
+        before: None,
+    })?;
+    while let Some(before) = log.next_before.filter(|_| wanted(log.entries.len()) > 0) {
+        let mut earlier = page(QuarantineLogRequest {
+            limit: wanted(log.entries.len()),
+            before: Some(before),
+        })?;
+        log.next_before = earlier.next_before;
+        earlier.entries.append(&mut log.entries);
+        log.entries = earlier.entries;
+    }
+    Ok(log)
+}
+
+fn render_log(log: &QuarantineLog) -> String {
     let mut lines = Vec::new();
     let shown = log.entries.len();
     if log.rows > shown as u64 {
@@ -96,8 +105,9 @@ fn render_log(log: &Shown) -> String {
     }
     for row in &log.entries {
         lines.push(format!(
-            "{}  {:<10} {}/{}  {}\n",
+            "{}  {}  {:<10} {}/{}  {}\n",
             row.recorded_at,
+            escape(&row.client_id),
             escape(&row.action),
             escape(&row.table),
             escape(&row.fact_id),
@@ -114,12 +124,17 @@ fn render_log(log: &Shown) -> String {
 
 #[cfg(test)]
 mod tests {
+    use svc_model::id::OrgId;
+    use svc_model::quarantine::QuarantineLogEntry;
+    use svc_model::time::Instant;
+
     use super::*;
 
-    fn row(action: &str, reason: &str) -> Row {
-        Row {
-            quarantine_revision: 1,
+    fn row(revision: u64, action: &str, reason: &str) -> QuarantineLogEntry {
+        QuarantineLogEntry {
+            quarantine_revision: revision,
             recorded_at: Instant::parse("2026-01-15T09:30:00Z").expect("an instant"),
+            client_id: "operator".to_owned(),
             action: action.to_owned(),
             table: "inference_calls".to_owned(),
             fact_id: "f".to_owned(),
@@ -127,29 +142,65 @@ mod tests {
         }
     }
 
+    fn log(revision: u64, rows: u64, entries: Vec<QuarantineLogEntry>) -> QuarantineLog {
+        QuarantineLog {
+            org_id: OrgId::new("acme").expect("an organization"),
+            quarantine_revision: revision,
+            rows,
+            entries,
+            next_before: None,
+        }
+    }
+
     #[test]
-    fn the_log_says_what_it_leaves_out_and_escapes_reasons() {
-        let log = Shown {
-            quarantine_revision: 7,
-            rows: 3,
-            entries: vec![row("quarantine", "a\u{1b}[2J\nb"), row("release", "c")],
-        };
+    fn the_log_says_who_and_what_it_leaves_out_and_escapes_reasons() {
+        let entries = vec![
+            row(1, "quarantine", "a\u{1b}[2J\nb"),
+            row(2, "release", "c"),
+        ];
         assert_eq!(
-            render_log(&log),
+            render_log(&log(7, 3, entries)),
             "... showing last 2 of 3 rows (--all for all)\n\
-             2026-01-15T09:30:00Z  quarantine inference_calls/f  a\\u{1b}[2J\\nb\n\
-             2026-01-15T09:30:00Z  release    inference_calls/f  c\n\
+             2026-01-15T09:30:00Z  operator  quarantine inference_calls/f  a\\u{1b}[2J\\nb\n\
+             2026-01-15T09:30:00Z  operator  release    inference_calls/f  c\n\
              3 rows; quarantine_revision: 7\n"
         );
     }
 
     #[test]
     fn an_empty_log_is_one_line() {
-        let log = Shown {
-            quarantine_revision: 0,
-            rows: 0,
-            entries: Vec::new(),
+        assert_eq!(
+            render_log(&log(0, 0, Vec::new())),
+            "0 rows; quarantine_revision: 0\n"
+        );
+    }
+
+    #[test]
+    fn the_latest_rows_are_read_page_by_page() {
+        // A log of 2,500 rows, whose service answers a page at a time.
+        let read = |rows_max: u64| {
+            let log = latest(rows_max, |request| {
+                let end = request.before.unwrap_or(2_501);
+                let first = end.saturating_sub(request.limit).max(1);
+                let mut page = log(
+                    2_500,
+                    2_500,
+                    (first..end).map(|it| row(it, "release", "r")).collect(),
+                );
+                page.next_before = (first > 1).then_some(first);
+                Ok(page)
+            });
+            let log = log.expect("a log");
+            let numbers: Vec<_> = log
+                .entries
+                .iter()
+                .map(|it| it.quarantine_revision)
+                .collect();
+            assert!(numbers.is_sorted(), "oldest first");
+            (numbers.first().copied(), numbers.len())
         };
-        assert_eq!(render_log(&log), "0 rows; quarantine_revision: 0\n");
+        assert_eq!(read(20), (Some(2_481), 20));
+        assert_eq!(read(1_500), (Some(1_001), 1_500));
+        assert_eq!(read(u64::MAX), (Some(1), 2_500));
     }
 }

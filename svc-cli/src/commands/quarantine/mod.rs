@@ -10,6 +10,15 @@ pub(crate) use self::log::Log;
 
 use crate::error::CommandError;
 
+/// Returns who changes a store at this shell: the user, as the system calls them.
+fn client_id() -> String {
+    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    match name("USER").or_else(|| name("LOGNAME")) {
+        Some(user) => format!("shell ({user})"),
+        None => "shell".to_owned(),
+    }
+}
+
 /// Checks that a reason says something. It is kept exactly as it was written.
 fn check_reason(reason: &str) -> Result<(), CommandError> {
     if reason.trim().is_empty() {

@@ -8,8 +8,9 @@ use svc_model::id::{FactId, RunId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::problem::{Decline, QueryFault, SessionBound};
 use svc_model::query::{
-    CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CommitEvidence,
-    CommitRequest, LifetimeIdentity, PageLimit, RepositorySelector, SessionAnswer, SessionDossier,
+    CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CiRuns, CiRunsRequest,
+    CommitEvidence, CommitRequest, LifetimeIdentity, PageLimit, RepositorySelector, RunName,
+    RunUrl, SessionAnswer, SessionDossier,
 };
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
@@ -91,6 +92,7 @@ impl Stage {
             action,
             reason: "because".to_owned(),
             recorded_at: at(0),
+            client_id: "operator".to_owned(),
         };
         let receipts = self.ledger.quarantine(&[entry]).unwrap();
         assert!(receipts[0].target_found);

@@ -1,5 +1,7 @@
 //! One run.
 
+use svc_model::json::Text;
+
 use super::*;
 
 fn run(run_id: &str) -> CiOutcomeRequest {
@@ -7,6 +9,7 @@ fn run(run_id: &str) -> CiOutcomeRequest {
         provider: CiProvider::Other,
         run_id: RunId::new(run_id).unwrap(),
         run_attempt: None,
+        latest: false,
         repository: RepositorySelector::default(),
         as_of: None,
     }
@@ -268,4 +271,170 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
     assert_eq!(seen().1, [id(3), id(1)]);
     assert_eq!(found(&stage, by_name("own/repo")), Some(id(1)));
     assert_eq!(found(&stage, both), Some(id(1)));
+}
+
+fn attempt(number: u128, run_id: &str, run_attempt: i64) -> Append {
+    ci(CiOutcome {
+        run_attempt: Some(run_attempt),
+        ..checked(number, run_id, Some(7), 1)
+    })
+}
+
+#[rstest]
+fn the_latest_attempt_is_that_of_the_greatest_number(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    // The last one arrives first.
+    stage.add([
+        attempt(3, "r", 10),
+        attempt(2, "r", 9),
+        ci(checked(1, "r", Some(7), 1)),
+    ]);
+    let request = CiOutcomeRequest {
+        latest: true,
+        ..run("r")
+    };
+    let answer = ci_outcome(&mut stage.snapshot(), &request).unwrap();
+    assert_eq!(answer.outcome.unwrap().outcome_id, id(3));
+    assert_eq!(answer.attempts, Some(vec![None, Some(9), Some(10)]));
+    let plain = ci_outcome(&mut stage.snapshot(), &run("r")).unwrap();
+    assert_eq!(
+        (plain.outcome.unwrap().outcome_id, plain.attempts),
+        (id(1), None)
+    );
+    stage.quarantine(FactTable::CiOutcomes, id(3));
+    let answer = ci_outcome(&mut stage.snapshot(), &request).unwrap();
+    assert_eq!(answer.attempts, Some(vec![None, Some(9)]));
+    let none = CiOutcomeRequest {
+        latest: true,
+        ..run("none")
+    };
+    let answer = ci_outcome(&mut stage.snapshot(), &none).unwrap();
+    assert_eq!((answer.found, answer.attempts), (false, None));
+}
+
+fn named(stage: &Stage, name: RunName) -> CiRuns {
+    let request = CiRunsRequest {
+        name,
+        provider: None,
+        repository: RepositorySelector::default(),
+        as_of: None,
+    };
+    ci_runs(&mut stage.snapshot(), &request).unwrap()
+}
+
+#[rstest]
+fn runs_are_found_by_their_id_by_that_of_their_pipeline_and_by_their_url(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let page = "https://ci.example/job/shop/7";
+    let at_page = |number, run_id: &str| {
+        ci(CiOutcome {
+            run_url: Some(Text::from(format!("{page}/"))),
+            ..checked(number, run_id, Some(7), 1)
+        })
+    };
+    stage.add([
+        attempt(1, "500/test", 1),
+        attempt(2, "500/test", 2),
+        attempt(3, "500", 1),
+        attempt(4, "5000", 1),
+        attempt(5, "500-x", 1),
+        at_page(6, "shop/7"),
+    ]);
+    let ids = |found: &CiRuns| -> Vec<FactId> {
+        found
+            .runs
+            .iter()
+            .map(|run| run.outcome.outcome_id)
+            .collect()
+    };
+    let by_id = |text: &str| named(&stage, RunName::Id(RunId::new(text).unwrap()));
+    let found = by_id("500");
+    assert_eq!(ids(&found), [id(3), id(2)]);
+    assert_eq!(found.runs[1].attempts, [Some(1), Some(2)]);
+    assert!(!found.more);
+    assert_eq!(ids(&by_id("500/test")), [id(2)]);
+    assert_eq!(ids(&by_id("50")), []);
+    let by_url = |text: &str| ids(&named(&stage, RunName::Url(RunUrl::new(text).unwrap())));
+    for same in [
+        page.to_owned(),
+        format!("{page}/"),
+        format!("{page}/?x=1#L3"),
+    ] {
+        assert_eq!(by_url(&same), [id(6)], "{same}");
+    }
+    assert_eq!(by_url("https://ci.example/job/shop/8"), []);
+    assert_eq!(by_url("https://ci.example/job/shop"), []);
+}
+
+#[rstest]
+fn what_came_with_the_commit_of_a_run_is_found_through_its_pushes(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    for identity in [Some(7), None] {
+        let stage = stage!(backend);
+        let repository = identity.map(repository);
+        let pushed = |number, after| {
+            Append::Push(Box::new(Push {
+                repository: repository.clone(),
+                after_sha: commit(after),
+                ..push(number)
+            }))
+        };
+        let opened = |number, head| {
+            let mut revision = revision(number);
+            revision.pull_request.repository.clone_from(&repository);
+            revision
+                .pull_request
+                .head_repository
+                .clone_from(&repository);
+            revision.pull_request.head_repo = Some("own/repo".to_owned());
+            revision.pull_request.head_sha = commit(head);
+            Append::PullRequestRevision(Box::new(revision))
+        };
+        let seen = |number, push, session: &str, at| {
+            Append::SessionCommitObservation(Box::new(SessionCommitObservation {
+                repository: repository.clone(),
+                session_id: SessionId::new(session).unwrap(),
+                commit_sha: commit(at),
+                ..observation(number, id(push))
+            }))
+        };
+        stage.add([
+            pushed(1, '1'),
+            pushed(2, '2'),
+            pushed(3, '9'),
+            opened(4, '1'),
+            opened(5, '2'),
+            seen(6, 1, "a", '0'),
+            seen(7, 2, "b", '2'),
+            seen(8, 3, "c", '9'),
+            ci(CiOutcome {
+                commit_sha: commit('2'),
+                ..checked(9, "r", identity, 1)
+            }),
+        ]);
+        let delivery = |stage: &Stage| {
+            named(stage, RunName::Id(RunId::new("r").unwrap()))
+                .delivery
+                .unwrap()
+        };
+        let found = delivery(&stage);
+        assert_eq!(found.push_ids, [id(1), id(2)], "{identity:?}");
+        assert_eq!(found.pull_requests.len(), 1);
+        let commits: Vec<_> = found
+            .commits
+            .iter()
+            .map(|it| (it.commit_sha.clone(), it.session_ids.len()))
+            .collect();
+        assert_eq!(commits, [(commit('0'), 1), (commit('2'), 1)]);
+        assert!(!found.more);
+        stage.quarantine(FactTable::SessionCommitObservations, id(6));
+        assert_eq!(delivery(&stage).commits.len(), 1);
+        stage.quarantine(FactTable::Pushes, id(2));
+        assert_eq!(delivery(&stage).commits.len(), 0);
+    }
 }

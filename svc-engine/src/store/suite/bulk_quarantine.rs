@@ -9,6 +9,7 @@ fn change(action: QuarantineAction) -> BulkChange {
         action,
         reason: " because\n".to_owned(),
         recorded_at: at(9),
+        client_id: "operator".to_owned(),
     }
 }
 
@@ -81,7 +82,11 @@ fn a_change_skips_the_calls_that_are_in_the_state_and_says_how_many(
         }
     );
 
-    let (rows, length) = ledger.snapshot().unwrap().quarantine_log(100).unwrap();
+    let (rows, length) = ledger
+        .snapshot()
+        .unwrap()
+        .quarantine_log(100, None)
+        .unwrap();
     assert_eq!(length, 1 + 4 + 5);
     let (quarantined, released) = rows[1..].split_at(4);
     let facts =
@@ -165,7 +170,7 @@ fn more_calls_than_are_bound_at_once_are_one_change(
             .visible,
         0
     );
-    assert_eq!(snapshot.quarantine_log(1).unwrap().1, 8_200);
+    assert_eq!(snapshot.quarantine_log(1, None).unwrap().1, 8_200);
     assert_eq!(snapshot.quarantine_revision().unwrap(), receipt.revision);
 }
 
@@ -184,7 +189,15 @@ fn a_change_needs_the_schema_at_head_and_leaves_nothing_behind(
         || Uuid::from_u128(1),
     );
     assert!(failed.is_err());
-    assert_eq!(ledger.snapshot().unwrap().quarantine_log(1).unwrap().1, 0);
+    assert_eq!(
+        ledger
+            .snapshot()
+            .unwrap()
+            .quarantine_log(1, None)
+            .unwrap()
+            .1,
+        0
+    );
     let mut connection = Connection::open(database.url()).unwrap();
     connection
         .batch("UPDATE _sqlx_migrations SET version = 999")

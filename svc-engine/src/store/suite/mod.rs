@@ -110,6 +110,7 @@ fn entry(table: FactTable, fact_id: &str, action: QuarantineAction) -> NewQuaran
         action,
         reason: "because".to_owned(),
         recorded_at: at(0),
+        client_id: "operator".to_owned(),
     }
 }
 

@@ -148,6 +148,7 @@ fn counts_are_exact(backend: Backend) {
                             action,
                             reason: "because".to_owned(),
                             recorded_at: at(0),
+                            client_id: "operator".to_owned(),
                         };
                         let mut next = 1_000_000 * (turn as u128 + 1);
                         let fresh = || {
@@ -297,6 +298,7 @@ fn a_revision_is_seen_with_all_before_it(
                     action,
                     reason: "because".to_owned(),
                     recorded_at: at(0),
+                    client_id: "operator".to_owned(),
                 };
                 let mut next = 5_000_000 + 1_000 * round;
                 let fresh = || {

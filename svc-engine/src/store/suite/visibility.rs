@@ -39,8 +39,10 @@ fn quarantine_hides_a_fact_and_release_shows_it_again(
     assert_eq!(
         receipts,
         [QuarantineReceipt {
+            fact_id: fact.clone(),
             revision: 1,
-            target_found: true
+            target_found: true,
+            unchanged: false,
         }]
     );
     assert_eq!(seen(), (1, false, count(2, 1), count(2, 1), 1));
@@ -65,9 +67,98 @@ fn quarantine_hides_a_fact_and_release_shows_it_again(
         QuarantineAction::Quarantine,
     )];
     assert!(!ledger.quarantine(&unknown).unwrap()[0].target_found);
-    let (rows, length) = ledger.snapshot().unwrap().quarantine_log(2).unwrap();
+    let (rows, length) = ledger.snapshot().unwrap().quarantine_log(2, None).unwrap();
     assert_eq!((rows.len(), length), (2, 3));
     assert_eq!(rows[1].fact_id, "nothing");
+}
+
+#[rstest]
+fn a_change_is_about_one_fact_that_is_there(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let ledger = database.ledger("acme");
+    append(&store, vec![call(1).build(), call(2).build()]);
+    append(&database.open("other"), vec![call(3).build()]);
+    let (first, foreign) = (id(1).to_string(), id(3).to_string());
+    let revision = || ledger.snapshot().unwrap().quarantine_revision().unwrap();
+    let change = |fact_id: &str, absent| {
+        let entry = entry(
+            FactTable::InferenceCalls,
+            fact_id,
+            QuarantineAction::Quarantine,
+        );
+        ledger.quarantine_one(&entry, absent).unwrap()
+    };
+    let refused = |fact_id: &str| change(fact_id, WhenAbsent::Refuse).unwrap_err();
+
+    for absent in [
+        foreign.as_str(),
+        "00000000-0000-0000-0000-00000000000f",
+        "nothing",
+        &first[..7],
+        "%",
+    ] {
+        assert_eq!(refused(absent), NoTarget::Absent, "{absent}");
+    }
+    assert_eq!(refused(&first[..12]), NoTarget::Ambiguous);
+    let wrong = entry(FactTable::Pushes, &first, QuarantineAction::Quarantine);
+    let wrong = ledger.quarantine_one(&wrong, WhenAbsent::Refuse).unwrap();
+    assert_eq!(wrong, Err(NoTarget::Absent), "of another kind");
+    assert_eq!(revision(), 0, "nothing was recorded");
+
+    let whole = change(&first, WhenAbsent::Refuse).unwrap();
+    assert_eq!(
+        (whole.fact_id.as_str(), whole.target_found, whole.unchanged),
+        (first.as_str(), true, false)
+    );
+    assert!(change(&first, WhenAbsent::Refuse).unwrap().unchanged);
+    let forced = change("later", WhenAbsent::Record).unwrap();
+    assert_eq!(
+        (forced.fact_id.as_str(), forced.target_found),
+        ("later", false)
+    );
+    let rows = ledger
+        .snapshot()
+        .unwrap()
+        .quarantine_log(2, Some(3))
+        .unwrap();
+    let ids: Vec<_> = rows
+        .0
+        .iter()
+        .map(|row| (row.revision, &row.fact_id))
+        .collect();
+    assert_eq!(ids, [(1, &first), (2, &first)]);
+    assert_eq!((rows.1, rows.0[0].client_id.as_str()), (3, "operator"));
+}
+
+#[rstest]
+fn the_writer_finds_a_fact_by_the_beginning_of_its_id(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let far = FactId::new(Uuid::from_u128(0xabcd_ef01 << 96));
+    let calls = [id(1), far].map(|inference_call_id| crate::fact::InferenceCall {
+        inference_call_id,
+        ..call(inference_call_id.uuid().as_u128()).build()
+    });
+    append(&store, calls.into());
+    let hide = entry(
+        FactTable::InferenceCalls,
+        "ABCDEF01",
+        QuarantineAction::Quarantine,
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let recorded = runtime.block_on(store.quarantine(hide, WhenAbsent::Refuse));
+    assert_eq!(recorded.unwrap().unwrap().fact_id, far.to_string());
+    assert_eq!(count(&store, FactTable::InferenceCalls).visible, 1);
+    // What the writer appends afterwards stands behind it.
+    append(&store, vec![call(9).build()]);
+    assert_eq!(count(&store, FactTable::InferenceCalls).visible, 2);
 }
 
 #[rstest]

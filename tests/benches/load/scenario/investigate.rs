@@ -310,6 +310,7 @@ fn outcome(push: u64, number: u64, repository: RepositorySelector) -> Result<Str
         provider: Population::run_provider(run),
         run_id: RunId::new(&Population::run_id(push, run))?,
         run_attempt: Population::run_attempt(run),
+        latest: false,
         repository,
         as_of: None,
     };

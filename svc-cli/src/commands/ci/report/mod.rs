@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 use svc_client::ErrorKind;
+use svc_client::outbox::DeliveryId;
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult, IngestResult, VendorCIRequest};
 use svc_model::json;
@@ -19,6 +20,7 @@ use svc_model::problem::Code;
 use self::environment::Environment;
 use self::flags::Flags;
 use self::outcome::outcome;
+use crate::commands::sending::Kept;
 use crate::commands::service;
 use crate::credentials::Role;
 use crate::error::CommandError;
@@ -54,10 +56,16 @@ struct Reported {
     fact_id: Option<FactId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<bool>,
+    /// The result that the run is stored with, when it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_result: Option<CiResult>,
     provider: CiProvider,
     run_id: String,
     run_attempt: Option<i64>,
     result: CiResult,
+    /// True when it is kept and sent later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Failure>,
 }
@@ -73,6 +81,8 @@ struct Undelivered {
     error: CommandError,
     /// Whether it says nothing about the report itself.
     out_of_reach: bool,
+    /// Whether there is no token to deliver it with.
+    no_token: bool,
 }
 
 impl Report {
@@ -81,28 +91,75 @@ impl Report {
         if self.dry_run {
             let bytes = json::to_vec(&request, usize::MAX)
                 .map_err(|error| CommandError::refused("unwritable", error.to_string()))?;
-            // ASCII, so a terminal is told nothing.
             return output.text(&format!("{}\n", String::from_utf8_lossy(&bytes)));
         }
+        // On disk before it is sent: a pipeline may be ended at any moment. That it cannot be kept is
+        // said when it cannot be sent either.
+        let kept = self.soft_fail.then(|| self.keep(&request));
         match self.send(&request) {
-            Ok(receipt) => output.value(&Reported::of(&request, Some(receipt), None), render),
+            Ok(receipt) => {
+                if let Some(Ok(kept)) = &kept {
+                    kept.done();
+                }
+                let reported = Reported::of(&request, Some(receipt), None);
+                if let Some(stored) = receipt.stored_result {
+                    output.warning(&format!(
+                        "this run is stored with the result {stored}, which stays: the first word \
+                         counts; to report it anew, give it an id or an attempt of its own"
+                    ));
+                }
+                output.value(&reported, render)
+            }
             Err(undelivered) if self.soft_fail && undelivered.out_of_reach => {
                 let error = undelivered.error;
-                output.warning(&format!("nothing was reported: {}", error.message()));
-                output.value(&Reported::of(&request, None, Some(&error)), |_| {
-                    String::new()
-                })
+                let kept = match kept {
+                    // Whoever may not deliver must not have it delivered by somebody else later.
+                    Some(Ok(kept)) if undelivered.no_token => {
+                        kept.withdraw();
+                        None
+                    }
+                    Some(kept) => Some(kept),
+                    None => None,
+                };
+                let mut reported = Reported::of(&request, None, Some(&error));
+                match &kept {
+                    Some(Ok(_)) => {
+                        reported.kept = Some(true);
+                        output.warning(&format!("not reported yet: {}", error.message()));
+                        output.note("it is kept, and sent with the next report: svc outbox status");
+                    }
+                    Some(Err(unkept)) => output.warning(&format!(
+                        "nothing was reported: {}; {}",
+                        error.message(),
+                        unkept.message()
+                    )),
+                    None => output.warning(&format!("nothing was reported: {}", error.message())),
+                }
+                output.value(&reported, |_| String::new())
             }
-            Err(undelivered) => Err(undelivered.error),
+            Err(undelivered) => {
+                // It is wrong as it is, and would be refused whenever it came.
+                if let Some(Ok(kept)) = &kept {
+                    kept.withdraw();
+                }
+                Err(undelivered.error)
+            }
         }
+    }
+
+    fn keep(&self, request: &VendorCIRequest) -> Result<KeptReport, CommandError> {
+        let kept = Kept::of(&self.service)?;
+        let id = kept.keep(request.clone())?;
+        Ok(KeptReport { kept, id })
     }
 
     fn send(&self, request: &VendorCIRequest) -> Result<IngestResult, Undelivered> {
         let client = service::client_for(&self.service, Role::Capture).map_err(|error| {
-            let out_of_reach = error.code() == "no_token";
+            let no_token = error.code() == "no_token";
             Undelivered {
                 error,
-                out_of_reach,
+                out_of_reach: no_token,
+                no_token,
             }
         })?;
         let client = client.with_timeout(PATIENCE);
@@ -128,7 +185,35 @@ impl Report {
         sent.map_err(|error| Undelivered {
             error,
             out_of_reach,
+            no_token: false,
         })
+    }
+}
+
+/// A report on disk.
+struct KeptReport {
+    kept: Kept,
+    id: DeliveryId,
+}
+
+impl KeptReport {
+    fn withdraw(&self) {
+        self.kept.withdraw(Some(self.id));
+    }
+
+    /// Takes back what was delivered, and sends what waited before it.
+    fn done(&self) {
+        self.withdraw();
+        let waits = self
+            .kept
+            .outbox
+            .status()
+            .is_ok_and(|status| status.waiting > 0);
+        if let (true, Ok(client)) = (waits, self.kept.client()) {
+            let drained = service::block_on(self.kept.drain_within(&client, PATIENCE));
+            // What is not sent still waits.
+            drop(drained);
+        }
     }
 }
 
@@ -142,10 +227,12 @@ impl Reported {
             delivered: receipt.is_some(),
             fact_id: receipt.map(|receipt| receipt.fact_id),
             stored: receipt.map(|receipt| receipt.stored),
+            stored_result: receipt.and_then(|receipt| receipt.stored_result),
             provider: request.provider,
             run_id: request.run_id.to_string(),
             run_attempt: request.run_attempt,
             result: request.result,
+            kept: None,
             error: error.map(|error| Failure {
                 code: error.code().to_owned(),
                 message: error.message().to_owned(),
@@ -165,10 +252,10 @@ fn render(reported: &Reported) -> String {
     let fact = reported
         .fact_id
         .map_or_else(String::new, |fact_id| fact_id.to_string());
-    let state = if reported.stored == Some(true) {
-        "stored"
-    } else {
-        "was stored before, and stays as it was"
+    let state = match (reported.stored, reported.stored_result) {
+        (Some(true), _) => "stored".to_owned(),
+        (_, None) => "was stored before, and stays as it was".to_owned(),
+        (_, Some(stored)) => format!("was stored before as {stored}, and stays {stored}"),
     };
     format!("{provider} run {run}{attempt} {result}: fact {fact} {state}\n")
 }
@@ -185,10 +272,12 @@ mod tests {
             delivered: true,
             fact_id: Some(FactId::new(Uuid::from_u128(1))),
             stored: Some(stored),
+            stored_result: None,
             provider: CiProvider::CiB,
             run_id: "500/test\u{1b}".to_owned(),
             run_attempt: Some(9001),
             result: CiResult::Passed,
+            kept: None,
             error: None,
         };
         assert_eq!(

@@ -120,6 +120,7 @@ pub(super) fn outcome(
             source_event_type: None,
             source_spec_version: None,
             source_event_id: None,
+            compare: true,
         })
     });
     if !is_nested {

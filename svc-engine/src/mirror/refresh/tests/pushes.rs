@@ -178,6 +178,7 @@ fn a_quarantined_push_is_forgotten() {
         action: crate::store::QuarantineAction::Quarantine,
         reason: "test".to_owned(),
         recorded_at: at(0),
+        client_id: "operator".to_owned(),
     };
     service.database.ledger("acme").quarantine(&[hide]).unwrap();
     assert_eq!(service.refresh(), Some(RefreshOutcome::Nothing));

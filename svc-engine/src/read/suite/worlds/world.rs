@@ -162,6 +162,7 @@ impl World {
                         action,
                         reason: "because".to_owned(),
                         recorded_at: at(0),
+                        client_id: "operator".to_owned(),
                     };
                     assert!(ledger.quarantine(&[entry]).unwrap()[0].target_found);
                     match action {
@@ -427,6 +428,7 @@ pub(super) fn outcome_request(dice: &mut Dice) -> CiOutcomeRequest {
         provider: CiProvider::Other,
         run_id: RunId::new(dice.one_of(&RUNS)).unwrap(),
         run_attempt: any_attempt(dice),
+        latest: false,
         repository: dice.selector(),
         as_of: dice.as_of(),
     }

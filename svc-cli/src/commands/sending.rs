@@ -1,0 +1,129 @@
+//! What the shell delivers, and keeps while the service is away: an outbox for each service.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use svc_client::outbox::{Delivery, DeliveryId, Drained};
+use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
+
+use super::service;
+use crate::credentials::{Role, normalised};
+use crate::error::{CommandError, chain};
+use crate::options::ServiceOptions;
+
+/// The folder of the outboxes, in place of the usual one.
+const FOLDER: &str = "SVC_OUTBOX";
+
+/// Returns the folder that holds the outboxes.
+pub(crate) fn folder() -> Result<PathBuf, CommandError> {
+    if let Some(folder) = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
+        return Ok(PathBuf::from(folder));
+    }
+    let folder = svc_server::data_folder().map(|folder| folder.join("outbox"));
+    folder.ok_or_else(|| {
+        CommandError::refused(
+            "no_home",
+            "neither SVC_OUTBOX nor HOME says where to keep it",
+        )
+    })
+}
+
+/// The outbox of one service.
+pub(crate) struct Kept {
+    pub(crate) url: String,
+    pub(crate) outbox: Outbox,
+    /// Whether it is the service that a person means now: the token of the environment is for no
+    /// other.
+    is_meant: bool,
+}
+
+impl Kept {
+    /// Opens the outbox of the service that is meant.
+    pub(crate) fn of(options: &ServiceOptions) -> Result<Self, CommandError> {
+        Self::open(meant(options)?, true)
+    }
+
+    fn open(url: String, is_meant: bool) -> Result<Self, CommandError> {
+        // A URL is no name of a file.
+        let name = utf8_percent_encode(&url, NON_ALPHANUMERIC).to_string();
+        let outbox = Outbox::open(folder()?.join(name), OutboxLimits::default())?;
+        Ok(Self {
+            url,
+            outbox,
+            is_meant,
+        })
+    }
+
+    /// Returns the outboxes of every service that something was kept for, by URL.
+    pub(crate) fn all() -> Result<Vec<Self>, CommandError> {
+        let entries = match std::fs::read_dir(folder()?) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut urls = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            let url = name.to_str().map(percent_decode_str);
+            let url = url.and_then(|url| url.decode_utf8().ok());
+            urls.extend(url.filter(|url| url.contains("://")).map(String::from));
+        }
+        urls.sort_unstable();
+        let meant = meant(&ServiceOptions::default())?;
+        let open = |url: String| {
+            let is_meant = url == meant;
+            Self::open(url, is_meant)
+        };
+        urls.into_iter().map(open).collect()
+    }
+
+    /// Returns a client that delivers to the service.
+    pub(crate) fn client(&self) -> Result<Client, CommandError> {
+        let options = ServiceOptions {
+            url: Some(self.url.clone()),
+        };
+        if self.is_meant {
+            service::client_for(&options, Role::Capture)
+        } else {
+            service::stored_client(&self.url, Role::Capture)
+        }
+    }
+
+    /// Keeps a delivery until it is known that the service has it.
+    pub(crate) fn keep(&self, delivery: impl Into<Delivery>) -> Result<DeliveryId, CommandError> {
+        Ok(self.outbox.put_blocking(delivery)?)
+    }
+
+    /// Takes back what was delivered otherwise, or shall not be. That it fails costs a repeated
+    /// delivery, which the service recognises.
+    pub(crate) fn withdraw(&self, id: Option<DeliveryId>) {
+        if let Some(id) = id {
+            drop(self.outbox.withdraw(id));
+        }
+    }
+
+    /// Sends what waits, as far as the time allows; nothing when another program does so now.
+    pub(crate) async fn drain_within(
+        &self,
+        client: &Client,
+        patience: Duration,
+    ) -> Result<Option<Drained>, CommandError> {
+        match tokio::time::timeout(patience, self.outbox.drain(client)).await {
+            Err(_) | Ok(Err(OutboxError::Busy)) => Ok(None),
+            Ok(drained) => Ok(Some(drained?)),
+        }
+    }
+}
+
+/// Returns the URL of the service that is meant.
+fn meant(options: &ServiceOptions) -> Result<String, CommandError> {
+    let url = service::checked_url(options)?;
+    Ok(normalised(&url).unwrap_or(url))
+}
+
+impl From<OutboxError> for CommandError {
+    fn from(error: OutboxError) -> Self {
+        Self::refused("outbox", chain(&error))
+    }
+}

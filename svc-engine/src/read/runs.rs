@@ -1,0 +1,199 @@
+//! The runs that an id or a URL names, and what came with their commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::id::{FactId, SessionId};
+use svc_model::limit::{CI_DELIVERY_MAX, CI_RUN_OUTCOMES_MAX, CI_RUNS_MAX};
+use svc_model::query::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit};
+use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
+use svc_model::time::Instant;
+
+use super::ci::record;
+use super::repository::{Touched, of_outcome, select, told};
+use crate::derive::repository::Selection;
+use crate::error::Error;
+use crate::fact::Lifetime;
+use crate::store::{CiOutcomeRow, Snapshot};
+
+/// A run by its last attempt.
+pub(super) struct Run {
+    pub(super) last: CiOutcomeRow,
+    pub(super) attempts: Vec<Option<i64>>,
+}
+
+/// Returns the runs that outcomes are of, each once: a run is one of its system and its forge.
+pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
+    let mut runs: BTreeMap<_, Run> = BTreeMap::new();
+    for row in rows {
+        let forge = row
+            .repository
+            .as_ref()
+            .map(|it| (it.repository_provider, it.repository_host.clone()));
+        let attempt = row.run_attempt;
+        match runs.entry((row.provider, row.run_id.clone(), forge)) {
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                entry.insert(Run {
+                    last: row,
+                    attempts: vec![attempt],
+                });
+            }
+            std::collections::btree_map::Entry::Occupied(mut entry) => {
+                let run = entry.get_mut();
+                run.attempts.push(attempt);
+                // No attempt is before the first.
+                if attempt > run.last.run_attempt {
+                    run.last = row;
+                }
+            }
+        }
+    }
+    let mut runs: Vec<Run> = runs.into_values().collect();
+    for run in &mut runs {
+        run.attempts.sort_unstable();
+    }
+    runs
+}
+
+/// Returns the runs of a name, the latest capture first, and what came with their commit.
+///
+/// # Errors
+///
+/// When several repositories are selected, or the selector contradicts what is stored.
+pub fn ci_runs(snapshot: &mut Snapshot<'_>, request: &CiRunsRequest) -> Result<CiRuns, Error> {
+    let boundary = snapshot.boundary(request.as_of)?;
+    let mut rows = snapshot.ci_outcomes_named(&request.name, boundary)?;
+    let cut = rows.len() as u64 > CI_RUN_OUTCOMES_MAX;
+    if let Some(provider) = request.provider {
+        rows.retain(|row| row.provider == provider);
+    }
+    let mut touched = Touched::by(&request.repository);
+    for row in &rows {
+        touched.add(of_outcome(row));
+    }
+    let repositories = touched.read(snapshot, boundary)?;
+    match select(snapshot, &repositories, &request.repository, boundary)? {
+        Selection::All => {}
+        Selection::One(selected) => {
+            rows.retain(|row| repositories.holds(&selected, of_outcome(row)));
+        }
+        Selection::None => rows.clear(),
+    }
+    let mut runs = by_run(rows);
+    runs.sort_unstable_by_key(|run| std::cmp::Reverse((run.last.captured_at, run.last.outcome_id)));
+    let more = cut || runs.len() > CI_RUNS_MAX;
+    runs.truncate(CI_RUNS_MAX);
+    let of: BTreeSet<(Option<Lifetime>, CommitSha)> = runs
+        .iter()
+        .map(|run| (told(&repositories, &run.last), run.last.commit_sha.clone()))
+        .collect();
+    let delivery = match (of.first(), of.len()) {
+        (Some((Some(repository), commit_sha)), 1) => {
+            Some(delivery(snapshot, repository, commit_sha, boundary)?)
+        }
+        _ => None,
+    };
+    let runs = runs.into_iter().map(|run| {
+        let repository = told(&repositories, &run.last);
+        CiRun {
+            attempts: run.attempts,
+            outcome: record(run.last, repository.as_ref(), boundary),
+        }
+    });
+    Ok(CiRuns {
+        runs: runs.collect(),
+        more,
+        delivery,
+    })
+}
+
+/// Returns the repository that a fact with this identity, or this name alone, is of.
+fn lifetime(identity: Option<&RepositoryIdentity>, name: Option<&str>) -> Option<Lifetime> {
+    match identity {
+        Some(identity) => Some(Lifetime::Identified(identity.clone())),
+        None => RepositoryName::new(name?).map(Lifetime::Named),
+    }
+}
+
+/// Returns what came with a commit.
+fn delivery(
+    snapshot: &mut Snapshot<'_>,
+    repository: &Lifetime,
+    commit_sha: &CommitSha,
+    boundary: Instant,
+) -> Result<CiDelivery, Error> {
+    // One more than may be shows that there is more.
+    let rows_max = CI_DELIVERY_MAX + 1;
+    let mut more = false;
+    let mut is_cut = |rows: usize| more |= rows as u64 > CI_DELIVERY_MAX;
+    let mut heads: BTreeMap<Lifetime, BTreeSet<CommitSha>> = BTreeMap::new();
+    heads
+        .entry(repository.clone())
+        .or_default()
+        .insert(commit_sha.clone());
+    let mut pull_requests = BTreeSet::new();
+    let at_head = snapshot.pull_requests_at(commit_sha, boundary, rows_max)?;
+    is_cut(at_head.len());
+    for found in at_head {
+        let base = lifetime(found.repository.as_ref(), Some(&found.repo));
+        let head = lifetime(found.head_repository.as_ref(), found.head_repo.as_deref());
+        // The commit may be one of a fork, or of another repository altogether.
+        let is_of_run = [&base, &head]
+            .into_iter()
+            .flatten()
+            .any(|it| it == repository);
+        if !is_of_run || !pull_requests.insert(found.pr_number) {
+            continue;
+        }
+        let every = snapshot.heads_of_pull_request(&found, boundary, rows_max)?;
+        is_cut(every.len());
+        for head in every {
+            let of = lifetime(head.head_repository.as_ref(), head.head_repo.as_deref());
+            // A branch of the repository itself may be pushed there, whatever else is known.
+            for of in of.into_iter().chain(base.clone()) {
+                heads.entry(of).or_default().insert(head.head_sha.clone());
+            }
+        }
+    }
+    let mut push_ids: BTreeSet<FactId> = BTreeSet::new();
+    for (repository, commits) in &heads {
+        let rows_max = usize::try_from(rows_max).unwrap_or(usize::MAX);
+        let pushes = snapshot.pushes_of_delivery(repository, commits.iter(), boundary, rows_max)?;
+        is_cut(pushes.len());
+        push_ids.extend(pushes.iter().map(|push| push.push_id));
+    }
+    let mut sessions: BTreeMap<CommitSha, BTreeSet<SessionId>> = BTreeMap::new();
+    let mut links = 0;
+    for push_id in push_ids.iter().take(PUSHES_MAX) {
+        let observed = snapshot.sessions_of_push(*push_id, boundary, rows_max)?;
+        links += observed.len();
+        is_cut(links);
+        for link in observed {
+            let session_ids = sessions.entry(link.commit_sha).or_default();
+            session_ids.insert(link.session_id);
+        }
+    }
+    is_cut(if push_ids.len() > PUSHES_MAX {
+        usize::MAX
+    } else {
+        0
+    });
+    let shown = usize::try_from(CI_DELIVERY_MAX).unwrap_or(usize::MAX);
+    is_cut(sessions.len());
+    Ok(CiDelivery {
+        commit_sha: commit_sha.clone(),
+        push_ids: push_ids.into_iter().take(shown).collect(),
+        pull_requests: pull_requests.into_iter().collect(),
+        commits: sessions
+            .into_iter()
+            .take(shown)
+            .map(|(commit_sha, session_ids)| DeliveredCommit {
+                commit_sha,
+                session_ids: session_ids.into_iter().collect(),
+            })
+            .collect(),
+        more,
+    })
+}
+
+/// Pushes whose notes are looked up.
+const PUSHES_MAX: usize = 100;

@@ -1,0 +1,77 @@
+use schemars::SchemaGenerator;
+
+use super::{Access, Endpoint, Method, Parameter, Place, Repeat, SchemaOf};
+use crate::limit;
+use crate::problem::Problem;
+use crate::quarantine::{
+    QuarantineLog, QuarantineLogRequest, QuarantineReceipt, QuarantineRequest,
+};
+
+const CHANGE: &[u16] = &[400, 401, 403, 413, 422, 503];
+
+/// `POST /v1/quarantine`.
+#[derive(Debug)]
+pub enum Quarantine {}
+impl Endpoint for Quarantine {
+    const NAME: &'static str = "quarantine";
+    const SUMMARY: &'static str = "Take a fact out of every answer; its row is never changed.";
+    const METHOD: Method = Method::Post;
+    const PATH: &'static str = "/v1/quarantine";
+    const ACCESS: Access = Access::Operator;
+    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
+    const STATUSES: &'static [u16] = CHANGE;
+    // A repeated request is one more row of the log, which nobody asked for.
+    const REPEAT: Repeat = Repeat::WhenNamed;
+    type Request = QuarantineRequest;
+    type Reply = QuarantineReceipt;
+    const REQUEST_SCHEMA: Option<SchemaOf> =
+        Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
+}
+
+/// `POST /v1/release`.
+#[derive(Debug)]
+pub enum Release {}
+impl Endpoint for Release {
+    const NAME: &'static str = "release";
+    const SUMMARY: &'static str = "Show a quarantined fact again.";
+    const METHOD: Method = Method::Post;
+    const PATH: &'static str = "/v1/release";
+    const ACCESS: Access = Access::Operator;
+    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
+    const STATUSES: &'static [u16] = CHANGE;
+    const REPEAT: Repeat = Repeat::WhenNamed;
+    type Request = QuarantineRequest;
+    type Reply = QuarantineReceipt;
+    const REQUEST_SCHEMA: Option<SchemaOf> =
+        Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
+}
+
+/// `GET /v1/quarantine-log`.
+#[derive(Debug)]
+pub enum QuarantineLogPage {}
+impl Endpoint for QuarantineLogPage {
+    const NAME: &'static str = "quarantineLog";
+    const SUMMARY: &'static str = "What was quarantined and released, by whom and why.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/v1/quarantine-log";
+    const ACCESS: Access = Access::Operator;
+    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+    const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
+    const OVERSIZE: Problem = Problem::ReplyTooLarge;
+    type Request = QuarantineLogRequest;
+    type Reply = QuarantineLog;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "limit",
+            place: Place::Query,
+            required: false,
+            description: "The most rows: 1 to 1,000, by default 100. They are the latest, oldest first.",
+        },
+        Parameter {
+            name: "before",
+            place: Place::Query,
+            required: false,
+            description: "Only rows before this revision: the `next_before` of the page after.",
+        },
+    ];
+}

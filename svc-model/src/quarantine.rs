@@ -1,0 +1,236 @@
+//! Facts that are taken out of every answer, and shown again: an append-only log, for the operator.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::closed_set;
+use crate::facts::FactTable;
+use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
+use crate::id::{ForeignId, OrgId};
+use crate::json::{Json, WriteError};
+use crate::limit::{QUARANTINE_LOG_DEFAULT, QUARANTINE_LOG_MAX, QUARANTINE_REASON_BYTES_MAX};
+use crate::query::PositiveNumber;
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+
+closed_set! {
+    /// What a row of the log does.
+    pub enum QuarantineAction {
+        /// The fact is taken out of every answer.
+        Quarantine = "quarantine",
+        /// The fact is shown again.
+        Release = "release",
+    }
+}
+
+/// Why a fact is quarantined or released: not blank, at most 4,096 bytes of UTF-8, without NUL. It is
+/// kept exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(extend("minLength" = 1, "maxLength" = QUARANTINE_REASON_BYTES_MAX, "pattern" = "\\S"))]
+pub struct QuarantineReason(String);
+
+impl QuarantineReason {
+    /// Returns the reason, or a text that says what is expected.
+    ///
+    /// # Errors
+    ///
+    /// When the text is blank, too long, or holds NUL.
+    pub fn new(text: &str) -> Result<Self, &'static str> {
+        if text.trim().is_empty() {
+            Err("must not be blank")
+        } else if text.len() > QUARANTINE_REASON_BYTES_MAX {
+            Err("must have at most 4096 bytes of UTF-8")
+        } else if text.contains('\0') {
+            Err("must hold no NUL")
+        } else {
+            Ok(Self(text.to_owned()))
+        }
+    }
+
+    /// Returns the text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for QuarantineReason {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        Self::new(&text)
+    }
+}
+
+impl From<QuarantineReason> for String {
+    fn from(reason: QuarantineReason) -> Self {
+        reason.0
+    }
+}
+
+impl FromField for QuarantineReason {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let Json::String(text) = value else {
+            return Err(Violation::new(FieldKind::StringType, "must be a string"));
+        };
+        let text = text.as_str();
+        let text = text.ok_or(Violation::rule("must hold no surrogate"))?;
+        Self::new(text).map_err(Violation::rule)
+    }
+}
+
+/// Asks to take a fact out of every answer, or to show it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuarantineRequest {
+    /// The kind of fact.
+    pub table: FactTable,
+    /// The id of the fact; or its beginning, of at least eight characters, when no other id of the
+    /// table begins so.
+    pub fact_id: ForeignId,
+    /// Why; it stays in the log.
+    pub reason: QuarantineReason,
+    /// Whether a row is appended for an id that no fact of the table has. By default it is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+}
+
+struct Flag(bool);
+
+impl FromField for Flag {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        match value {
+            Json::Bool(flag) => Ok(Self(*flag)),
+            _ => Err(Violation::rule("must be true or false")),
+        }
+    }
+}
+
+impl Request for QuarantineRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let body = incoming.object()?;
+        let fields = Fields::new(&body, vec!["body".into()]);
+        let mut violations = Violations::default();
+        let table = fields.required("table", &mut violations);
+        let fact_id = fields.required("fact_id", &mut violations);
+        let reason = fields.required("reason", &mut violations);
+        let force = fields.present::<Flag>("force", &mut violations);
+        fields.deny_undeclared(
+            &["table", "fact_id", "reason", "force"],
+            Undeclared::ByParent,
+            &mut violations,
+        );
+        Ok(violations.finish(|| {
+            Some(Self {
+                table: table?,
+                fact_id: fact_id?,
+                reason: reason?,
+                force: force.is_some_and(|force| force.0),
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuarantineReceipt {
+    /// The organization of the fact.
+    pub org_id: OrgId,
+    /// What was done.
+    pub action: QuarantineAction,
+    /// The kind of fact.
+    pub table: FactTable,
+    /// The whole id of the fact.
+    pub fact_id: String,
+    /// Whether such a fact is stored.
+    pub target_found: bool,
+    /// Whether it was in the state already. It has one more row in the log all the same.
+    pub unchanged: bool,
+    /// The revision of the new row.
+    pub quarantine_revision: u64,
+}
+
+/// Asks for the latest rows of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuarantineLogRequest {
+    /// How many at most: 1 to 1,000.
+    pub limit: u64,
+    /// Only rows before this revision.
+    pub before: Option<u64>,
+}
+
+impl Default for QuarantineLogRequest {
+    fn default() -> Self {
+        Self {
+            limit: QUARANTINE_LOG_DEFAULT,
+            before: None,
+        }
+    }
+}
+
+impl Request for QuarantineLogRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let fields = incoming.query_fields();
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let limit = fields.present::<PositiveNumber>("limit", v);
+        let before = fields.present::<PositiveNumber>("before", v);
+        let limit = limit.map_or(QUARANTINE_LOG_DEFAULT, PositiveNumber::get);
+        if limit > QUARANTINE_LOG_MAX {
+            let above = Violation::new(FieldKind::LessThanEqual, "must be at most 1000");
+            violations.push(above.at(fields.loc("limit")));
+        }
+        Ok(violations.finish(|| {
+            Some(Self {
+                limit,
+                before: before.map(PositiveNumber::get),
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let mut outgoing = Outgoing::default().with_query("limit", self.limit.to_string());
+        if let Some(before) = self.before {
+            outgoing = outgoing.with_query("before", before.to_string());
+        }
+        Ok(outgoing)
+    }
+}
+
+/// One row of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuarantineLogEntry {
+    /// Its revision.
+    pub quarantine_revision: u64,
+    /// When it was recorded.
+    pub recorded_at: Instant,
+    /// Who did it: the client of the token, or `shell` and the user of the system who ran a command
+    /// on the store itself.
+    pub client_id: String,
+    /// `quarantine` or `release`.
+    pub action: String,
+    /// The kind of fact.
+    pub table: String,
+    /// The fact.
+    pub fact_id: String,
+    /// Why, exactly as it was written.
+    pub reason: String,
+}
+
+/// Rows of the log, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuarantineLog {
+    /// The organization.
+    pub org_id: OrgId,
+    /// The high-water mark of the log; 0 when it is empty.
+    pub quarantine_revision: u64,
+    /// All rows that there are.
+    pub rows: u64,
+    /// These rows.
+    pub entries: Vec<QuarantineLogEntry>,
+    /// What to ask for the rows before these; null when there are none.
+    pub next_before: Option<u64>,
+}

@@ -1,0 +1,51 @@
+use svc_model::problem::Problem;
+use svc_model::quarantine::{
+    QuarantineAction, QuarantineLog, QuarantineLogRequest, QuarantineReceipt, QuarantineRequest,
+};
+
+use crate::dispatch::Exchange;
+
+pub(super) async fn quarantine(
+    exchange: Exchange,
+    request: QuarantineRequest,
+) -> Result<QuarantineReceipt, Problem> {
+    change(exchange, request, QuarantineAction::Quarantine).await
+}
+
+pub(super) async fn release(
+    exchange: Exchange,
+    request: QuarantineRequest,
+) -> Result<QuarantineReceipt, Problem> {
+    change(exchange, request, QuarantineAction::Release).await
+}
+
+/// Records a change under the name of the client whose token it came with.
+async fn change(
+    exchange: Exchange,
+    request: QuarantineRequest,
+    action: QuarantineAction,
+) -> Result<QuarantineReceipt, Problem> {
+    // The route is the operator's, so there is a caller.
+    let caller = exchange.caller.ok_or(Problem::Unauthorized)?;
+    let engine = &exchange.app.engine;
+    let receipt = engine
+        .quarantine(request, action, caller.client_id.clone())
+        .await?;
+    tracing::info!(
+        client = caller.client_id,
+        %action,
+        table = %receipt.table,
+        fact_id = receipt.fact_id,
+        quarantine_revision = receipt.quarantine_revision,
+        "quarantine_changed"
+    );
+    Ok(receipt)
+}
+
+pub(super) async fn log(
+    exchange: Exchange,
+    request: QuarantineLogRequest,
+) -> Result<QuarantineLog, Problem> {
+    let engine = &exchange.app.engine;
+    engine.quarantine_log(request).await.map_err(Problem::from)
+}
