@@ -54,8 +54,8 @@ pub(crate) enum Command {
     Facts(facts::Facts),
     /// Say what arrived, what was skipped and what was refused, by source and reason.
     ///
-    /// The counts are those of the running server since it started. A source that never delivered
-    /// says so, which is how a client that is not set up right is found.
+    /// The counts by source are those of the organization, in all its servers and over their restarts.
+    /// A source that never delivered says so, which is how a client that is not set up right is found.
     Capture(capture::Capture),
     /// Say what the token is.
     Me(me::Me),

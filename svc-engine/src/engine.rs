@@ -1,8 +1,10 @@
 //! The engine: what a server, or any other program, asks of the service.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use svc_model::capture::CaptureTotals;
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextSelectedRequest, DiscoveryResult,
 };
@@ -37,7 +39,7 @@ use crate::read::{
     self, AnswerCache, ContentCache, CursorKey, FilesCache, ReportSources, ScanLimits,
 };
 use crate::store::{
-    Append, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, Store, StoreConfig,
+    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, Store, StoreConfig,
     StoreError, WhenAbsent,
 };
 
@@ -115,6 +117,8 @@ struct Inner {
     cursor_key: CursorKey,
     clock: Clock,
     ids: Ids,
+    /// Whether somebody is about to write what stored nothing.
+    counts_wait: AtomicBool,
 }
 
 /// What reports read beside the store, and what they remember of it.
@@ -181,6 +185,7 @@ impl Engine {
             },
             clock,
             ids,
+            counts_wait: AtomicBool::new(false),
         })))
     }
 
@@ -226,10 +231,19 @@ impl Engine {
     /// # Errors
     ///
     /// When the facts were not stored; then none is acknowledged.
-    pub async fn append(&self, facts: Vec<Append>) -> Result<Vec<Outcome>, Error> {
-        let mut delivery = Delivery::from(facts);
+    pub async fn append(
+        &self,
+        facts: Vec<Append>,
+        counted: Counted,
+    ) -> Result<Vec<Outcome>, Error> {
+        let mut delivery = Delivery {
+            counted: Some(counted),
+            ..Delivery::from(facts)
+        };
         let Some(mirrors) = &self.0.mirrors else {
-            return Ok(self.0.store.append(delivery).await?);
+            let outcomes = self.0.store.append(delivery).await?;
+            self.count_soon();
+            return Ok(outcomes);
         };
         let pushes = delivery.facts.iter().filter_map(|fact| match fact {
             Append::Push(push) => Some(mirrors.request(push)),
@@ -251,7 +265,35 @@ impl Engine {
                 background.merged(merge);
             }
         }
+        self.count_soon();
         Ok(outcomes)
+    }
+
+    /// Counts a delivery that has no facts. It does not wait for the store: it is written with what is
+    /// stored next, and within a second otherwise.
+    pub fn count(&self, counted: &Counted) {
+        self.0.store.count(&counted.totals);
+        self.count_soon();
+    }
+
+    /// Sees to it that what stored nothing, as a redelivery does, is counted in the store before long.
+    fn count_soon(&self) {
+        let inner = &self.0;
+        if inner.store.has_uncounted() && !inner.counts_wait.swap(true, Ordering::AcqRel) {
+            tokio::spawn(write_counts(Arc::downgrade(inner)));
+        }
+    }
+
+    /// Returns what arrived by source, in all servers of the organization: what this one has not
+    /// written yet is written first.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn captured(&self) -> Result<CaptureTotals, Error> {
+        self.0.store.write_counts().await?;
+        self.short(|_, snapshot| Ok(snapshot.capture_totals()?))
+            .await
     }
 
     /// Takes a fact out of every answer, or shows it again, in the name of a client. It is written
@@ -498,6 +540,37 @@ impl Engine {
         self.short(read).await
     }
 }
+
+/// Writes what was counted, until it is written or the engine has gone.
+async fn write_counts(inner: Weak<Inner>) {
+    let mut pause = COUNTS_WAIT;
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(inner) = inner.upgrade() else {
+            return;
+        };
+        // Before it is written: what comes meanwhile is for another time.
+        inner.counts_wait.store(false, Ordering::Release);
+        match inner.store.write_counts().await {
+            Ok(()) | Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "store.counts_wait"
+                );
+            }
+        }
+        if inner.counts_wait.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        pause = COUNTS_RETRY;
+    }
+}
+
+/// How long what stored nothing waits to be counted in the store.
+const COUNTS_WAIT: Duration = Duration::from_secs(1);
+/// How long it waits after the store did not take it.
+const COUNTS_RETRY: Duration = Duration::from_secs(10);
 
 fn read_deadline() -> Deadline {
     Deadline::after(Duration::from_secs(READ_DEADLINE_SECONDS))

@@ -1,6 +1,6 @@
-//! What a server captured since it started, for the operator who asks whether a client is set up
-//! right. These are counts of one process, kept in memory; the facts themselves are counted in
-//! [`facts`](crate::facts).
+//! What was captured, for the operator who asks whether a client is set up right: totals of the
+//! organization over all its servers, and how each server answered since it started. The facts
+//! themselves are counted in [`facts`](crate::facts).
 
 use std::collections::BTreeMap;
 
@@ -78,18 +78,126 @@ pub struct LogRecordCounts {
     pub malformed_containers: u64,
 }
 
-/// What this server captured since it started. Each server of a deployment counts for itself.
+impl SourceCounts {
+    /// Counts what became of facts, each with its table.
+    fn add(&mut self, other: &Self) {
+        self.deliveries += other.deliveries;
+        for (table, facts) in &other.facts {
+            let known = self.facts.entry(*table).or_default();
+            known.stored += facts.stored;
+            known.duplicates += facts.duplicates;
+        }
+        self.conflicts += other.conflicts;
+        add_all(&mut self.skipped, &other.skipped);
+        add_all(&mut self.rejected, &other.rejected);
+        self.last_delivery_at = self.last_delivery_at.max(other.last_delivery_at);
+        self.last_stored_at = self.last_stored_at.max(other.last_stored_at);
+    }
+}
+
+/// Adds counts by reason.
+fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
+    for (reason, count) in others {
+        match counts.get_mut(reason) {
+            Some(known) => *known += count,
+            None => {
+                counts.insert(reason.clone(), *count);
+            }
+        }
+    }
+}
+
+/// What arrived, by source: of one delivery, of one server or of an organization.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CaptureTotals {
+    /// When it was begun to count; nothing before that.
+    pub since: Option<Instant>,
+    /// What arrived, by source.
+    pub sources: BTreeMap<CaptureSource, SourceCounts>,
+    /// What became of log records.
+    pub log_records: LogRecordCounts,
+}
+
+impl CaptureTotals {
+    /// Returns one delivery of a source at a moment, without facts.
+    pub fn delivery(source: CaptureSource, at: Instant) -> Self {
+        let delivery = SourceCounts {
+            deliveries: 1,
+            last_delivery_at: Some(at),
+            ..SourceCounts::default()
+        };
+        Self {
+            since: Some(at),
+            sources: [(source, delivery)].into(),
+            log_records: LogRecordCounts::default(),
+        }
+    }
+
+    /// Returns whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty()
+    }
+
+    /// Returns the counts of a source, for more of them.
+    pub fn of(&mut self, source: CaptureSource) -> &mut SourceCounts {
+        self.sources.entry(source).or_default()
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, other: &Self) {
+        self.since = match (self.since, other.since) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        for (source, counts) in &other.sources {
+            self.of(*source).add(counts);
+        }
+        let (records, more) = (&mut self.log_records, &other.log_records);
+        records.received += more.received;
+        records.translated += more.translated;
+        records.untranslated += more.untranslated;
+        records.malformed += more.malformed;
+        records.malformed_containers += more.malformed_containers;
+    }
+}
+
+/// What was captured. The counts by source are those of the organization: of all its servers, over
+/// their restarts. What was stored is counted with it; what stored nothing is counted within seconds,
+/// and a server that dies may take the last of these with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaptureCounts {
-    /// When it began to count.
-    pub since: Instant,
+    /// When the first delivery was counted; null before it.
+    pub since: Option<Instant>,
     /// What arrived, by source. Every source is present.
     #[schemars(schema_with = "counts_by_source")]
     pub sources: BTreeMap<CaptureSource, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
-    /// How many requests were answered, by path and status. A path that was not asked is absent.
+    /// When the server that answers started. It counts its answers for itself.
+    pub server_since: Instant,
+    /// How many requests this server answered, by path and status. A path that was not asked is absent.
     pub answers: BTreeMap<String, BTreeMap<u16, u64>>,
+}
+
+impl CaptureCounts {
+    /// Returns the totals of an organization beside the answers of a server.
+    pub fn new(
+        totals: CaptureTotals,
+        server_since: Instant,
+        answers: BTreeMap<String, BTreeMap<u16, u64>>,
+    ) -> Self {
+        let mut sources = totals.sources;
+        for source in CaptureSource::ALL {
+            sources.entry(*source).or_default();
+        }
+        Self {
+            since: totals.since,
+            sources,
+            log_records: totals.log_records,
+            server_since,
+            answers,
+        }
+    }
 }
 
 fn counts_by_table(generator: &mut SchemaGenerator) -> Schema {

@@ -1,84 +1,63 @@
-//! What this process captured, skipped and refused: counts for the operator, in memory only.
+//! What this process captured, skipped and refused, in memory: for Prometheus, which adds up the
+//! counts of all servers itself. The totals of the organization are in the store.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use svc_engine::store::Outcome;
-use svc_model::capture::{CaptureCounts, CaptureSource, SourceCounts};
-use svc_model::facts::FactTable;
+use svc_model::capture::{CaptureCounts, CaptureTotals};
 use svc_model::time::Instant;
 
 /// The counts of this process.
-pub(crate) struct Counts(Mutex<CaptureCounts>);
+pub(crate) struct Counts {
+    since: Instant,
+    counted: Mutex<Counted>,
+}
+
+#[derive(Default)]
+struct Counted {
+    totals: CaptureTotals,
+    answers: BTreeMap<String, BTreeMap<u16, u64>>,
+}
 
 impl Counts {
     /// Begins to count.
     pub(crate) fn new(since: Instant) -> Self {
-        Self(Mutex::new(CaptureCounts {
+        Self {
             since,
-            sources: CaptureSource::ALL
-                .iter()
-                .map(|source| (*source, SourceCounts::default()))
-                .collect(),
-            log_records: svc_model::capture::LogRecordCounts::default(),
-            answers: BTreeMap::new(),
-        }))
+            counted: Mutex::default(),
+        }
     }
 
     /// Counts one answer of a route.
     pub(crate) fn answered(&self, route: &'static str, status: u16) {
-        let mut counts = self.lock();
-        let statuses = match counts.answers.get_mut(route) {
+        let answers = &mut self.lock().answers;
+        let statuses = match answers.get_mut(route) {
             Some(statuses) => statuses,
-            None => counts.answers.entry(route.to_owned()).or_default(),
+            None => answers.entry(route.to_owned()).or_default(),
         };
         *statuses.entry(status).or_default() += 1;
     }
 
-    /// Counts one delivery of a source: what became of its facts, each with its table.
-    pub(crate) fn delivered(
-        &self,
-        source: CaptureSource,
-        at: Instant,
-        facts: impl IntoIterator<Item = (FactTable, Outcome)>,
-        more: impl FnOnce(&mut CaptureCounts),
-    ) {
-        let mut counts = self.lock();
-        let delivery = counts.sources.entry(source).or_default();
-        delivery.deliveries += 1;
-        delivery.last_delivery_at = Some(at);
-        for (table, outcome) in facts {
-            match outcome {
-                Outcome::Stored(_) => {
-                    delivery.facts.entry(table).or_default().stored += 1;
-                    delivery.last_stored_at = Some(at);
-                }
-                Outcome::Redelivered(_) | Outcome::Known => {
-                    delivery.facts.entry(table).or_default().duplicates += 1;
-                }
-                Outcome::Conflict(_) => delivery.conflicts += 1,
-            }
-        }
-        more(&mut counts);
+    /// Counts one delivery of a source.
+    pub(crate) fn delivered(&self, totals: &CaptureTotals) {
+        self.lock().totals.add(totals);
     }
 
-    /// Counts one delivery that was declined with success.
-    pub(crate) fn skipped(&self, source: CaptureSource, at: Instant, reason: &'static str) {
-        self.delivered(source, at, [], |counts| {
-            if let Some(counts) = counts.sources.get_mut(&source) {
-                count(&mut counts.skipped, reason, 1);
-            }
-        });
-    }
-
-    /// Returns the counts.
+    /// Returns the counts of this process.
     pub(crate) fn snapshot(&self) -> CaptureCounts {
-        self.lock().clone()
+        let counted = self.lock();
+        let (totals, answers) = (counted.totals.clone(), counted.answers.clone());
+        CaptureCounts::new(totals, self.since, answers)
+    }
+
+    /// Returns the totals of the organization beside the answers of this process.
+    pub(crate) fn beside(&self, totals: CaptureTotals) -> CaptureCounts {
+        CaptureCounts::new(totals, self.since, self.lock().answers.clone())
     }
 
     /// Counting cannot fail half-way, so a panic elsewhere does not spoil the counts.
-    fn lock(&self) -> MutexGuard<'_, CaptureCounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

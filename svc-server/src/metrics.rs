@@ -93,7 +93,7 @@ fn exposition(counts: &CaptureCounts) -> String {
         "gauge",
         "When the process began to count, in Unix seconds.",
     )
-    .sample(&[], seconds(counts.since));
+    .sample(&[], seconds(counts.server_since));
 
     let mut deliveries = text.metric(
         "svc_deliveries_total",
@@ -181,7 +181,7 @@ fn exposition(counts: &CaptureCounts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use svc_engine::store::Outcome;
+    use svc_engine::store::{Counted, Outcome};
     use svc_model::capture::CaptureSource;
     use svc_model::facts::FactTable;
     use svc_model::id::FactId;
@@ -197,14 +197,12 @@ mod tests {
     fn every_line_is_a_comment_or_a_sample() {
         let counts = Counts::new(at(1_500_000));
         counts.answered("/v1/logs", 401);
-        counts.skipped(CaptureSource::Gateway, at(2_000_001), "no_session");
+        let mut skipped = Counted::new(CaptureSource::Gateway, at(2_000_001));
+        skipped.source().skipped.insert("no_session".to_owned(), 1);
+        counts.delivered(&skipped.totals);
         let fact = Outcome::Stored(FactId::new(uuid::Uuid::from_u128(1)));
-        counts.delivered(
-            CaptureSource::Ci,
-            at(3_000_000),
-            [(FactTable::CiOutcomes, fact)],
-            |_| (),
-        );
+        let stored = Counted::new(CaptureSource::Ci, at(3_000_000));
+        counts.delivered(&stored.with([(FactTable::CiOutcomes, fact)]));
         let text = exposition(&counts.snapshot());
         for line in [
             "svc_start_time_seconds{} 1.500000",

@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use harness::delivery::{Call, ci_outcome};
+use harness::delivery::{Call, Webhook, ci_outcome};
 use harness::http::{self, Request};
 use harness::pattern::{dig, matches};
-use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server};
+use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server, Store};
 use serde_json::json;
 use svc_model::json::Json;
 
@@ -69,6 +69,98 @@ fn stored_repeated_skipped_and_refused_deliveries_are_told_apart() {
         &["sources", "logs", "last_delivery_at"],
         &json!(null),
     );
+}
+
+on_both_backends! {
+    the_totals_are_those_of_all_servers_and_outlive_them,
+}
+
+/// Returns the totals by source, without the moments.
+fn totals(server: &Server) -> Vec<(String, Json)> {
+    let counts = counts(server);
+    let sources = dig(&counts, "sources")
+        .and_then(Json::as_object)
+        .expect("the sources");
+    let kept = ["deliveries", "facts", "conflicts", "skipped", "rejected"];
+    let of = |source: &Json| {
+        let members = kept
+            .iter()
+            .map(|name| (*name, dig(source, name).expect("a count").clone()));
+        Json::from(members.collect::<svc_model::json::Object>())
+    };
+    sources
+        .iter()
+        .map(|(name, source)| (name.to_string_lossy().into_owned(), of(source)))
+        .collect()
+}
+
+fn the_totals_are_those_of_all_servers_and_outlive_them(backend: Backend) {
+    let Some(store) = Store::create(backend) else {
+        return;
+    };
+    let configuration = Configuration::default();
+    let mut one = Server::start_on(&store, &configuration);
+    let mut other = Server::start_on(&store, &configuration);
+    for (server, name) in [(&one, "a"), (&other, "b"), (&one, "b"), (&other, "c")] {
+        server.deliver("/ingest/gateway", Call::new("s", name).body());
+        // It stores nothing, and is counted all the same.
+        let skipped = json!([{"litellm_call_id": name}, 7]).to_string();
+        server.deliver("/ingest/gateway/litellm", skipped.into_bytes());
+        let ping = Webhook::new("ping", &json!({})).to("/ingest/forge");
+        assert_eq!(server.send(&ping).status, 200);
+    }
+    // Each writes what it has counted when it is asked, or within a second or so.
+    drop(counts(&other));
+    let expected = json!({
+        "deliveries": 8,
+        "facts": {"inference_calls": {"stored": 3, "duplicates": 1}},
+        "conflicts": 0,
+        "skipped": {"no_session": 4},
+        "rejected": {"not_an_object": 4},
+    });
+    let gateway = |server: &Server| {
+        let totals = totals(server);
+        let of = |name: &str| {
+            totals
+                .iter()
+                .find(|it| it.0 == name)
+                .expect("a source")
+                .1
+                .clone()
+        };
+        (of("gateway"), of("forge_other"))
+    };
+    let (found, pings) = gateway(&one);
+    let wanted = Json::parse(expected.to_string().as_bytes()).expect("JSON");
+    matches(&wanted, &found, "gateway").unwrap_or_else(|reason| panic!("{reason}"));
+    assert_eq!(dig(&pings, "skipped.ping"), Some(&Json::from(4_i64)));
+    assert_eq!(totals(&one), totals(&other));
+
+    // What is stored is counted in the same commit: a server that is killed takes nothing with it.
+    one.deliver("/ingest/ci", ci_outcome("run").to_string().into_bytes());
+    one.kill();
+    // What stored nothing is counted by a server that is stopped.
+    other.deliver("/ingest/gateway", Call::new("s", "c").body());
+    assert!(other.stop().success());
+    let again = Server::start_on(&store, &configuration);
+    let after = totals(&again);
+    let of = |name: &str| {
+        after
+            .iter()
+            .find(|it| it.0 == name)
+            .expect("a source")
+            .1
+            .clone()
+    };
+    assert_eq!(
+        dig(&of("gateway"), "facts.inference_calls.duplicates"),
+        Some(&Json::from(2_i64))
+    );
+    assert_eq!(
+        dig(&of("ci"), "facts.ci_outcomes.stored"),
+        Some(&Json::from(1_i64))
+    );
+    assert_eq!(dig(&of("ci"), "deliveries"), Some(&Json::from(1_i64)));
 }
 
 #[test]

@@ -448,3 +448,95 @@ fn what_goes_wrong_says_what_to_do_next() {
         assert!(at(&said, &["error", "message"]).as_str().is_some());
     }
 }
+
+/// Runs `svc` as somebody whose configuration is this file, with these variables and no others.
+fn configured(config: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let home = tempfile::tempdir().expect("a home");
+    let folder = home.path().join(".config/svc");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("config.toml"), config).expect("a configuration");
+    let mut command = Command::new(programs::path(programs::SHELL));
+    command
+        .env_clear()
+        .env("HOME", home.path())
+        .envs(variables.iter().copied())
+        .args(arguments);
+    process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+}
+
+#[test]
+fn the_configuration_means_the_same_to_every_command() {
+    let server = planted();
+    let (url, store) = (server.base_url(), server.store().url().to_owned());
+    let address = url.trim_start_matches("http://");
+    let token = [("SVC_TOKEN", OPERATOR_TOKEN)];
+    // Where a server of this machine listens is where its commands look for it.
+    let listens = format!("listen = \"{address}\"\n");
+    let me = done(&configured(&listens, &token, &["me"]));
+    assert!(me.contains("organization  acme\n"), "{me}");
+    // The store of the configuration is the one that every command works on.
+    let stored = format!("database_url = \"{store}\"\norg_id = \"acme\"\n");
+    let planted_calls = "inference_calls                   4        4\n";
+    assert!(done(&configured(&stored, &[], &["facts"])).contains(planted_calls));
+    let hide = ["quarantine", "inference_calls", LAST_CALL, "--reason", "x"];
+    let hidden = done(&configured(&stored, &[], &hide));
+    assert!(
+        hidden.contains(&format!(" in {store}, organization acme")),
+        "{hidden}"
+    );
+    let log = done(&configured(&stored, &[], &["quarantine-log"]));
+    assert!(log.contains(LAST_CALL), "{log}");
+    // What is given on the command line wins over all of it, and over the environment.
+    let nowhere = [
+        ("SVC_TOKEN", OPERATOR_TOKEN),
+        ("SVC_DATABASE_URL", "sqlite:///nowhere/at.all"),
+    ];
+    let asked = done(&configured(&stored, &nowhere, &["facts", "--url", &url]));
+    assert!(
+        asked.contains("inference_calls                   4        3\n"),
+        "{asked}"
+    );
+    let said = refused(&configured(&stored, &nowhere, &["facts"]), 1);
+    assert!(
+        said.contains("svc db upgrade") && said.contains("svc login URL"),
+        "{said}"
+    );
+    let both = ["facts", "--url", &url, "--database-url", &store];
+    refused(&configured("", &token, &both), 1);
+}
+
+#[test]
+fn what_is_named_to_run_next_works_where_it_is_pasted() {
+    let server = planted();
+    let url = server.base_url();
+    // On the machine of somebody who is not near the store, and names the service each time.
+    let mut waiting = vec![
+        format!("svc session {DEMO} --url {url}"),
+        format!("svc context discover half-open window --url {url}"),
+        format!("svc ci failures --repo demo/pager --since 2026-01-01T00:00:00Z --url {url}"),
+        format!("svc investigate svc-demo-1 --url {url}"),
+        format!("svc demo --url {url}"),
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    while let Some(line) = waiting.pop() {
+        if !seen.insert(line.clone()) {
+            continue;
+        }
+        let arguments = line.strip_prefix("svc ").expect("a command of ours");
+        // A shell reads the line as a person's would.
+        let mut shell = Command::new("bash");
+        let program = programs::path(programs::SHELL);
+        shell
+            .env_clear()
+            .env("SVC_TOKEN", OPERATOR_TOKEN)
+            .env("HOME", "/nowhere")
+            .args(["-c", &format!("{} {arguments}", program.display())]);
+        let output = process::run(&mut shell, b"", COMMAND_MAX).expect("the command ends");
+        assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+        let beside = output.stderr_text();
+        let next = beside.split("next:\n").nth(1).unwrap_or_default();
+        waiting.extend(next.lines().map(|line| line.trim().to_owned()));
+        assert!(!output.stdout_text().contains("next:"), "{line}");
+    }
+    assert!(seen.len() > 8, "{seen:?}");
+}

@@ -29,7 +29,10 @@ impl Capture {
 
 fn render(counts: &CaptureCounts, now: Instant) -> String {
     let mut blocks = vec![
-        format!("since {}, {}\n", counts.since, relative(counts.since, now)),
+        match counts.since {
+            Some(since) => format!("since {since}, {}, in all servers\n", relative(since, now)),
+            None => "nothing was delivered yet\n".to_owned(),
+        },
         sources(counts, now),
     ];
     let records = counts.log_records;
@@ -102,7 +105,9 @@ fn refused(counts: &CaptureCounts) -> Option<String> {
             table.row([escape(path), status.to_string(), count.to_string()]);
         }
     }
-    any.then(|| table.render())
+    let since = counts.server_since;
+    let heading = format!("answered by this server since {since}\n\n");
+    any.then(|| heading + &table.render())
 }
 
 /// Returns how often what was declined, and why.
@@ -127,7 +132,7 @@ mod tests {
     #[test]
     fn what_did_not_arrive_is_shown_with_its_reason() {
         let counts = r#"{
-            "since":"2026-01-02T03:04:05Z",
+            "since":"2026-01-02T03:04:05Z","server_since":"2026-01-02T04:04:05Z",
             "sources":{
                 "gateway":{"deliveries":3,"facts":{"inference_calls":{"stored":2,"duplicates":1}},"conflicts":0,
                     "skipped":{"no_session":4},"rejected":{},"last_delivery_at":"2026-01-02T04:00:00Z","last_stored_at":null},
@@ -140,13 +145,14 @@ mod tests {
         let now = Instant::parse("2026-01-02T05:00:00Z").unwrap();
         assert_eq!(
             render(&counts, now),
-            "since 2026-01-02T03:04:05Z, 1h ago\n\n\
+            "since 2026-01-02T03:04:05Z, 1h ago, in all servers\n\n\
              source   deliveries  stored  duplicates  skipped  rejected  conflicts  last delivery\n\
              gateway           3       2           1        4         0          0  1h ago\n\
              ci                0       0           0        0         0          0  never\n\
              \nsource   declined  reason      count\n\
              gateway  skipped   no_session      4\n\
-             \npath      answered  count\n\
+             \nanswered by this server since 2026-01-02T04:04:05Z\n\n\
+             path      answered  count\n\
              /v1/logs  401           5\n"
         );
     }

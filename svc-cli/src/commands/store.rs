@@ -1,6 +1,6 @@
 //! The store that a command works on.
 
-use svc_engine::store::{self, Ledger, SchemaState, StoreError};
+use svc_engine::store::{SchemaState, StoreError};
 use svc_server::{Overrides, StoreSettings};
 
 use crate::error::{CommandError, chain};
@@ -13,16 +13,6 @@ pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandE
         org_id: given(options.org_id.as_deref()),
         ..Overrides::default()
     })?)
-}
-
-/// Opens the facts of the organization. Reading works on an older schema too.
-pub(crate) fn ledger(options: &StoreOptions) -> Result<Ledger, CommandError> {
-    let settings = settings(options)?;
-    let state = store::schema_state(&settings.url)?;
-    if state == SchemaState::Absent {
-        return Err(StoreError::Schema(state).into());
-    }
-    Ok(Ledger::open(&settings.url, settings.org_id)?)
 }
 
 /// Returns an option; an empty one counts as none.

@@ -17,12 +17,14 @@ CREATE TABLE content (
 
 -- One row an organization. Every transaction that writes its facts locks it first, so they are
 -- committed one after the other: when the last fact was captured, and how many facts there are, all
--- and quarantined ones. A quarantine may come before its fact: these are counted apart.
+-- and quarantined ones. A quarantine may come before its fact: these are counted apart. What arrived,
+-- by source and reason, is counted in one JSON text, so that it costs a transaction no statement.
 CREATE TABLE organizations (
     org_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     captured_at_us BIGINT NOT NULL DEFAULT 0,
     quarantined_ahead BIGINT NOT NULL DEFAULT 0,
     sessions BIGINT NOT NULL DEFAULT 0,
+    captured TEXT COLLATE "C" NOT NULL DEFAULT '{}',
     inference_calls BIGINT NOT NULL DEFAULT 0,
     inference_calls_quarantined BIGINT NOT NULL DEFAULT 0,
     developer_decisions BIGINT NOT NULL DEFAULT 0,

@@ -334,6 +334,7 @@ mod tests {
             let delivery = Delivery {
                 facts: vec![Append::Push(Box::new(push))],
                 refreshes: vec![request],
+                counted: None,
             };
             self.store.append_blocking(delivery).unwrap();
         }

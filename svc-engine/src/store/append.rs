@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
+use svc_model::capture::{CaptureSource, CaptureTotals, SourceCounts};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, OrgId};
 use svc_model::problem::Code;
@@ -240,12 +241,62 @@ pub struct Delivery {
     pub facts: Vec<Append>,
     /// The mirrors that are to be refreshed because of them, or of pushes that are stored already.
     pub refreshes: Vec<RefreshRequest>,
+    /// What is counted of it beside its facts, when it is a delivery of a source.
+    pub counted: Option<Counted>,
+}
+
+/// What is counted of a delivery beside its facts.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Where it came from.
+    pub source: CaptureSource,
+    /// When.
+    pub at: Instant,
+    /// Itself, and what of it was skipped or rejected.
+    pub totals: CaptureTotals,
+}
+
+impl Counted {
+    /// Returns a delivery of a source, of which nothing was skipped or rejected so far.
+    pub fn new(source: CaptureSource, at: Instant) -> Self {
+        Self {
+            source,
+            at,
+            totals: CaptureTotals::delivery(source, at),
+        }
+    }
+
+    /// Returns the counts of its source, for what was skipped or rejected.
+    pub fn source(&mut self) -> &mut SourceCounts {
+        self.totals.of(self.source)
+    }
+
+    /// Returns it with what became of its facts.
+    pub fn with(mut self, facts: impl IntoIterator<Item = (FactTable, Outcome)>) -> CaptureTotals {
+        let at = self.at;
+        let counts = self.source();
+        for (table, outcome) in facts {
+            match outcome {
+                Outcome::Stored(_) => {
+                    counts.facts.entry(table).or_default().stored += 1;
+                    counts.last_stored_at = Some(at);
+                }
+                Outcome::Redelivered(_) | Outcome::Known => {
+                    counts.facts.entry(table).or_default().duplicates += 1;
+                }
+                Outcome::Conflict(_) => counts.conflicts += 1,
+            }
+        }
+        self.totals
+    }
 }
 
 impl From<Vec<Append>> for Delivery {
     fn from(facts: Vec<Append>) -> Self {
-        let refreshes = Vec::new();
-        Self { facts, refreshes }
+        Self {
+            facts,
+            ..Self::default()
+        }
     }
 }
 
@@ -256,6 +307,7 @@ impl Delivery {
         PreparedDelivery {
             facts: facts.map(|fact| fact.prepare(org_id)).collect(),
             refreshes: self.refreshes,
+            counted: self.counted,
         }
     }
 }
@@ -264,11 +316,20 @@ impl Delivery {
 pub(super) struct PreparedDelivery {
     facts: Vec<Prepared>,
     refreshes: Vec<RefreshRequest>,
+    counted: Option<Counted>,
 }
 
 impl PreparedDelivery {
     pub(super) fn is_empty(&self) -> bool {
         self.facts.is_empty() && self.refreshes.is_empty()
+    }
+
+    /// Adds what is counted of it, with what became of its facts.
+    pub(super) fn count(&self, outcomes: &[Outcome], totals: &mut CaptureTotals) {
+        if let Some(counted) = &self.counted {
+            let tables = self.facts.iter().map(Prepared::table);
+            totals.add(&counted.clone().with(tables.zip(outcomes.iter().copied())));
+        }
     }
 
     /// Returns whether it has facts of a kind.

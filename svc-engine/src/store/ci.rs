@@ -43,7 +43,7 @@ table! {
 fn run_url_hash(outcome: &CiOutcome) -> Value<'static> {
     let url = outcome.run_url.as_ref().and_then(Text::as_str);
     // No URL is empty, so nobody looks for this.
-    url.map_or(Value::OwnBlob(Vec::new()), |url| url_hash(url))
+    url.map_or(Value::OwnBlob(Vec::new()), url_hash)
 }
 
 /// Returns the hash of a URL, of the part that names the run: what follows it is a place in the page.

@@ -263,15 +263,12 @@ impl Snapshot<'_> {
             i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
             of.pr_number.into(),
         ];
-        let sql = match &of.repository {
-            Some(identity) => {
-                keys.extend(identity_keys(identity));
-                OF_IDENTIFIED
-            }
-            None => {
-                keys.push(of.repo.as_str().into());
-                OF_NAMED
-            }
+        let sql = if let Some(identity) = &of.repository {
+            keys.extend(identity_keys(identity));
+            OF_IDENTIFIED
+        } else {
+            keys.push(of.repo.as_str().into());
+            OF_NAMED
         };
         self.connection()?.all(sql, &keys, PullRequestHead::read)
     }

@@ -70,7 +70,7 @@ mod value;
 mod witness;
 mod writer;
 
-pub use append::{Append, Delivery, Outcome};
+pub use append::{Append, Counted, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
 pub use cohort::{CohortCall, CohortDecision};
@@ -91,8 +91,10 @@ pub use report::{Answer, CohortOutcome, OwnedId};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use svc_model::capture::CaptureTotals;
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
 
@@ -102,7 +104,7 @@ use self::connection::Connection;
 use self::organization::Moments;
 use self::pool::Pool;
 use self::transaction::Transaction;
-use self::writer::Writer;
+use self::writer::{Uncounted, Writer};
 use crate::deadline::Deadline;
 use crate::fact::InferenceCall;
 
@@ -130,6 +132,7 @@ pub struct Store {
     readers: Pool,
     writer: Writer,
     encoder: Encoder,
+    uncounted: Arc<Uncounted>,
     _checkpoint: Option<Checkpoint>,
 }
 
@@ -168,12 +171,21 @@ impl Store {
             (DatabaseUrl::Sqlite(path), Some(turn)) => Some(Checkpoint::start(path, turn)?),
             _ => None,
         };
+        let uncounted = Arc::new(Uncounted::default());
+        let writer = Writer::start(
+            connection,
+            config.org_id.clone(),
+            moments,
+            encoder.clone(),
+            Arc::clone(&uncounted),
+        )?;
         Ok(Self {
             url: config.url.clone(),
             org_id: config.org_id.clone(),
             readers: Pool::new(config.url.clone(), config.readers),
-            writer: Writer::start(connection, config.org_id.clone(), moments, encoder.clone())?,
+            writer,
             encoder,
+            uncounted,
             _checkpoint: checkpoint,
         })
     }
@@ -260,8 +272,39 @@ impl Store {
         self.writer.is_running()
     }
 
-    /// Finishes what was accepted and stops the writer.
+    /// Counts what arrived and stored nothing. It is written with what is stored next, or by
+    /// [`Store::write_counts`].
+    pub fn count(&self, totals: &CaptureTotals) {
+        self.uncounted.add(totals);
+    }
+
+    /// Returns whether something arrived that is not counted in the store yet.
+    pub fn has_uncounted(&self) -> bool {
+        !self.uncounted.is_empty()
+    }
+
+    /// Writes what arrived and is not counted in the store yet.
+    ///
+    /// # Errors
+    ///
+    /// When it was not written. Then it is still to be.
+    pub async fn write_counts(&self) -> Result<(), StoreError> {
+        if self.uncounted.is_empty() {
+            return Ok(());
+        }
+        self.writer.run(organization::count_alone).await
+    }
+
+    /// Finishes what was accepted, counts included, and stops the writer.
     pub fn close(&self) {
+        if !self.uncounted.is_empty()
+            && let Err(error) = self.writer.run_blocking(organization::count_alone)
+        {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "store.counts_lost"
+            );
+        }
         self.writer.close();
     }
 }

@@ -12,8 +12,10 @@
 
 use std::sync::LazyLock;
 
+use svc_model::capture::CaptureTotals;
 use svc_model::facts::{FactCount, FactTable, FactTables};
 use svc_model::id::{FactId, OrgId};
+use svc_model::json;
 use svc_model::time::Instant;
 
 use super::StoreError;
@@ -26,8 +28,8 @@ use super::witness::Witness;
 macro_rules! lock {
     ($lock:literal) => {
         concat!(
-            "SELECT captured_at_us, quarantined_ahead, (SELECT commits FROM writers WHERE epoch = $2)
-            FROM organizations WHERE org_id = $1",
+            "SELECT captured_at_us, quarantined_ahead, (SELECT commits FROM writers WHERE epoch = $2),
+            captured FROM organizations WHERE org_id = $1",
             $lock
         )
     };
@@ -38,6 +40,7 @@ const LOCK: Sql = Sql {
 };
 const ENTER: &str = "INSERT INTO organizations (org_id) VALUES ($1) ON CONFLICT DO NOTHING";
 const CAPTURED: &str = "SELECT captured_at_us FROM organizations WHERE org_id = $1";
+const COUNTED: &str = "SELECT captured FROM organizations WHERE org_id = $1";
 /// The facts of a kind that are quarantined, of these.
 const QUARANTINED: Lookup<'_> = Lookup {
     select: "SELECT q.fact_id FROM quarantine_log q WHERE q.org_id = $1 AND q.fact_table = $2
@@ -53,10 +56,10 @@ const QUARANTINED: Lookup<'_> = Lookup {
 static CHANGE: LazyLock<String> = LazyLock::new(|| {
     use std::fmt::Write as _;
     let mut text = "UPDATE organizations SET captured_at_us = $2, \
-        quarantined_ahead = quarantined_ahead + $3, sessions = sessions + $4"
+        quarantined_ahead = quarantined_ahead + $3, sessions = sessions + $4, captured = $5"
         .to_owned();
     for (place, table) in FactTable::ALL.iter().enumerate() {
-        let (total, quarantined) = (5 + 2 * place, 6 + 2 * place);
+        let (total, quarantined) = (6 + 2 * place, 7 + 2 * place);
         write!(
             text,
             ", {table} = {table} + ${total}, {table}_quarantined = {table}_quarantined + ${quarantined}"
@@ -100,6 +103,8 @@ impl Stamp {
 pub(super) struct Organization {
     captured_at: Instant,
     quarantined_ahead: i64,
+    /// What arrived so far, as it is stored.
+    captured: String,
     changes: Changes,
 }
 
@@ -111,6 +116,10 @@ struct Changes {
     sessions: i64,
     /// All facts and the quarantined ones, by the place of their kind.
     facts: [(i64, i64); FactTable::ALL.len()],
+    /// What arrived.
+    captured: CaptureTotals,
+    /// Whether what arrived is written even when nothing else is.
+    counts_alone: bool,
 }
 
 impl Changes {
@@ -120,7 +129,8 @@ impl Changes {
     }
 
     fn is_empty(&self) -> bool {
-        self.quarantined_ahead == 0
+        (self.captured.is_empty() || !self.counts_alone)
+            && self.quarantined_ahead == 0
             && self.sessions == 0
             && self.facts.iter().all(|change| *change == (0, 0))
     }
@@ -194,6 +204,12 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Adds what arrived. It is written with what else changes.
+    pub(super) fn add_captured(&mut self, captured: &CaptureTotals) -> Result<(), StoreError> {
+        self.organization()?.changes.captured.add(captured);
+        Ok(())
+    }
+
     /// Writes what changed.
     pub(super) fn write_changes(&mut self) -> Result<Changed, StoreError> {
         let Some(organization) = self.organization.take() else {
@@ -204,11 +220,22 @@ impl Transaction<'_> {
             return Ok(Changed::No);
         }
         let captured_at = Some(organization.captured_at).max(changes.captured_at);
+        let captured = match &changes.captured {
+            nothing if nothing.is_empty() => organization.captured.clone(),
+            more => {
+                let mut captured = totals(&organization.captured)?;
+                captured.add(more);
+                let bytes = json::to_vec(&captured, usize::MAX);
+                let text = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+                text.ok_or(corrupt("organizations", "its captured"))?
+            }
+        };
         let mut values = vec![
             self.org_id.as_str().into(),
             captured_at.into(),
             changes.quarantined_ahead.into(),
             changes.sessions.into(),
+            Value::Text(&captured),
         ];
         for (total, quarantined) in changes.facts {
             values.extend([Value::Integer(total), Value::Integer(quarantined)]);
@@ -252,6 +279,7 @@ fn lock(
             let organization = Organization {
                 captured_at: captured_at.ok_or(corrupt("organizations", "a time"))?,
                 quarantined_ahead: row.integer(1)?,
+                captured: row.text(3)?,
                 changes: Changes::default(),
             };
             Ok((organization, row.optional_integer(2)?))
@@ -284,6 +312,29 @@ fn count_quarantined(
         Ok(())
     })?;
     Ok(count)
+}
+
+/// Lets what arrived be written even when nothing else changes.
+pub(super) fn count_alone(transaction: &mut Transaction<'_>) -> Result<(), StoreError> {
+    transaction.organization()?.changes.counts_alone = true;
+    Ok(())
+}
+
+/// Reads what arrived, as it is stored.
+fn totals(text: &str) -> Result<CaptureTotals, StoreError> {
+    if text == "{}" {
+        return Ok(CaptureTotals::default());
+    }
+    json::from_slice(text.as_bytes()).map_err(|_| corrupt("organizations", "its captured"))
+}
+
+/// Returns what arrived by source, as far as it is stored.
+pub(super) fn captured(
+    connection: &mut Connection,
+    org_id: &OrgId,
+) -> Result<CaptureTotals, StoreError> {
+    let text = connection.first(COUNTED, &[org_id.as_str().into()], |row| row.text(0))?;
+    text.map_or_else(|| Ok(CaptureTotals::default()), |text| totals(&text))
 }
 
 /// Returns when the last fact of the organization was captured: 1970 when it has none.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use svc_model::capture::CaptureTotals;
 use svc_model::context::CommitMatch;
 use svc_model::evidence::CallSummary;
 use svc_model::facts::{
@@ -112,6 +113,12 @@ impl<'s> Snapshot<'s> {
     pub fn session_known(&mut self, session_id: &SessionId) -> Result<bool, StoreError> {
         let org_id = self.org_id;
         sessions::known(self.connection()?, org_id, session_id)
+    }
+
+    /// Returns what arrived by source, as far as it is counted in the store.
+    pub fn capture_totals(&mut self) -> Result<CaptureTotals, StoreError> {
+        let org_id = self.org_id;
+        organization::captured(self.connection()?, org_id)
     }
 
     /// Returns how many Sessions are known.

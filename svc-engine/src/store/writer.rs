@@ -8,9 +8,10 @@
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use svc_model::capture::CaptureTotals;
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use tokio::sync::{mpsc, oneshot};
@@ -34,6 +35,29 @@ const GROUP_WEIGHT_MAX: usize = 1_024;
 
 /// How long a lock is waited for, once a table was found locked.
 const BRIEF_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
+
+/// What arrived and is not counted in the store yet, because it stored nothing.
+#[derive(Debug, Default)]
+pub(super) struct Uncounted(Mutex<CaptureTotals>);
+
+impl Uncounted {
+    pub(super) fn add(&self, more: &CaptureTotals) {
+        self.lock().add(more);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    fn take(&self) -> CaptureTotals {
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Adding cannot fail half-way, so a panic elsewhere does not spoil the counts.
+    fn lock(&self) -> MutexGuard<'_, CaptureTotals> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// What the writer is asked to do.
 enum Command {
@@ -134,6 +158,7 @@ impl Writer {
         org_id: OrgId,
         moments: Moments,
         encoder: Encoder,
+        uncounted: Arc<Uncounted>,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         let mut worker = Worker {
@@ -141,6 +166,7 @@ impl Writer {
             org_id,
             moments,
             encoder,
+            uncounted,
             known_claims: KnownClaims::default(),
             locked: Vec::new(),
             epoch: None,
@@ -290,6 +316,7 @@ struct Worker {
     org_id: OrgId,
     moments: Moments,
     encoder: Encoder,
+    uncounted: Arc<Uncounted>,
     known_claims: KnownClaims,
     /// The tables that somebody had locked when they were written last.
     locked: Vec<FactTable>,
@@ -465,6 +492,9 @@ impl Worker {
                 Command::Work(work) => works.push(work),
             }
         }
+        // What arrived and stored nothing is written with what does.
+        let waiting = self.uncounted.take();
+        let mut counted = waiting.clone();
         let mut deliveries: Vec<&mut PreparedDelivery> = Vec::with_capacity(appends.len());
         deliveries.extend(appends.iter_mut().map(|append| &mut append.delivery));
         let epoch = &mut self.epoch;
@@ -498,15 +528,24 @@ impl Worker {
             for work in &mut works {
                 work.write(transaction)?;
             }
-            Ok((outcomes, afterwards))
+            for (delivery, outcomes) in deliveries.iter().zip(&outcomes) {
+                delivery.count(outcomes, &mut counted);
+            }
+            transaction.add_captured(&counted)?;
+            Ok((outcomes, afterwards, counted))
         };
-        let ((outcomes, afterwards), changed) = transaction::write(
+        let written = transaction::write(
             &mut self.connection,
             &self.org_id,
             self.moments,
             deadline,
             work,
-        )?;
+        );
+        let ((outcomes, afterwards, counted), changed) =
+            written.inspect_err(|_| self.uncounted.add(&waiting))?;
+        if changed == Changed::No {
+            self.uncounted.add(&counted);
+        }
         afterwards.tell();
         // What is remembered is what the witness of this commit stands for.
         if changed == Changed::Yes {

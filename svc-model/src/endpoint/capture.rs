@@ -8,11 +8,11 @@ pub enum Capture {}
 impl Endpoint for Capture {
     const NAME: &'static str = "capture";
     const SUMMARY: &'static str =
-        "What this server captured, skipped and refused since it started, by source and reason.";
+        "What was captured, skipped and rejected, by source and reason, and how this server answered.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/capture";
     const ACCESS: Access = Access::Operator;
-    const STATUSES: &'static [u16] = &[401, 403];
+    const STATUSES: &'static [u16] = &[401, 403, 503];
     type Request = NoParameters;
     type Reply = CaptureCounts;
 }

@@ -87,15 +87,14 @@ impl Request for CiRunsRequest {
         let mut violations = Violations::default();
         let v = &mut violations;
         let run_url = fields.present::<RunUrl>("run_url", v);
-        let run_id = match fields.get("run_url") {
-            None => fields.required("run_id", v),
-            Some(_) => {
-                if fields.get("run_id").is_some() {
-                    let both = Violation::rule("must not stand beside run_id");
-                    v.push(both.at(fields.loc("run_url")));
-                }
-                None
+        let run_id = if fields.get("run_url").is_none() {
+            fields.required("run_id", v)
+        } else {
+            if fields.get("run_id").is_some() {
+                let both = Violation::rule("must not stand beside run_id");
+                v.push(both.at(fields.loc("run_url")));
             }
+            None
         };
         let provider = fields.present("provider", v);
         let repository = SelectorParameters::read(&fields, v);

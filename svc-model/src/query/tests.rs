@@ -8,6 +8,7 @@ use crate::id::RunId;
 use crate::ingest::{CiProvider, CiResult};
 use crate::json::{Json, NodeBudget, Object, Text};
 use crate::problem::QueryFault;
+use crate::quarantine::QuarantineLogRequest;
 use crate::repository::{
     CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
@@ -275,8 +276,24 @@ proptest! {
             provider: CiProvider::CiA,
             run_id: RunId::new("r 1").unwrap(),
             run_attempt: attempt,
+            latest: attempt.is_none(),
             repository: repository.clone(),
             as_of,
+        });
+        for name in [
+            RunName::Id(RunId::new("500/test 1").unwrap()),
+            RunName::Url(RunUrl::new("https://ci.example/job/a%2Fb/7/?x=1#L3").unwrap()),
+        ] {
+            same(&CiRunsRequest {
+                name,
+                provider: with_as_of.then_some(CiProvider::CiA),
+                repository: repository.clone(),
+                as_of,
+            });
+        }
+        same(&QuarantineLogRequest {
+            limit,
+            before: attempt.map(i64::unsigned_abs),
         });
         let commit = CommitRequest {
             commit_sha: CommitSha::new(&"b".repeat(64)).unwrap(),

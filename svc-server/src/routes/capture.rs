@@ -5,5 +5,6 @@ use svc_model::request::NoParameters;
 use crate::dispatch::Exchange;
 
 pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
-    Ok(exchange.app.counts.snapshot())
+    let totals = exchange.app.engine.captured().await?;
+    Ok(exchange.app.counts.beside(totals))
 }

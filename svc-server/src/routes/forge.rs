@@ -8,7 +8,7 @@ use svc_model::ingest::{ForgeDelivery, ForgeEvent, IngestReceipt, SkipReason, Sk
 use svc_model::problem::Problem;
 use svc_model::time::Instant;
 
-use super::ingest::append_one;
+use super::ingest::{append_one, skipped};
 use crate::app::App;
 use crate::dispatch::Exchange;
 
@@ -119,6 +119,6 @@ fn skip(app: &App, source: CaptureSource, at: Instant, reason: SkipReason) -> In
         reason = reason.as_str(),
         "forge_delivery_skipped"
     );
-    app.counts.skipped(source, at, reason.as_str());
+    skipped(app, source, at, reason);
     IngestReceipt::Skipped(Skipped::new(reason))
 }

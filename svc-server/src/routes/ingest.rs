@@ -1,7 +1,7 @@
 use svc_engine::capture::Receipt;
 use svc_engine::capture::ci;
 use svc_engine::capture::gateway::{self, Captured, GatewayError};
-use svc_engine::store::{Append, Outcome};
+use svc_engine::store::{Append, Counted, Outcome};
 use svc_model::capture::CaptureSource;
 use svc_model::facts::FactTable;
 use svc_model::field::{Violation, Violations};
@@ -72,13 +72,10 @@ pub(super) async fn append_one(
     fact: Append,
 ) -> Result<IngestResult, Problem> {
     let table = fact.table();
-    let outcomes = app.engine.append(vec![fact]).await?;
-    app.counts.delivered(
-        source,
-        at,
-        outcomes.first().map(|outcome| (table, *outcome)),
-        |_| (),
-    );
+    let counted = Counted::new(source, at);
+    let outcomes = app.engine.append(vec![fact], counted.clone()).await?;
+    let outcome = outcomes.first().map(|outcome| (table, *outcome));
+    app.counts.delivered(&counted.with(outcome));
     match outcomes.first() {
         Some(Outcome::Stored(fact_id)) => {
             tracing::debug!(%fact_id, stored = true, "fact_stored");
@@ -104,6 +101,28 @@ pub(super) async fn append_one(
     }
 }
 
+/// Appends the facts of a delivery, with what is counted of it. One without facts is counted alone, and
+/// does not wait for the store.
+pub(super) async fn store(
+    app: &App,
+    facts: Vec<Append>,
+    counted: &Counted,
+) -> Result<Vec<Outcome>, Problem> {
+    if facts.is_empty() {
+        app.engine.count(counted);
+        return Ok(Vec::new());
+    }
+    Ok(app.engine.append(facts, counted.clone()).await?)
+}
+
+/// Counts a delivery that is declined with success.
+pub(super) fn skipped(app: &App, source: CaptureSource, at: Instant, reason: SkipReason) {
+    let mut counted = Counted::new(source, at);
+    count(&mut counted.source().skipped, reason.as_str(), 1);
+    app.counts.delivered(&counted.totals);
+    app.engine.count(&counted);
+}
+
 pub(super) async fn gateway(
     exchange: Exchange,
     request: GatewayIngestRequest,
@@ -119,8 +138,7 @@ pub(super) async fn gateway(
         })?;
     match prepared {
         Prepared::Skipped(reason) => {
-            let counts = &exchange.app.counts;
-            counts.skipped(CaptureSource::Gateway, at, reason.as_str());
+            skipped(&exchange.app, CaptureSource::Gateway, at, reason);
             Ok(IngestReceipt::Skipped(Skipped::new(reason)))
         }
         Prepared::Fact(fact) => {
@@ -176,21 +194,18 @@ pub(super) async fn gateway_batch(
         }
     }
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
-    let outcomes = exchange.app.engine.append(facts).await?;
-    exchange.app.counts.delivered(
-        CaptureSource::Gateway,
-        exchange.app.engine.now(),
-        tables.into_iter().zip(outcomes.iter().copied()),
-        |counts| {
-            let source = counts.sources.entry(CaptureSource::Gateway).or_default();
-            for (reason, by) in &receipt.skipped {
-                count(&mut source.skipped, reason.as_str(), *by);
-            }
-            for (reason, by) in &receipt.rejected {
-                count(&mut source.rejected, reason.as_str(), *by);
-            }
-        },
-    );
+    let app = &exchange.app;
+    let mut counted = Counted::new(CaptureSource::Gateway, app.engine.now());
+    let source = counted.source();
+    for (reason, by) in &receipt.skipped {
+        count(&mut source.skipped, reason.as_str(), *by);
+    }
+    for (reason, by) in &receipt.rejected {
+        count(&mut source.rejected, reason.as_str(), *by);
+    }
+    let outcomes = store(app, facts, &counted).await?;
+    let facts = tables.into_iter().zip(outcomes.iter().copied());
+    app.counts.delivered(&counted.with(facts));
     for outcome in outcomes {
         match outcome {
             Outcome::Stored(_) => receipt.stored += 1,

@@ -7,7 +7,7 @@ use axum::response::Response;
 use http_body_util::BodyExt as _;
 use prost::Message as _;
 use svc_engine::capture::otlp::{self, CapturedLogs, LogsError, LogsReport};
-use svc_engine::store::{Append, Outcome};
+use svc_engine::store::{Append, Counted, Outcome};
 use svc_model::capture::CaptureSource;
 use svc_model::endpoint::Logs;
 use svc_model::facts::FactTable;
@@ -16,6 +16,7 @@ use svc_model::json;
 use svc_model::problem::{Detail, Problem, ProblemBody};
 use svc_model::time::Instant;
 
+use super::ingest::store;
 use crate::app::App;
 use crate::counts::count;
 use crate::dispatch::{Exchange, bind};
@@ -33,17 +34,9 @@ async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, P
         })?;
     let (facts, report) = appends(captured);
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
-    let outcomes = if facts.is_empty() {
-        Vec::new()
-    } else {
-        app.engine.append(facts).await?
-    };
-    note(
-        app,
-        receipt.received_at,
-        &report,
-        tables.into_iter().zip(outcomes),
-    );
+    let counted = counted(receipt.received_at, &report);
+    let outcomes = store(app, facts, &counted).await?;
+    note(app, counted, &report, tables.into_iter().zip(outcomes));
     Ok(LogsReceipt {})
 }
 
@@ -62,10 +55,26 @@ fn appends(captured: CapturedLogs) -> (Vec<Append>, LogsReport) {
     (facts, captured.report)
 }
 
+/// Returns what is counted of an export beside its facts.
+fn counted(at: Instant, report: &LogsReport) -> Counted {
+    let mut counted = Counted::new(CaptureSource::Logs, at);
+    let records = &mut counted.totals.log_records;
+    records.received = report.records.received;
+    records.translated = report.records.translated;
+    records.untranslated = report.records.untranslated;
+    records.malformed = report.records.malformed;
+    records.malformed_containers = report.malformed_containers;
+    let source = counted.source();
+    for (reason, by) in report.skipped_by_reason() {
+        count(&mut source.skipped, reason.as_str(), by);
+    }
+    counted
+}
+
 /// Says what became of an export, in counts: to the log and to the operator.
 fn note(
     app: &App,
-    at: Instant,
+    counted: Counted,
     report: &LogsReport,
     facts: impl Iterator<Item = (FactTable, Outcome)>,
 ) {
@@ -74,19 +83,7 @@ fn note(
         Outcome::Stored(_) => stored += 1,
         Outcome::Redelivered(_) | Outcome::Known | Outcome::Conflict(_) => duplicates += 1,
     });
-    app.counts
-        .delivered(CaptureSource::Logs, at, facts, |counts| {
-            let records = &mut counts.log_records;
-            records.received += report.records.received;
-            records.translated += report.records.translated;
-            records.untranslated += report.records.untranslated;
-            records.malformed += report.records.malformed;
-            records.malformed_containers += report.malformed_containers;
-            let source = counts.sources.entry(CaptureSource::Logs).or_default();
-            for (reason, by) in report.skipped_by_reason() {
-                count(&mut source.skipped, reason.as_str(), by);
-            }
-        });
+    app.counts.delivered(&counted.with(facts));
     if !report.redactions.is_empty() {
         tracing::info!(redactions = ?report.redactions, "fact_redacted");
     }

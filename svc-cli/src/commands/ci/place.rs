@@ -148,9 +148,8 @@ fn circleci(segments: &[&str], named: &mut Named) {
         _ => None,
     };
     let job = match segments {
-        ["jobs", _, _, _, job, ..] => Some(*job),
         ["pipelines", ..] => after(segments, "jobs"),
-        [_, _, _, job, ..] => Some(*job),
+        ["jobs", _, _, _, job, ..] | [_, _, _, job, ..] => Some(*job),
         _ => None,
     };
     if let (Some((vcs, owner, name)), Some(job)) = (project, job) {

@@ -10,6 +10,7 @@ use svc_model::json::{Json, Object};
 
 use crate::commands::sending::Kept;
 use crate::commands::service;
+use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::Output;
@@ -46,33 +47,36 @@ impl Cursor {
             return Ok(());
         };
         let events = [event];
-        let kept = Kept::of(&self.service)?;
         // On disk before it is sent: the editor may end this program at any moment.
-        let unkept = kept.keep(&events[..]).err();
-        let sent = kept.client().and_then(|client| {
-            let client = client.with_timeout(PATIENCE);
-            service::block_on(async {
-                if unkept.is_some() {
-                    client.ingest_events(&events).await?;
-                    return Ok(());
-                }
-                match kept
-                    .drain_within(&client, PATIENCE)
-                    .await?
-                    .map(|it| it.ending)
-                {
-                    Some(Ending::Later(error) | Ending::Stopped(error)) => Err(error.into()),
-                    Some(_) | None => Ok(()),
-                }
-            })
+        let kept = Kept::of(&self.service).and_then(|kept| {
+            kept.keep(&events[..])?;
+            Ok(kept)
         });
-        match (sent, unkept) {
-            (Ok(()), _) => Ok(()),
-            (Err(error), None) => {
-                Err(error.hint("it is kept, and sent with the next: svc outbox status"))
-            }
-            (Err(_), Some(unkept)) => Err(unkept),
+        match kept {
+            Ok(kept) => drain(&kept).map_err(|error| {
+                error.hint("it is kept, and sent with the next: svc outbox status")
+            }),
+            // Without a place to keep it, it is sent once.
+            Err(unkept) => self.send(&events).map_err(|_| unkept),
         }
+    }
+
+    fn send(&self, events: &[Event]) -> Result<(), CommandError> {
+        let client = service::client_for(&self.service, Role::Capture)?.with_timeout(PATIENCE);
+        service::block_on(async {
+            client.ingest_events(events).await?;
+            Ok(())
+        })
+    }
+}
+
+/// Sends what waits, this report at the end of it.
+fn drain(kept: &Kept) -> Result<(), CommandError> {
+    let client = kept.client()?.with_timeout(PATIENCE);
+    let drained = service::block_on(kept.drain_within(&client, PATIENCE))?;
+    match drained.map(|drained| drained.ending) {
+        Some(Ending::Later(error) | Ending::Stopped(error)) => Err(error.into()),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -7,9 +7,9 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::{check_reason, client_id};
-use crate::commands::store;
+use crate::commands::place::{Otherwise, Place};
 use crate::error::CommandError;
-use crate::options::StoreOptions;
+use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
@@ -63,9 +63,17 @@ impl Bulk {
     ) -> Result<(), CommandError> {
         check_reason(&self.reason)?;
         let filter = self.filter()?;
-        let settings = store::settings(&self.store)?;
-        let place = format!("{}, organization {}", settings.url.shown(), settings.org_id);
-        let ledger = store::ledger(&self.store)?;
+        let place = Place::find(&ServiceOptions::default(), &self.store, Otherwise::Store)?;
+        let shown = place.shown();
+        let Place::Store(opened) = place else {
+            return Err(CommandError::refused(
+                "needs_the_store",
+                format!("many calls are changed at the store itself, and this shell asks {shown}"),
+            )
+            .hint("on the machine of the store: --database-url URL, or SVC_DATABASE_URL"));
+        };
+        let place = format!("{shown}, organization {}", opened.org_id);
+        let ledger = opened.ledger;
         let (before, quarantine_revision) = if self.apply {
             let change = BulkChange {
                 action,

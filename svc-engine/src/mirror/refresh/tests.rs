@@ -79,6 +79,7 @@ impl Service {
         let delivery = Delivery {
             facts: vec![Append::Push(Box::new(push))],
             refreshes: vec![request],
+            counted: None,
         };
         self.store.append_blocking(delivery).unwrap();
         id(number)

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use svc_model::capture::CaptureSource;
+
 use super::*;
 
 /// What is done in a law: facts of some numbers, and quarantine before and after them.
@@ -335,4 +337,77 @@ fn a_revision_is_seen_with_all_before_it(
             );
         }
     });
+}
+
+#[rstest]
+fn what_arrived_is_counted_with_what_it_stored(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let one = database.open("acme");
+    let other = database.open("acme");
+    let deliver = |store: &Store, numbers: &[u128]| {
+        let mut counted = Counted::new(CaptureSource::Gateway, at(7));
+        counted.source().skipped.insert("no_session".to_owned(), 2);
+        let facts = numbers.iter().map(|number| {
+            let call = call(*number).build();
+            Append::InferenceCall(Box::new(store.encode(call, at(0))))
+        });
+        let delivery = Delivery {
+            facts: facts.collect(),
+            counted: Some(counted),
+            ..Delivery::default()
+        };
+        store.append_now(delivery).unwrap();
+    };
+    let captured = |store: &Store| {
+        let mut captured = store.snapshot_now().capture_totals().unwrap();
+        let gateway = captured.of(CaptureSource::Gateway).clone();
+        let facts = gateway
+            .facts
+            .get(&FactTable::InferenceCalls)
+            .copied()
+            .unwrap_or_default();
+        let skipped = gateway
+            .skipped
+            .get("no_session")
+            .copied()
+            .unwrap_or_default();
+        (gateway.deliveries, facts.stored, facts.duplicates, skipped)
+    };
+    assert_eq!(captured(&one), (0, 0, 0, 0));
+    deliver(&one, &[1, 2]);
+    assert_eq!(captured(&other), (1, 2, 0, 2), "in the same commit");
+    deliver(&other, &[2]);
+    assert_eq!(
+        captured(&one),
+        (1, 2, 0, 2),
+        "a redelivery alone writes nothing"
+    );
+    assert!(other.has_uncounted() && !one.has_uncounted());
+    deliver(&other, &[3]);
+    assert_eq!(
+        captured(&one),
+        (3, 3, 1, 6),
+        "it is written with what comes next"
+    );
+    assert!(!other.has_uncounted());
+
+    one.count(&CaptureTotals::delivery(CaptureSource::ForgeOther, at(9)));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(one.write_counts()).unwrap();
+    let mut totals = other.snapshot_now().capture_totals().unwrap();
+    assert_eq!(totals.since, Some(at(7)));
+    assert_eq!(totals.of(CaptureSource::ForgeOther).deliveries, 1);
+    assert_eq!(
+        totals.of(CaptureSource::Gateway).last_delivery_at,
+        Some(at(7))
+    );
+    // What nobody has written yet is written when the store is closed.
+    one.count(&CaptureTotals::delivery(CaptureSource::ForgeOther, at(10)));
+    one.close();
+    let mut totals = other.snapshot_now().capture_totals().unwrap();
+    assert_eq!(totals.of(CaptureSource::ForgeOther).deliveries, 2);
 }
