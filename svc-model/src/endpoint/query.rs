@@ -167,6 +167,12 @@ impl Endpoint for CiFailuresQuery {
             false,
             "The `next_cursor` of the page before, with otherwise the same parameters.",
         ),
+        query(
+            "skipped",
+            false,
+            "`true` asks the first page to tell what could not be counted to the repository, and \
+             whether any fact tells of it; by default `false`.",
+        ),
     ];
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parameter::{Positive, Whole, whole};
+use super::parameter::{Positive, Truth, Whole, whole};
 use super::selector::{SelectorParameters, counts_by_decline};
 use super::{CiOutcomeRecord, RepositorySelector};
 use crate::field::{FieldKind, FromField, Violation, Violations};
@@ -104,10 +104,14 @@ pub struct CiFailuresRequest {
     pub limit: PageLimit,
     /// Where the page before this one ended.
     pub cursor: Option<CiCursor>,
+    /// Whether the first page is to tell what could not be counted to the repository, and whether any
+    /// fact tells of it.
+    pub skipped: bool,
 }
 
 impl CiFailuresRequest {
-    /// Asks for the failed runs of a repository that were captured in a half-open range.
+    /// Asks for the failed runs of a repository that were captured in a half-open range, and for what
+    /// could not be counted to it.
     pub fn new(
         repository: RepositorySelector,
         captured_after: Instant,
@@ -123,6 +127,7 @@ impl CiFailuresRequest {
             pr_number: None,
             limit: PageLimit::default(),
             cursor: None,
+            skipped: true,
         }
     }
 }
@@ -151,6 +156,7 @@ impl Request for CiFailuresRequest {
         let pr_number = fields.present::<Positive>("pr_number", v);
         let limit = fields.present("limit", v);
         let cursor = fields.present("cursor", v);
+        let skipped = fields.present::<Truth>("skipped", v);
         let (captured_after, captured_before) =
             violations.finish(|| Some((captured_after?, captured_before?)))?;
         if captured_after >= captured_before {
@@ -170,6 +176,7 @@ impl Request for CiFailuresRequest {
             pr_number: pr_number.map(|number| number.0),
             limit: limit.unwrap_or_default(),
             cursor,
+            skipped: skipped.is_some_and(Truth::get),
         })
     }
 
@@ -192,6 +199,9 @@ impl Request for CiFailuresRequest {
         if let Some(cursor) = &self.cursor {
             outgoing = outgoing.with_query("cursor", cursor.as_str());
         }
+        if self.skipped {
+            outgoing = outgoing.with_query("skipped", "true");
+        }
         Ok(outgoing)
     }
 }
@@ -206,7 +216,8 @@ pub struct CiFailures {
     /// Where the next page begins; null when this is the last.
     pub next_cursor: Option<CiCursor>,
     /// True on a first page without outcomes when some fact tells of the repository: it has no
-    /// outcome of this question. Absent there when no visible fact tells of such a repository.
+    /// outcome of this question. Absent there when no visible fact tells of such a repository. Like
+    /// the two members below, it is there only when the request asks for what is skipped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repository_known: bool,
     /// How many outcomes of this question bear a name of the repository and cannot be counted to it,
