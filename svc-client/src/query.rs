@@ -109,7 +109,9 @@ impl Client {
         Ok(self.call::<SessionQuery>(&request).await?.dossier())
     }
 
-    /// Returns the Sessions, calls and CI outcomes of a commit, by repository.
+    /// Returns the Sessions, calls and CI outcomes of a commit, by repository. Its calls are guesses by what
+    /// they wrote, apart from the observed Sessions; where they were not looked for, `inference_skipped` has
+    /// the reason.
     ///
     /// # Errors
     ///

@@ -283,6 +283,12 @@ fn next(investigation: &Investigation) -> Vec<String> {
         .iter()
         .map(|examined| session::command(&examined.session_id))
         .collect();
+    if let Some(commit) = &investigation.commit {
+        let observed = commit::sessions(&commit.value);
+        let guessed = commit::guessed_sessions(&commit.value);
+        let guessed = guessed.difference(&observed);
+        next.extend(guessed.map(|session| session::command(session)));
+    }
     next.push(commit_command(outcome));
     next
 }

@@ -18,6 +18,7 @@ use super::folder::Locked;
 use super::git::GitError;
 use super::object_id::ObjectId;
 use super::remote::Remote;
+use crate::deadline::Passed;
 use crate::fact::PullRequestMerge;
 use crate::store::StoreError;
 
@@ -79,6 +80,13 @@ impl Heads {
         fs::rename(new, mirror.join(FILE))
     }
 
+    const fn behind(merge: &PullRequestMerge) -> Self {
+        Self {
+            next: merge.captured_at.microseconds() + 1,
+            tries: 0,
+        }
+    }
+
     /// Returns from when on merges are still to be looked at.
     pub(super) fn from(self) -> Option<Instant> {
         Instant::from_microseconds(self.next)
@@ -116,6 +124,12 @@ impl Heads {
                     Err(error) => {
                         mirror.sweep();
                         if error.is_stopped() {
+                            // A forge that never answers would hold up all others, again and again.
+                            let is_late = allowance.left() == Err(Passed::Time.into());
+                            self.tries += u32::from(is_late);
+                            if self.tries == TRIES_MAX {
+                                self = Self::behind(merge);
+                            }
                             self.keep(before, mirror)?;
                             return Err(HeadsError::Prepare(error));
                         }
@@ -131,10 +145,7 @@ impl Heads {
                     }
                 }
             }
-            self = Self {
-                next: merge.captured_at.microseconds() + 1,
-                tries: 0,
-            };
+            self = Self::behind(merge);
         }
         self.keep(before, mirror)?;
         Ok(asked)

@@ -28,6 +28,10 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// When a job is taken again that found its mirror in use.
 const TAKEN_PAUSE: Duration = Duration::from_secs(5);
 
+/// How long heads of merged pull requests may be asked for. The job is done by then, and other work waits
+/// for the worker.
+const HEADS_MAX: Duration = Duration::from_secs(10);
+
 /// What ends an attempt early.
 pub(super) enum Trouble {
     Store(StoreError),
@@ -155,7 +159,8 @@ impl Attempt<'_> {
         if merges.is_empty() {
             return Ok(());
         }
-        let asked = heads.fetch(mirror, &merges, remote, lock, self.allowance)?;
+        let allowance = self.allowance.within(HEADS_MAX);
+        let asked = heads.fetch(mirror, &merges, remote, lock, &allowance)?;
         let Asked {
             fetched,
             absent,

@@ -174,7 +174,7 @@ impl<'i> Inference<'i> {
                 });
             }
         };
-        let Some(Some(text)) = mirror.read(|it| it.commit(commit.commit_sha))? else {
+        let Some(Some(written)) = mirror.read(|it| it.commit(commit.commit_sha))? else {
             return Ok(if commit.is_named {
                 Bringing::Skip(InferenceSkip::CommitDiffUnavailable)
             } else {
@@ -182,7 +182,7 @@ impl<'i> Inference<'i> {
             });
         };
         let until = commit.head.map_or(boundary, |push| push.captured_at);
-        let from = text.committed_at.and_then(moment).unwrap_or(until);
+        let from = written.committed_at.and_then(moment).unwrap_or(until);
         let from = minutes_later(from.min(until), -SKEW_MINUTES);
         let pushes = snapshot.first_pushes(repository, names, (from, until), PUSHES_MAX + 1)?;
         let is_cut = pushes.len() > PUSHES_MAX;
