@@ -173,8 +173,17 @@ mod tests {
             let variables = command.get_arguments().filter_map(clap::Arg::get_env);
             read.extend(variables.map(|name| name.to_string_lossy().into_owned()));
         });
-        assert!(read.len() >= 3, "{read:?}");
-        read.extend([URL, TOKEN, TOKEN_FILE].map(str::to_owned));
+        let unnamed = [
+            URL,
+            TOKEN,
+            TOKEN_FILE,
+            "SVC_DATABASE_URL",
+            "SVC_ORG_ID",
+            "SVC_OUTBOX",
+            "SVC_REPOSITORY_ID",
+            "SVC_REPOSITORY_HOST",
+        ];
+        read.extend(unnamed.map(str::to_owned));
         for name in read {
             let known =
                 svc_server::env::find(&name).is_some() || svc_server::env::OTHERS.contains(&&*name);
