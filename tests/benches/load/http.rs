@@ -86,6 +86,13 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Returns the status and how the body begins.
+    pub(crate) fn describe(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        let text: String = text.chars().take(400).collect();
+        format!("status {}: {text}", self.status)
+    }
+
     /// Returns the body as JSON when the status is 200.
     pub(crate) fn json(&self) -> Result<serde_json::Value, Failure> {
         if self.status != 200 {

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | [`scenario`] | what is measured, one module for each kind |
 //! | [`generator`], [`http`] | the load itself |
-//! | [`population`] | an organization of half a year, written through the store |
+//! | [`population`], [`cohort`], [`sink`] | an organization of half a year, and a month of work with its repositories, written through the store |
 //! | [`payload`], [`session`], [`export`], [`conversation`], [`text`], [`template`] | believable request bodies, built before the clock starts |
 //! | [`process`], [`store`], [`empty_server`] | the processes and databases under test |
 //! | [`report`] | the table |
@@ -32,6 +32,7 @@
     reason = "measured and counted values are far from where a conversion would change them noticeably"
 )]
 
+mod cohort;
 mod conversation;
 mod empty_server;
 mod export;
@@ -43,6 +44,7 @@ mod process;
 mod report;
 mod scenario;
 mod session;
+mod sink;
 mod store;
 mod template;
 mod text;
@@ -61,7 +63,7 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Scenario {
-    /// Everything below but growth.
+    /// Everything below but reports and growth.
     All,
     /// The generator against a handler that only reads the bodies.
     Baseline,
@@ -79,6 +81,8 @@ enum Scenario {
     Investigate,
     /// From a push to the Sessions that 5,000 commit notes name.
     Notes,
+    /// Both reports over as much as one takes, and what they cost everybody else. Not part of all.
+    Reports,
     /// Bytes on disk for the bytes sent: small calls, a session of Claude Code, one of 200 turns.
     Disk,
     /// Rate, latency and bytes on disk while a store grows to millions of calls. Not part of all.
@@ -228,6 +232,10 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Disk) {
             scenario::disk::measure(&bench, backend, &mut report)?;
+        }
+        // It writes more than a million facts.
+        if scenario == Scenario::Reports {
+            scenario::reports::measure(&bench, backend, &mut report)?;
         }
         // It takes an hour, so it is measured when it is asked for.
         if scenario == Scenario::Growth {

@@ -4,17 +4,16 @@
 //! One repository has a fifth of all pushes, as a shared one does; a tenth of the others is known by name alone, and
 //! some were renamed half-way.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
 
 use svc_engine::fact::{
     CiOutcome, DeveloperDecision, EditObservation, InferenceCall, Push, RepositoryRename,
     SessionCommitObservation,
 };
-use svc_engine::store::{Append, DatabaseUrl, Outcome, Store, StoreConfig};
+use svc_engine::store::Append;
 use svc_engine::testing::builders;
 use svc_model::facts::{AgentHarness, InteractionMode};
-use svc_model::id::{FactId, OrgId, SessionId};
+use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::{Json, Object, Text};
 use svc_model::repository::{
@@ -22,9 +21,9 @@ use svc_model::repository::{
     RepositoryProvider,
 };
 use svc_model::time::Instant;
-use tokio::task::JoinSet;
 
 use crate::Failure;
+use crate::sink::Sink;
 
 /// Repositories of the organization. The first is the shared one.
 const REPOSITORIES: u64 = 400;
@@ -50,9 +49,6 @@ const PULL_REQUESTS: u64 = 2_000;
 /// When it begins, and the time between two pushes.
 const BEGIN: &str = "2026-01-01T00:00:00Z";
 const INTERVAL_MICROSECONDS: i64 = 75_000_000;
-/// Facts of one append, and appends that are under way at once.
-const BATCH: usize = 1_000;
-const UNDER_WAY: usize = 6;
 
 /// The kinds of fact, as they make ids distinct.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +60,9 @@ pub(crate) enum Kind {
     Edit,
     Observation,
     Rename,
+    Revision,
+    Merge,
+    Retry,
 }
 
 /// An organization of a size.
@@ -206,24 +205,22 @@ impl Population {
         session * PUSHES_PER_SESSION % self.pushes
     }
 
-    /// Writes it into an empty database.
+    /// Returns about how many facts there are.
+    pub(crate) const fn facts(&self) -> u64 {
+        self.pushes * (1 + RUNS) + self.sessions * (CALLS + DECISIONS + EDITS + 2)
+    }
+
+    /// Returns commits at which a Session was observed.
+    pub(crate) fn some_observed_commits(&self, count: usize) -> Vec<CommitSha> {
+        let session = |number: usize| mix(number as u64, 76) % self.sessions;
+        let commits = (0..count).map(|number| Self::commit(self.first_push(session(number))));
+        commits.collect()
+    }
+
+    /// Writes it into a database.
     pub(crate) fn write(&self, url: &str) -> Result<Duration, Failure> {
         let begin = Moment::now();
-        let store = Arc::new(Store::open_with_given_moments(&StoreConfig {
-            url: DatabaseUrl::parse(url).map_err(|_| "no URL of a database")?,
-            org_id: OrgId::new("acme")?,
-            migrate: true,
-            readers: 1,
-        })?);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .build()?;
-        let mut sink = Sink {
-            store,
-            batch: Vec::with_capacity(BATCH),
-            under_way: JoinSet::new(),
-            runtime,
-        };
+        let mut sink = Sink::open(url)?;
         for push in 0..self.pushes {
             if push == self.pushes / 2 {
                 self.renames(&mut sink)?;
@@ -412,8 +409,7 @@ impl Population {
             observed_at,
             ..call
         };
-        let encoded = sink.store.encode(call, observed_at);
-        sink.add(Append::InferenceCall(Box::new(encoded)))
+        sink.call(call, observed_at)
     }
 
     fn observe(
@@ -460,63 +456,8 @@ impl WithId for CiOutcome {
     }
 }
 
-/// Where the facts go.
-struct Sink {
-    store: Arc<Store>,
-    batch: Vec<Append>,
-    under_way: JoinSet<Result<(), Failure>>,
-    runtime: tokio::runtime::Runtime,
-}
-
-impl Sink {
-    fn add(&mut self, fact: Append) -> Result<(), Failure> {
-        self.batch.push(fact);
-        if self.batch.len() == BATCH {
-            self.send()?;
-        }
-        Ok(())
-    }
-
-    fn send(&mut self) -> Result<(), Failure> {
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
-        let store = Arc::clone(&self.store);
-        self.under_way.spawn_on(
-            async move {
-                let outcomes = store.append(batch).await?;
-                let new = outcomes.iter().all(|it| matches!(it, Outcome::Stored(_)));
-                if new {
-                    Ok(())
-                } else {
-                    Err("a fact was not new".into())
-                }
-            },
-            self.runtime.handle(),
-        );
-        if self.under_way.len() > UNDER_WAY {
-            self.wait()?;
-        }
-        Ok(())
-    }
-
-    fn wait(&mut self) -> Result<(), Failure> {
-        match self.runtime.block_on(self.under_way.join_next()) {
-            Some(written) => written?,
-            None => Ok(()),
-        }
-    }
-
-    fn finish(mut self) -> Result<(), Failure> {
-        self.send()?;
-        while !self.under_way.is_empty() {
-            self.wait()?;
-        }
-        self.store.close();
-        Ok(())
-    }
-}
-
 /// Returns the id of a fact. Like a random one it lies anywhere in an index.
-fn fact_id(kind: Kind, number: u64) -> FactId {
+pub(crate) fn fact_id(kind: Kind, number: u64) -> FactId {
     let (high, low) = (mix(number, kind as u64), mix(number, 100 + kind as u64));
     let random = (u128::from(high) << 64) | u128::from(low);
     let bytes = random.to_be_bytes();

@@ -25,6 +25,8 @@ pub(crate) enum Unit {
     /// One part of so many: a share written as its inverse.
     OnePartOf,
     Count,
+    /// So many times another figure.
+    Times,
 }
 
 impl Unit {
@@ -40,6 +42,7 @@ impl Unit {
             Self::Kibibytes => format!("{value:.1} KiB"),
             Self::OnePartOf => format!("1/{value:.1}"),
             Self::Count => grouped(value),
+            Self::Times => format!("{value:.2} x"),
         }
     }
 }

@@ -15,7 +15,7 @@ use svc_model::request::{Outgoing, Request as _};
 use svc_model::time::Instant;
 
 use crate::generator::Counts;
-use crate::http::{Client, Reply};
+use crate::http::Client;
 use crate::population::{LARGE_CALLS, Named, Population, RUNS, WORKFLOWS, mix};
 use crate::process::Memory;
 use crate::report::{Goal, Report, Unit, median};
@@ -107,13 +107,7 @@ fn ask(client: &mut Client, question: &Question, number: u64) -> Result<Duration
     if reply.status == 200 && text.contains(&question.holds) {
         return Ok(reply.elapsed);
     }
-    Err(format!("{}: {}", question.name, describe(&reply)).into())
-}
-
-fn describe(reply: &Reply) -> String {
-    let text = String::from_utf8_lossy(&reply.body);
-    let text: String = text.chars().take(400).collect();
-    format!("status {}: {text}", reply.status)
+    Err(format!("{}: {}", question.name, reply.describe()).into())
 }
 
 /// Reads all failures of the shared repository, page after page of a hundred.

@@ -6,6 +6,7 @@ pub(crate) mod investigate;
 pub(crate) mod load;
 pub(crate) mod memory;
 pub(crate) mod notes;
+pub(crate) mod reports;
 pub(crate) mod retrieval;
 pub(crate) mod start;
 

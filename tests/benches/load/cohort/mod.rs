@@ -1,0 +1,248 @@
+//! A month of work as reports look at it: Sessions whose calls write files, commits that hold these files more or less
+//! as they were written, pull requests that were merged, and what people and CI said of all that.
+//!
+//! Everything follows from numbers, so the facts and the repositories are made apart from each other.
+
+mod code;
+mod facts;
+mod forge;
+
+use svc_model::id::SessionId;
+use svc_model::repository::{
+    CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
+};
+use svc_model::time::Instant;
+
+pub(crate) use self::forge::Forge;
+use crate::Failure;
+
+/// When the month begins: after the organization of half a year, and before anybody measures.
+const BEGIN: &str = "2026-09-01T00:00:00Z";
+const MINUTE: i64 = 60 * 1_000_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// How much of everything there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Repositories.
+    pub(crate) repositories: u64,
+    /// Pull requests of each repository.
+    pub(crate) pull_requests: u64,
+    /// Commits of each pull request, without the one that merges it.
+    pub(crate) commits: u64,
+    /// Files of each of these commits.
+    pub(crate) files: u64,
+    /// Sessions of each pull request.
+    pub(crate) sessions: u64,
+    /// Calls of each Session.
+    pub(crate) calls: u64,
+    /// Of these, the first ones, which write files.
+    pub(crate) writing: u64,
+    /// Decisions of each Session.
+    pub(crate) decisions: u64,
+    /// Edit observations of each Session.
+    pub(crate) edits: u64,
+    /// CI outcomes of each commit.
+    pub(crate) outcomes: u64,
+    /// How long all this takes.
+    pub(crate) span: i64,
+    /// How the texts are.
+    pub(crate) texts: Texts,
+}
+
+/// How the texts of a cohort are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// As people and agents write: a few words often, most seldom.
+    Ordinary,
+    /// Of few words, so that all are somewhat alike.
+    Alike,
+}
+
+impl Shape {
+    /// The largest cohort that a report takes: 50,000 calls, 30,000 decisions, 20,000 edits, 5,000 commits and 50,000 CI
+    /// outcomes in a month.
+    pub(crate) const LARGE: Self = Self {
+        repositories: 10,
+        pull_requests: 50,
+        commits: 9,
+        files: 4,
+        sessions: 5,
+        calls: 20,
+        writing: 8,
+        decisions: 12,
+        edits: 8,
+        outcomes: 10,
+        span: 30 * DAY,
+        texts: Texts::Ordinary,
+    };
+    /// An ordinary month of a small team: 3,000 calls.
+    pub(crate) const SMALL: Self = Self {
+        pull_requests: 3,
+        ..Self::LARGE
+    };
+    /// As many calls as a report takes within one hour, and 5,000 commits of 20 files.
+    pub(crate) const DENSE: Self = Self {
+        pull_requests: 25,
+        commits: 19,
+        files: 20,
+        sessions: 10,
+        calls: 20,
+        writing: 20,
+        decisions: 3,
+        edits: 4,
+        outcomes: 2,
+        span: 60 * MINUTE,
+        ..Self::LARGE
+    };
+
+    /// Returns this share of it, in pull requests.
+    pub(crate) fn share(mut self, share: f64) -> Self {
+        self.pull_requests = ((self.pull_requests as f64 * share).round() as u64).max(1);
+        self
+    }
+
+    /// Returns how many calls there are.
+    pub(crate) const fn all_calls(&self) -> u64 {
+        self.repositories * self.pull_requests * self.sessions * self.calls
+    }
+
+    /// Returns how many commits there are that a push brought.
+    pub(crate) const fn all_commits(&self) -> u64 {
+        self.repositories * self.pull_requests * (self.commits + 1)
+    }
+}
+
+/// A cohort.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cohort {
+    pub(crate) shape: Shape,
+    begin: Instant,
+}
+
+/// The commits of a pull request.
+#[derive(Clone, Debug)]
+pub(crate) struct PullRequestCommits {
+    /// What it stands on.
+    pub(crate) base: CommitSha,
+    /// Its own, the oldest first.
+    pub(crate) commits: Vec<CommitSha>,
+    /// The one that merged it.
+    pub(crate) merge: CommitSha,
+}
+
+/// A pull request by its number among all.
+#[derive(Clone, Copy, Debug)]
+struct PullRequest {
+    repository: u64,
+    /// Its place among those of the repository.
+    place: u64,
+    number: u64,
+}
+
+impl Cohort {
+    pub(crate) fn new(shape: Shape) -> Result<Self, Failure> {
+        Ok(Self {
+            shape,
+            begin: Instant::parse(BEGIN)?,
+        })
+    }
+
+    /// Returns the query of both reports.
+    pub(crate) fn query(&self) -> String {
+        let end = self.at(self.shape.span.max(DAY));
+        let as_of = self.at(self.shape.span.max(DAY) + DAY);
+        format!("cohort_start={}&cohort_end={end}&as_of={as_of}", self.begin)
+    }
+
+    /// Returns a moment so many microseconds after the beginning.
+    fn at(&self, microseconds: i64) -> Instant {
+        Instant::from_microseconds(self.begin.microseconds() + microseconds).unwrap_or(self.begin)
+    }
+
+    /// Returns the name of a repository.
+    pub(crate) fn name(repository: u64) -> RepositoryName {
+        RepositoryName::new(&format!("team/service-{repository}")).expect("owner/name")
+    }
+
+    /// Returns what a forge calls the repository.
+    pub(crate) fn id(repository: u64) -> u64 {
+        1_000 + repository
+    }
+
+    fn identity(repository: u64) -> RepositoryIdentity {
+        RepositoryIdentity {
+            repository_provider: RepositoryProvider::Github,
+            repository_host: RepositoryHost::new("github.com").expect("a host"),
+            repository_id: RepositoryId::new(&Self::id(repository).to_string()).expect("an id"),
+        }
+    }
+
+    fn pull_requests(&self) -> impl Iterator<Item = PullRequest> + use<> {
+        let shape = self.shape;
+        // In the order of time, the repositories by turns.
+        (0..shape.pull_requests).flat_map(move |place| {
+            (0..shape.repositories).map(move |repository| PullRequest {
+                repository,
+                place,
+                number: place * shape.repositories + repository,
+            })
+        })
+    }
+
+    /// Returns when a pull request was first pushed.
+    fn pushed_at(&self, pull_request: PullRequest) -> i64 {
+        let all = (self.shape.repositories * self.shape.pull_requests) as i64;
+        // The last one has the time to be merged.
+        (self.shape.span - self.spread() - 20 * MINUTE) / all * pull_request.number as i64
+            + self.spread()
+            + 5 * MINUTE
+    }
+
+    /// Returns within how long before the first push its calls were made.
+    const fn spread(&self) -> i64 {
+        if self.shape.span < DAY {
+            4 * MINUTE
+        } else {
+            50 * MINUTE
+        }
+    }
+
+    /// Returns the Session of a commit.
+    const fn session_of(&self, commit: u64) -> u64 {
+        commit % self.shape.sessions
+    }
+
+    /// Returns the call that wrote a file of a commit.
+    const fn call_of(&self, commit: u64, file: u64) -> u64 {
+        (commit / self.shape.sessions * self.shape.files + file) % self.shape.writing
+    }
+
+    fn session(pull_request: PullRequest, session: u64) -> SessionId {
+        SessionId::new(&format!("work-{}-{session}", pull_request.number)).expect("an id")
+    }
+
+    /// Returns what makes the text of a call one of its own.
+    const fn seed(&self, pull_request: PullRequest, session: u64, call: u64) -> u64 {
+        (pull_request.number * self.shape.sessions + session) * self.shape.calls + call
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_large_cohort_is_as_large_as_a_report_takes() {
+        let shape = Shape::LARGE;
+        let sessions = shape.repositories * shape.pull_requests * shape.sessions;
+        assert_eq!(shape.all_calls(), 50_000);
+        assert_eq!(sessions * shape.decisions, 30_000);
+        assert_eq!(sessions * shape.edits, 20_000);
+        assert_eq!(shape.all_commits(), 5_000);
+        assert_eq!(shape.all_commits() * shape.outcomes, 50_000);
+        assert_eq!(Shape::DENSE.all_calls(), 50_000);
+        assert_eq!(Shape::DENSE.all_commits(), 5_000);
+        assert_eq!(Shape::SMALL.all_calls(), 3_000);
+    }
+}
