@@ -28,10 +28,11 @@ pub use failure::MirrorFailure;
 pub use folder::MirrorFolder;
 pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retention, collect};
 pub use git::{Git, GitUnusable};
+pub use object_id::ObjectId;
 pub use observe::NotesBudget;
 pub use reader::{
     Ancestry, Commit, Diff, DiffQuestion, EntryKind, Merges, MirrorReader, PushRange, ReadDecline,
-    ReadError, Rename, Renames, TreeEntry,
+    ReadError, Rename, Renames, TreeEntry, WantedFile,
 };
 pub use reading::MirrorReading;
 pub(crate) use refresh::later;

@@ -2,9 +2,9 @@ use std::fmt;
 
 use svc_model::repository::CommitSha;
 
-/// The id of a git object, SHA-1 or SHA-256. Small, because a notes tree has many.
+/// The id of a git object, SHA-1 or SHA-256. Small, because there may be many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ObjectId {
+pub struct ObjectId {
     length: u8,
     bytes: [u8; 32],
 }
@@ -26,7 +26,11 @@ impl ObjectId {
     }
 
     /// Returns the id of a commit.
-    pub(super) fn of(commit: &CommitSha) -> Self {
+    ///
+    /// # Panics
+    ///
+    /// Never: the id of a commit is 40 or 64 digits.
+    pub fn of(commit: &CommitSha) -> Self {
         Self::parse(commit.as_str().as_bytes()).expect("a commit id is 40 or 64 digits")
     }
 
@@ -64,10 +68,14 @@ fn digit(character: u8) -> Option<u8> {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.bytes() {
-            write!(f, "{byte:02x}")?;
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.bytes()) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
         }
-        Ok(())
+        let digits = &digits[..2 * self.bytes().len()];
+        f.write_str(str::from_utf8(digits).unwrap_or_default())
     }
 }
 

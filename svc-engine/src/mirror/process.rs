@@ -1,25 +1,28 @@
 //! A program that is never left behind.
 //!
-//! It runs in a process group of its own, so that the helpers it starts end with it, and its output
-//! is read through a channel, so that a program that says nothing and does not end cannot hold up
-//! whoever waits for it. When its allowance is used up the whole group is asked to end, and killed
-//! a second later.
+//! It runs in a process group of its own, so that the helpers it starts end with it, and whoever waits
+//! for its output looks at the allowance meanwhile, so that a program that says nothing and does not
+//! end cannot hold up anybody. When its allowance is used up the whole group is asked to end, and
+//! killed a second later; one that only reads is killed at once.
 //!
 //! A server that is killed can end nothing any more. So a small shell leads the group, and a part of
 //! it reads from a pipe that only this process can write to and never does: once this process is
 //! gone, however it went, the pipe ends, and with it the group. Nothing but a POSIX shell is needed.
 
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write as _};
+use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::allowance::{Allowance, Stopped};
@@ -28,10 +31,10 @@ use super::allowance::{Allowance, Stopped};
 const GRACE: Duration = Duration::from_secs(1);
 /// How often the allowance is looked at while a program says nothing.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes of one piece of output.
+/// Bytes of output that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Pieces of output that wait for their reader.
-const PIECES_MAX: usize = 4;
+/// Bytes of questions that a program was asked and has not answered: a pipe holds as many everywhere.
+const ASKED_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of a complaint that are kept: its beginning.
 const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
 /// What a shell ends with when it cannot start a program.
@@ -141,14 +144,19 @@ pub(super) fn run<T>(
         Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
         Input::Held(file) => (file.into(), None),
     };
-    let (mut running, pieces) = Running::start(command, stdin).map_err(ProcessError::Start)?;
+    let (mut running, stdout) = Running::start(command, stdin).map_err(ProcessError::Start)?;
     if let Some(bytes) = bytes {
         running.feed(bytes).map_err(ProcessError::Start)?;
     }
-    let mut output = BufReader::with_capacity(PIECE_BYTES, Output::new(pieces, allowance.clone()));
+    let mut output = BufReader::with_capacity(PIECE_BYTES, Output::new(stdout, allowance.clone()));
     let result = read(&mut output);
     if let Some(stopped) = output.get_ref().stopped {
         return Err(stopped.into());
+    }
+    if result.is_err() {
+        // A little more may be on its way, and is no reason for the program to fail.
+        let mut rest = output.by_ref().take(4 * PIECE_BYTES as u64);
+        drop(io::copy(&mut rest, &mut io::sink()));
     }
     // Whatever is not read is not wanted: the program is told by its next write.
     drop(output);
@@ -180,10 +188,12 @@ impl Conversation {
     ) -> Result<Self, ProcessError> {
         allowance.left()?;
         let started = Running::start(command, Stdio::piped());
-        let (mut running, pieces) = started.map_err(ProcessError::Start)?;
+        let (mut running, stdout) = started.map_err(ProcessError::Start)?;
+        // It only reads, and has nothing to tidy up.
+        running.ends_at_once = true;
         let stdin = running.child.stdin.take();
         let stdin = stdin.ok_or(ProcessError::Start(io::ErrorKind::BrokenPipe.into()))?;
-        let output = Output::new(pieces, allowance.clone());
+        let output = Output::new(stdout, allowance.clone());
         Ok(Self {
             stdin,
             output: BufReader::with_capacity(PIECE_BYTES, output),
@@ -204,6 +214,49 @@ impl Conversation {
         let asked = self.stdin.write_all(question);
         let answer = asked.and_then(|()| read(&mut self.output));
         answer.map_err(|error| self.why(error))
+    }
+
+    /// Asks many questions, each of which is smaller than 4 KiB, and hands on one answer after the
+    /// other: the program works on the next ones while an answer is looked at. `read` gets the place of
+    /// the question and must read its whole answer; where it breaks off, the rest is not answered, and
+    /// neither is any further question. Returns how many were answered, the one at which it broke off
+    /// included.
+    pub(super) fn ask_all(
+        &mut self,
+        questions: &[Vec<u8>],
+        mut read: impl FnMut(usize, &mut dyn BufRead) -> io::Result<ControlFlow<()>>,
+    ) -> Result<usize, (usize, ProcessError)> {
+        let mut waiting = VecDeque::new();
+        let mut waiting_bytes = 0;
+        let mut next = 0;
+        for place in 0..questions.len() {
+            let mut batch = Vec::new();
+            // Several at a time: each write is a call of the system.
+            let is_low = waiting_bytes <= ASKED_BYTES_MAX / 2;
+            while is_low
+                && let Some(question) = questions.get(next)
+                && (waiting.is_empty() || waiting_bytes + question.len() <= ASKED_BYTES_MAX)
+            {
+                batch.extend_from_slice(question);
+                waiting.push_back(question.len());
+                waiting_bytes += question.len();
+                next += 1;
+            }
+            if let Err(stopped) = self.output.get_ref().allowance.left() {
+                return Err((place, stopped.into()));
+            }
+            let asked = match &batch[..] {
+                [] => Ok(()),
+                batch => self.stdin.write_all(batch),
+            };
+            match asked.and_then(|()| read(place, &mut self.output)) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(place + 1),
+                Err(error) => return Err((place, self.why(error))),
+            }
+            waiting_bytes -= waiting.pop_front().unwrap_or_default();
+        }
+        Ok(questions.len())
     }
 
     /// Returns why there is no answer.
@@ -231,11 +284,13 @@ struct Running {
     child: Child,
     group: Pid,
     ended: bool,
+    /// Whether it is killed without being asked to end.
+    ends_at_once: bool,
     complaint: Receiver<Vec<u8>>,
 }
 
 impl Running {
-    fn start(command: &mut Command, stdin: Stdio) -> io::Result<(Self, Receiver<Vec<u8>>)> {
+    fn start(command: &mut Command, stdin: Stdio) -> io::Result<(Self, Option<ChildStdout>)> {
         let mut child = command
             .process_group(0)
             .stdin(stdin)
@@ -245,22 +300,19 @@ impl Running {
         // The group has the number of its first process.
         let group = Pid::from_child(&child);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (piece, pieces) = sync_channel(PIECES_MAX);
         let (whole, complaint) = sync_channel(1);
         let running = Self {
             child,
             group,
             ended: false,
+            ends_at_once: false,
             complaint,
         };
-        // The threads end with the pipes, at the latest when the group does.
-        if let Some(stdout) = stdout {
-            start_thread(move || hand_over(stdout, &piece))?;
-        }
+        // The thread ends with the pipe, at the latest when the group does.
         if let Some(stderr) = stderr {
             start_thread(move || drop(whole.send(beginning(stderr))))?;
         }
-        Ok((running, pieces))
+        Ok((running, stdout))
     }
 
     /// Gives the program what it reads.
@@ -325,10 +377,12 @@ impl Drop for Running {
         if self.ended {
             return;
         }
-        self.signal(Signal::TERM);
-        let asked = Instant::now();
-        while !self.has_ended() && asked.elapsed() < GRACE {
-            thread::sleep(Duration::from_millis(5));
+        if !self.ends_at_once {
+            self.signal(Signal::TERM);
+            let asked = Instant::now();
+            while !self.has_ended() && asked.elapsed() < GRACE {
+                thread::sleep(Duration::from_millis(5));
+            }
         }
         drop(self.reap());
     }
@@ -339,24 +393,6 @@ fn start_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         .name("svc-git-pipe".to_owned())
         .spawn(work)
         .map(drop)
-}
-
-/// Hands output over piece by piece until nobody takes it.
-fn hand_over(mut stdout: impl Read, pieces: &SyncSender<Vec<u8>>) {
-    loop {
-        let mut piece = vec![0; PIECE_BYTES];
-        match stdout.read(&mut piece) {
-            Ok(0) => return,
-            Ok(length) => {
-                piece.truncate(length);
-                if pieces.send(piece).is_err() {
-                    return;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return,
-        }
-    }
 }
 
 /// Reads everything and returns its beginning: a program must not be held up by a full pipe.
@@ -375,17 +411,16 @@ fn beginning(mut stderr: impl Read) -> Vec<u8> {
 /// The output of a program, for as long as its allowance lasts.
 #[derive(Debug)]
 struct Output {
-    pieces: Receiver<Vec<u8>>,
-    piece: io::Cursor<Vec<u8>>,
+    /// Nothing when the program has none.
+    stdout: Option<ChildStdout>,
     allowance: Allowance,
     stopped: Option<Stopped>,
 }
 
 impl Output {
-    fn new(pieces: Receiver<Vec<u8>>, allowance: Allowance) -> Self {
+    const fn new(stdout: Option<ChildStdout>, allowance: Allowance) -> Self {
         Self {
-            pieces,
-            piece: io::Cursor::default(),
+            stdout,
             allowance,
             stopped: None,
         }
@@ -394,19 +429,24 @@ impl Output {
 
 impl Read for Output {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(stdout) = &mut self.stdout else {
+            return Ok(0);
+        };
         loop {
-            let length = self.piece.read(buffer)?;
-            if length > 0 {
-                return Ok(length);
-            }
             let left = self.allowance.left().map_err(|stopped| {
                 self.stopped = Some(stopped);
                 io::Error::from(io::ErrorKind::TimedOut)
             })?;
-            match self.pieces.recv_timeout(left.min(LOOK)) {
-                Ok(piece) => self.piece = io::Cursor::new(piece),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            let timeout = Timespec::try_from(left.min(LOOK)).unwrap_or_default();
+            let mut ready = [PollFd::new(stdout, PollFlags::IN)];
+            match poll(&mut ready, Some(&timeout)) {
+                // There is something, or the other end is closed: reading does not wait.
+                Ok(1..) => match stdout.read(buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    read => return read,
+                },
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -12,6 +12,8 @@
 mod ancestry;
 mod commit;
 mod diff;
+mod files;
+mod objects;
 mod range;
 mod renames;
 mod tree;
@@ -25,6 +27,7 @@ use svc_model::repository::CommitSha;
 pub use self::ancestry::Ancestry;
 pub use self::commit::Commit;
 pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
+pub use self::files::WantedFile;
 use self::range::Link;
 pub use self::range::PushRange;
 pub use self::renames::Rename;
@@ -47,6 +50,8 @@ const COMMIT_BYTES_MAX: u64 = 1024 * 1024;
 const PATH_BYTES_MAX: usize = 3 * 1024;
 /// Entries of a folder in which a file is looked for.
 const FOLDER_ENTRIES_MAX: usize = 100_000;
+/// What answers questions about objects.
+const CAT_FILE: &str = "cat-file";
 /// Bytes of the line before an object.
 const LINE_BYTES_MAX: u64 = 1_024;
 
@@ -114,6 +119,20 @@ pub enum ReadError {
     /// The folder of the mirrors cannot be used.
     #[error("the folder of the mirrors cannot be used")]
     Folder(#[source] io::Error),
+}
+
+impl ReadError {
+    /// Returns an error that is of one thing alone; others may still be read.
+    ///
+    /// # Errors
+    ///
+    /// The error itself, when nothing more can be read.
+    fn of_one(self) -> Result<Self, Self> {
+        match self {
+            Self::Declined(_) | Self::Git(_) => Ok(self),
+            Self::Passed(_) | Self::Folder(_) => Err(self),
+        }
+    }
 }
 
 impl From<GitError> for ReadError {
@@ -358,23 +377,27 @@ impl MirrorReader {
         })
     }
 
+    /// Takes the process that answers questions about objects, or starts one.
+    fn objects_conversation(&mut self) -> Result<Conversation, ReadError> {
+        if let Some(conversation) = self.objects.take() {
+            return Ok(conversation);
+        }
+        let call = self
+            .call(CAT_FILE)
+            .args(["cat-file", "-z"])
+            .arg("--batch-command=%(objectname) %(objecttype) %(objectsize)");
+        Ok(call.converse(&self.allowance)?)
+    }
+
     fn ask_objects<T>(
         &mut self,
         question: &[u8],
         read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
     ) -> Result<T, ReadError> {
-        const WHAT: &str = "cat-file";
-        let mut conversation = match self.objects.take() {
-            Some(conversation) => conversation,
-            None => self
-                .call(WHAT)
-                .args(["cat-file", "-z"])
-                .arg("--batch-command=%(objectname) %(objecttype) %(objectsize)")
-                .converse(&self.allowance)?,
-        };
+        let mut conversation = self.objects_conversation()?;
         let answer = conversation
             .ask(question, read)
-            .map_err(|cause| why(WHAT, cause))?;
+            .map_err(|cause| why(CAT_FILE, cause))?;
         // After an error the next question is for another process.
         self.objects = Some(conversation);
         Ok(answer)

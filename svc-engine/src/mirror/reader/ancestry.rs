@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read as _};
 use svc_model::repository::CommitSha;
 
 use super::{MirrorReader, ReadDecline, ReadError};
-use crate::mirror::bare::{Mirror, Object, lines};
+use crate::mirror::bare::lines;
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::process::Input;
 
@@ -44,17 +44,15 @@ impl MirrorReader {
     ///
     /// [`ReadDecline::TooManyCommits`] for a history of more than 2,000,000, and see [`ReadError`].
     pub fn ancestry<'c>(
-        &self,
+        &mut self,
         commits: impl IntoIterator<Item = &'c CommitSha>,
         tips: impl IntoIterator<Item = &'c CommitSha>,
     ) -> Result<Ancestry, ReadError> {
         let mut tips: Vec<ObjectId> = tips.into_iter().map(ObjectId::of).collect();
         tips.sort_unstable();
         tips.dedup();
-        let mirror = Mirror::at(&self.git, self.path.clone());
-        let objects = mirror.objects(&tips, &self.allowance)?;
-        let mut objects = objects.into_iter();
-        tips.retain(|_| objects.next() == Some(Object::Commit));
+        self.learn(tips.iter().copied())?;
+        tips.retain(|tip| self.is_known(*tip));
         let wanted: HashSet<ObjectId> = commits.into_iter().map(ObjectId::of).collect();
         let mut ancestry = Ancestry::default();
         for (walk, tips) in tips.chunks(TIPS_MAX).enumerate() {

@@ -1,10 +1,14 @@
 use std::io::{self, BufRead, Read as _};
+use std::ops::ControlFlow;
 
 use svc_model::repository::CommitSha;
 
 use super::{MirrorReader, ReadDecline, ReadError, why};
 use crate::mirror::object_id::ObjectId;
+use crate::mirror::process::Conversation;
 
+/// What writes diffs.
+const DIFF_TREE: &str = "diff-tree";
 /// A line that is asked and repeated by git after a diff. Every line of a diff begins otherwise.
 pub(super) const END: &[u8] = b"svc-end\n";
 /// How the section of a file begins.
@@ -69,6 +73,85 @@ impl MirrorReader {
         commit: &CommitSha,
         question: DiffQuestion,
     ) -> Result<Option<Diff>, ReadError> {
+        match self.trees_of(commit, question)? {
+            Some((before, tree)) => self.trees(&before, &tree, question).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns how many commits differ from their first parents, as [`diff`](Self::diff) does: git works
+    /// on the next ones while `each` looks at one. `each` gets the place of the commit.
+    ///
+    /// # Errors
+    ///
+    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`].
+    pub fn diffs(
+        &mut self,
+        commits: &[CommitSha],
+        question: DiffQuestion,
+        mut each: impl FnMut(usize, Result<Option<Diff>, ReadError>),
+    ) -> Result<(), ReadError> {
+        let ids: Vec<ObjectId> = commits.iter().map(ObjectId::of).collect();
+        self.learn(ids.iter().copied())?;
+        self.learn_parents(&ids)?;
+        let mut places = Vec::with_capacity(commits.len());
+        let mut questions: Vec<Vec<u8>> = Vec::with_capacity(commits.len());
+        for (place, commit) in commits.iter().enumerate() {
+            match self.trees_of(commit, question) {
+                Ok(Some((before, tree))) => {
+                    places.push(place);
+                    questions.push([head(&before, &tree).as_bytes(), END].concat());
+                }
+                Ok(None) => each(place, Ok(None)),
+                Err(error) => each(place, Err(error.of_one()?)),
+            }
+        }
+        let mut next = 0;
+        while next < questions.len() {
+            let mut conversation = self.diff_conversation(&questions[next], question.renames)?;
+            let mut is_whole = true;
+            let answered = conversation.ask_all(&questions[next..], |at, output| {
+                let head = questions[next + at].strip_suffix(END).unwrap_or_default();
+                let diff = read(output, head, question)?;
+                is_whole = diff.is_ok();
+                each(
+                    places[next + at],
+                    diff.map(Some).map_err(ReadError::Declined),
+                );
+                // Of what is declined the rest is not read, so the next diff is another process's.
+                Ok(if is_whole {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
+            });
+            match answered {
+                Ok(count) => {
+                    next += count;
+                    if is_whole {
+                        self.diffs[kept_at(question.renames)] = Some(conversation);
+                    }
+                }
+                Err((at, cause)) => {
+                    each(places[next + at], Err(why(DIFF_TREE, cause).of_one()?));
+                    next += at + 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the processes that wrote diffs, when no more are wanted.
+    pub fn end_diffs(&mut self) {
+        self.diffs = [None, None];
+    }
+
+    /// Returns the trees of a commit's first parent and of the commit; nothing when the mirror lacks one.
+    fn trees_of(
+        &mut self,
+        commit: &CommitSha,
+        question: DiffQuestion,
+    ) -> Result<Option<(String, String)>, ReadError> {
         let Some(commit) = self.link(ObjectId::of(commit))? else {
             return Ok(None);
         };
@@ -83,7 +166,7 @@ impl MirrorReader {
             },
             None => empty_tree_like(&tree).to_owned(),
         };
-        self.trees(&before, &tree, question).map(Some)
+        Ok(Some((before, tree)))
     }
 
     /// Returns how one commit differs from another, whatever lies between them; nothing when the
@@ -108,32 +191,56 @@ impl MirrorReader {
     }
 
     fn trees(&mut self, from: &str, to: &str, question: DiffQuestion) -> Result<Diff, ReadError> {
-        const WHAT: &str = "diff-tree";
-        let place = usize::from(question.renames == Renames::Detected);
-        let mut conversation = match self.diffs[place].take() {
-            Some(conversation) => conversation,
-            None => self
-                .call(WHAT)
-                // What a repository says of its files is not followed: it may hide any of them.
-                .environment(&[("GIT_ATTR_SOURCE".to_owned(), empty_tree_like(to).to_owned())])
-                .args(["diff-tree", "--stdin", "-r", "-p", "--full-index"])
-                .args(["--no-color", "--no-ext-diff", "--no-textconv"])
-                .args(["--submodule=short", "--ignore-submodules=none"])
-                .args(match question.renames {
-                    Renames::Detected => &["-M50%", "-l1000"][..],
-                    Renames::Apart => &["--no-renames"][..],
-                })
-                .converse(&self.allowance)?,
-        };
-        let head = format!("{from} {to}\n");
+        let head = head(from, to);
         let asked = [head.as_bytes(), END].concat();
+        let mut conversation = self.diff_conversation(&asked, question.renames)?;
         let answer = conversation.ask(&asked, |output| read(output, head.as_bytes(), question));
-        let diff = answer.map_err(|cause| why(WHAT, cause))?;
+        let diff = answer.map_err(|cause| why(DIFF_TREE, cause))?;
         // Of what is declined the rest is not read, so the next diff is another process's.
         let diff = diff.map_err(ReadError::Declined)?;
-        self.diffs[place] = Some(conversation);
+        self.diffs[kept_at(question.renames)] = Some(conversation);
         Ok(diff)
     }
+
+    /// Takes the process that writes diffs, or starts one for such a question.
+    fn diff_conversation(
+        &mut self,
+        asked: &[u8],
+        renames: Renames,
+    ) -> Result<Conversation, ReadError> {
+        if let Some(conversation) = self.diffs[kept_at(renames)].take() {
+            return Ok(conversation);
+        }
+        let tree = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
+        let call = self
+            .call(DIFF_TREE)
+            // What a repository says of its files is not followed: it may hide any of them.
+            .environment(&[(
+                "GIT_ATTR_SOURCE".to_owned(),
+                empty_tree_like(&String::from_utf8_lossy(tree)).to_owned(),
+            )])
+            .args(["diff-tree", "--stdin", "-r", "-p", "--full-index"])
+            .args(["--no-color", "--no-ext-diff", "--no-textconv"])
+            .args(["--submodule=short", "--ignore-submodules=none"])
+            .args(match renames {
+                Renames::Detected => &["-M50%", "-l1000"][..],
+                Renames::Apart => &["--no-renames"][..],
+            });
+        Ok(call.converse(&self.allowance)?)
+    }
+}
+
+/// Returns where the process is kept that writes such diffs.
+const fn kept_at(renames: Renames) -> usize {
+    match renames {
+        Renames::Apart => 0,
+        Renames::Detected => 1,
+    }
+}
+
+/// Returns the line that asks how trees differ, and that git writes before it says so.
+fn head(from: &str, to: &str) -> String {
+    format!("{from} {to}\n")
 }
 
 fn empty_tree_like(id: &str) -> &'static str {

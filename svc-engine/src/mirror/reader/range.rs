@@ -1,9 +1,10 @@
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io::{self, Read as _};
 
 use svc_model::repository::CommitSha;
 
+use super::objects::Found;
 use super::{COMMIT_BYTES_MAX, Commit, Kind, MirrorReader, ReadDecline, ReadError, read_header};
 use crate::mirror::bare::Mirror;
 use crate::mirror::object_id::ObjectId;
@@ -33,6 +34,23 @@ pub(super) struct Link {
     committed_at: Option<i64>,
 }
 
+impl PushRange<'_> {
+    /// Returns whether it brought more than its newer end, as far as it says.
+    fn is_range(&self) -> bool {
+        !self.forced && self.before.as_str().bytes().any(|digit| digit != b'0')
+    }
+}
+
+impl Link {
+    fn of(commit: &Commit) -> Self {
+        Self {
+            tree: ObjectId::of(&commit.tree),
+            parents: commit.parents.iter().map(ObjectId::of).collect(),
+            committed_at: commit.committed_at,
+        }
+    }
+}
+
 /// A commit that a walk has met.
 #[derive(Clone, Debug)]
 struct Met {
@@ -52,7 +70,8 @@ impl MirrorReader {
     /// See [`ReadError`] and [`MirrorReader::commit`].
     pub fn pushed(&mut self, push: PushRange<'_>) -> Result<Vec<CommitSha>, ReadError> {
         let (before, after) = (ObjectId::of(push.before), ObjectId::of(push.after));
-        let is_range = !push.forced && self.link(before)?.is_some() && self.link(after)?.is_some();
+        let is_range =
+            push.is_range() && self.link(before)?.is_some() && self.link(after)?.is_some();
         let mut range = if !is_range {
             Vec::new()
         } else if let Some(range) = self.between(before, after)? {
@@ -66,6 +85,77 @@ impl MirrorReader {
             range.push(after);
         }
         Ok(range.into_iter().map(ObjectId::commit).collect())
+    }
+
+    /// Reads the places in the history of what [`pushed`](Self::pushed) will look at for these pushes, a
+    /// generation of all of them at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Passed`] and [`ReadError::Folder`].
+    pub fn prepare<'p>(
+        &mut self,
+        pushes: impl Iterator<Item = PushRange<'p>>,
+    ) -> Result<(), ReadError> {
+        let ends: Vec<(ObjectId, ObjectId)> = pushes
+            .filter(PushRange::is_range)
+            .map(|push| (ObjectId::of(push.before), ObjectId::of(push.after)))
+            .collect();
+        self.learn(ends.iter().flat_map(|(before, after)| [*before, *after]))?;
+        let mut seen: HashSet<ObjectId> = ends.iter().map(|(before, _)| *before).collect();
+        let mut generation: Vec<ObjectId> = ends.into_iter().map(|(_, after)| after).collect();
+        for _ in 0..PUSH_COMMITS_MAX {
+            generation.retain(|id| seen.insert(*id));
+            let parents = self.learn_parents(&generation)?;
+            if parents.is_empty() {
+                break;
+            }
+            generation = parents;
+        }
+        Ok(())
+    }
+
+    /// Reads the places of commits in the history, all at once. What cannot be read is left out.
+    pub(super) fn learn(
+        &mut self,
+        ids: impl IntoIterator<Item = ObjectId>,
+    ) -> Result<(), ReadError> {
+        let mut ids: Vec<ObjectId> = ids.into_iter().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids.retain(|id| !self.links.contains_key(id));
+        let mut learnt = Vec::with_capacity(ids.len());
+        self.objects(&ids, COMMIT_BYTES_MAX, |place, found| {
+            if let Found::Object(Kind::Commit, text) = found
+                && let Some(commit) = Commit::parse(text)
+            {
+                learnt.push((ids[place], Link::of(&commit)));
+            }
+        })?;
+        for (id, link) in learnt {
+            self.remember(id, link);
+        }
+        Ok(())
+    }
+
+    /// Reads the places of the parents of commits, and returns these.
+    pub(super) fn learn_parents(&mut self, ids: &[ObjectId]) -> Result<Vec<ObjectId>, ReadError> {
+        let links = ids.iter().filter_map(|id| self.links.get(id));
+        let parents: Vec<ObjectId> = links.flat_map(|link| &link.parents).copied().collect();
+        self.learn(parents.iter().copied())?;
+        Ok(parents)
+    }
+
+    /// Returns whether the place of a commit in the history was read.
+    pub(super) fn is_known(&self, id: ObjectId) -> bool {
+        self.links.contains_key(&id)
+    }
+
+    fn remember(&mut self, id: ObjectId, link: Link) {
+        if self.links.len() == LINKS_MAX {
+            self.links.clear();
+        }
+        self.links.insert(id, link);
     }
 
     /// Returns the newest commits that one commit reaches and another does not, the newest first, by a
@@ -178,15 +268,8 @@ impl MirrorReader {
             return Ok(None);
         };
         let commit = Commit::parse(&text).ok_or(ReadError::Declined(ReadDecline::Malformed))?;
-        let link = Link {
-            tree: ObjectId::of(&commit.tree),
-            parents: commit.parents.iter().map(ObjectId::of).collect(),
-            committed_at: commit.committed_at,
-        };
-        if self.links.len() == LINKS_MAX {
-            self.links.clear();
-        }
-        self.links.insert(id, link.clone());
+        let link = Link::of(&commit);
+        self.remember(id, link.clone());
         Ok(Some(link))
     }
 }

@@ -1,3 +1,5 @@
+mod together;
+
 use std::fs;
 use std::slice::from_ref;
 use std::time::{Duration, Instant};
@@ -543,7 +545,7 @@ fn what_a_repository_says_of_its_files_hides_none() {
 }
 
 /// Returns of each pair whether the first is the second or an ancestor of it.
-fn are_ancestors(reader: &MirrorReader, pairs: &[(CommitSha, CommitSha)]) -> Vec<bool> {
+fn are_ancestors(reader: &mut MirrorReader, pairs: &[(CommitSha, CommitSha)]) -> Vec<bool> {
     let commits = pairs.iter().map(|(ancestor, _)| ancestor);
     let tips = pairs.iter().map(|(_, descendant)| descendant);
     let ancestry = reader.ancestry(commits, tips).unwrap();
@@ -575,7 +577,7 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
     stage.forge.run(&["checkout", "-q", "main"]);
     stage.forge.run(&["branch", "-q", "-D", "gone"]);
     stage.mirror();
-    let reader = stage.open(&long());
+    let mut reader = stage.open(&long());
     let absent = sha(&"f".repeat(40));
     let all = [root, left, right, merge, alone, gone, absent];
     let expected = [
@@ -584,7 +586,7 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
     let pair = |ancestor: usize, of: usize| (all[ancestor].clone(), all[of].clone());
     let places = (0..7).flat_map(|ancestor| (0..7).map(move |of| (ancestor, of)));
     let pairs: Vec<_> = places.map(|(ancestor, of)| pair(ancestor, of)).collect();
-    let told = are_ancestors(&reader, &pairs);
+    let told = are_ancestors(&mut reader, &pairs);
     for (row, expected) in told.chunks(7).zip(expected) {
         let row: String = row.iter().map(|it| if *it { '1' } else { '0' }).collect();
         assert_eq!(row, expected);
@@ -611,9 +613,9 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
         "it was not asked about"
     );
     // The walk ends as soon as the answer is known, and that is no failure.
-    let known = are_ancestors(&reader, &[pair(3, 3), pair(0, 1)]);
+    let known = are_ancestors(&mut reader, &[pair(3, 3), pair(0, 1)]);
     assert_eq!(known, [true, true]);
-    assert!(are_ancestors(&reader, &[]).is_empty());
+    assert!(are_ancestors(&mut reader, &[]).is_empty());
     let reached = reader.reached(&all).unwrap();
     assert_eq!(reached, [true, true, true, true, true, false, false]);
     assert!(reader.reached(&[]).unwrap().is_empty());

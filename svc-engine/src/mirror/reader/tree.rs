@@ -35,27 +35,48 @@ pub(super) fn bytes_max(entries_max: usize) -> u64 {
     (entries_max as u64).saturating_mul(ENTRY_BYTES_MAX)
 }
 
-/// Reads the object of a folder, whose ids are as long as this one: `MODE NAME`, NUL and the bytes of
-/// the id for each entry.
+/// Reads the object of a folder, whose ids are as long as this one.
 pub(super) fn parse(
-    mut tree: &[u8],
+    tree: &[u8],
     like: ObjectId,
     entries_max: usize,
 ) -> Result<Vec<TreeEntry>, ReadDecline> {
-    let id_bytes = like.bytes().len();
     let mut entries = Vec::new();
-    while !tree.is_empty() {
-        if entries.len() == entries_max {
-            return Err(ReadDecline::TooManyEntries);
-        }
-        let (entry, rest) = parse_entry(tree, id_bytes).ok_or(ReadDecline::Malformed)?;
-        entries.push(entry);
-        tree = rest;
-    }
+    each(tree, like, entries_max, |kind, name, id| {
+        entries.push(TreeEntry {
+            kind,
+            name: name.to_owned(),
+            id: id.commit(),
+        });
+    })?;
     Ok(entries)
 }
 
-fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(TreeEntry, &[u8])> {
+/// Reads the object of a folder, as [`parse`] does, and hands on the entries: `MODE NAME`, NUL and the
+/// bytes of the id for each.
+pub(super) fn each(
+    mut tree: &[u8],
+    like: ObjectId,
+    entries_max: usize,
+    mut each: impl FnMut(EntryKind, &[u8], ObjectId),
+) -> Result<(), ReadDecline> {
+    let id_bytes = like.bytes().len();
+    let mut count = 0;
+    while !tree.is_empty() {
+        if count == entries_max {
+            return Err(ReadDecline::TooManyEntries);
+        }
+        count += 1;
+        let ((kind, name, id), rest) = parse_entry(tree, id_bytes).ok_or(ReadDecline::Malformed)?;
+        each(kind, name, id);
+        tree = rest;
+    }
+    Ok(())
+}
+
+type Entry<'t> = (EntryKind, &'t [u8], ObjectId);
+
+fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(Entry<'_>, &[u8])> {
     let end = tree.iter().position(|byte| *byte == 0)?;
     let (head, rest) = (&tree[..end], &tree[end + 1..]);
     let space = head.iter().position(|byte| *byte == b' ')?;
@@ -69,10 +90,5 @@ fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(TreeEntry, &[u8])> {
         _ => return None,
     };
     let (id, rest) = rest.split_at_checked(id_bytes)?;
-    let entry = TreeEntry {
-        kind,
-        name: head[space + 1..].to_owned(),
-        id: ObjectId::of_bytes(id)?.commit(),
-    };
-    Some((entry, rest))
+    Some(((kind, &head[space + 1..], ObjectId::of_bytes(id)?), rest))
 }

@@ -1,0 +1,173 @@
+use std::collections::{BTreeMap, HashMap};
+
+use svc_model::repository::CommitSha;
+
+use super::objects::Found;
+use super::tree::{self, EntryKind};
+use super::{FOLDER_ENTRIES_MAX, Kind, MirrorReader, ReadDecline, ReadError, object_name};
+use crate::mirror::object_id::ObjectId;
+
+/// A file that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedFile<'w> {
+    /// The commit.
+    pub commit: &'w CommitSha,
+    /// The path, of no certain encoding.
+    pub path: &'w [u8],
+}
+
+/// How far the search for a file has come: the folder, and the path from there.
+#[derive(Clone, Copy, Debug)]
+struct Search<'w> {
+    folder: ObjectId,
+    path: &'w [u8],
+}
+
+impl<'w> Search<'w> {
+    /// Returns the next part of the path, and what follows it if anything does.
+    fn parts(self) -> (&'w [u8], Option<&'w [u8]>) {
+        match self.path.iter().position(|byte| *byte == b'/') {
+            Some(slash) => (&self.path[..slash], Some(&self.path[slash + 1..])),
+            None => (self.path, None),
+        }
+    }
+}
+
+impl MirrorReader {
+    /// Returns the content of many regular files, each as it is at a commit; nothing when there is none
+    /// at the path, or what is there is a link, a folder or a commit of another repository. Each folder
+    /// is read once, however many of its files are wanted.
+    ///
+    /// # Errors
+    ///
+    /// Those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`]. Of one file as
+    /// [`regular_file`](Self::regular_file), and [`ReadDecline::TooManyEntries`] for any folder on the
+    /// way.
+    pub fn find_files(
+        &mut self,
+        wanted: &[WantedFile<'_>],
+    ) -> Result<Vec<Result<Option<ObjectId>, ReadError>>, ReadError> {
+        self.learn(wanted.iter().map(|file| ObjectId::of(file.commit)))?;
+        let mut found = Vec::with_capacity(wanted.len());
+        let mut searches: Vec<(usize, Search<'_>)> = Vec::new();
+        for (place, file) in wanted.iter().enumerate() {
+            let folder = match object_name(file.commit, file.path) {
+                Ok(_) => self.link(ObjectId::of(file.commit)),
+                Err(error) => Err(error),
+            };
+            found.push(match folder {
+                Ok(Some(link)) => {
+                    let (folder, path) = (link.tree, file.path);
+                    searches.push((place, Search { folder, path }));
+                    Ok(None)
+                }
+                Ok(None) => Ok(None),
+                Err(error) => Err(error.of_one()?),
+            });
+        }
+        while !searches.is_empty() {
+            searches = self.descend(&searches, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Goes one folder further with every search, and returns those that go on.
+    fn descend<'w>(
+        &mut self,
+        searches: &[(usize, Search<'w>)],
+        found: &mut [Result<Option<ObjectId>, ReadError>],
+    ) -> Result<Vec<(usize, Search<'w>)>, ReadError> {
+        let mut folders: BTreeMap<ObjectId, HashMap<&[u8], Vec<usize>>> = BTreeMap::new();
+        for (at, (_, search)) in searches.iter().enumerate() {
+            let names = folders.entry(search.folder).or_default();
+            names.entry(search.parts().0).or_default().push(at);
+        }
+        let (ids, mut names): (Vec<ObjectId>, Vec<_>) = folders.into_iter().unzip();
+        let mut further = Vec::new();
+        self.objects(
+            &ids,
+            tree::bytes_max(FOLDER_ENTRIES_MAX),
+            |place, folder| {
+                let names = &mut names[place];
+                let decline = match folder {
+                    Found::Object(Kind::Tree, bytes) => {
+                        let read =
+                            tree::each(bytes, ids[place], FOLDER_ENTRIES_MAX, |kind, name, id| {
+                                // Of a name that is there twice the first counts.
+                                for at in names.remove(name).into_iter().flatten() {
+                                    let (place, search) = searches[at];
+                                    match (kind, search.parts().1) {
+                                        (EntryKind::File, None) => found[place] = Ok(Some(id)),
+                                        (EntryKind::Folder, Some(path)) => {
+                                            further.push((place, Search { folder: id, path }));
+                                        }
+                                        _ => {}
+                                    }
+                                }
+                            });
+                        read.err().map(ReadError::Declined)
+                    }
+                    Found::Absent | Found::Object(..) => {
+                        Some(ReadError::Declined(ReadDecline::Malformed))
+                    }
+                    Found::Unread(ReadError::Declined(_)) => {
+                        Some(ReadError::Declined(ReadDecline::TooManyEntries))
+                    }
+                    Found::Unread(error) => Some(error),
+                };
+                if let Some(error) = decline {
+                    let text = error.to_string();
+                    for at in names.drain().flat_map(|(_, searches)| searches) {
+                        found[searches[at].0] = Err(match &error {
+                            ReadError::Declined(decline) => ReadError::Declined(*decline),
+                            _ => ReadError::Git(text.clone()),
+                        });
+                    }
+                }
+            },
+        )?;
+        Ok(further)
+    }
+
+    /// Reads the contents of many files of so many bytes each at most, see [`find_files`](Self::find_files).
+    /// `each` gets the place of the id.
+    ///
+    /// # Errors
+    ///
+    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`]. Of one
+    /// file [`ReadDecline::TooLarge`] and [`ReadDecline::Malformed`].
+    pub fn contents_of(
+        &mut self,
+        ids: &[ObjectId],
+        bytes_max: u64,
+        mut each: impl FnMut(usize, Result<&[u8], ReadError>),
+    ) -> Result<(), ReadError> {
+        self.objects(ids, bytes_max, |place, found| {
+            each(
+                place,
+                match found {
+                    Found::Object(Kind::Blob, bytes) => Ok(bytes),
+                    Found::Unread(error) => Err(error),
+                    Found::Absent | Found::Object(..) => {
+                        Err(ReadError::Declined(ReadDecline::Malformed))
+                    }
+                },
+            );
+        })
+    }
+
+    /// Returns of each commit whether the mirror has it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    pub fn holds(&mut self, commits: &[&CommitSha]) -> Result<Vec<bool>, ReadError> {
+        let ids: Vec<ObjectId> = commits.iter().map(|commit| ObjectId::of(commit)).collect();
+        self.learn(ids.iter().copied())?;
+        let is_there = |id: ObjectId| match self.link(id) {
+            Ok(link) => Ok(link.is_some()),
+            Err(error) => error.of_one().map(|_| false),
+        };
+        ids.into_iter().map(is_there).collect()
+    }
+}

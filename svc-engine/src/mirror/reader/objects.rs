@@ -1,0 +1,77 @@
+use std::io::{self, Read as _};
+use std::ops::ControlFlow;
+
+use super::{CAT_FILE, Kind, MirrorReader, ReadDecline, ReadError, read_header, why};
+use crate::mirror::object_id::ObjectId;
+
+/// What there is under an id.
+#[derive(Debug)]
+pub(super) enum Found<'b> {
+    /// Nothing.
+    Absent,
+    /// Something that was not read: it has more bytes than were asked for, or git could not read it.
+    Unread(ReadError),
+    /// An object of this kind and these bytes.
+    Object(Kind, &'b [u8]),
+}
+
+impl MirrorReader {
+    /// Reads many objects of so many bytes each at most: git works on the next ones while `each` looks at
+    /// one. `each` gets the place of the id.
+    ///
+    /// # Errors
+    ///
+    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`].
+    pub(super) fn objects(
+        &mut self,
+        ids: &[ObjectId],
+        bytes_max: u64,
+        mut each: impl FnMut(usize, Found<'_>),
+    ) -> Result<(), ReadError> {
+        let question = |id: &ObjectId| format!("contents {id}\0").into_bytes();
+        let questions: Vec<Vec<u8>> = ids.iter().map(question).collect();
+        let mut buffer = Vec::new();
+        let mut next = 0;
+        while next < ids.len() {
+            let mut conversation = self.objects_conversation()?;
+            let mut is_whole = true;
+            let answered = conversation.ask_all(&questions[next..], |at, output| {
+                let name = questions[next + at].strip_prefix(b"contents ");
+                let name = name.and_then(|name| name.strip_suffix(b"\0"));
+                let Some(header) = read_header(output, name.unwrap_or_default())? else {
+                    each(next + at, Found::Absent);
+                    return Ok(ControlFlow::Continue(()));
+                };
+                if header.bytes > bytes_max {
+                    is_whole = false;
+                    let decline = ReadError::Declined(ReadDecline::TooLarge);
+                    each(next + at, Found::Unread(decline));
+                    // What follows is left unread.
+                    return Ok(ControlFlow::Break(()));
+                }
+                buffer.clear();
+                output.take(header.bytes + 1).read_to_end(&mut buffer)?;
+                // The line break that follows is no part of it.
+                if buffer.pop() != Some(b'\n') || buffer.len() as u64 != header.bytes {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                each(next + at, Found::Object(header.kind, &buffer));
+                Ok(ControlFlow::Continue(()))
+            });
+            match answered {
+                Ok(count) => {
+                    next += count;
+                    if is_whole {
+                        self.objects = Some(conversation);
+                    }
+                }
+                Err((at, cause)) => {
+                    let error = why(CAT_FILE, cause).of_one()?;
+                    each(next + at, Found::Unread(error));
+                    next += at + 1;
+                }
+            }
+        }
+        Ok(())
+    }
+}
