@@ -18,8 +18,8 @@
 //! 4. [`Texts::add`] takes the tokens of one answer after another, and [`Texts::attribute`] scores.
 //!
 //! What is never added counts as what could not be read. Everything is bounded: what would take more
-//! memory than [`FILE_TOKENS_MAX`], [`CALL_TOKENS_MAX`] and [`VOCABULARY_MAX`] allow is refused as a
-//! whole, and the scoring asks whether it may go on.
+//! memory than [`FILE_TOKENS_MAX`], [`CALL_TOKENS_MAX`] and [`VOCABULARY_MAX`] allow, or more work than
+//! [`LOOKS_MAX`], is refused as a whole, and the scoring asks whether it may go on.
 
 mod commits;
 mod files;
@@ -66,6 +66,10 @@ pub const FILE_TOKENS_MAX: usize = 16 * 1024 * 1024;
 pub const CALL_TOKENS_MAX: usize = 24 * 1024 * 1024;
 /// Different tokens of all files together.
 pub const VOCABULARY_MAX: usize = 3_500_000;
+
+/// Looks at a call for a file, of all files together: some seconds of work. Ordinary calls are told
+/// apart by their rare words, so that few are looked at for each file.
+pub const LOOKS_MAX: u64 = 3_000_000_000;
 
 /// A call, without what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,8 +175,8 @@ pub struct Attributions {
 /// Why nothing is derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AttributionError {
-    /// There is more to compare than memory is taken for.
-    #[error("more tokens than are compared at once")]
+    /// There is more to compare than memory, or time, is taken for.
+    #[error("more tokens, or calls that are alike, than are compared at once")]
     TooMuch,
     /// The work must end.
     #[error(transparent)]

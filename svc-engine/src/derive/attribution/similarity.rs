@@ -17,6 +17,9 @@ use crate::deadline::Passed;
 /// Groups of a pool above which tokens are indexed.
 const SCANNED_MAX: usize = 32;
 
+/// Tokens that are compared in the time of one look at a call.
+const TOKENS_OF_LOOK: u64 = 8;
+
 /// Of each of 256 bits, whether the tokens that hash to it are odd in number. Tokens that only one of
 /// two sets has are at least as many as the bits in which their sketches differ, however large the sets.
 type Sketch = [u64; 4];
@@ -242,6 +245,8 @@ pub(super) struct Pool {
     /// What is looked at of each group first.
     heads: Vec<Head>,
     searches: u32,
+    /// What the searches so far took, in looks at a call.
+    looks: u64,
 }
 
 /// What is looked at of a group first.
@@ -340,6 +345,7 @@ impl Pool {
             postings: pairs.into_iter().map(|(_, group)| group).collect(),
             tokens,
             searches: 0,
+            looks: 0,
         })
     }
 
@@ -361,6 +367,7 @@ impl Pool {
             places,
             floor: self.floor,
             best: None,
+            looks: 0,
         };
         if let Some(before) = before {
             search.found(before);
@@ -371,6 +378,7 @@ impl Pool {
                 let bound = search.bound(group.set.size, file.length);
                 search.look(group, head, &self.members, &bound);
             }
+            self.looks += search.looks;
             return search.best;
         }
         self.next_search();
@@ -404,6 +412,7 @@ impl Pool {
                     }
                 }
                 at += 1;
+                search.looks += 1;
                 let head = &mut self.heads[number as usize];
                 if head.seen != self.searches {
                     head.seen = self.searches;
@@ -411,7 +420,13 @@ impl Pool {
                 }
             }
         }
+        self.looks += search.looks;
         search.best
+    }
+
+    /// Returns what the searches so far took, in looks at a call.
+    pub(super) const fn looks(&self) -> u64 {
+        self.looks
     }
 
     /// Forgets what the search before has seen.
@@ -442,6 +457,7 @@ struct Search<'s> {
     /// What is not as similar cannot win.
     floor: Similarity,
     best: Option<Match>,
+    looks: u64,
 }
 
 impl Search<'_> {
@@ -475,6 +491,7 @@ impl Search<'_> {
     }
 
     fn look(&mut self, group: &Group, head: &Head, members: &[u32], bound: &Bound) {
+        self.looks += 1;
         let most = (self.file.length + head.length - apart(&self.file.sketch, &head.sketch)) / 2;
         let most = most.min(bound.most);
         if most < bound.needed {
@@ -492,6 +509,7 @@ impl Search<'_> {
         if !match_of(most).is_better(self.best) {
             return;
         }
+        self.looks += u64::from(self.file.length) / TOKENS_OF_LOOK;
         if let Some(common) = common(self.tokens, self.calls.of(group.set), bound.needed) {
             self.found(match_of(common));
         }

@@ -107,6 +107,11 @@ impl World {
     }
 
     fn derive_by(&self, as_of: Instant) -> Attributions {
+        self.texts(as_of).attribute(&GO_ON).unwrap()
+    }
+
+    /// Returns the last step, with all that was asked for.
+    fn texts(&self, as_of: Instant) -> Texts {
         let plan = Plan::new(self.inputs.clone(), as_of);
         let mut commits = plan.with_ranges(|_, push| self.ranges[&push].clone());
         let wanted: Vec<(Lifetime, CommitSha)> = commits
@@ -128,7 +133,7 @@ impl World {
             let text = TokenSet::of_text(&self.texts[&call]);
             texts.add(call, &text).unwrap();
         }
-        texts.attribute(&GO_ON).unwrap()
+        texts
     }
 
     /// Returns the call of the only row, its source and its score, if there is one.
@@ -419,6 +424,23 @@ fn scoring_ends_when_it_must() {
             Err(AttributionError::Passed(Passed::Cancelled))
         );
     }
+}
+
+#[test]
+fn more_work_than_is_taken_is_refused_as_a_whole() {
+    let mut world = World::default().push(9, 5, &[1]).note(1, 1);
+    for call in 0..100_u32 {
+        // All share half of their words with the file.
+        let text = words((0..20).chain(1_000 + call * 20..1_000 + (call + 1) * 20));
+        world = world.call(u128::from(call), 1, 0, &text);
+    }
+    let world = world.commit(1, &words(0..30));
+    let texts = || world.texts(minutes(1_000_000));
+    assert!(texts().attribute_within(&GO_ON, 10_000).is_ok());
+    let files = (0..2).map(|place| added(&format!("{place}.py"), &words(0..30)));
+    let world = world.files(1, 1, files.collect());
+    let refused = world.texts(minutes(1_000_000)).attribute_within(&GO_ON, 0);
+    assert_eq!(refused, Err(AttributionError::TooMuch));
 }
 
 #[test]

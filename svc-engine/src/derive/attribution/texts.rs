@@ -11,7 +11,7 @@ use super::plan::{Calls, within};
 use super::similarity::{Match, Pool, Sets, Vocabulary, rank};
 use super::{
     Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, GUESS_FLOOR,
-    GUESS_MINUTES_BEFORE, NOTE_FLOOR, TokenSet,
+    GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TokenSet,
 };
 use crate::deadline::Passed;
 
@@ -109,10 +109,19 @@ impl Texts {
     ///
     /// # Errors
     ///
-    /// When the work must end, which is asked for every few files.
+    /// [`AttributionError::TooMuch`] beyond [`LOOKS_MAX`], and when the work must end, which is asked for
+    /// every few files.
     pub fn attribute(
+        self,
+        check: &dyn Fn() -> Result<(), Passed>,
+    ) -> Result<Attributions, AttributionError> {
+        self.attribute_within(check, LOOKS_MAX)
+    }
+
+    pub(super) fn attribute_within(
         mut self,
         check: &dyn Fn() -> Result<(), Passed>,
+        looks_max: u64,
     ) -> Result<Attributions, AttributionError> {
         check()?;
         rank(
@@ -126,6 +135,8 @@ impl Texts {
             file_tokens: &self.file_tokens,
             of_session: HashMap::new(),
             near: None,
+            looks_before: 0,
+            looks_of_sessions: 0,
             check,
         };
         // Files may have been added in any order, and what is near is built for pushes in theirs.
@@ -134,6 +145,9 @@ impl Texts {
         let mut rows = Vec::new();
         for file in order {
             check()?;
+            if join.looks() > looks_max {
+                return Err(AttributionError::TooMuch);
+            }
             let File { commit, path } = &mut self.files[file];
             let commit = &mut self.commits[*commit];
             let Some((source, found)) = join.call(commit, file)? else {
@@ -181,10 +195,20 @@ struct Join<'j> {
     of_session: HashMap<u32, Pool>,
     /// The calls near any push of an hour, and these calls' places.
     near: Option<(Range<u32>, Pool)>,
+    /// What the pools before this one took.
+    looks_before: u64,
+    /// What the pools of Sessions took.
+    looks_of_sessions: u64,
     check: &'j dyn Fn() -> Result<(), Passed>,
 }
 
 impl Join<'_> {
+    /// Returns what the searches so far took, in looks at a call.
+    fn looks(&self) -> u64 {
+        let near = self.near.as_ref().map_or(0, |(_, pool)| pool.looks());
+        self.looks_before + near + self.looks_of_sessions
+    }
+
     fn call(
         &mut self,
         commit: &PushedCommit,
@@ -211,7 +235,9 @@ impl Join<'_> {
                 self.of_session.insert(*session, pool);
             }
             if let Some(pool) = self.of_session.get_mut(session) {
+                let looks = pool.looks();
                 best = pool.best(self.call_tokens, self.file_tokens, file, &week, best);
+                self.looks_of_sessions += pool.looks() - looks;
             }
         }
         Ok(best)
@@ -230,7 +256,8 @@ impl Join<'_> {
             let end = later.map_or(near.end, |later| self.calls.near(later).end);
             let places = near.start..end.max(near.end);
             let pool = Pool::new(self.call_tokens, places.clone(), GUESS_FLOOR, self.check)?;
-            self.near = Some((places, pool));
+            let before = self.near.replace((places, pool));
+            self.looks_before += before.map_or(0, |(_, pool)| pool.looks());
         }
         Ok(self
             .near
