@@ -36,7 +36,7 @@ use crate::error::Error;
 use crate::fact::PullRequestMerge;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
-    self, AnswerCache, ContentCache, CursorKey, FilesCache, ReportSources, ScanLimits,
+    self, ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits,
 };
 use crate::store::{
     Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, Store, StoreConfig,
@@ -54,8 +54,7 @@ pub struct EngineConfig {
     pub scan: ScanLimits,
     /// Bytes of decoded content that are kept in memory.
     pub cache_bytes: u64,
-    /// Bytes of what commits added, and separately of what calls answered, that are kept in memory
-    /// between reports.
+    /// Bytes that are kept in memory between reports.
     pub report_cache_bytes: u64,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
@@ -80,7 +79,7 @@ impl EngineConfig {
             read_slots: READ_SLOTS_DEFAULT,
             scan: ScanLimits::default(),
             cache_bytes: 64 * 1024 * 1024,
-            report_cache_bytes: 32 * 1024 * 1024,
+            report_cache_bytes: 112 * 1024 * 1024,
             redaction: Redaction::On,
             secrets: Secrets::default(),
             cursor_key: None,
@@ -125,16 +124,14 @@ struct Inner {
 #[derive(Debug)]
 struct BesideStore {
     mirrors: Option<MirrorReading>,
-    files: FilesCache,
-    answers: AnswerCache,
+    memory: ReportMemory,
 }
 
 impl Sources for Arc<BesideStore> {
     fn sources(&self) -> ReportSources<'_> {
         ReportSources {
             mirrors: self.mirrors.as_ref(),
-            files: &self.files,
-            answers: &self.answers,
+            memory: &self.memory,
         }
     }
 }
@@ -157,8 +154,7 @@ impl Engine {
             |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
         let reports = Arc::new(BesideStore {
             mirrors: config.mirror.as_ref().map(reading),
-            files: FilesCache::new(config.report_cache_bytes),
-            answers: AnswerCache::new(config.report_cache_bytes),
+            memory: ReportMemory::new(config.report_cache_bytes),
         });
         let (mirrors, background) = match &config.mirror {
             Some(mirror) => {
@@ -198,6 +194,11 @@ impl Engine {
     /// anew.
     pub fn is_writing(&self) -> bool {
         self.0.store.is_writing()
+    }
+
+    /// Returns how much reports remember of what never changes, by its kind.
+    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 4] {
+        self.0.reports.memory.uses()
     }
 
     /// Returns the present moment.

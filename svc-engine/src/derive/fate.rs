@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Text;
@@ -118,7 +119,7 @@ impl Gram for u128 {
     }
 }
 
-/// Most runs of a file are in no edit. One bit of a small table tells so, and the keyed hash of the
+/// Most runs of a file are in no edit. One bit of a small table tells so, and the seeded hash of the
 /// map, which no text can be made to defeat, is only computed for the others.
 fn share<G: Gram>(applied: impl Iterator<Item = G>, observed: impl Iterator<Item = G>) -> f64 {
     let applied: Vec<G> = applied.collect();
@@ -132,7 +133,8 @@ fn share<G: Gram>(applied: impl Iterator<Item = G>, observed: impl Iterator<Item
         (usize::try_from(bit / 64).unwrap_or(0), 1_u64 << (bit % 64))
     };
     let mut seen = vec![0_u64; bits / 64];
-    let mut left: HashMap<G, u32> = HashMap::with_capacity(applied.len());
+    let mut left: HashMap<G, u32, RandomState> =
+        HashMap::with_capacity_and_hasher(applied.len(), RandomState::default());
     for gram in &applied {
         let (word, bit) = place(*gram);
         seen[word] |= bit;
@@ -177,11 +179,16 @@ pub struct EditFate {
     pub external_lines_removed: Option<i64>,
 }
 
+/// Returns the share of an edit's text, from 0 to 1, that its file held at the end of the Session. It
+/// takes time in proportion to both texts.
+pub fn share_left(applied: &Text, observed: &Text) -> f64 {
+    containment_of_texts(applied, observed)
+}
+
 impl EditFate {
-    /// Returns what became of an edit. It takes time in proportion to both texts.
+    /// Returns what became of an edit.
     pub fn of(observation: &EditObservation) -> Self {
-        let share =
-            containment_of_texts(&observation.applied_text, &observation.observed_file_text);
+        let share = share_left(&observation.applied_text, &observation.observed_file_text);
         Self {
             observation_id: observation.observation_id,
             agent_harness: observation.agent_harness,

@@ -10,8 +10,8 @@
 //! 1. [`Candidates::new`] takes the attributed files, the merges, and what names them.
 //!    [`Candidates::ancestry`] says which commits' ancestry is asked for, one question a repository.
 //! 2. [`Candidates::join`] takes the answers. [`Joined::files`] says of which files the texts are needed.
-//! 3. [`score`] compares one file after another ([`source_text`], [`file_text`] and [`renamed_to`] read
-//!    what a mirror gave), [`Joined::add`] takes each result, and [`Joined::finish`] sums up.
+//! 3. [`left`] compares one text after another ([`source_text`], [`file_text`] and [`renamed_to`] read
+//!    what a mirror gave), [`score`] joins what is left at the head and at the merge, [`Joined::add`] takes each result, and [`Joined::finish`] sums up.
 
 mod membership;
 mod scoring;
@@ -24,7 +24,7 @@ use svc_model::repository::{CommitSha, RepositoryDecline};
 
 pub use self::membership::{AncestryQuestion, Candidates};
 pub use self::scoring::{
-    FileAt, Joined, JoinedFile, Scores, file_text, renamed_to, score, source_text,
+    FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score, source_text,
 };
 use super::attribution::Attribution;
 use super::lifecycle::{self, FileScores, MergeEvidence};

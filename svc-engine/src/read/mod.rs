@@ -31,7 +31,7 @@ pub use evidence::{inventory, manifest, read};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
 pub use quarantine::quarantine_log;
 pub use reports::{
-    AnswerCache, Extent, FilesCache, ReportSources, UncheckedPullRequests, abandonment,
+    Extent, MemoryUse, ReportMemory, ReportSources, UncheckedPullRequests, abandonment,
     accepted_work_lifecycle, attribution_share, attributions_of_pushes, lifecycle_report,
     merge_retention, model_outcomes, model_report,
 };

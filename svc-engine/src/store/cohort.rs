@@ -6,16 +6,18 @@ use std::ops::Range;
 
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId};
+use svc_model::json::Text;
 use svc_model::time::Instant;
 
-use super::column::Columns;
+use super::column::{Columns, Document as _};
 use super::connection::Lookup;
+use super::error::corrupt;
 use super::outcomes::{CiOutcomeRow, OUTCOMES};
 use super::table::{Record, Table};
 use super::value::{Row, Value};
-use super::{Snapshot, StoreError};
+use super::{Snapshot, StoreError, packing};
 use crate::fact::{
-    EditObservation, PullRequestMerge, PullRequestRevision, Push, RepositoryRename, RetryLinkage,
+    PullRequestMerge, PullRequestRevision, Push, RepositoryRename, RetryLinkage,
     SessionCommitObservation,
 };
 
@@ -122,6 +124,81 @@ const DECISIONS: Lookup<'_> = Lookup {
     then: "",
 };
 
+/// An edit observation as reports count it, without its texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CohortEdit {
+    /// The id of the fact.
+    pub observation_id: FactId,
+    /// The Session.
+    pub session_id: SessionId,
+    /// The agent.
+    pub agent_harness: AgentHarness,
+    /// The agent's id of the tool call.
+    pub call_id: String,
+    /// The file, as the agent wrote its path.
+    pub file_path: String,
+    /// Lines added by something other than the agent.
+    pub external_lines_added: Option<i64>,
+    /// Lines removed by something other than the agent.
+    pub external_lines_removed: Option<i64>,
+    /// When it was observed, by the sender's clock.
+    pub occurred_at: Instant,
+}
+
+const EDIT_COLUMNS: [&str; 8] = [
+    "observation_id",
+    "session_id",
+    "agent_harness",
+    "call_id",
+    "file_path",
+    "external_lines_added",
+    "external_lines_removed",
+    "occurred_at_us",
+];
+const EDITS: Lookup<'_> = Lookup {
+    select: "SELECT f.observation_id, f.session_id, f.agent_harness, f.call_id, f.file_path,
+            f.external_lines_added, f.external_lines_removed, f.occurred_at_us
+        FROM visible_edit_observations f
+        WHERE f.org_id = $1 AND f.captured_at_us <= $2 AND f.session_id",
+    then: "",
+};
+
+/// The texts of an edit, as they are kept: reading them takes longer than finding them.
+#[derive(Clone, Debug)]
+pub struct EditTexts {
+    /// The id of the fact.
+    pub observation_id: FactId,
+    applied: Vec<u8>,
+    observed: Vec<u8>,
+}
+
+const EDIT_TEXTS: Lookup<'_> = Lookup {
+    select: "SELECT f.observation_id, f.applied_text, f.observed_file_text
+        FROM visible_edit_observations f
+        WHERE COALESCE(f.org_id, '') = $1 AND f.observation_id",
+    then: "",
+};
+
+impl EditTexts {
+    /// Returns what was applied, and what the file held.
+    ///
+    /// # Errors
+    ///
+    /// When they are not what was stored.
+    pub fn read(&self) -> Result<(Text, Text), StoreError> {
+        let text = |cell: &[u8]| {
+            let document = packing::of_cell(cell)?;
+            Text::of_document(&document).ok_or(corrupt("edit_observations", "a text"))
+        };
+        Ok((text(&self.applied)?, text(&self.observed)?))
+    }
+
+    /// Returns how many bytes are kept.
+    pub const fn bytes(&self) -> usize {
+        self.applied.len() + self.observed.len()
+    }
+}
+
 /// Facts of a range of capture, after the selection of the visible ones.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
     AND f.captured_at_us < $3 ORDER BY f.captured_at_us";
@@ -181,8 +258,6 @@ cohorts! {
     observations_captured: SessionCommitObservation;
     }
     sessions {
-    /// Hands on the visible edit observations of Sessions, received by a boundary, in no order.
-    edits_of_sessions: EditObservation;
     /// Hands on the visible retry linkages of Sessions, received by a boundary, in no order.
     retries_of_sessions: RetryLinkage;
     }
@@ -236,6 +311,48 @@ impl Snapshot<'_> {
                 occurred_at: columns.next()?,
             })
         })
+    }
+
+    /// Hands on the visible edit observations of Sessions, received by a boundary, in no order.
+    pub fn edits_of_sessions(
+        &mut self,
+        sessions: &[SessionId],
+        boundary: Instant,
+        mut each: impl FnMut(CohortEdit) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.of_sessions(&EDITS, sessions, boundary, |row| {
+            let mut columns = Columns::of(row, "edit_observations", &EDIT_COLUMNS);
+            each(CohortEdit {
+                observation_id: columns.next()?,
+                session_id: columns.next()?,
+                agent_harness: columns.next()?,
+                call_id: columns.next()?,
+                file_path: columns.next()?,
+                external_lines_added: columns.next()?,
+                external_lines_removed: columns.next()?,
+                occurred_at: columns.next()?,
+            })
+        })
+    }
+
+    /// Hands on the texts of visible edit observations, in no order.
+    pub fn texts_of_edits(
+        &mut self,
+        observations: &[FactId],
+        mut each: impl FnMut(EditTexts) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let ids: Vec<String> = observations.iter().map(ToString::to_string).collect();
+        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        self.connection()?
+            .lookup(&EDIT_TEXTS, &shared, &keys, |row| {
+                let mut columns = Columns::of(row, "edit_observations", &["observation_id"]);
+                each(EditTexts {
+                    observation_id: columns.next()?,
+                    applied: row.blob(1)?,
+                    observed: row.blob(2)?,
+                })
+            })
     }
 
     /// Hands on the visible CI outcomes of a range of capture, in its order.

@@ -73,7 +73,7 @@ mod writer;
 pub use append::{Append, Counted, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
-pub use cohort::{CohortCall, CohortDecision};
+pub use cohort::{CohortCall, CohortDecision, CohortEdit, EditTexts};
 #[cfg(any(test, feature = "testing"))]
 pub use content::samples;
 pub use content::{Encoded, Encoder};

@@ -2,7 +2,7 @@
 //! Sessions were observed, what CI says of commits and runs, and the pull requests of repositories.
 //! Rows are handed on as they come, in no order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
@@ -325,17 +325,22 @@ impl Snapshot<'_> {
     }
 
     /// Hands on the visible outcomes of runs with these ids, of any system and forge, that were
-    /// received by the boundary.
+    /// received by the boundary, but for those that are known.
     pub fn ci_outcomes_of_runs(
         &mut self,
         run_ids: &[&str],
         boundary: Instant,
+        known: &HashSet<FactId>,
         mut each: impl FnMut(CohortOutcome) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
         let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
         self.connection()?
             .lookup(&OUTCOMES_OF_RUNS, &shared, &keys, |row| {
+                let mut columns = Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS);
+                if known.contains(&columns.next()?) {
+                    return Ok(());
+                }
                 each(CohortOutcome::read(row)?)
             })
     }

@@ -18,7 +18,7 @@ use svc_engine::clock::Clock;
 use svc_engine::deadline::Deadline;
 use svc_engine::error::Error;
 use svc_engine::mirror::MirrorReading;
-use svc_engine::read::{AnswerCache, FilesCache, ReportSources};
+use svc_engine::read::{ReportMemory, ReportSources};
 use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::time::Instant;
@@ -30,8 +30,8 @@ use crate::output::Output;
 
 /// How long a report may take. Nobody else waits for it.
 const READ_MAX: Duration = Duration::from_mins(10);
-/// Bytes of diffs and of answers that are remembered while one report is made.
-const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// Bytes that are remembered while one report is made.
+const MEMORY_BYTES: u64 = 128 * 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Report {
@@ -108,11 +108,10 @@ impl ReportOptions {
             .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id.clone()));
         let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
         let mut snapshot = ledger.snapshot_until(&Deadline::after(READ_MAX))?;
-        let (files, answers) = (FilesCache::new(CACHE_BYTES), AnswerCache::new(CACHE_BYTES));
+        let memory = ReportMemory::new(MEMORY_BYTES);
         let sources = ReportSources {
             mirrors: mirrors.as_ref(),
-            files: &files,
-            answers: &answers,
+            memory: &memory,
         };
         read(&mut snapshot, sources).map_err(|error| match error {
             Error::ReportBound(_) => too_much(),

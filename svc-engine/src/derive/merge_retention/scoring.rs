@@ -104,51 +104,89 @@ pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
     }
 }
 
-/// Returns how much of what was added is left.
+/// What is left of what was added in a file as it is at a commit, or why that cannot be told.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Left {
+    /// So much of it, from 0 to 1.
+    Share {
+        /// Where the file is.
+        path: String,
+        /// How much.
+        share: f64,
+    },
+    /// It cannot be compared, by the first reason for which it cannot at the head and at the merge.
+    Odd(ScoringSkip, ScoringSkip),
+}
+
+impl Left {
+    /// Returns the same of a file that lies elsewhere.
+    #[must_use]
+    pub fn at(self, path: String) -> Self {
+        match self {
+            Self::Share { share, .. } => Self::Share { path, share },
+            odd @ Self::Odd(..) => odd,
+        }
+    }
+}
+
+/// Returns what is left of what was added. It takes time in proportion to both texts.
+pub fn left(added: &str, file: &FileAt) -> Left {
+    match file {
+        FileAt::Text { path, text } => Left::Share {
+            path: path.clone(),
+            share: containment(added, text),
+        },
+        FileAt::PathUnresolved => Left::Odd(
+            ScoringSkip::HeadPathUnresolved,
+            ScoringSkip::MergePathUnresolved,
+        ),
+        FileAt::Absent => Left::Odd(ScoringSkip::HeadFileAbsent, ScoringSkip::MergeFileAbsent),
+        FileAt::Binary => Left::Odd(ScoringSkip::BinaryFile, ScoringSkip::BinaryFile),
+        FileAt::Oversized => Left::Odd(ScoringSkip::FileOversized, ScoringSkip::FileOversized),
+        FileAt::ReadFailed => Left::Odd(ScoringSkip::FileReadFailed, ScoringSkip::FileReadFailed),
+    }
+}
+
+/// Returns how much is left at both.
 ///
 /// # Errors
 ///
 /// The first reason for which it cannot be told: a path before what lies there, the head before the
 /// merge, NUL before size.
-pub fn score(added: &str, head: &FileAt, merge: &FileAt) -> Result<Scores, ScoringSkip> {
-    if let (
-        FileAt::Text {
-            path: head_path,
-            text: head,
-        },
-        FileAt::Text {
-            path: merge_path,
-            text: merge,
-        },
-    ) = (head, merge)
-    {
-        return Ok(Scores {
-            head_path: head_path.clone(),
-            head: containment(added, head),
-            merge_path: merge_path.clone(),
-            merge: containment(added, merge),
-        });
-    }
-    let reasons = [
-        (
-            head,
-            FileAt::PathUnresolved,
-            ScoringSkip::HeadPathUnresolved,
-        ),
-        (
-            merge,
-            FileAt::PathUnresolved,
-            ScoringSkip::MergePathUnresolved,
-        ),
-        (head, FileAt::Absent, ScoringSkip::HeadFileAbsent),
-        (merge, FileAt::Absent, ScoringSkip::MergeFileAbsent),
-        (head, FileAt::Binary, ScoringSkip::BinaryFile),
-        (merge, FileAt::Binary, ScoringSkip::BinaryFile),
-        (head, FileAt::Oversized, ScoringSkip::FileOversized),
-        (merge, FileAt::Oversized, ScoringSkip::FileOversized),
+pub fn score(head: Left, merge: Left) -> Result<Scores, ScoringSkip> {
+    const ORDER: [ScoringSkip; 7] = [
+        ScoringSkip::HeadPathUnresolved,
+        ScoringSkip::MergePathUnresolved,
+        ScoringSkip::HeadFileAbsent,
+        ScoringSkip::MergeFileAbsent,
+        ScoringSkip::BinaryFile,
+        ScoringSkip::FileOversized,
+        ScoringSkip::FileReadFailed,
     ];
-    let first = reasons.into_iter().find(|(file, odd, _)| *file == odd);
-    Err(first.map_or(ScoringSkip::FileReadFailed, |(_, _, reason)| reason))
+    let reasons = match (head, merge) {
+        (
+            Left::Share {
+                path: head_path,
+                share: head,
+            },
+            Left::Share {
+                path: merge_path,
+                share: merge,
+            },
+        ) => {
+            return Ok(Scores {
+                head_path,
+                head,
+                merge_path,
+                merge,
+            });
+        }
+        (Left::Odd(head, _), Left::Odd(_, merge)) => [Some(head), Some(merge)],
+        (Left::Odd(head, _), Left::Share { .. }) => [Some(head), None],
+        (Left::Share { .. }, Left::Odd(_, merge)) => [None, Some(merge)],
+    };
+    let first = ORDER.into_iter().find(|it| reasons.contains(&Some(*it)));
+    Err(first.unwrap_or(ScoringSkip::FileReadFailed))
 }
 
 /// Files of merged pull requests, while they are scored.
@@ -185,15 +223,13 @@ impl Joined {
         &mut self,
         repository: &Lifetime,
         commit_sha: &CommitSha,
-        diff: &CommitDiff,
+        malformed: u64,
+        unsupported: u64,
     ) {
         if self.read.insert((repository.clone(), commit_sha.clone())) {
-            self.result
-                .skipped
-                .add(ScoringSkip::MalformedDiffSection, diff.malformed);
-            self.result
-                .skipped
-                .add(ScoringSkip::UnsupportedDiffSection, diff.unsupported);
+            let skipped = &mut self.result.skipped;
+            skipped.add(ScoringSkip::MalformedDiffSection, malformed);
+            skipped.add(ScoringSkip::UnsupportedDiffSection, unsupported);
         }
     }
 

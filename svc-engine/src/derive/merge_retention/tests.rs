@@ -238,6 +238,10 @@ fn joining_ends_when_it_must() {
     assert_eq!(*asked.borrow(), []);
 }
 
+fn scored(added: &str, head: &FileAt, merge: &FileAt) -> Result<Scores, ScoringSkip> {
+    score(left(added, head), left(added, merge))
+}
+
 fn text(path: &str, text: &str) -> FileAt {
     file_text(path.to_owned(), text.as_bytes())
 }
@@ -248,13 +252,13 @@ fn what_was_added_is_looked_for_at_the_head_and_at_the_merge() {
         .map(|it| format!("value_{it} = compute({it})"))
         .collect();
     let first = |lines: usize| text("a.py", &(ten[..lines].join("\n") + "\n"));
-    let scores = score(&ten.join("\n"), &first(8), &first(5)).unwrap();
+    let scores = scored(&ten.join("\n"), &first(8), &first(5)).unwrap();
     assert!((scores.head - 0.800_970_873_786_407_7).abs() < 1e-9);
     assert!((scores.merge - 0.495_145_631_067_961_2).abs() < 1e-9);
     assert_eq!((&*scores.head_path, &*scores.merge_path), ("a.py", "a.py"));
     // Line breaks of another kind take nothing away.
     let windows = text("a.py", &(ten.join("\r\n") + "\r\n"));
-    let scores = score(&ten.join("\n"), &windows, &windows).unwrap();
+    let scores = scored(&ten.join("\n"), &windows, &windows).unwrap();
     assert!((scores.head - 1.0).abs() < 1e-12 && (scores.merge - 1.0).abs() < 1e-12);
 }
 
@@ -287,7 +291,7 @@ fn the_first_reason_is_counted_that_keeps_files_from_being_compared() {
         ),
         (good(), FileAt::ReadFailed, ScoringSkip::FileReadFailed),
     ] {
-        assert_eq!(score("x", &head, &merge), Err(expected));
+        assert_eq!(scored("x", &head, &merge), Err(expected));
     }
 }
 
@@ -384,8 +388,8 @@ fn rows_are_summed_up_in_one_order() {
         malformed: 2,
         ..CommitDiff::default()
     };
-    joined.count_sections(&lifetime(1), &sha(1), &diff);
-    joined.count_sections(&lifetime(1), &sha(1), &diff);
+    joined.count_sections(&lifetime(1), &sha(1), diff.malformed, diff.unsupported);
+    joined.count_sections(&lifetime(1), &sha(1), diff.malformed, diff.unsupported);
     joined.add(3, scores(1.0, 1.0));
     joined.add(0, scores(0.5, 1.0));
     joined.add(0, scores(0.0, 0.0));

@@ -1,14 +1,12 @@
 //! What calls answered, as sets of tokens.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 use svc_model::limit::REPORT_CALL_BYTES_MAX;
 use svc_model::problem::ReportBound;
 
+use super::memory::ReportMemory;
 use crate::derive::attribution::{Texts, TokenSet};
 use crate::error::Error;
 use crate::read::content::Content;
@@ -17,42 +15,15 @@ use crate::store::{Answer, Snapshot};
 /// Calls whose answers are read at once.
 const CALLS_AT_ONCE: usize = 512;
 
-#[derive(Clone)]
-struct Weight;
-
-impl Weighter<i64, Arc<TokenSet>> for Weight {
-    fn weight(&self, _: &i64, tokens: &Arc<TokenSet>) -> u64 {
-        128 + 8 * tokens.len() as u64
-    }
-}
-
-/// The tokens of answers by the id of their content, kept between reports and bounded by bytes. What
-/// lies under an id never changes.
-pub struct AnswerCache(Cache<i64, Arc<TokenSet>, Weight>);
-
-impl fmt::Debug for AnswerCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AnswerCache")
-    }
-}
-
-impl AnswerCache {
-    /// Returns an empty cache of about this many bytes.
-    pub fn new(bytes: u64) -> Self {
-        let contents = usize::try_from(bytes / 2_048).unwrap_or(usize::MAX).max(16);
-        Self(Cache::with_weighter(contents, bytes, Weight))
-    }
-}
-
 /// What calls answered.
 #[derive(Debug)]
 pub(super) struct Answers<'a> {
-    cache: &'a AnswerCache,
+    memory: &'a ReportMemory,
 }
 
 impl<'a> Answers<'a> {
-    pub(super) const fn new(cache: &'a AnswerCache) -> Self {
-        Self { cache }
+    pub(super) const fn new(memory: &'a ReportMemory) -> Self {
+        Self { memory }
     }
 
     /// Reads the answers that are wanted: so many canonical bytes of all at most.
@@ -100,7 +71,7 @@ impl<'a> Answers<'a> {
         let mut found = HashMap::with_capacity(ids.len());
         let mut missing = Vec::new();
         for id in ids {
-            match self.cache.0.get(&id) {
+            match self.memory.answers.get(&id) {
                 Some(tokens) => drop(found.insert(id, tokens)),
                 None => missing.push(id),
             }
@@ -109,7 +80,7 @@ impl<'a> Answers<'a> {
         snapshot.content(&missing, |id, bytes| {
             let message = Content::decode(&bytes)?.message;
             let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));
-            self.cache.0.insert(id, Arc::clone(&tokens));
+            self.memory.answers.insert(id, Arc::clone(&tokens));
             found.insert(id, tokens);
             Ok(())
         })?;

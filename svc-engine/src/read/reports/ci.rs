@@ -46,8 +46,8 @@ pub(super) fn read<'c>(
     let run_ids: Vec<&str> = run_ids.into_iter().collect();
     let mut others = Vec::new();
     let others_max = REPORT_FACTS_MAX - outcomes.len();
-    snapshot.ci_outcomes_of_runs(&run_ids, boundary, |outcome| {
-        if known.contains(&outcome.outcome_id) || !runs.contains(&run(&outcome)) {
+    snapshot.ci_outcomes_of_runs(&run_ids, boundary, &known, |outcome| {
+        if !runs.contains(&run(&outcome)) {
             return Ok(());
         }
         if others.len() == others_max {

@@ -38,6 +38,11 @@ impl Extent {
         }
     }
 
+    /// Returns when the calls were observed.
+    pub fn observed(&self) -> Range<Instant> {
+        self.observed.clone()
+    }
+
     /// Returns no call at all, for what is not of calls.
     pub(super) const fn nothing_until(as_of: Instant) -> Self {
         Self {

@@ -1,15 +1,14 @@
 //! What pushes brought: their commits, and what each adds to files of code.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
-use super::mirrors::OpenMirrors;
+use super::memory::ReportMemory;
+use super::mirrors::{OpenMirrors, at_once};
 use super::resolving::Resolving;
 use crate::derive::attribution::{self, CommitFiles, Commits};
 use crate::derive::diff::CommitDiff;
@@ -25,35 +24,15 @@ pub(super) const QUESTION: DiffQuestion = DiffQuestion {
     files_max: 10_000,
 };
 
+/// Commits of one repository that are read one after another.
+const COMMITS_AT_ONCE: usize = 512;
+/// How many times so many are read before their files are handed on.
+const PIECES_AT_ONCE: usize = 4;
+/// Bytes of what commits add that are kept until pull requests are looked at.
+const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
 /// A commit of a repository.
-type Place = (Lifetime, CommitSha);
-
-#[derive(Clone)]
-struct Weight;
-
-impl Weighter<Place, Arc<CommitFiles>> for Weight {
-    fn weight(&self, _: &Place, files: &Arc<CommitFiles>) -> u64 {
-        256 + files.bytes() as u64
-    }
-}
-
-/// What commits add to files of code, kept between reports and bounded by bytes. A commit never
-/// changes.
-pub struct FilesCache(Cache<Place, Arc<CommitFiles>, Weight>);
-
-impl fmt::Debug for FilesCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FilesCache")
-    }
-}
-
-impl FilesCache {
-    /// Returns an empty cache of about this many bytes.
-    pub fn new(bytes: u64) -> Self {
-        let commits = usize::try_from(bytes / 4_096).unwrap_or(usize::MAX).max(16);
-        Self(Cache::with_weighter(commits, bytes, Weight))
-    }
-}
+pub(super) type Place = (Lifetime, CommitSha);
 
 /// The ends of a push.
 #[derive(Debug)]
@@ -67,20 +46,45 @@ struct Ends {
 #[derive(Debug)]
 pub(super) struct History<'h> {
     pub(super) mirrors: OpenMirrors<'h>,
-    cache: &'h FilesCache,
+    memory: &'h ReportMemory,
     ends: HashMap<FactId, Ends>,
     /// The commits of each push that was asked for; nothing where the repository has no mirror.
     ranges: HashMap<FactId, Option<Vec<CommitSha>>>,
+    /// The commits whose diffs may be needed again.
+    wanted_again: HashSet<Place>,
+    /// Diffs of such commits, as long as there is room.
+    kept: HashMap<Place, Arc<CommitDiff>>,
+    kept_bytes: AtomicUsize,
 }
 
+/// What a commit adds to files of code, and the diff if it is needed again.
+type CommitRead = (CommitSha, Arc<CommitFiles>, Option<Arc<CommitDiff>>);
+
 impl<'h> History<'h> {
-    pub(super) fn new(mirrors: OpenMirrors<'h>, cache: &'h FilesCache) -> Self {
+    pub(super) fn new(mirrors: OpenMirrors<'h>, memory: &'h ReportMemory) -> Self {
         Self {
             mirrors,
-            cache,
+            memory,
             ends: HashMap::new(),
             ranges: HashMap::new(),
+            wanted_again: HashSet::new(),
+            kept: HashMap::new(),
+            kept_bytes: AtomicUsize::new(0),
         }
+    }
+
+    /// Says of which commits the diffs will be needed again.
+    pub(super) fn want_again(&mut self, places: impl Iterator<Item = Place>) {
+        self.wanted_again.extend(places);
+    }
+
+    pub(super) const fn memory(&self) -> &'h ReportMemory {
+        self.memory
+    }
+
+    /// Returns the diff of a commit, if it was kept.
+    pub(super) fn kept(&self, place: &Place) -> Option<&Arc<CommitDiff>> {
+        self.kept.get(place)
     }
 
     /// Takes pushes, and returns them as Attribution knows them.
@@ -106,7 +110,7 @@ impl<'h> History<'h> {
         pushed
     }
 
-    /// Reads which commits pushes brought, one repository after the other.
+    /// Reads which commits pushes brought, a few repositories at a time.
     pub(super) fn read_ranges<'p>(
         &mut self,
         pushes: impl Iterator<Item = (&'p Lifetime, FactId)>,
@@ -117,23 +121,42 @@ impl<'h> History<'h> {
                 wanted.entry(repository).or_default().push(push_id);
             }
         }
-        for (repository, push_ids) in wanted {
-            for push_id in push_ids {
-                let range = match (self.mirrors.of(repository)?, self.ends.get(&push_id)) {
-                    (Some(mirror), Some(ends)) => {
-                        let range = PushRange {
-                            before: &ends.before,
-                            after: &ends.after,
-                            forced: ends.forced,
-                        };
-                        mirror.read(|it| it.pushed(range))?
-                    }
-                    _ => None,
-                };
-                self.ranges.insert(push_id, range);
+        let wanted: Vec<(&Lifetime, Vec<FactId>)> = wanted.into_iter().collect();
+        let read = at_once(&wanted, |(repository, push_ids)| {
+            self.ranges_of(repository, push_ids)
+        })?;
+        for ((_, push_ids), ranges) in wanted.into_iter().zip(read) {
+            match ranges {
+                Some(ranges) => self.ranges.extend(push_ids.into_iter().zip(ranges)),
+                None => self
+                    .ranges
+                    .extend(push_ids.into_iter().map(|it| (it, None))),
             }
         }
         Ok(())
+    }
+
+    fn ranges_of(
+        &self,
+        repository: &Lifetime,
+        push_ids: &[FactId],
+    ) -> Result<Option<Vec<Option<Vec<CommitSha>>>>, Error> {
+        let range = |push_id: &FactId| {
+            let ends = self.ends.get(push_id)?;
+            Some(PushRange {
+                before: &ends.before,
+                after: &ends.after,
+                forced: ends.forced,
+            })
+        };
+        self.mirrors.with(repository, |mirror| {
+            mirror.read(|it| it.prepare(push_ids.iter().filter_map(range)))?;
+            let ranges = push_ids.iter().map(|push_id| match range(push_id) {
+                Some(range) => mirror.read(|it| it.pushed(range)),
+                None => Ok(None),
+            });
+            ranges.collect()
+        })
     }
 
     /// Returns the commits of a push that were read, the oldest first.
@@ -141,38 +164,77 @@ impl<'h> History<'h> {
         self.ranges.get(&push_id)?.clone()
     }
 
-    /// Reads what the commits add that are wanted, one repository after the other.
+    /// Reads what the commits add that are wanted, a few repositories at a time.
     pub(super) fn read_files(&mut self, commits: &mut Commits) -> Result<(), Error> {
-        let wanted: Vec<Place> = commits
-            .wanted()
-            .into_iter()
-            .flat_map(|(repository, commits)| {
-                let place = |commit: &CommitSha| (repository.clone(), commit.clone());
-                commits.into_iter().map(place).collect::<Vec<_>>()
-            })
-            .collect();
-        for place in wanted {
-            if let Some(files) = self.files(&place)? {
-                commits.add(&place.0, &place.1, &files)?;
+        let mut pieces: Vec<(Lifetime, Vec<CommitSha>)> = Vec::new();
+        for (repository, commits) in commits.wanted() {
+            let of_repository = commits.chunks(COMMITS_AT_ONCE);
+            pieces.extend(of_repository.map(|commits| {
+                let commits = commits.iter().copied().cloned();
+                (repository.clone(), commits.collect())
+            }));
+        }
+        for pieces in pieces.chunks(PIECES_AT_ONCE) {
+            let read = at_once(pieces, |(repository, wanted)| {
+                self.files_of(repository, wanted)
+            })?;
+            for ((repository, _), read) in pieces.iter().zip(read) {
+                for (commit_sha, files, diff) in read {
+                    commits.add(repository, &commit_sha, &files)?;
+                    if let Some(diff) = diff {
+                        self.kept.insert((repository.clone(), commit_sha), diff);
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    fn files(&mut self, place: &Place) -> Result<Option<Arc<CommitFiles>>, Error> {
-        if let Some(files) = self.cache.0.get(place) {
-            return Ok(Some(files));
+    fn files_of(
+        &self,
+        repository: &Lifetime,
+        commits: &[CommitSha],
+    ) -> Result<Vec<CommitRead>, Error> {
+        let mut read = Vec::with_capacity(commits.len());
+        let mut missing = Vec::new();
+        for commit in commits {
+            match self.memory.files.get(&(repository.clone(), commit.clone())) {
+                Some(files) => read.push((commit.clone(), files, None)),
+                None => missing.push(commit.clone()),
+            }
         }
-        let (repository, commit_sha) = place;
-        let Some(mirror) = self.mirrors.of(repository)? else {
-            return Ok(None);
-        };
-        let diff = mirror.read(|it| it.diff(commit_sha, QUESTION))?;
-        let Some(diff) = diff.flatten() else {
-            return Ok(None);
-        };
-        let files = Arc::new(CommitFiles::of(&CommitDiff::parse(&diff.bytes)));
-        self.cache.0.insert(place.clone(), Arc::clone(&files));
-        Ok(Some(files))
+        if missing.is_empty() {
+            return Ok(read);
+        }
+        self.mirrors.with(repository, |mirror| {
+            let mut failed = None;
+            let ended = mirror.reader().diffs(&missing, QUESTION, |at, diff| {
+                let commit = &missing[at];
+                match diff {
+                    Ok(Some(diff)) => read.push(self.parsed(repository, commit, &diff.bytes)),
+                    Ok(None) => {}
+                    Err(error) => failed = Some(error),
+                }
+            });
+            mirror.reader().end_diffs();
+            mirror.readable(ended)?;
+            // What cannot be read of one commit is counted where it is missing.
+            match failed {
+                Some(error) => mirror.readable::<()>(Err(error)).map(drop),
+                None => Ok(()),
+            }
+        })?;
+        Ok(read)
+    }
+
+    fn parsed(&self, repository: &Lifetime, commit: &CommitSha, diff: &[u8]) -> CommitRead {
+        let diff = CommitDiff::parse(diff);
+        let files = Arc::new(CommitFiles::of(&diff));
+        let place = (repository.clone(), commit.clone());
+        let bytes: usize = diff.files.iter().map(|file| file.added.len()).sum();
+        let is_kept = self.wanted_again.contains(&place)
+            && self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= KEPT_BYTES_MAX;
+        self.memory.files.insert(place, Arc::clone(&files));
+        (commit.clone(), files, is_kept.then(|| Arc::new(diff)))
     }
 }

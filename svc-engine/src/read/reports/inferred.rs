@@ -16,7 +16,7 @@ use svc_model::time::Instant;
 use super::answers::Answers;
 use super::extent::first;
 use super::history::History;
-use super::mirrors::OpenMirrors;
+use super::mirrors::{OpenMirror, OpenMirrors};
 use super::population::{candidate, decisions, owners, up_to};
 use super::{ReportSources, just_after, minutes_later};
 use crate::deadline::Deadline;
@@ -103,8 +103,8 @@ impl<'i> Inference<'i> {
     ) -> Self {
         let mirrors = OpenMirrors::new(sources.mirrors, deadline);
         Self {
-            history: History::new(mirrors, sources.files),
-            answers: Answers::new(sources.answers),
+            history: History::new(mirrors, sources.memory),
+            answers: Answers::new(sources.memory),
             bounds,
         }
     }
@@ -142,38 +142,47 @@ impl<'i> Inference<'i> {
 
     /// Returns the push that brought a commit first.
     fn bringing(
-        &mut self,
+        &self,
         snapshot: &mut Snapshot<'_>,
         commit: &KnownCommit<'_>,
+    ) -> Result<Bringing, Error> {
+        let KnownCommit {
+            repository, names, ..
+        } = commit;
+        let mirrors = &self.history.mirrors;
+        let bringing = mirrors.with(repository, |mirror| self.brought(snapshot, commit, mirror));
+        let skip = match bringing {
+            Ok(Some(bringing)) => return Ok(bringing),
+            Ok(None) => InferenceSkip::MirrorAbsent,
+            Err(Error::Mirrors(error)) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(mirror = %repository, error, "commit.mirror_unreadable");
+                InferenceSkip::MirrorUnreadable
+            }
+            Err(error) => return Err(error),
+        };
+        // Without a push there is nothing to look for in a mirror.
+        let all = (first(), self.bounds.boundary);
+        let is_pushed =
+            commit.head.is_some() || !snapshot.first_pushes(repository, names, all, 1)?.is_empty();
+        Ok(if is_pushed {
+            Bringing::Skip(skip)
+        } else {
+            Bringing::None
+        })
+    }
+
+    /// Returns the push that brought a commit first, as its mirror tells it.
+    fn brought(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        commit: &KnownCommit<'_>,
+        mirror: &mut OpenMirror,
     ) -> Result<Bringing, Error> {
         let boundary = self.bounds.boundary;
         let KnownCommit {
             repository, names, ..
         } = commit;
-        let mirror = match self.history.mirrors.of(repository) {
-            Ok(Some(mirror)) => Ok(mirror),
-            Ok(None) => Err(InferenceSkip::MirrorAbsent),
-            Err(Error::Mirrors(error)) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::warn!(mirror = %repository, error, "commit.mirror_unreadable");
-                Err(InferenceSkip::MirrorUnreadable)
-            }
-            Err(error) => return Err(error),
-        };
-        let mirror = match mirror {
-            Ok(mirror) => mirror,
-            Err(skip) => {
-                // Without a push there is nothing to look for in a mirror.
-                let all = (first(), boundary);
-                let is_pushed = commit.head.is_some()
-                    || !snapshot.first_pushes(repository, names, all, 1)?.is_empty();
-                return Ok(if is_pushed {
-                    Bringing::Skip(skip)
-                } else {
-                    Bringing::None
-                });
-            }
-        };
         let Some(Some(written)) = mirror.read(|it| it.commit(commit.commit_sha))? else {
             return Ok(if commit.is_named {
                 Bringing::Skip(InferenceSkip::CommitDiffUnavailable)

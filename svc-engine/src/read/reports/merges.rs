@@ -3,26 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::limit::REPORT_FACTS_MAX;
-use svc_model::reports::ScoringSkip;
 use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::time::Instant;
 
 use super::Gathered;
-use super::history::QUESTION;
-use super::mirrors::OpenMirrors;
+use super::mirrors::{OpenMirrors, at_once};
 use super::population::up_to;
 use super::resolving::{Resolving, of_outcome};
-use crate::derive::diff::CommitDiff;
+use super::scoring::score_all;
 use crate::derive::merge_retention::{
-    AncestryQuestion, Candidates, CiMembership, FILE_BYTES_MAX, FileAt, Inputs, Joined, JoinedFile,
-    Merge, MergeRetention, ObservedEdge, Revision, Scores, file_text, renamed_to, score,
-    source_text,
+    AncestryQuestion, Candidates, CiMembership, Inputs, Merge, MergeRetention, ObservedEdge,
+    Revision,
 };
 use crate::derive::observed::ObservedEdges;
 use crate::derive::repository::{Mention, Names};
 use crate::error::Error;
 use crate::fact::{Lifetime, PullRequest, PullRequestMerge, PullRequestRevision};
-use crate::mirror::{Ancestry, ReadDecline, ReadError};
+use crate::mirror::Ancestry;
 use crate::store::{Snapshot, StoreError};
 
 /// Derives what remained, of pull requests that were merged by a moment.
@@ -33,12 +30,13 @@ pub(super) fn read(
 ) -> Result<MergeRetention, Error> {
     let inputs = inputs(snapshot, gathered, merged_by)?;
     let candidates = Candidates::new(inputs);
-    let mirrors = &mut gathered.history.mirrors;
-    let mut ancestries: BTreeMap<Lifetime, Vec<Ancestry>> = BTreeMap::new();
-    for (repository, question) in candidates.ancestry() {
-        let answers = ancestry(mirrors, &repository, &question)?;
-        ancestries.insert(repository, answers);
-    }
+    let questions: Vec<(Lifetime, AncestryQuestion)> = candidates.ancestry().into_iter().collect();
+    let mirrors = &gathered.history.mirrors;
+    let answers = at_once(&questions, |(repository, question)| {
+        ancestry(mirrors, repository, question)
+    })?;
+    let repositories = questions.into_iter().map(|(repository, _)| repository);
+    let ancestries: BTreeMap<Lifetime, Vec<Ancestry>> = repositories.zip(answers).collect();
     // The first mirror that has a tip has all that the tip reaches.
     let reaches = |repository: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
         let mut answers = ancestries.get(repository)?.iter();
@@ -48,7 +46,7 @@ pub(super) fn read(
     let mut joined = candidates
         .join(&reaches, &|| deadline.check())
         .map_err(StoreError::from)?;
-    score_all(&mut joined, mirrors)?;
+    score_all(&mut joined, &gathered.history)?;
     Ok(joined.finish())
 }
 
@@ -216,149 +214,16 @@ fn of_head(pull_request: &PullRequest) -> Mention<'_> {
 /// Answers a question of a repository's history, from its own mirror and then from those of the
 /// repositories that pull requests came from.
 fn ancestry(
-    mirrors: &mut OpenMirrors<'_>,
+    mirrors: &OpenMirrors<'_>,
     repository: &Lifetime,
     question: &AncestryQuestion,
 ) -> Result<Vec<Ancestry>, Error> {
     let mut answers = Vec::new();
     for repository in [repository].into_iter().chain(&question.head_repositories) {
-        if let Some(mirror) = mirrors.of(repository)? {
-            answers.extend(mirror.read(|it| it.ancestry(&question.commits, &question.tips))?);
-        }
+        let answer = mirrors.with(repository, |mirror| {
+            mirror.read(|it| it.ancestry(&question.commits, &question.tips))
+        })?;
+        answers.extend(answer.flatten());
     }
     Ok(answers)
-}
-
-/// Scores one file after the other: those of one commit follow each other.
-fn score_all(joined: &mut Joined, mirrors: &mut OpenMirrors<'_>) -> Result<(), Error> {
-    let files: Vec<(usize, JoinedFile)> = joined
-        .files()
-        .map(|(place, file)| (place, file.clone()))
-        .collect();
-    let mut last: Option<((Lifetime, CommitSha), Result<CommitDiff, ScoringSkip>)> = None;
-    for (place, file) in files {
-        let commit = (
-            file.attribution.repository.clone(),
-            file.attribution.commit_sha.clone(),
-        );
-        let diff = match last.take() {
-            Some((read, diff)) if read == commit => diff,
-            _ => source(mirrors, &commit)?,
-        };
-        if let Ok(diff) = &diff {
-            joined.count_sections(&commit.0, &commit.1, diff);
-        }
-        let scores = scores(mirrors, &file, &diff)?;
-        last = Some((commit, diff));
-        joined.add(place, scores);
-    }
-    Ok(())
-}
-
-/// Reads the diff of an attributed commit.
-fn source(
-    mirrors: &mut OpenMirrors<'_>,
-    (repository, commit): &(Lifetime, CommitSha),
-) -> Result<Result<CommitDiff, ScoringSkip>, Error> {
-    let Some(mirror) = mirrors.of(repository)? else {
-        return Ok(Err(ScoringSkip::MirrorAbsent));
-    };
-    Ok(match mirror.read(|it| it.diff(commit, QUESTION))? {
-        Some(Some(diff)) => Ok(CommitDiff::parse(&diff.bytes)),
-        Some(None) => Err(ScoringSkip::SourceCommitAbsent),
-        None => Err(ScoringSkip::SourceDiffUnavailable),
-    })
-}
-
-fn scores(
-    mirrors: &mut OpenMirrors<'_>,
-    file: &JoinedFile,
-    diff: &Result<CommitDiff, ScoringSkip>,
-) -> Result<Result<Scores, ScoringSkip>, Error> {
-    let (attribution, merge) = (&file.attribution, &file.merge);
-    let head_repository = match &merge.head_repository {
-        Ok(repository) => repository,
-        Err(decline) => return Ok(Err((*decline).into())),
-    };
-    if let Err(skip @ (ScoringSkip::MirrorAbsent | ScoringSkip::SourceCommitAbsent)) = diff {
-        return Ok(Err(*skip));
-    }
-    let repository = &attribution.repository;
-    if !holds(mirrors, repository, &merge.merge_commit_sha)? {
-        return Ok(Err(ScoringSkip::MergeCommitAbsent));
-    }
-    // A forge shows the head of a pull request in its target too, whoever may read where it came from.
-    let head_repository = if holds(mirrors, repository, &merge.head_sha)? {
-        repository
-    } else if mirrors.of(head_repository)?.is_none() {
-        return Ok(Err(ScoringSkip::MirrorAbsent));
-    } else if holds(mirrors, head_repository, &merge.head_sha)? {
-        head_repository
-    } else {
-        return Ok(Err(ScoringSkip::HeadCommitAbsent));
-    };
-    let added = match diff {
-        Ok(diff) => source_text(diff, &attribution.file_path),
-        Err(skip) => Err(*skip),
-    };
-    let added = match added {
-        Ok(added) => added,
-        Err(skip) => return Ok(Err(skip)),
-    };
-    let path = &attribution.file_path;
-    let commit = &attribution.commit_sha;
-    let head = file_at(mirrors, head_repository, commit, path, &merge.head_sha)?;
-    let merged = file_at(mirrors, repository, commit, path, &merge.merge_commit_sha)?;
-    Ok(score(added, &head, &merged))
-}
-
-fn holds(
-    mirrors: &mut OpenMirrors<'_>,
-    repository: &Lifetime,
-    commit: &CommitSha,
-) -> Result<bool, Error> {
-    let Some(mirror) = mirrors.of(repository)? else {
-        return Ok(false);
-    };
-    let commit = mirror.read(|it| it.commit(commit))?;
-    Ok(commit.flatten().is_some())
-}
-
-/// Reads a file of a commit as it is at a later one, where it may lie elsewhere.
-fn file_at(
-    mirrors: &mut OpenMirrors<'_>,
-    repository: &Lifetime,
-    from: &CommitSha,
-    path: &str,
-    at: &CommitSha,
-) -> Result<FileAt, Error> {
-    let Some(mirror) = mirrors.of(repository)? else {
-        return Ok(FileAt::ReadFailed);
-    };
-    let mut place = path.as_bytes().to_vec();
-    let mut file = mirror.reader().regular_file(at, &place, FILE_BYTES_MAX);
-    if let Ok(None) = file {
-        let renames = mirror.read(|it| it.renames(from, at))?.flatten();
-        let Some(renames) = renames else {
-            return Ok(FileAt::PathUnresolved);
-        };
-        let pairs = renames
-            .iter()
-            .map(|it| (it.from.as_slice(), it.to.as_slice()));
-        let Some(to) = renamed_to(pairs, path) else {
-            return Ok(FileAt::PathUnresolved);
-        };
-        place = to.to_vec();
-        file = mirror.reader().regular_file(at, &place, FILE_BYTES_MAX);
-    }
-    let path = String::from_utf8_lossy(&place).into_owned();
-    Ok(match file {
-        Ok(Some(bytes)) => file_text(path, &bytes),
-        Ok(None) => FileAt::Absent,
-        Err(ReadError::Declined(ReadDecline::TooLarge)) => FileAt::Oversized,
-        file => {
-            mirror.readable(file)?;
-            FileAt::ReadFailed
-        }
-    })
 }

@@ -1,18 +1,28 @@
+use std::collections::HashSet;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::mirror::{MirrorReader, MirrorReading, ReadError};
 
-/// Mirrors that are open at once: each has a few programs that read.
-const OPEN_MAX: usize = 8;
+/// Mirrors that stay open when nobody reads them: each has a few programs.
+const IDLE_MAX: usize = 16;
+/// Threads of one report that read mirrors.
+const THREADS_MAX: usize = 4;
 
-/// The mirrors that a report reads. Those that were used last stay open.
+/// The mirrors that a report reads, for any number of threads. Those that were used last stay open.
 #[derive(Debug)]
 pub(super) struct OpenMirrors<'m> {
     reading: Option<&'m MirrorReading>,
     deadline: Deadline,
     /// The one that was used last is the last.
-    open: Vec<OpenMirror>,
+    idle: Mutex<Vec<OpenMirror>>,
+    /// Where git complained. A repository that cannot be read would fill the log.
+    complained: Mutex<HashSet<Lifetime>>,
 }
 
 impl<'m> OpenMirrors<'m> {
@@ -20,34 +30,56 @@ impl<'m> OpenMirrors<'m> {
         Self {
             reading,
             deadline: deadline.clone(),
-            open: Vec::new(),
+            idle: Mutex::default(),
+            complained: Mutex::default(),
         }
     }
 
-    /// Returns the mirror of a repository; nothing when there is none.
-    pub(super) fn of(&mut self, repository: &Lifetime) -> Result<Option<&mut OpenMirror>, Error> {
-        let known = self.open.iter().position(|it| it.repository == *repository);
-        let mirror = if let Some(place) = known {
-            self.open.remove(place)
-        } else {
-            let Some(reading) = self.reading else {
-                return Ok(None);
-            };
-            let Some(reader) = reading.open(repository, &self.deadline)? else {
-                return Ok(None);
-            };
-            if self.open.len() == OPEN_MAX {
-                self.open.remove(0);
-            }
-            OpenMirror {
-                repository: repository.clone(),
-                reader,
-                has_complained: false,
-            }
+    /// Reads the mirror of a repository; nothing when there is none.
+    pub(super) fn with<T>(
+        &self,
+        repository: &Lifetime,
+        read: impl FnOnce(&mut OpenMirror) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(mut mirror) = self.take(repository)? else {
+            return Ok(None);
         };
-        self.open.push(mirror);
-        Ok(self.open.last_mut())
+        let read = read(&mut mirror);
+        if let Some(complaint) = mirror.complaint.take() {
+            let mut complained = lock(&self.complained);
+            if complained.insert(repository.clone()) {
+                tracing::warn!(mirror = %repository, complaint, "report.mirror_unreadable");
+            }
+        }
+        let mut idle = lock(&self.idle);
+        let oldest = (idle.len() == IDLE_MAX).then(|| idle.remove(0));
+        idle.push(mirror);
+        drop(idle);
+        // Its programs end while others go on.
+        drop(oldest);
+        read.map(Some)
     }
+
+    fn take(&self, repository: &Lifetime) -> Result<Option<OpenMirror>, Error> {
+        let mut idle = lock(&self.idle);
+        if let Some(place) = idle.iter().rposition(|it| it.repository == *repository) {
+            return Ok(Some(idle.remove(place)));
+        }
+        drop(idle);
+        let Some(reading) = self.reading else {
+            return Ok(None);
+        };
+        let reader = reading.open(repository, &self.deadline)?;
+        Ok(reader.map(|reader| OpenMirror {
+            repository: repository.clone(),
+            reader,
+            complaint: None,
+        }))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A mirror that is open.
@@ -55,8 +87,8 @@ impl<'m> OpenMirrors<'m> {
 pub(super) struct OpenMirror {
     repository: Lifetime,
     reader: MirrorReader,
-    /// Whether git complained. A repository that cannot be read would fill the log.
-    has_complained: bool,
+    /// What git complained of last.
+    complaint: Option<String>,
 }
 
 impl OpenMirror {
@@ -76,9 +108,7 @@ impl OpenMirror {
             Ok(read) => Ok(Some(read)),
             Err(ReadError::Declined(_)) => Ok(None),
             Err(ReadError::Git(complaint)) => {
-                if !std::mem::replace(&mut self.has_complained, true) {
-                    tracing::warn!(mirror = %self.repository, complaint, "report.mirror_unreadable");
-                }
+                self.complaint = Some(complaint);
                 Ok(None)
             }
             Err(error @ (ReadError::Passed(_) | ReadError::Folder(_))) => Err(error.into()),
@@ -88,5 +118,73 @@ impl OpenMirror {
     /// Returns the mirror itself, where each reason for which it cannot be read has a name of its own.
     pub(super) const fn reader(&mut self) -> &mut MirrorReader {
         &mut self.reader
+    }
+}
+
+/// Does something with each of several things, a few at a time, and returns what came of each in their
+/// order.
+pub(super) fn at_once<T: Sync, R: Send, E: Send>(
+    things: &[T],
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = threads.min(THREADS_MAX).min(things.len());
+    if threads <= 1 {
+        return things.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let is_over = AtomicBool::new(false);
+    let span = tracing::Span::current();
+    let some = || {
+        let _entered = span.enter();
+        let mut done = Vec::new();
+        while !is_over.load(Ordering::Relaxed) {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(thing) = things.get(place) else {
+                break;
+            };
+            let result = work(thing);
+            if result.is_err() {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            done.push((place, result));
+        }
+        done
+    };
+    let mut done = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(some)).collect();
+        let done = running.into_iter().flat_map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        done.collect::<Vec<_>>()
+    });
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_done_at_once_comes_back_in_order() {
+        let things: Vec<u32> = (0..100).collect();
+        let doubled: Result<Vec<u32>, ()> = at_once(&things, |thing| Ok(thing * 2));
+        assert_eq!(doubled, Ok((0..100).map(|thing| thing * 2).collect()));
+        assert_eq!(
+            at_once(&[], |thing: &u32| Err::<(), u32>(*thing)),
+            Ok(vec![])
+        );
+    }
+
+    #[test]
+    fn one_failure_ends_everything() {
+        let things: Vec<u32> = (0..100).collect();
+        let failed = at_once(&things, |thing| match thing {
+            7 => Err(*thing),
+            _ => Ok(()),
+        });
+        assert_eq!(failed, Err(7));
     }
 }

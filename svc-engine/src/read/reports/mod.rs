@@ -5,19 +5,24 @@
 
 mod answers;
 mod ci;
+mod edits;
 mod extent;
 mod history;
 mod inferred;
+mod known;
+mod memory;
 mod merges;
 mod mirrors;
 mod past;
 mod population;
 mod pushed;
 mod resolving;
+mod scoring;
 mod share;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
+use svc_model::id::FactId;
 use svc_model::limit::REPORT_ANSWER_BYTES_MAX;
 use svc_model::problem::ReportBound;
 use svc_model::reports::{
@@ -28,13 +33,12 @@ use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 use svc_model::version::Version1;
 
-pub use self::answers::AnswerCache;
 use self::answers::Answers;
 use self::ci::CohortCi;
 pub use self::extent::Extent;
-pub use self::history::FilesCache;
 use self::history::History;
 pub(in crate::read) use self::inferred::{Bounds, Inference, KnownCommit};
+pub use self::memory::{MemoryUse, ReportMemory};
 use self::mirrors::OpenMirrors;
 pub use self::past::{UncheckedPullRequests, abandonment, attribution_share, merge_retention};
 use self::population::Population;
@@ -50,15 +54,13 @@ use crate::store::Snapshot;
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 
-/// What reports read beside the store, and what they remember of it.
+/// What reports read beside the store.
 #[derive(Clone, Copy, Debug)]
 pub struct ReportSources<'s> {
     /// The mirrors, when any are kept.
     pub mirrors: Option<&'s MirrorReading>,
-    /// What commits added.
-    pub files: &'s FilesCache,
-    /// What calls answered.
-    pub answers: &'s AnswerCache,
+    /// What is remembered of what never changes.
+    pub memory: &'s ReportMemory,
 }
 
 /// Returns what became of the calls of each model.
@@ -88,7 +90,7 @@ pub fn model_report(
     sources: ReportSources<'_>,
     extent: &Extent,
 ) -> Result<ModelReport, Error> {
-    let mut gathered = Gathered::new(snapshot, sources, extent)?;
+    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Once)?;
     let shares = share::read(snapshot, &mut gathered, extent)?;
     let mut preloaded = shares.declined_observations;
     preloaded.extend(gathered.declined_observations());
@@ -147,7 +149,7 @@ pub fn lifecycle_report(
     sources: ReportSources<'_>,
     extent: &Extent,
 ) -> Result<LifecycleReport, Error> {
-    let mut gathered = Gathered::new(snapshot, sources, extent)?;
+    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
     let retry_linkages = gathered.population.retries(snapshot, gathered.boundary)?;
     let merges = merges::read(snapshot, &mut gathered, extent.as_of)?;
     let mut session_observations = Counts::default();
@@ -171,6 +173,8 @@ struct Gathered<'g> {
     boundary: Instant,
     population: Population,
     resolving: Resolving,
+    /// The calls that compete.
+    candidates: Vec<attribution::Call>,
     /// The links of the cohort's Sessions to commits.
     observations: Vec<ObservedCommit>,
     attributions: Attributions,
@@ -180,14 +184,24 @@ struct Gathered<'g> {
     answers: Answers<'g>,
 }
 
+/// How often what commits add is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Diffs {
+    /// For Attribution alone.
+    Once,
+    /// Also for what is left of it where it was merged.
+    Again,
+}
+
 impl<'g> Gathered<'g> {
     fn new(
         snapshot: &mut Snapshot<'_>,
         sources: ReportSources<'g>,
         extent: &Extent,
+        diffs: Diffs,
     ) -> Result<Self, Error> {
         let boundary = snapshot.boundary(Some(extent.as_of))?;
-        let population = Population::read(snapshot, extent, boundary)?;
+        let population = Population::read(snapshot, sources.memory, extent, boundary)?;
         let pushes = population.pushes(snapshot, boundary)?;
         let mut resolving = Resolving::default();
         for observed in &population.observed {
@@ -203,10 +217,20 @@ impl<'g> Gathered<'g> {
             .map(|observed| resolving.observed(observed))
             .collect();
         let mirrors = OpenMirrors::new(sources.mirrors, snapshot.deadline());
-        let mut history = History::new(mirrors, sources.files);
-        let mut answers = Answers::new(sources.answers);
+        let mut history = History::new(mirrors, sources.memory);
+        if diffs == Diffs::Again {
+            history.want_again(observations.iter().filter_map(|observed| {
+                Some((
+                    observed.repository.clone().ok()?,
+                    observed.commit_sha.clone(),
+                ))
+            }));
+        }
+        let mut answers = Answers::new(sources.memory);
+        let candidates: Vec<attribution::Call> =
+            population.calls.iter().map(population::candidate).collect();
         let inputs = Inputs {
-            calls: population.calls.iter().map(population::candidate).collect(),
+            calls: candidates.clone(),
             pushes: history.pushed(&pushes, &resolving),
             notes: notes(&observations),
         };
@@ -218,6 +242,7 @@ impl<'g> Gathered<'g> {
             inputs,
             extent.as_of,
             REPORT_ANSWER_BYTES_MAX,
+            None,
         )?;
         let attributed: BTreeSet<&CommitSha> = attributions
             .rows
@@ -230,6 +255,7 @@ impl<'g> Gathered<'g> {
             boundary,
             population,
             resolving,
+            candidates,
             observations,
             attributions,
             pushes_declined,
@@ -294,7 +320,8 @@ fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
     declines.map(|decline| (*decline, 1)).collect()
 }
 
-/// Ties the files of pushed commits to calls, reading of mirrors and answers what is needed.
+/// Ties the files of pushed commits to calls, reading of mirrors and answers what is needed: of all
+/// commits that the pushes brought, or only of some.
 fn attribute(
     snapshot: &mut Snapshot<'_>,
     history: &mut History<'_>,
@@ -302,10 +329,14 @@ fn attribute(
     inputs: Inputs,
     as_of: Instant,
     answer_bytes_max: u64,
+    mut only: Option<HashMap<FactId, Vec<CommitSha>>>,
 ) -> Result<Attributions, Error> {
     let plan = attribution::Plan::new(inputs, as_of);
     history.read_ranges(plan.pushes())?;
-    let mut commits = plan.with_ranges(|_, push_id| history.range(push_id));
+    let mut commits = plan.with_ranges(|_, push_id| match &mut only {
+        Some(only) => only.remove(&push_id),
+        None => history.range(push_id),
+    });
     history.read_files(&mut commits)?;
     let mut texts = commits.with_files();
     answers.read(snapshot, &mut texts, answer_bytes_max)?;

@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 
 use super::population::{decisions, every_session, observed};
 use super::resolving::Resolving;
-use super::{Extent, Gathered, ReportSources, merges, share};
+use super::{Diffs, Extent, Gathered, ReportSources, merges, share};
 use crate::derive::place::Place;
 use crate::derive::retention_report;
 use crate::derive::session_status::SessionStatuses;
@@ -65,7 +65,12 @@ pub fn attribution_share(
     as_of: Instant,
     cases_min: u64,
 ) -> Result<AttributionShareReport, Error> {
-    let mut gathered = Gathered::new(snapshot, sources, &Extent::nothing_until(as_of))?;
+    let mut gathered = Gathered::new(
+        snapshot,
+        sources,
+        &Extent::nothing_until(as_of),
+        Diffs::Once,
+    )?;
     share::report(snapshot, &mut gathered, as_of, cases_min)
 }
 
@@ -80,7 +85,7 @@ pub fn merge_retention(
     sources: ReportSources<'_>,
     as_of: Instant,
 ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
-    let mut gathered = Gathered::new(snapshot, sources, &Extent::all_until(as_of))?;
+    let mut gathered = Gathered::new(snapshot, sources, &Extent::all_until(as_of), Diffs::Again)?;
     let retention = merges::read(snapshot, &mut gathered, as_of)?;
     let declines = gathered.declined_observations().into_values();
     let repository_skipped = RetentionRepositorySkips {

@@ -7,7 +7,8 @@ use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
-use super::{Extent, just_after, minutes_later};
+use super::memory::ReportMemory;
+use super::{Extent, edits, just_after, minutes_later};
 use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
 use crate::derive::cohort;
 use crate::derive::decision::{CallOwner, Decision, Decisions};
@@ -15,9 +16,6 @@ use crate::derive::fate::EditFate;
 use crate::error::Error;
 use crate::fact::Push;
 use crate::store::{CohortCall, CohortDecision, ObservedCommit, Snapshot, StoreError};
-
-/// Edits whose Fates are computed between two looks at the deadline are those of so many Sessions.
-const SESSIONS_AT_ONCE: usize = 256;
 
 /// Returns what takes rows up to a number, and refuses one more.
 pub(super) fn up_to<T>(
@@ -47,6 +45,7 @@ pub(super) struct Population {
 impl Population {
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
+        memory: &ReportMemory,
         extent: &Extent,
         boundary: Instant,
     ) -> Result<Self, Error> {
@@ -62,12 +61,7 @@ impl Population {
 
         let decisions = decisions(snapshot, &sessions, boundary)?;
         let owners = owners(snapshot, &decisions, extent.as_of)?;
-        let mut edits = Vec::new();
-        let mut take = up_to(&mut edits, REPORT_FACTS_MAX);
-        for sessions in sessions.chunks(SESSIONS_AT_ONCE) {
-            snapshot.edits_of_sessions(sessions, boundary, |it| take(EditFate::of(&it)))?;
-        }
-        drop(take);
+        let edits = edits::read(snapshot, memory, &sessions, boundary)?;
         Ok(Self {
             calls,
             observed: observed(snapshot, &sessions, boundary)?,

@@ -3,7 +3,7 @@
 use svc_model::limit::{REPORT_ANSWER_BYTES_MAX, REPORT_CALLS_MAX};
 
 use super::share::Reach;
-use super::{Extent, Gathered, ReportSources, attribute};
+use super::{Diffs, Extent, Gathered, ReportSources, attribute};
 use crate::derive::attribution::Attributions;
 use crate::error::Error;
 use crate::fact::Push;
@@ -20,7 +20,12 @@ pub fn attributions_of_pushes(
     pushes: &[Push],
 ) -> Result<Attributions, Error> {
     let as_of = snapshot.boundary(None)?;
-    let mut gathered = Gathered::new(snapshot, sources, &Extent::nothing_until(as_of))?;
+    let mut gathered = Gathered::new(
+        snapshot,
+        sources,
+        &Extent::nothing_until(as_of),
+        Diffs::Once,
+    )?;
     for push in pushes {
         gathered.resolving.touch_push(push);
     }
@@ -31,5 +36,13 @@ pub fn attributions_of_pushes(
         history, answers, ..
     } = &mut gathered;
     let bytes_max = REPORT_ANSWER_BYTES_MAX;
-    attribute(snapshot, history, answers, reach.inputs, as_of, bytes_max)
+    attribute(
+        snapshot,
+        history,
+        answers,
+        reach.inputs,
+        as_of,
+        bytes_max,
+        None,
+    )
 }

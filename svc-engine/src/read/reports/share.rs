@@ -9,19 +9,20 @@ use std::ops::Range;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::{AttributionAlert, AttributionShareReport, AttributionShareRow, Counts};
-use svc_model::repository::{CommitSha, RepositoryDecline};
+use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity};
 use svc_model::time::Instant;
 
 use super::extent::first;
 use super::population::{candidate, up_to};
-use super::{Extent, Gathered, attribute, declined, just_after, minutes_later, notes};
+use super::{Extent, Gathered, attribute, declined, just_after, known, minutes_later, notes};
 use crate::derive::attribution::{
     self, AssessedCommit, Call, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, NOTE_MINUTES_BEFORE,
 };
 use crate::derive::attribution_share::{
-    BASELINE_DAYS, DECLINE_CASES_MIN, WINDOW_DAYS, Window, alerts, shares,
+    Alert, BASELINE_DAYS, DECLINE_CASES_MIN, ShareRow, WINDOW_DAYS, Window, alerts, shares,
 };
 use crate::derive::observed::ObservedCommit;
+use crate::derive::repository::Mention;
 use crate::derive::share_report::Shown;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
@@ -99,23 +100,26 @@ pub(super) fn report(
     as_of: Instant,
     cases_min: u64,
 ) -> Result<AttributionShareReport, Error> {
-    let mut pushes = pushes(snapshot, gathered, first())?;
-    let mut windows: BTreeMap<Lifetime, Window> = BTreeMap::new();
-    for push in &pushes {
-        if let Ok(repository) = gathered.resolving.of_push(push) {
-            // In the order of capture: the last push has the last word.
-            let window = Window::days_before(push.captured_at, WINDOW_DAYS);
-            windows.insert(repository, window);
-        }
-    }
+    let windows = windows(snapshot, gathered)?;
     let window = |repository: &Lifetime| windows.get(repository).copied();
-    let is_in = |repository: &Lifetime, at: Instant| {
-        window(repository).is_some_and(|it| it.holds(at) || it.is_baseline(at))
+    let baselines = windows
+        .values()
+        .map(|window| Window::days_before(window.start, BASELINE_DAYS).start);
+    let Some(from) = baselines.min() else {
+        return shown(snapshot, gathered, (&[], &[], &[]), cases_min);
     };
-    pushes.retain(|push| {
+    let is_in = |push: &Push| {
         let repository = gathered.resolving.of_push(push);
-        repository.is_ok_and(|repository| is_in(&repository, push.captured_at))
-    });
+        let window = repository.ok().as_ref().and_then(window);
+        let at = push.captured_at;
+        window.is_some_and(|it| it.holds(at) || it.is_baseline(at))
+    };
+    let mut pushes = Vec::new();
+    let mut take = up_to(&mut pushes, REPORT_FACTS_MAX);
+    snapshot.pushes_captured(from..just_after(gathered.boundary.max(from)), |push| {
+        if is_in(&push) { take(push) } else { Ok(()) }
+    })?;
+    drop(take);
     let reach = Reach::read(snapshot, gathered, &pushes, CALLS_MAX)?;
     let of = |is_in: fn(Window, Instant) -> bool| {
         reach.pushes(|push| {
@@ -134,12 +138,65 @@ pub(super) fn report(
     };
     let baseline = shares(&earlier, before);
     let alerts = alerts(&current, &baseline, cases_min);
+    shown(
+        snapshot,
+        gathered,
+        (&current, &baseline, &alerts),
+        cases_min,
+    )
+}
+
+/// Returns the week before the last push of each repository. However many pushes there are, what is held
+/// is one moment for each name and identity.
+fn windows(
+    snapshot: &mut Snapshot<'_>,
+    gathered: &mut Gathered<'_>,
+) -> Result<BTreeMap<Lifetime, Window>, Error> {
+    let boundary = gathered.boundary;
+    let mut last: BTreeMap<(String, Option<RepositoryIdentity>), Instant> = BTreeMap::new();
+    snapshot.pushes_captured(first()..just_after(boundary), |push| {
+        // In the order of capture.
+        last.insert((push.repo, push.repository), push.captured_at);
+        Ok(())
+    })?;
+    for mentioned in last.keys() {
+        gathered.resolving.touch(mention(mentioned));
+    }
+    gathered.resolving.read(snapshot, boundary)?;
+    let mut windows: BTreeMap<Lifetime, Window> = BTreeMap::new();
+    for (mentioned, at) in &last {
+        if let Ok(repository) = gathered.resolving.of(mention(mentioned)) {
+            let window = Window::days_before(*at, WINDOW_DAYS);
+            let known = windows.entry(repository).or_insert(window);
+            if known.end < window.end {
+                *known = window;
+            }
+        }
+    }
+    Ok(windows)
+}
+
+/// Returns what a name and an identity say together.
+fn mention((name, identity): &(String, Option<RepositoryIdentity>)) -> Mention<'_> {
+    Mention {
+        name,
+        identity: identity.as_ref(),
+    }
+}
+
+/// Returns shares and alerts as they are told.
+fn shown(
+    snapshot: &mut Snapshot<'_>,
+    gathered: &Gathered<'_>,
+    (current, baseline, alerts): (&[ShareRow], &[ShareRow], &[Alert]),
+    cases_min: u64,
+) -> Result<AttributionShareReport, Error> {
     let shown = Shown {
         org_id: snapshot.org_id(),
         quarantine_revision: snapshot.quarantine_revision()?,
         repositories: gathered.resolving.repositories(),
     };
-    Ok(shown.report(&current, &baseline, &alerts, cases_min))
+    Ok(shown.report(current, baseline, alerts, cases_min))
 }
 
 /// Returns the pushes that were received from a moment on, in the order of capture.
@@ -217,15 +274,44 @@ impl Reach {
         pushes: Vec<attribution::Push>,
         as_of: Instant,
     ) -> Result<Vec<AssessedCommit>, Error> {
+        let mut divided = known::divide(
+            &pushes,
+            |push_id| gathered.history.range(push_id),
+            &self.inputs.notes,
+            self.inputs.calls.iter(),
+            gathered.candidates.iter(),
+            &gathered.attributions.commits,
+        );
+        let mut commits = std::mem::take(&mut divided.known);
+        let open: Vec<attribution::Push> = pushes
+            .into_iter()
+            .filter(|push| divided.open.contains_key(&push.push_id))
+            .collect();
+        if open.is_empty() {
+            return Ok(commits);
+        }
         let inputs = Inputs {
-            pushes,
-            ..self.inputs.clone()
+            pushes: open,
+            calls: self.inputs.calls.clone(),
+            notes: self.inputs.notes.clone(),
         };
         let Gathered {
             history, answers, ..
         } = gathered;
-        let attributions = attribute(snapshot, history, answers, inputs, as_of, u64::MAX)?;
-        Ok(attributions.commits)
+        let open = attribute(
+            snapshot,
+            history,
+            answers,
+            inputs,
+            as_of,
+            u64::MAX,
+            Some(divided.open),
+        )?;
+        commits.extend(open.commits);
+        commits.sort_by(|left, right| {
+            (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
+        });
+        Ok(commits)
     }
 }
 

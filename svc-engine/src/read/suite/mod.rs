@@ -137,11 +137,10 @@ impl Stage {
     }
 
     fn commit(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
-        let (files, answers) = (FilesCache::new(0), AnswerCache::new(0));
+        let memory = ReportMemory::new(0);
         let sources = ReportSources {
             mirrors: None,
-            files: &files,
-            answers: &answers,
+            memory: &memory,
         };
         commit_evidence(&mut self.snapshot(), sources, request)
     }

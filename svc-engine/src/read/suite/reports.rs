@@ -19,8 +19,7 @@ use crate::testing::git::{Repository, git};
 pub(super) struct Sources {
     root: TempDir,
     mirrors: MirrorReading,
-    files: FilesCache,
-    answers: AnswerCache,
+    memory: ReportMemory,
 }
 
 impl Sources {
@@ -29,16 +28,14 @@ impl Sources {
         Self {
             mirrors: MirrorReading::new(root.path(), svc_model::id::OrgId::new("acme").unwrap()),
             root,
-            files: FilesCache::new(1_000_000),
-            answers: AnswerCache::new(1_000_000),
+            memory: ReportMemory::new(4_000_000),
         }
     }
 
     pub(super) fn all(&self) -> ReportSources<'_> {
         ReportSources {
             mirrors: Some(&self.mirrors),
-            files: &self.files,
-            answers: &self.answers,
+            memory: &self.memory,
         }
     }
 

@@ -230,10 +230,15 @@ fn outcomes_are_found_by_commits_and_by_runs(
     assert_eq!(found, [(id(1), None), (id(3), Some(1))]);
     let mut found = Vec::new();
     snapshot
-        .ci_outcomes_of_runs(&["one", "two"], at(8), |it| {
-            found.push(it.outcome_id);
-            Ok(())
-        })
+        .ci_outcomes_of_runs(
+            &["one", "two"],
+            at(8),
+            &std::collections::HashSet::new(),
+            |it| {
+                found.push(it.outcome_id);
+                Ok(())
+            },
+        )
         .unwrap();
     found.sort_unstable();
     assert_eq!(found, [id(1), id(2), id(3)]);

@@ -112,11 +112,10 @@ impl Asked<'_> {
     }
 
     fn commit(&self, request: &CommitRequest) {
-        let (files, answers) = (FilesCache::new(0), AnswerCache::new(0));
+        let memory = ReportMemory::new(0);
         let sources = ReportSources {
             mirrors: None,
-            files: &files,
-            answers: &answers,
+            memory: &memory,
         };
         let answer = commit_evidence(&mut self.store.snapshot_now(), sources, request.clone());
         let answer = match answer {

@@ -1,0 +1,206 @@
+//! What reports remember of what never changes.
+//!
+//! Everything is kept under the id of what it was made of: a commit, a stored content, a fact. So it is
+//! right for as long as it is kept, and whether it may be told is decided in each snapshot. Each kind is
+//! bounded by bytes and forgets what was not asked for.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use svc_model::id::FactId;
+
+use super::history::Place;
+use crate::derive::attribution::{CommitFiles, TokenSet};
+use crate::derive::merge_retention::Scores;
+use crate::mirror::ObjectId;
+
+/// What reports remember.
+#[derive(Debug)]
+pub struct ReportMemory {
+    /// What commits added to files of code.
+    pub(super) files: Kept<Place, Arc<CommitFiles>>,
+    /// The tokens of answers, by the id of their content.
+    pub(super) answers: Kept<i64, Arc<TokenSet>>,
+    /// What was left of files when they were merged.
+    pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
+    /// Which share of an edit was left, by its observation.
+    pub(super) shares: Kept<FactId, f64>,
+}
+
+/// A file of a commit, and where it was looked for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ScoredFile {
+    pub(super) commit: ObjectId,
+    pub(super) path: String,
+    pub(super) head: ObjectId,
+    pub(super) merge: ObjectId,
+}
+
+/// What was left of a file of a commit, and how many sections of the commit's diff could not be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ScoredCommit {
+    pub(super) scores: Scores,
+    pub(super) malformed: u64,
+    pub(super) unsupported: u64,
+}
+
+/// How much of one kind is remembered, and how often that helped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes that are kept.
+    pub bytes: u64,
+    /// Bytes that are kept at most.
+    pub bytes_max: u64,
+    /// Questions that were answered from memory.
+    pub hits: u64,
+    /// Questions that were not.
+    pub misses: u64,
+}
+
+impl ReportMemory {
+    /// Returns an empty memory of about so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        let part = |parts: u64| bytes / 32 * parts;
+        Self {
+            files: Kept::new(part(12), 4_096),
+            answers: Kept::new(part(16), 1_024),
+            scores: Kept::new(part(3), 384),
+            shares: Kept::new(part(1), 64),
+        }
+    }
+
+    /// Returns how much is remembered of each kind, by its name.
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 4] {
+        [
+            ("commit_files", self.files.used()),
+            ("answers", self.answers.used()),
+            ("merged_files", self.scores.used()),
+            ("edits", self.shares.used()),
+        ]
+    }
+}
+
+/// What something takes in memory, its key included.
+pub(super) trait Bytes {
+    fn bytes(&self) -> u64;
+}
+
+impl Bytes for Arc<CommitFiles> {
+    fn bytes(&self) -> u64 {
+        256 + CommitFiles::bytes(self) as u64
+    }
+}
+
+impl Bytes for Arc<TokenSet> {
+    fn bytes(&self) -> u64 {
+        96 + 8 * self.len() as u64
+    }
+}
+
+impl Bytes for Arc<ScoredCommit> {
+    fn bytes(&self) -> u64 {
+        320 + (self.scores.head_path.len() + self.scores.merge_path.len()) as u64 * 3 / 2
+    }
+}
+
+impl Bytes for f64 {
+    fn bytes(&self) -> u64 {
+        64
+    }
+}
+
+#[derive(Clone)]
+struct Weight;
+
+impl<K, V: Bytes> Weighter<K, V> for Weight {
+    fn weight(&self, _: &K, value: &V) -> u64 {
+        value.bytes()
+    }
+}
+
+/// What is kept of one kind.
+pub(super) struct Kept<K, V> {
+    cache: Cache<K, V, Weight>,
+    bytes_max: u64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl<K: Eq + Hash + Clone, V: Bytes + Clone> Kept<K, V> {
+    /// Returns an empty one of so many bytes, of which one thing takes about so many.
+    fn new(bytes_max: u64, bytes_of_one: u64) -> Self {
+        let count = usize::try_from(bytes_max / bytes_of_one).unwrap_or(usize::MAX);
+        Self {
+            cache: Cache::with_weighter(count.max(16), bytes_max, Weight),
+            bytes_max,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<V> {
+        let found = self.cache.get(key);
+        let count = if found.is_some() {
+            &self.hits
+        } else {
+            &self.misses
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    pub(super) fn insert(&self, key: K, value: V) {
+        self.cache.insert(key, value);
+    }
+
+    fn used(&self) -> MemoryUse {
+        MemoryUse {
+            bytes: self.cache.weight(),
+            bytes_max: self.bytes_max,
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl<K, V> fmt::Debug for Kept<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept")
+            .field("bytes_max", &self.bytes_max)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_counted() {
+        let kept: Kept<u64, f64> = Kept::new(64 * 100, 64);
+        assert_eq!(kept.get(&1), None);
+        for number in 0..10_000 {
+            kept.insert(number, 0.5);
+        }
+        kept.insert(1, 0.25);
+        let used = kept.used();
+        assert!(used.bytes <= used.bytes_max, "{used:?}");
+        assert_eq!((used.hits, used.misses), (0, 1));
+        let found = (0..10_000)
+            .filter(|number| kept.get(number).is_some())
+            .count() as u64;
+        assert!(found > 0 && found <= 100, "{found}");
+        assert_eq!(kept.used().hits, found);
+    }
+
+    #[test]
+    fn the_parts_of_a_memory_are_no_more_than_all_of_it() {
+        let uses = ReportMemory::new(8_000_000).uses();
+        let bytes: u64 = uses.iter().map(|(_, used)| used.bytes_max).sum();
+        assert_eq!(bytes, 8_000_000);
+    }
+}
