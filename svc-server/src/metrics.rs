@@ -10,6 +10,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::get;
+use svc_engine::read::MemoryUse;
 use svc_model::capture::CaptureCounts;
 use svc_model::problem::Problem;
 use svc_model::time::Instant;
@@ -24,8 +25,8 @@ pub(crate) fn router(app: App) -> Router {
         .route(
             "/metrics",
             get(move || {
-                let counts = app.counts.snapshot();
-                async move { respond(exposition(&counts)) }
+                let text = exposition(&app.counts.snapshot(), &app.engine.report_memory());
+                async move { respond(text) }
             }),
         )
         .fallback(async || problem::answer(&Problem::NotFound))
@@ -83,8 +84,8 @@ fn seconds(instant: Instant) -> String {
     )
 }
 
-/// Writes the counts.
-fn exposition(counts: &CaptureCounts) -> String {
+/// Writes the counts, and what reports remember by its kind.
+fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> String {
     let mut text = Exposition(String::new());
     text.metric("svc_info", "gauge", "The running service.")
         .sample(&[("version", SERVICE_VERSION)], 1);
@@ -176,7 +177,45 @@ fn exposition(counts: &CaptureCounts) -> String {
             answers.sample(&[("route", route), ("status", &status.to_string())], count);
         }
     }
+    remembered(&mut text, memory);
     text.0
+}
+
+/// Writes what reports remember of commits, answers and edits.
+fn remembered(text: &mut Exposition, memory: &[(&'static str, MemoryUse)]) {
+    type Number = fn(&MemoryUse) -> u64;
+    let metrics: [(&'static str, &'static str, &'static str, Number); 4] = [
+        (
+            "svc_report_memory_bytes",
+            "gauge",
+            "Bytes that reports remember of what never changes.",
+            |of| of.bytes,
+        ),
+        (
+            "svc_report_memory_bytes_max",
+            "gauge",
+            "Bytes that reports remember at most.",
+            |of| of.bytes_max,
+        ),
+        (
+            "svc_report_memory_hits_total",
+            "counter",
+            "What reports did not read again.",
+            |of| of.hits,
+        ),
+        (
+            "svc_report_memory_misses_total",
+            "counter",
+            "What reports had to read.",
+            |of| of.misses,
+        ),
+    ];
+    for (name, kind, help, number) in metrics {
+        let mut metric = text.metric(name, kind, help);
+        for (of, used) in memory {
+            metric.sample(&[("of", of)], number(used));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -203,7 +242,13 @@ mod tests {
         let fact = Outcome::Stored(FactId::new(uuid::Uuid::from_u128(1)));
         let stored = Counted::new(CaptureSource::Ci, at(3_000_000));
         counts.delivered(&stored.with([(FactTable::CiOutcomes, fact)]));
-        let text = exposition(&counts.snapshot());
+        let used = MemoryUse {
+            bytes: 7,
+            bytes_max: 8,
+            hits: 5,
+            misses: 6,
+        };
+        let text = exposition(&counts.snapshot(), &[("answers", used)]);
         for line in [
             "svc_start_time_seconds{} 1.500000",
             "svc_answers_total{route=\"/v1/logs\",status=\"401\"} 1",
@@ -211,6 +256,10 @@ mod tests {
             "svc_facts_total{source=\"ci\",table=\"ci_outcomes\",outcome=\"stored\"} 1",
             "svc_last_delivery_time_seconds{source=\"gateway\"} 2.000001",
             "svc_deliveries_total{source=\"forge_push\"} 0",
+            "svc_report_memory_bytes{of=\"answers\"} 7",
+            "svc_report_memory_bytes_max{of=\"answers\"} 8",
+            "svc_report_memory_hits_total{of=\"answers\"} 5",
+            "svc_report_memory_misses_total{of=\"answers\"} 6",
         ] {
             assert!(
                 text.lines().any(|found| found == line),
