@@ -167,6 +167,9 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::Declined(Decline::RepositorySelectorAmbiguous) => {
             "say which repository is meant: --repository-provider, --repository-host and --repository-id"
         }
+        ErrorKind::ReportEvidence => {
+            "take fewer days, or an earlier end: --since-days 7, --as-of -30d"
+        }
         ErrorKind::Query(QueryFault::CursorMismatch) => {
             "a fact was quarantined or released, or another question was asked: start again without --cursor"
         }

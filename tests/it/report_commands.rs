@@ -1,24 +1,31 @@
 //! The report commands over a real repository: what a person reads, and what is refused.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::Stdio;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use harness::delivery::{Call, Webhook, ci_outcome, log_record, logs};
 use harness::git::Repository;
 use harness::pattern::dig;
+use harness::processes;
 use harness::server::{Backend, Configuration, Server};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use svc_model::json::Number;
+use svc_model::time::Instant as Moment;
 
-use crate::cli::{done, refused, svc};
+use crate::cli::{done, refused, svc, svc_with};
 
 on_both_backends!(
     each_report_reads_as_it_was_counted,
     each_report_is_json_of_its_own_members,
     what_no_report_can_be_made_of_is_refused,
     the_moment_of_a_report_bounds_what_counts,
+    a_service_reports_what_its_store_and_its_mirrors_do,
 );
 
 /// How long the push may take to be read in the background.
@@ -290,4 +297,121 @@ fn the_moment_of_a_report_bounds_what_counts(backend: Backend) {
     assert_eq!(calls(&["--as-of", "-1d"]), 0);
     assert_eq!(calls(&["--since-days", "1"]), 2);
     assert_eq!(calls(&["--since-days", "1", "--as-of", LATER]), 0);
+}
+
+/// No store is named, so the service is asked.
+const NO_STORE: [(&str, &str); 2] = [("SVC_DATABASE_URL", ""), ("SVC_MIRROR_PATH", "")];
+
+/// Returns a moment after everything that has happened.
+fn soon() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a clock");
+    let later = i64::try_from(now.as_secs() + 60).expect("a time") * 1_000_000;
+    Moment::from_microseconds(later)
+        .expect("a moment")
+        .to_string()
+}
+
+fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
+    let Some((server, _repository)) = world(backend) else {
+        return;
+    };
+    let soon = soon();
+    let ask = |arguments: &[&str]| svc_with(&server, &NO_STORE, arguments);
+    for report in ["model", "lifecycle"] {
+        let arguments = ["report", report, "--since-days", "7", "--as-of", &soon];
+        let of_store = read(&server, &arguments);
+        let served = done(&ask(&[&arguments[..], &["--json"]].concat()));
+        let served: Value = serde_json::from_str(&served).expect("JSON");
+        assert_eq!(served, of_store, "{report}");
+        assert_eq!(done(&ask(&arguments)), done(&svc(&server, &arguments)));
+        let said = refused(&ask(&["report", report]), 1);
+        assert!(said.contains("--since-days 31"), "{said}");
+        let said = refused(&ask(&["report", report, "--since-days", "32"]), 1);
+        assert!(said.contains("31 days at most"), "{said}");
+        let another = ["report", report, "--since-days", "1", "--org", "other"];
+        let said = refused(&ask(&another), 1);
+        assert!(said.contains("--database-url"), "{said}");
+    }
+    for arguments in [
+        &["abandonment"][..],
+        &["attribution-share", "--target-margin", "0.1"],
+        &["merge-retention"],
+    ] {
+        let said = refused(&ask(&[&["report"], arguments].concat()), 1);
+        assert!(said.contains("--database-url"), "{said}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
+    let (server, _repository) = world(Backend::Sqlite).expect("SQLite is never skipped");
+    let folder = tempfile::tempdir().expect("a folder");
+    let git = folder.path().join("git");
+    // It answers no question about objects, and everything else.
+    let script = "#!/bin/sh\ncase \" $* \" in *\" cat-file \"*) exec sleep 100;; esac\n\
+                  PATH=${PATH#*:} exec git \"$@\"\n";
+    fs::write(&git, script).expect("a script");
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = server.shell();
+    command
+        .env("PATH", format!("{}:{path}", folder.path().display()))
+        .args(["report", "merge-retention"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut report = command.spawn().expect("the command starts");
+    let start = Instant::now();
+    let group = loop {
+        let running = processes::running();
+        let leader = |group: u32| {
+            let leader = running.iter().find(|it| it.id == group);
+            leader.is_some_and(|leader| leader.parent == report.id())
+        };
+        let stuck = running
+            .iter()
+            .find(|it| it.program == "sleep" && leader(it.group));
+        if let Some(stuck) = stuck {
+            break stuck.group;
+        }
+        assert!(start.elapsed() < PATIENCE, "git is not asked");
+        thread::sleep(Duration::from_millis(20));
+    };
+    let interrupted = Instant::now();
+    kill_process(Pid::from_child(&report), Signal::INT).expect("it runs");
+    let status = report.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()));
+    assert!(interrupted.elapsed() < Duration::from_secs(5));
+    assert!(processes::group_is_gone(group), "git is left behind");
+}
+
+#[test]
+fn the_example_of_the_documentation_prints_what_it_says() {
+    let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
+    let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reports.md");
+    let documentation = fs::read_to_string(documentation).expect("the documentation");
+    let (_, example) = documentation
+        .split_once("## An example")
+        .expect("an example");
+    let block = |kind: &str| {
+        let (_, block) = example
+            .split_once(&format!("```{kind}\n"))
+            .expect("a block");
+        let (block, _) = block.split_once("```").expect("its end");
+        block.to_owned()
+    };
+    let mut printed = String::new();
+    for command in block("sh").lines() {
+        let arguments: Vec<&str> = command.split(' ').skip(1).collect();
+        printed = done(&svc(&server, &arguments));
+    }
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed: Vec<String> = printed.lines().map(words).collect();
+    for line in block("text").lines() {
+        assert!(
+            printed.contains(&line.to_owned()),
+            "{line} is not in {printed:#?}"
+        );
+    }
 }

@@ -61,6 +61,11 @@ impl Output {
         }
     }
 
+    /// Returns whether people read what is printed.
+    pub(crate) fn is_for_people(&self) -> bool {
+        self.format == Format::Text
+    }
+
     /// Prints a reply: the bytes as they came, or what a person reads.
     pub(crate) fn reply<T>(
         &mut self,

@@ -59,6 +59,17 @@ pub(super) struct MirrorOptions {
 }
 
 impl MirrorOptions {
+    /// Returns whether a store, or a folder of mirrors, is named.
+    pub(super) fn are_named(&self) -> bool {
+        let named = [&self.store.database_url, &self.mirror_path];
+        named.into_iter().any(|it| given(it.as_deref()).is_some())
+    }
+
+    /// Returns the organization that is named.
+    pub(super) fn organization(&self) -> Option<String> {
+        given(self.store.org_id.as_deref())
+    }
+
     pub(super) fn settings(&self) -> Result<MirrorSettings, CommandError> {
         Ok(MirrorSettings::load(Overrides {
             database_url: given(self.store.database_url.as_deref()),

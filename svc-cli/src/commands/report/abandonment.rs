@@ -18,7 +18,7 @@ impl Abandonment {
         let as_of = self.options.as_of()?;
         let report = self
             .options
-            .read(|snapshot, _| read::abandonment(snapshot, as_of))?;
+            .read_only(output, |snapshot, _| read::abandonment(snapshot, as_of))?;
         output.value(&report, render)
     }
 }

@@ -28,7 +28,7 @@ impl AttributionShare {
         }
         let as_of = self.options.as_of()?;
         let cases_min = cases_for_margin(margin);
-        let report = self.options.read(|snapshot, sources| {
+        let report = self.options.read_only(output, |snapshot, sources| {
             read::attribution_share(snapshot, sources, as_of, cases_min)
         })?;
         output.value(&report, render)

@@ -1,6 +1,7 @@
 use std::fmt::Display;
 
 use clap::Args;
+use svc_client::Client;
 use svc_engine::read::{self, Extent};
 use svc_model::reports::{
     AcceptedWork, Coverage, EditRetention, Examples, LifecycleReport, MergeDurability,
@@ -10,12 +11,16 @@ use svc_model::time::Instant;
 
 use super::ReportOptions;
 use super::merge_retention::scores;
-use super::page::{Page, bar, part, rate, repository};
+use super::page::{Page, bar, part, rate, repository, window};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lifecycle {
+    /// Only the calls of so many days; by default all history. A service gives 31 at most.
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    since_days: Option<u32>,
+
     #[command(flatten)]
     options: ReportOptions,
 }
@@ -23,17 +28,29 @@ pub(crate) struct Lifecycle {
 impl Lifecycle {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
-        let report = self.options.read(|snapshot, sources| {
-            read::lifecycle_report(snapshot, sources, &Extent::all_until(as_of))
-        })?;
-        output.value(&report, |report| render(report, as_of))
+        let report = if self.options.asks_service()? {
+            let ask = async |client: Client, scope| {
+                Ok(client.accepted_work_lifecycle(scope).await?.report)
+            };
+            self.options.ask(output, self.since_days, as_of, ask)?.1
+        } else {
+            let extent = match self.since_days {
+                Some(days) => Extent::days_before(as_of, days),
+                None => Extent::all_until(as_of),
+            };
+            self.options.read(output, |snapshot, sources| {
+                read::lifecycle_report(snapshot, sources, &extent)
+            })?
+        };
+        let window = window(self.since_days);
+        output.value(&report, |report| render(report, &window, as_of))
     }
 }
 
-fn render(report: &LifecycleReport, as_of: Instant) -> String {
+fn render(report: &LifecycleReport, window: &str, as_of: Instant) -> String {
     let mut page = Page::default();
     page.line(format!(
-        "org: {}  window: all history  as_of: {as_of}",
+        "org: {}  window: {window}  as_of: {as_of}",
         escape(report.org_id.as_str())
     ));
     page.line("Each panel has a unit of its own: counts of different panels do not add up.");

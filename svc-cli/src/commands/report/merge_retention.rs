@@ -51,9 +51,9 @@ impl From<UncheckedPullRequests> for Unchecked {
 impl MergeRetention {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
-        let (report, unchecked) = self
-            .options
-            .read(|snapshot, sources| read::merge_retention(snapshot, sources, as_of))?;
+        let (report, unchecked) = self.options.read_only(output, |snapshot, sources| {
+            read::merge_retention(snapshot, sources, as_of)
+        })?;
         let unchecked = unchecked.into_iter().map(Unchecked::from).collect();
         let shown = Shown {
             report,

@@ -1,5 +1,6 @@
 //! Reports: what became of the work of agents, over all that the store and the mirrors hold. These
-//! commands read the store and the folder of the mirrors, and change neither.
+//! commands read the store and the folder of the mirrors, and change neither. Where no store is named
+//! and a service is, two of them ask the service.
 
 mod abandonment;
 mod attribution_share;
@@ -8,6 +9,8 @@ mod lifecycle;
 mod merge_retention;
 mod model;
 mod page;
+mod progress;
+mod served;
 mod shares;
 mod stratification;
 
@@ -23,9 +26,12 @@ use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::time::Instant;
 
+use self::progress::Progress;
 use super::mirror::MirrorOptions;
 use super::moment::optional_moment;
+use super::service;
 use crate::error::CommandError;
+use crate::options::ServiceOptions;
 use crate::output::Output;
 
 /// How long a report may take. Nobody else waits for it.
@@ -40,13 +46,15 @@ pub(crate) enum Report {
     /// How many calls are tied to a commit, what CI said of these commits, what people decided and
     /// what was kept. With --compare two models are tested against each other.
     #[command(
-        after_help = "Examples:\n  svc report model --since-days 30\n  svc report model --compare model-a model-b --non-inferiority-margin 0.05"
+        after_help = "Examples:\n  svc report model --since-days 30\n  svc report model --since-days 7 --url https://svc.example.com\n  svc report model --compare model-a model-b --non-inferiority-margin 0.05"
     )]
     Model(model::Model),
     /// Show what became of accepted work, panel by panel.
     ///
     /// Each panel has a unit and a denominator of its own, and lists what it cannot speak of.
-    #[command(after_help = "Example:\n  svc report lifecycle --as-of -7d")]
+    #[command(
+        after_help = "Examples:\n  svc report lifecycle --as-of -7d\n  svc report lifecycle --since-days 7 --url https://svc.example.com"
+    )]
     Lifecycle(lifecycle::Lifecycle),
     /// Show what is known of each Session with accepted work.
     ///
@@ -88,6 +96,9 @@ struct ReportOptions {
 
     #[command(flatten)]
     mirror: MirrorOptions,
+
+    #[command(flatten)]
+    service: ServiceOptions,
 }
 
 impl ReportOptions {
@@ -97,12 +108,31 @@ impl ReportOptions {
         Ok(optional_moment("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
+    /// Makes a report that no service gives.
+    fn read_only<T>(
+        &self,
+        output: &mut Output,
+        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
+    ) -> Result<T, CommandError> {
+        if !self.mirror.are_named() && service::given(&self.service).is_some() {
+            return Err(CommandError::refused(
+                "store_only",
+                "no service gives this report: it is read from the store and the mirrors",
+            )
+            .hint("run it where they are: --database-url and --mirror-path")
+            .hint("a service gives these: svc report model, svc report lifecycle"));
+        }
+        self.read(output, read)
+    }
+
     /// Makes a report of one snapshot of the store, and of the mirrors as they are.
     fn read<T>(
         &self,
+        output: &mut Output,
         read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
     ) -> Result<T, CommandError> {
         let settings = self.mirror.settings()?;
+        let _progress = Progress::begin(output, "reading the store and the mirrors");
         let mirrors = settings
             .mirror
             .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id.clone()));

@@ -1,20 +1,21 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
+use svc_client::Client;
 use svc_engine::derive::comparison;
 use svc_engine::read::{self, Extent};
 use svc_model::id::OrgId;
 use svc_model::reports::{ModelReport, ModelRow};
 use svc_model::time::Instant;
 
-use super::page::{Page, bar, counts, part, rate};
+use super::page::{Page, bar, counts, part, rate, window};
 use super::{ReportOptions, comparison as compared, shares, stratification};
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// Only the calls of so many days; by default all history.
+    /// Only the calls of so many days; by default all history. A service gives 31 at most.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     since_days: Option<u32>,
 
@@ -55,10 +56,15 @@ impl Model {
             Some(days) => Extent::days_before(as_of, days),
             None => Extent::all_until(as_of),
         };
-        let (org_id, mut report) = self.options.read(|snapshot, sources| {
-            let report = read::model_report(snapshot, sources, &extent)?;
-            Ok((snapshot.org_id().clone(), report))
-        })?;
+        let (org_id, mut report) = if self.options.asks_service()? {
+            let ask = async |client: Client, scope| Ok(client.model_outcomes(scope).await?.report);
+            self.options.ask(output, self.since_days, as_of, ask)?
+        } else {
+            self.options.read(output, |snapshot, sources| {
+                let report = read::model_report(snapshot, sources, &extent)?;
+                Ok((snapshot.org_id().clone(), report))
+            })?
+        };
         if let Some((a, b)) = models {
             report.comparison = Some(comparison::compare(&report.rows, a, b));
             report.non_inferiority =
@@ -83,11 +89,7 @@ struct Header {
 
 fn render(header: &Header, report: &ModelReport) -> String {
     let mut page = Page::default();
-    let window = match header.since_days {
-        Some(1) => "last day".to_owned(),
-        Some(days) => format!("last {days} days"),
-        None => "all history".to_owned(),
-    };
+    let window = window(header.since_days);
     page.line(format!(
         "org: {}  window: {window}  as_of: {}",
         escape(header.org_id.as_str()),

@@ -51,6 +51,15 @@ impl Page {
     }
 }
 
+/// Returns of how many days a report is, as a person reads it.
+pub(super) fn window(since_days: Option<u32>) -> String {
+    match since_days {
+        Some(1) => "last day".to_owned(),
+        Some(days) => format!("last {days} days"),
+        None => "all history".to_owned(),
+    }
+}
+
 /// Returns counts by their reasons, as one text.
 pub(super) fn counts<K: Copy + Ord + Display>(counts: &Counts<K>) -> String {
     let all = counts

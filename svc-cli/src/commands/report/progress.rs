@@ -1,0 +1,59 @@
+//! Where a long command stands, on one line of a terminal.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::output::Output;
+
+/// How long a command takes before it says that it goes on, and between two such lines.
+const EVERY: Duration = Duration::from_secs(1);
+/// Goes to the beginning of the line and empties it.
+const EMPTY: &str = "\r\u{1b}[2K";
+
+/// A line that says what is done and for how long, while a person waits at a terminal. It is gone when
+/// this is dropped.
+#[derive(Debug)]
+pub(super) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Progress {
+    /// Begins to say what is done; nothing where nobody sees it.
+    pub(super) fn begin(output: &Output, what: &'static str) -> Self {
+        if !output.is_for_people() || !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let (end, ended) = channel();
+        let begun = Instant::now();
+        let say = move || {
+            let mut is_shown = false;
+            while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                is_shown = true;
+                let seconds = begun.elapsed().as_secs();
+                write(&format!("{EMPTY}{what}: {seconds} s (Ctrl-C ends it)"));
+            }
+            if is_shown {
+                write(EMPTY);
+            }
+        };
+        let thread = thread::Builder::new().name("svc-progress".to_owned());
+        Self(thread.spawn(say).ok().map(|thread| (end, thread)))
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.0.take() {
+            drop(end);
+            // Whatever is printed next begins on an empty line.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Writes to the terminal. When that fails, there is nobody who waits.
+fn write(text: &str) {
+    let mut terminal = io::stderr().lock();
+    drop(terminal.write_all(text.as_bytes()));
+    drop(terminal.flush());
+}
