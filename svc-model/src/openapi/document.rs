@@ -71,6 +71,11 @@ const AREAS: &[Area] = &[
         description: "Whether what is sent arrives, and why not.",
     },
     Area {
+        prefixes: &["/v1/quarantine", "/v1/release"],
+        name: "quarantine",
+        description: "Facts that are taken out of every answer and shown again, and the log of both.",
+    },
+    Area {
         prefixes: &["/v1/facts"],
         name: "facts",
         description: "How much is stored, and the metadata of a Session.",
