@@ -388,7 +388,9 @@ fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
 
 #[test]
 fn the_example_of_the_documentation_prints_what_it_says() {
-    let server = Server::start(Backend::Sqlite, &Configuration::default()).expect("a server");
+    // The demo looks for what it planted.
+    let configuration = Configuration::granting(&["svc-demo"]);
+    let server = Server::start(Backend::Sqlite, &configuration).expect("a server");
     let documentation = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reports.md");
     let documentation = fs::read_to_string(documentation).expect("the documentation");
     let (_, example) = documentation
