@@ -130,7 +130,11 @@ impl Client {
         let request = link
             .request()
             .ok_or_else(|| Failure::new(ErrorKind::Unaddressable).after(0))?;
-        self.commit(&request).await
+        let explained = CommitRequest {
+            explain: true,
+            ..request
+        };
+        self.commit(&explained).await
     }
 }
 

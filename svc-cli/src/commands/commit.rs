@@ -43,6 +43,7 @@ impl Commit {
             })?,
             repository: self.repository.selector()?,
             as_of: optional_moment("--as-of", self.as_of.as_deref(), now)?,
+            explain: true,
         };
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
@@ -122,16 +123,20 @@ pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
     let mut lines =
         vec!["  inferred from what calls wrote, a guess and no observation:\n".to_owned()];
     for call in &repository.inference_calls {
+        let score = call
+            .similarity_score
+            .map(|score| format!(" score={score:.2}"));
+        let files = call.attributed_files.map(|files| format!(" files={files}"));
         lines.push(format!(
-            "    call {}  {}/{}/{}  session={}  attribution={} score={:.2} files={} (inferred call/file)\n",
+            "    call {}  {}/{}/{}  session={}  attribution={}{}{} (inferred call/file)\n",
             call.inference_call_id,
             call.gateway_provider,
             escape(call.model_provider.as_deref().unwrap_or("-")),
             escape(call.model.as_deref().unwrap_or("-")),
             escape(call.session_id.as_str()),
             call.attribution_source,
-            call.similarity_score,
-            call.attributed_files,
+            score.unwrap_or_default(),
+            files.unwrap_or_default(),
         ));
     }
     if repository.session_commit_unobserved > 0 {

@@ -109,6 +109,7 @@ async fn follow(
             RepositorySelector::identified(identity.into())
         }),
         as_of,
+        explain: true,
     };
     let commit = Exact::from(client.call_raw::<CommitQuery>(&request).await?);
     let at_head = commit::sessions(&commit.value).into_iter();

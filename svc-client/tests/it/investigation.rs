@@ -110,9 +110,9 @@ async fn a_stream_follows_the_cursors_to_the_last_page() {
     assert_eq!(
         asked,
         [
-            format!("{first}&skipped=true"),
-            format!("{first}&cursor=after+2&skipped=true"),
-            format!("{first}&cursor=still+more&skipped=true"),
+            format!("{first}&explain=true"),
+            format!("{first}&cursor=after+2&explain=true"),
+            format!("{first}&cursor=still+more&explain=true"),
         ]
     );
 }
@@ -152,7 +152,7 @@ async fn a_link_is_followed_at_its_boundary() {
     assert_eq!(server.client().commit_at(&link).await.unwrap(), found);
     assert_eq!(
         server.received()[0].target,
-        format!("/query/commit/{SHA}?as_of=2026-11-20T11%3A08%3A02.836278Z")
+        format!("/query/commit/{SHA}?as_of=2026-11-20T11%3A08%3A02.836278Z&explain=true")
     );
 }
 

@@ -146,7 +146,7 @@ pub fn ci_failures(
         next_cursor,
         ..last_page(request, outcomes)
     };
-    if request.skipped && request.cursor.is_none() {
+    if request.explain && request.cursor.is_none() {
         let question = CiOutcomePage {
             identity: None,
             names: &known,

@@ -147,10 +147,15 @@ pub fn commit_evidence(
                 Error::ReportBound(_) => Decline::RepositoryEvidenceLimit.into(),
                 error => error,
             })?;
-        for (skip, count) in inferred.skipped.iter() {
+        for (skip, count) in inferred.skipped.iter().filter(|_| request.explain) {
             inference_skipped.add(skip, count);
         }
         evidence.calls = inferred.calls;
+        if !request.explain {
+            for call in &mut evidence.calls {
+                (call.similarity_score, call.attributed_files) = (None, None);
+            }
+        }
         evidence.decisions = inferred.decisions;
     }
     found.retain(|_, evidence| evidence.is_shown());

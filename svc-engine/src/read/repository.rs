@@ -159,6 +159,7 @@ pub(super) fn link(
         commit_sha: commit_sha.clone(),
         repository,
         as_of: Some(boundary),
+        explain: false,
     })
 }
 

@@ -168,7 +168,7 @@ impl Endpoint for CiFailuresQuery {
             "The `next_cursor` of the page before, with otherwise the same parameters.",
         ),
         query(
-            "skipped",
+            "explain",
             false,
             "`true` asks the first page to tell what could not be counted to the repository, and \
              whether any fact tells of it; by default `false`.",
@@ -227,6 +227,12 @@ impl Endpoint for CommitQuery {
             "as_of",
             false,
             "The moment up to which facts count, itself included; by default the present one.",
+        ),
+        query(
+            "explain",
+            false,
+            "`true` asks for the score and the files of each inferred call, and for why calls were \
+             not looked for; by default `false`.",
         ),
     ];
 }

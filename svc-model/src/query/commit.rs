@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::parameter::Truth;
 use super::selector::{SelectorParameters, counts_by_decline};
 use super::{LifetimeIdentity, RepositorySelector};
 use crate::closed_set;
@@ -27,15 +28,19 @@ pub struct CommitRequest {
     pub repository: RepositorySelector,
     /// The moment up to which facts count, itself included; without one, that of the request.
     pub as_of: Option<Instant>,
+    /// Whether the answer is to give the score and the files of each inferred call, and to say why
+    /// calls were not looked for.
+    pub explain: bool,
 }
 
 impl CommitRequest {
-    /// Asks what is known of a commit in every repository.
+    /// Asks what is known of a commit in every repository, with what inferred calls rest on.
     pub fn new(commit_sha: CommitSha) -> Self {
         Self {
             commit_sha,
             repository: RepositorySelector::default(),
             as_of: None,
+            explain: true,
         }
     }
 }
@@ -46,6 +51,7 @@ impl Request for CommitRequest {
         let mut violations = Violations::default();
         let repository = SelectorParameters::read(&fields, &mut violations);
         let as_of = fields.present("as_of", &mut violations);
+        let explain = fields.present::<Truth>("explain", &mut violations);
         violations.finish(|| Some(()))?;
         let commit_sha = incoming
             .path
@@ -57,15 +63,21 @@ impl Request for CommitRequest {
             commit_sha,
             repository: repository.complete()?,
             as_of,
+            explain: explain.is_some_and(Truth::get),
         })
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
         let outgoing = Outgoing::default().with_path("sha", self.commit_sha.as_str());
         let outgoing = self.repository.write(outgoing);
-        Ok(match self.as_of {
+        let outgoing = match self.as_of {
             Some(as_of) => outgoing.with_query("as_of", as_of.to_string()),
             None => outgoing,
+        };
+        Ok(if self.explain {
+            outgoing.with_query("explain", "true")
+        } else {
+            outgoing
         })
     }
 }
@@ -122,10 +134,13 @@ pub struct InferredCall {
     /// How it was tied to the commit; of several files the best match decides.
     pub attribution_source: AttributionSource,
     /// How similar what the call wrote and what the commit adds to one file are: the tokens of both over
-    /// the tokens of either, from 0 to 1. It is that of the best match, and no probability.
-    pub similarity_score: f64,
+    /// the tokens of either, from 0 to 1. It is that of the best match, and no probability. Like the member below, it is there only when the request
+    /// has `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similarity_score: Option<f64>,
     /// Files of the commit of which no other call is more similar; at least one.
-    pub attributed_files: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributed_files: Option<u64>,
     /// Always `inferred_call_to_file`.
     pub relationship: InferredRelationship,
 }
@@ -243,8 +258,9 @@ pub struct CommitEvidence {
     /// none, and when a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CommitCiOutcome>>,
-    /// Why calls were not looked for, or not in all of the commit, by reason; absent when there is none.
-    /// Only then do empty `inference_calls` mean that no call is similar enough.
+    /// Why calls were not looked for, or not in all of the commit, by reason; absent when there is no
+    /// reason, and when the request has no `explain`. An explained answer without it and without
+    /// `inference_calls` says that no call is similar enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inference_skipped: Option<Counts<InferenceSkip>>,
 }

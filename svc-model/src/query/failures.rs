@@ -106,7 +106,7 @@ pub struct CiFailuresRequest {
     pub cursor: Option<CiCursor>,
     /// Whether the first page is to tell what could not be counted to the repository, and whether any
     /// fact tells of it.
-    pub skipped: bool,
+    pub explain: bool,
 }
 
 impl CiFailuresRequest {
@@ -127,7 +127,7 @@ impl CiFailuresRequest {
             pr_number: None,
             limit: PageLimit::default(),
             cursor: None,
-            skipped: true,
+            explain: true,
         }
     }
 }
@@ -156,7 +156,7 @@ impl Request for CiFailuresRequest {
         let pr_number = fields.present::<Positive>("pr_number", v);
         let limit = fields.present("limit", v);
         let cursor = fields.present("cursor", v);
-        let skipped = fields.present::<Truth>("skipped", v);
+        let explain = fields.present::<Truth>("explain", v);
         let (captured_after, captured_before) =
             violations.finish(|| Some((captured_after?, captured_before?)))?;
         if captured_after >= captured_before {
@@ -176,7 +176,7 @@ impl Request for CiFailuresRequest {
             pr_number: pr_number.map(|number| number.0),
             limit: limit.unwrap_or_default(),
             cursor,
-            skipped: skipped.is_some_and(Truth::get),
+            explain: explain.is_some_and(Truth::get),
         })
     }
 
@@ -199,8 +199,8 @@ impl Request for CiFailuresRequest {
         if let Some(cursor) = &self.cursor {
             outgoing = outgoing.with_query("cursor", cursor.as_str());
         }
-        if self.skipped {
-            outgoing = outgoing.with_query("skipped", "true");
+        if self.explain {
+            outgoing = outgoing.with_query("explain", "true");
         }
         Ok(outgoing)
     }
@@ -217,7 +217,7 @@ pub struct CiFailures {
     pub next_cursor: Option<CiCursor>,
     /// True on a first page without outcomes when some fact tells of the repository: it has no
     /// outcome of this question. Absent there when no visible fact tells of such a repository. Like
-    /// the two members below, it is there only when the request asks for what is skipped.
+    /// the two members below, it is there only when the request has `explain`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repository_known: bool,
     /// How many outcomes of this question bear a name of the repository and cannot be counted to it,

@@ -61,6 +61,7 @@ impl CommitLink {
             commit_sha: CommitSha::new(sha)?,
             repository: RepositorySelector::default(),
             as_of: None,
+            explain: false,
         };
         let (mut provider, mut host, mut id) = (None, None, None);
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -144,6 +145,7 @@ mod tests {
             commit_sha: CommitSha::new(&"b".repeat(40)).unwrap(),
             repository: RepositorySelector::default(),
             as_of: None,
+            explain: false,
         }
     }
 

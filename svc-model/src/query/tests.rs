@@ -299,9 +299,15 @@ proptest! {
             commit_sha: CommitSha::new(&"b".repeat(64)).unwrap(),
             repository: repository.clone(),
             as_of,
+            explain: with_as_of,
         };
         same(&commit);
-        prop_assert_eq!(CommitLink::new(&commit).request(), Some(commit));
+        // A link asks for no explanation.
+        let linked = CommitRequest {
+            explain: false,
+            ..commit.clone()
+        };
+        prop_assert_eq!(CommitLink::new(&commit).request(), Some(linked));
         prop_assume!(!repository.is_empty() && first != second);
         same(&CiFailuresRequest {
             as_of,

@@ -246,8 +246,8 @@ impl<'i> Inference<'i> {
                 model_provider: call.model_provider,
                 model: call.model,
                 attribution_source: best.source,
-                similarity_score: best.similarity.value(),
-                attributed_files: rows.len() as u64,
+                similarity_score: Some(best.similarity.value()),
+                attributed_files: Some(rows.len() as u64),
                 relationship: InferredRelationship::CallToFile,
             });
         }

@@ -30,8 +30,8 @@ fn calls(evidence: &CommitEvidence) -> Vec<(FactId, AttributionSource, f64, u64)
     let calls = repositories.iter().flat_map(|it| &it.inference_calls);
     calls
         .map(|it| {
-            let score = it.similarity_score;
-            let files = it.attributed_files;
+            let score = it.similarity_score.unwrap();
+            let files = it.attributed_files.unwrap();
             (it.inference_call_id, it.attribution_source, score, files)
         })
         .collect()

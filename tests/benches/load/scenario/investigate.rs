@@ -330,6 +330,7 @@ fn commit(
         commit_sha: Population::commit(push),
         repository,
         as_of,
+        explain: true,
     };
     let path = format!("/query/commit/{}", request.commit_sha);
     Ok(target(&path, &request.write()?))

@@ -460,5 +460,6 @@ pub(super) fn commit_request(dice: &mut Dice) -> CommitRequest {
         commit_sha: dice.commit(),
         repository: dice.selector(),
         as_of: dice.as_of(),
+        explain: true,
     }
 }
