@@ -386,6 +386,13 @@ fn a_repository_without_failures_is_known_and_an_unknown_one_is_not(
         }),
     ]);
     let known = |selector| stage.failures(&ask(selector)).unwrap().repository_known;
+    let unexplained = CiFailuresRequest {
+        explain: false,
+        ..ask(by_identity(7))
+    };
+    let page = stage.failures(&unexplained).unwrap();
+    assert!(!page.repository_known && page.repository_skipped.is_none());
+    assert_eq!(page.unresolved_ci_outcomes, None);
     assert!(known(by_name("own/repo")));
     assert!(known(by_name("own/other")));
     assert!(known(by_identity(7)));

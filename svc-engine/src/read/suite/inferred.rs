@@ -63,6 +63,14 @@ fn a_noted_call_and_a_guess_stand_apart_from_what_was_observed(
     assert_eq!(repository.session_commit_unobserved, 0);
     assert_eq!(repository.observed_sessions.len(), 1);
     assert_eq!(repository.inference_calls[0].model.as_deref(), Some("m1"));
+    let unexplained = |commit: &CommitSha| CommitRequest {
+        explain: false,
+        ..CommitRequest::new(commit.clone())
+    };
+    let evidence = stage.inferred_by(&sources, unexplained(noted));
+    let call = &evidence.repos.as_ref().unwrap()[0].inference_calls[0];
+    assert_eq!(call.inference_call_id, id(1));
+    assert_eq!((call.similarity_score, call.attributed_files), (None, None));
 
     let evidence = stage.inferred(&sources, guessed);
     assert!(!evidence.attributed, "a guess is no observation");
@@ -134,6 +142,16 @@ fn what_prevents_the_search_is_said_and_is_no_empty_answer(
     assert_eq!(
         stage.inferred(&none, guessed).repos.as_deref(),
         Some(&[][..])
+    );
+
+    // Who does not ask for an explanation is given the members that every answer has.
+    let unexplained = CommitRequest {
+        explain: false,
+        ..CommitRequest::new(guessed.clone())
+    };
+    assert_eq!(
+        stage.inferred_by(&none, unexplained),
+        CommitEvidence::none(guessed.clone())
     );
 
     let other = Sources::new();
