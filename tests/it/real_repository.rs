@@ -395,15 +395,22 @@ fn every_number_of_a_real_repository_is_the_one_counted_by_hand(backend: Backend
     shell_shows(&server, &commits);
 
     // One line for each refresh, and none that failed. The head was asked for by its id, and found.
+    // A head can be read before git has ended, which the line waits for.
+    for line in ["mirror_heads_fetched", "attributions_derived"] {
+        forge.eventually(line, || server.log().contains(line));
+    }
     let log = server.log();
-    assert!(log.contains("mirror_heads_fetched"), "{log}");
-    assert!(log.contains("attributions_derived"), "{log}");
     assert!(!log.contains("attributions_not_derived"), "{log}");
 }
 
 /// Checks what the commit query says of each commit.
 fn commits_are(server: &Server, commits: &Commits) {
-    let evidence = |commit: &str| read(server, &format!("/query/commit/{commit}?{IDENTITY}"));
+    let evidence = |commit: &str| {
+        read(
+            server,
+            &format!("/query/commit/{commit}?explain=true&{IDENTITY}"),
+        )
+    };
     let calls = |repository: &Value| -> Vec<(String, String, f64, u64)> {
         let calls = repository["inference_calls"].as_array().expect("calls");
         let mut calls: Vec<_> = calls
@@ -496,7 +503,10 @@ fn commits_are(server: &Server, commits: &Commits) {
         assert_eq!(evidence(commit), none);
     }
     // Without a selector, the repository is the one that pushed a branch to it.
-    let anywhere = read(server, &format!("/query/commit/{}", commits.rebased));
+    let anywhere = read(
+        server,
+        &format!("/query/commit/{}?explain=true", commits.rebased),
+    );
     assert_eq!(anywhere, evidence(&commits.rebased));
 }
 
@@ -781,7 +791,10 @@ fn retention_is(server: &Server) {
 /// Checks that the shell shows guesses apart, and passes on the bytes of the service.
 fn shell_shows(server: &Server, commits: &Commits) {
     let shown = done(&svc(server, &["commit", &commits.rebased]));
-    let evidence = read(server, &format!("/query/commit/{}", commits.rebased));
+    let evidence = read(
+        server,
+        &format!("/query/commit/{}?explain=true", commits.rebased),
+    );
     let id = |score: f64| {
         let calls = evidence["repos"][0]["inference_calls"]
             .as_array()
@@ -818,7 +831,7 @@ fn shell_shows(server: &Server, commits: &Commits) {
         )
     );
     for commit in [&commits.feature, &commits.rebased, &commits.base] {
-        let path = format!("/query/commit/{commit}");
+        let path = format!("/query/commit/{commit}?explain=true");
         let answer = server.try_send(&Request::get(path).bearer(OPERATOR_TOKEN));
         let answer = answer.expect("an answer").text();
         let passed_on = done(&svc(server, &["commit", commit, "--json"]));

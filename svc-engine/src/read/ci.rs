@@ -10,7 +10,7 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
-use super::repository::{Touched, link, of_outcome, select, told};
+use super::repository::{Touched, link, retain_selected, select, told};
 use super::runs;
 use crate::derive::repository::{Mention, Names, Repositories, Selection};
 use crate::error::Error;
@@ -41,18 +41,7 @@ pub fn ci_outcome(
     } else {
         snapshot.ci_outcomes_of_run(request.provider, run_id, request.run_attempt, boundary)?
     };
-    let mut touched = Touched::by(&request.repository);
-    for row in &rows {
-        touched.add(of_outcome(row));
-    }
-    let repositories = touched.read(snapshot, boundary)?;
-    match select(snapshot, &repositories, &request.repository, boundary)? {
-        Selection::All => {}
-        Selection::One(selected) => {
-            rows.retain(|row| repositories.holds(&selected, of_outcome(row)));
-        }
-        Selection::None => rows.clear(),
-    }
+    let repositories = retain_selected(snapshot, &request.repository, &mut rows, boundary)?;
     let mut runs = runs::by_run(rows);
     if runs.len() > 1 {
         return Err(Decline::RepositorySelectorAmbiguous.into());

@@ -120,6 +120,32 @@ pub(super) fn of_push(push: &Push) -> Mention<'_> {
     }
 }
 
+/// Keeps the outcomes of the selected repository, and returns what is known of all that they name.
+///
+/// # Errors
+///
+/// When several repositories are selected, or the selector contradicts what is stored.
+pub(super) fn retain_selected(
+    snapshot: &mut Snapshot<'_>,
+    selector: &RepositorySelector,
+    rows: &mut Vec<CiOutcomeRow>,
+    boundary: Instant,
+) -> Result<Repositories, Error> {
+    let mut touched = Touched::by(selector);
+    for row in &*rows {
+        touched.add(of_outcome(row));
+    }
+    let repositories = touched.read(snapshot, boundary)?;
+    match select(snapshot, &repositories, selector, boundary)? {
+        Selection::All => {}
+        Selection::One(selected) => {
+            rows.retain(|row| repositories.holds(&selected, of_outcome(row)));
+        }
+        Selection::None => rows.clear(),
+    }
+    Ok(repositories)
+}
+
 /// Returns what an outcome says of its repository.
 pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
     Mention {

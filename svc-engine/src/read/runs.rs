@@ -9,8 +9,7 @@ use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
 use super::ci::record;
-use super::repository::{Touched, of_outcome, select, told};
-use crate::derive::repository::Selection;
+use super::repository::{retain_selected, told};
 use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::store::{CiOutcomeRow, Snapshot};
@@ -66,18 +65,7 @@ pub fn ci_runs(snapshot: &mut Snapshot<'_>, request: &CiRunsRequest) -> Result<C
     if let Some(provider) = request.provider {
         rows.retain(|row| row.provider == provider);
     }
-    let mut touched = Touched::by(&request.repository);
-    for row in &rows {
-        touched.add(of_outcome(row));
-    }
-    let repositories = touched.read(snapshot, boundary)?;
-    match select(snapshot, &repositories, &request.repository, boundary)? {
-        Selection::All => {}
-        Selection::One(selected) => {
-            rows.retain(|row| repositories.holds(&selected, of_outcome(row)));
-        }
-        Selection::None => rows.clear(),
-    }
+    let repositories = retain_selected(snapshot, &request.repository, &mut rows, boundary)?;
     let mut runs = by_run(rows);
     runs.sort_unstable_by_key(|run| std::cmp::Reverse((run.last.captured_at, run.last.outcome_id)));
     let more = cut || runs.len() > CI_RUNS_MAX;
