@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::disk::{self, New};
+use super::disk::{self, Locked, New};
 use super::folder::{Folder, Partial};
 use super::name::{DeliveryId, Name};
 use super::{OutboxError, OutboxLimits};
@@ -133,16 +133,18 @@ fn count(folder: &Folder, stored: Option<u64>) -> Result<Known, OutboxError> {
 }
 
 /// Takes the lock of the writers, within a bounded time.
-fn lock(path: &Path) -> Result<File, OutboxError> {
-    let file = disk::private_file(path, New::WhenAbsent)?;
+fn lock(path: &Path) -> Result<Locked, OutboxError> {
     let start = Instant::now();
-    while !disk::try_lock(&file, path)? {
+    loop {
+        let file = disk::private_file(path, New::WhenAbsent)?;
+        if let Some(locked) = Locked::try_new(file, path)? {
+            return Ok(locked);
+        }
         if start.elapsed() > PATIENCE {
             return Err(OutboxError::Busy);
         }
         thread::sleep(LOOK_AGAIN);
     }
-    Ok(file)
 }
 
 /// Returns the next place; nothing when the file is new, or not as it was written.

@@ -3,6 +3,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
+use std::ops::{Deref, DerefMut};
 use std::panic::resume_unwind;
 use std::path::Path;
 
@@ -113,13 +114,41 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
         .map_err(OutboxError::disk("write", path))
 }
 
-/// Takes the lock of a file, which ends when the file is closed, at the latest with the process;
-/// false when somebody has it.
-pub(super) fn try_lock(file: &File, path: &Path) -> Result<bool, OutboxError> {
-    match file.try_lock() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(OutboxError::disk("lock", path)(error)),
+/// A file that only this process has locked. Dropping it ends the lock; so does the end of the
+/// process.
+#[derive(Debug)]
+pub(super) struct Locked(File);
+
+impl Locked {
+    /// Takes the lock of a file; nothing when somebody has it.
+    pub(super) fn try_new(file: File, path: &Path) -> Result<Option<Self>, OutboxError> {
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(OutboxError::disk("lock", path)(error)),
+        }
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a program that is being started holds a copy of it until it
+        // runs, and the lock with it.
+        drop(self.0.unlock());
     }
 }
 
@@ -129,5 +158,23 @@ pub(super) fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_though_a_program_that_is_being_started_has_a_copy_of_its_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sender");
+        let open = || private_file(&path, New::WhenAbsent).unwrap();
+        let locked = Locked::try_new(open(), &path).unwrap().unwrap();
+        let copy = locked.try_clone().unwrap();
+        assert!(Locked::try_new(open(), &path).unwrap().is_none());
+        drop(locked);
+        assert!(Locked::try_new(open(), &path).unwrap().is_some());
+        drop(copy);
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use svc_model::json;
 
-use super::disk::{self, New};
+use super::disk::{self, Locked, New};
 use super::name::Name;
 use super::record::{Header, Record};
 use super::{OutboxError, Reason, RefusedDelivery};
@@ -60,11 +60,11 @@ impl Folder {
         self.root.join("writers")
     }
 
-    /// Takes the right to send; nothing when somebody has it. It ends when the file is dropped.
-    pub(super) fn try_send_alone(&self) -> Result<Option<File>, OutboxError> {
+    /// Takes the right to send; nothing when somebody has it. It ends when the lock is dropped.
+    pub(super) fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
         let path = self.root.join("sender");
         let file = disk::private_file(&path, New::WhenAbsent)?;
-        Ok(disk::try_lock(&file, &path)?.then_some(file))
+        Locked::try_new(file, &path)
     }
 
     /// Returns what waits, in the order in which it was put.
@@ -86,7 +86,8 @@ impl Folder {
     pub(super) fn create(&self, name: Name) -> Result<Partial, OutboxError> {
         let path = file(&self.root, name, PARTIAL);
         let file = disk::private_file(&path, New::Always)?;
-        disk::try_lock(&file, &path)?;
+        // Nobody else knows the name yet.
+        let file = Locked::try_new(file, &path)?.ok_or(OutboxError::Busy)?;
         Ok(Partial {
             file,
             path: Some(path),
@@ -99,9 +100,12 @@ impl Folder {
     pub(super) fn remove_abandoned(&self, name: Name) -> Result<(), OutboxError> {
         let path = file(&self.root, name, PARTIAL);
         let opened = disk::present(File::open(&path)).map_err(OutboxError::disk("open", &path))?;
-        match opened {
-            Some(file) if disk::try_lock(&file, &path)? => disk::remove(&path),
-            _ => Ok(()),
+        let abandoned = opened
+            .map(|file| Locked::try_new(file, &path))
+            .transpose()?;
+        match abandoned.flatten() {
+            Some(_locked) => disk::remove(&path),
+            None => Ok(()),
         }
     }
 
@@ -187,7 +191,7 @@ impl Folder {
 /// A delivery in the making. What is not finished is removed.
 #[derive(Debug)]
 pub(super) struct Partial {
-    file: File,
+    file: Locked,
     path: Option<PathBuf>,
     whole: PathBuf,
     folder: PathBuf,

@@ -1,11 +1,10 @@
-use std::fs::File;
 use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::disk::off_the_runtime;
+use super::disk::{Locked, off_the_runtime};
 use super::folder::{Folder, Found};
 use super::name::Name;
 use super::verdict::Verdict;
@@ -137,12 +136,12 @@ impl Outbox {
         }
     }
 
-    async fn try_send_alone(&self) -> Result<Option<File>, OutboxError> {
+    async fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
         self.on_folder(Folder::try_send_alone).await
     }
 
     /// Sends what waits now. The lock says that nobody else does.
-    async fn pass(&self, client: &Client, _alone: &File) -> Result<Drained, OutboxError> {
+    async fn pass(&self, client: &Client, _alone: &Locked) -> Result<Drained, OutboxError> {
         let mut drained = Drained {
             acknowledged: 0,
             refused: 0,
