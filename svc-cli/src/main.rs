@@ -19,14 +19,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
-use mimalloc::MiMalloc;
 
 use crate::cli::Cli;
 use crate::error::CommandError;
 use crate::output::{Format, Output};
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

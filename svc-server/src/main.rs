@@ -2,11 +2,7 @@
 
 use std::process::ExitCode;
 
-use mimalloc::MiMalloc;
 use svc_server::{Overrides, Settings, env, serve};
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What the command line asks for.
 enum Request {
