@@ -207,22 +207,11 @@ impl<'h> History<'h> {
             return Ok(read);
         }
         self.mirrors.with(repository, |mirror| {
-            let mut failed = None;
-            let ended = mirror.reader().diffs(&missing, QUESTION, |at, diff| {
-                let commit = &missing[at];
-                match diff {
-                    Ok(Some(diff)) => read.push(self.parsed(repository, commit, &diff.bytes)),
-                    Ok(None) => {}
-                    Err(error) => failed = Some(error),
+            mirror.diffs(&missing, QUESTION, |at, diff| {
+                if let Ok(Some(diff)) = diff {
+                    read.push(self.parsed(repository, &missing[at], &diff.bytes));
                 }
-            });
-            mirror.reader().end_diffs();
-            mirror.readable(ended)?;
-            // What cannot be read of one commit is counted where it is missing.
-            match failed {
-                Some(error) => mirror.readable::<()>(Err(error)).map(drop),
-                None => Ok(()),
-            }
+            })
         })?;
         Ok(read)
     }
