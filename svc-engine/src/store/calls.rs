@@ -641,7 +641,8 @@ pub(super) fn raw(
     ids.sort_unstable();
     ids.dedup();
     let mut found = HashMap::new();
-    content::read(connection, &ids, |id, bytes| {
+    content::read(connection, &ids, |stored| {
+        let (id, bytes) = (stored.content_id, stored.read()?);
         found.insert(id, Arc::new(bytes));
         Ok(())
     })?;

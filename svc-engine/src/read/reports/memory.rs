@@ -14,7 +14,7 @@ use quick_cache::sync::Cache;
 use svc_model::id::FactId;
 
 use super::history::Place;
-use crate::derive::attribution::{CommitFiles, TokenSet};
+use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
 use crate::mirror::ObjectId;
 
@@ -25,6 +25,10 @@ pub struct ReportMemory {
     pub(super) files: Kept<Place, Arc<CommitFiles>>,
     /// The tokens of answers, by the id of their content.
     pub(super) answers: Kept<i64, Arc<TokenSet>>,
+    /// What commits were tied to among the calls within their reach.
+    pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
+    /// The key to what is within reach.
+    pub(super) reach_key: ReachKey,
     /// What was left of files when they were merged.
     pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
     /// Which share of an edit was left, by its observation.
@@ -66,18 +70,21 @@ impl ReportMemory {
     pub fn new(bytes: u64) -> Self {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
-            files: Kept::new(part(12), 4_096),
-            answers: Kept::new(part(16), 1_024),
+            files: Kept::new(part(11), 4_096),
+            answers: Kept::new(part(13), 1_024),
+            tied: Kept::new(part(4), 1_024),
+            reach_key: ReachKey::default(),
             scores: Kept::new(part(3), 384),
             shares: Kept::new(part(1), 64),
         }
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 4] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 5] {
         [
             ("commit_files", self.files.used()),
             ("answers", self.answers.used()),
+            ("tied_commits", self.tied.used()),
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
         ]
@@ -98,6 +105,12 @@ impl Bytes for Arc<CommitFiles> {
 impl Bytes for Arc<TokenSet> {
     fn bytes(&self) -> u64 {
         96 + 8 * self.len() as u64
+    }
+}
+
+impl Bytes for Arc<Tied> {
+    fn bytes(&self) -> u64 {
+        256 + Tied::bytes(self) as u64
     }
 }
 
