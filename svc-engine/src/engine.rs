@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// Returns how much reports remember of what never changes, by its kind.
-    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 5] {
+    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 6] {
         self.0.reports.memory.uses()
     }
 

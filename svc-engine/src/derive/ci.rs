@@ -57,12 +57,12 @@ pub struct Workflow {
 
 impl Workflow {
     /// Takes what an outcome says of its workflow. What is empty is not known.
-    pub fn of(id: Option<&str>, path: Option<&str>, name: &Text) -> Self {
-        let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+    pub fn of(id: Option<String>, path: Option<String>, name: &Text) -> Self {
+        let known = |text: Option<String>| text.filter(|text| !text.is_empty());
         Self {
             id: known(id),
             path: known(path),
-            name: known(Some(&name.to_string_lossy())),
+            name: known(Some(name.to_string_lossy().into_owned())),
         }
     }
 }
@@ -91,8 +91,8 @@ impl CiAttempt {
             commit_sha: outcome.commit_sha.clone(),
             branch: outcome.branch.clone(),
             workflow: Workflow::of(
-                outcome.workflow_id.as_deref(),
-                outcome.workflow_path.as_deref(),
+                outcome.workflow_id.clone(),
+                outcome.workflow_path.clone(),
                 &outcome.workflow_name,
             ),
             result: outcome.result,

@@ -31,9 +31,9 @@ impl Touched {
     /// Adds those of a fact. Beside an identity a name decides nothing.
     pub(super) fn add(&mut self, mention: Mention<'_>) {
         match mention.identity {
-            Some(identity) => {
-                self.identities.insert(identity.clone());
-            }
+            // Thousands of facts name the same few.
+            Some(identity) if self.identities.contains(identity) => {}
+            Some(identity) => drop(self.identities.insert(identity.clone())),
             None => self.names.extend(RepositoryName::new(mention.name)),
         }
     }

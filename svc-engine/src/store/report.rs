@@ -136,6 +136,12 @@ macro_rules! outcomes {
     };
 }
 
+/// Quarantined outcomes count too: the index knows nothing of them, and the number only tells whether
+/// anything is left to read.
+const OUTCOMES_STORED: Lookup<'_> = Lookup {
+    select: "SELECT o.run_id, COUNT(*) FROM ci_outcomes o WHERE o.org_id = $1 AND o.run_id",
+    then: " GROUP BY o.run_id",
+};
 const OUTCOMES_OF_COMMITS: Lookup<'_> = outcomes!("f.commit_sha");
 const OUTCOMES_OF_RUNS: Lookup<'_> = outcomes!("f.run_id");
 
@@ -284,6 +290,22 @@ impl Snapshot<'_> {
         self.connection()?
             .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
                 each(CohortOutcome::read(row)?)
+            })
+    }
+
+    /// Hands on how many outcomes of runs with each of these ids are stored, of any system and forge,
+    /// visible or not.
+    pub fn ci_outcomes_stored(
+        &mut self,
+        run_ids: &[&str],
+        mut each: impl FnMut(&str, u64),
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
+        self.connection()?
+            .lookup(&OUTCOMES_STORED, &shared, &keys, |row| {
+                let count = row.count(1)?;
+                row.with_text(0, |run_id| each(run_id, count))
             })
     }
 

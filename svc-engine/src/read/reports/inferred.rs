@@ -219,7 +219,7 @@ impl<'i> Inference<'i> {
                 || !push.forced
                     && mirror
                         .read(|it| it.pushed(range))?
-                        .is_some_and(|range| range.contains(commit.commit_sha));
+                        .is_some_and(|brought| brought.commits.contains(commit.commit_sha));
             if brings {
                 return Ok(Bringing::Push(Box::new(push)));
             }

@@ -12,15 +12,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use svc_model::id::FactId;
+use svc_model::repository::CommitSha;
 
 use super::history::Place;
 use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
+use crate::fact::Lifetime;
 use crate::mirror::ObjectId;
 
 /// What reports remember.
 #[derive(Debug)]
 pub struct ReportMemory {
+    /// The commits that pushes brought.
+    pub(super) ranges: Kept<Range, Arc<[CommitSha]>>,
     /// What commits added to files of code.
     pub(super) files: Kept<Place, Arc<CommitFiles>>,
     /// The tokens of answers, by the id of their content.
@@ -33,6 +37,15 @@ pub struct ReportMemory {
     pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
     /// Which share of an edit was left, by its observation.
     pub(super) shares: Kept<FactId, f64>,
+}
+
+/// From where to where a push moved a branch of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    pub(super) repository: Lifetime,
+    pub(super) before: ObjectId,
+    pub(super) after: ObjectId,
+    pub(super) forced: bool,
 }
 
 /// A file of a commit, and where it was looked for.
@@ -70,7 +83,8 @@ impl ReportMemory {
     pub fn new(bytes: u64) -> Self {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
-            files: Kept::new(part(11), 4_096),
+            ranges: Kept::new(part(1), 512),
+            files: Kept::new(part(10), 4_096),
             answers: Kept::new(part(13), 1_024),
             tied: Kept::new(part(4), 1_024),
             reach_key: ReachKey::default(),
@@ -80,8 +94,9 @@ impl ReportMemory {
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 5] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 6] {
         [
+            ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
             ("answers", self.answers.used()),
             ("tied_commits", self.tied.used()),
@@ -94,6 +109,12 @@ impl ReportMemory {
 /// What something takes in memory, its key included.
 pub(super) trait Bytes {
     fn bytes(&self) -> u64;
+}
+
+impl Bytes for Arc<[CommitSha]> {
+    fn bytes(&self) -> u64 {
+        320 + 64 * self.len() as u64
+    }
 }
 
 impl Bytes for Arc<CommitFiles> {

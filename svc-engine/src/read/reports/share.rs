@@ -292,6 +292,9 @@ impl Reach {
         pushes: Vec<attribution::Push>,
         as_of: Instant,
     ) -> Result<Vec<AssessedCommit>, Error> {
+        if pushes.is_empty() {
+            return Ok(Vec::new());
+        }
         let Gathered {
             population,
             history,
