@@ -165,7 +165,8 @@ pub struct CiResolution {
 
 impl CiResolution {
     /// Resolves attempts. Of a run of which one is given, all must be. The time is that of sorting.
-    pub fn new(mut attempts: Vec<CiAttempt>) -> Self {
+    pub fn new(attempts: &[CiAttempt]) -> Self {
+        let mut attempts: Vec<&CiAttempt> = attempts.iter().collect();
         attempts.sort_unstable_by(|first, second| {
             let key = |attempt: &CiAttempt| (attempt.number, attempt.outcome_id);
             first
@@ -198,7 +199,7 @@ impl CiResolution {
         self.commits.get(repository)?.get(commit_sha)
     }
 
-    fn add(&mut self, attempts: &[CiAttempt]) {
+    fn add(&mut self, attempts: &[&CiAttempt]) {
         let mut is_declined = false;
         for decline in attempts
             .iter()
@@ -235,8 +236,8 @@ impl CiResolution {
 }
 
 /// Returns the run that attempts make, sorted by number; nothing when they contradict each other.
-fn resolve(attempts: &[CiAttempt]) -> Option<CiRun> {
-    let first = attempts.first()?;
+fn resolve(attempts: &[&CiAttempt]) -> Option<CiRun> {
+    let first = *attempts.first()?;
     let mut workflow = Workflow::default();
     let mut last: Option<&CiAttempt> = None;
     let mut verdict = None;

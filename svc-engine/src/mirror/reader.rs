@@ -29,7 +29,7 @@ pub use self::commit::Commit;
 pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
 pub use self::files::WantedFile;
 use self::range::Link;
-pub use self::range::{Brought, PushRange};
+pub use self::range::PushRange;
 pub use self::renames::Rename;
 pub use self::tree::{EntryKind, TreeEntry};
 use super::allowance::{Allowance, Stopped};

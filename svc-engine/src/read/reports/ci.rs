@@ -98,8 +98,9 @@ pub(super) fn read<'c>(
         .map(|outcome| told.of(of_outcome(outcome)).clone())
         .collect();
     let attempts = outcomes.into_iter().chain(others).zip(repositories);
+    let attempts: Vec<CiAttempt> = attempts.map(attempt).collect();
     Ok(CohortCi {
-        resolution: CiResolution::new(attempts.map(attempt).collect()),
+        resolution: CiResolution::new(&attempts),
         declined,
         pull_requests,
     })
