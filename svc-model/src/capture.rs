@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,8 @@ closed_set! {
 }
 
 /// How many facts of one kind arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ArrivedFacts {
     /// New facts.
     pub stored: u64,
@@ -43,12 +45,13 @@ pub struct ArrivedFacts {
 }
 
 /// What arrived from one source.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SourceCounts {
     /// Requests that were read to their end and answered with success.
     pub deliveries: u64,
     /// The facts in them, by table. A table without a fact is absent.
-    #[schemars(schema_with = "counts_by_table")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_table"))]
     pub facts: BTreeMap<FactTable, ArrivedFacts>,
     /// Facts whose identity says otherwise than a stored one.
     pub conflicts: u64,
@@ -64,7 +67,8 @@ pub struct SourceCounts {
 }
 
 /// What became of log records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LogRecordCounts {
     /// Records in the requests.
     pub received: u64,
@@ -164,12 +168,13 @@ impl CaptureTotals {
 /// What was captured. The counts by source are those of the organization: of all its servers, over
 /// their restarts. What was stored is counted with it; what stored nothing is counted within seconds,
 /// and a server that dies may take the last of these with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CaptureCounts {
     /// When the first delivery was counted; null before it.
     pub since: Option<Instant>,
     /// What arrived, by source. Every source is present.
-    #[schemars(schema_with = "counts_by_source")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_source"))]
     pub sources: BTreeMap<CaptureSource, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
@@ -200,6 +205,7 @@ impl CaptureCounts {
     }
 }
 
+#[cfg(feature = "schema")]
 fn counts_by_table(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -208,6 +214,7 @@ fn counts_by_table(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
+#[cfg(feature = "schema")]
 fn counts_by_source(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

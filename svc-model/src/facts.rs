@@ -1,5 +1,6 @@
 //! Counts of facts and the metadata of a Session's facts.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +40,8 @@ closed_set! {
 }
 
 /// How many facts of one kind there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FactCount {
     /// All, quarantined ones included.
     pub total: u64,
@@ -48,7 +50,8 @@ pub struct FactCount {
 }
 
 /// The counts of every kind of fact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FactTables {
     /// Model calls.
     pub inference_calls: FactCount,
@@ -117,7 +120,8 @@ impl FactTables {
 }
 
 /// The counts of the organization's facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FactsCounts {
     /// Known Sessions.
     pub sessions: u64,
@@ -128,7 +132,8 @@ pub struct FactsCounts {
 }
 
 /// Names a Session in the path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionRequest {
     /// The Session; a slash in it is percent-encoded.
     pub session_id: SessionId,
@@ -153,7 +158,8 @@ impl Request for SessionRequest {
 }
 
 /// The counts of the kinds of fact that name a Session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionFactTables {
     /// Model calls.
     pub inference_calls: FactCount,
@@ -168,7 +174,8 @@ pub struct SessionFactTables {
 }
 
 /// The counts of one Session's facts. An unknown Session has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionFactsCounts {
     /// The Session, trimmed.
     pub session_id: SessionId,
@@ -177,7 +184,8 @@ pub struct SessionFactsCounts {
 }
 
 /// The metadata of one visible call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionInferenceCall {
     /// The id of the call.
     pub inference_call_id: FactId,
@@ -198,7 +206,8 @@ pub struct SessionInferenceCall {
 }
 
 /// The visible calls of one Session by observation time, then id. At most 1,000.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionInferenceCalls {
     /// The Session, trimmed.
     pub session_id: SessionId,
@@ -233,14 +242,16 @@ closed_set! {
 }
 
 /// The tool calls that one visible call asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CompatibilityCall {
     /// Distinct ids, sorted.
     pub tool_call_ids: Vec<String>,
 }
 
 /// One visible decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CompatibilityDecision {
     /// The agent.
     pub agent_harness: AgentHarness,
@@ -255,7 +266,8 @@ pub struct CompatibilityDecision {
 }
 
 /// One visible edit observation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CompatibilityEdit {
     /// The agent.
     pub agent_harness: AgentHarness,
@@ -265,7 +277,8 @@ pub struct CompatibilityEdit {
 
 /// What of a Session an agent harness can compare with its own records: no content, no paths, no
 /// users, no fact ids. At most 50 calls, 1,000 decisions and 1,000 edit observations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CompatibilityEvidence {
     /// The Session, trimmed.
     pub session_id: SessionId,

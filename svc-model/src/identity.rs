@@ -1,5 +1,6 @@
 //! Who asks, and whether the service is there.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,8 @@ closed_set! {
 }
 
 /// What the presented token is. The token itself is never repeated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IdentityProbe {
     /// The organization of the deployment.
     pub org_id: OrgId,
@@ -46,7 +48,8 @@ closed_set! {
 }
 
 /// The service runs. Storage is not touched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Health {
     /// Always `ok`.
     pub status: HealthStatus,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -132,10 +133,12 @@ impl<'de> Deserialize<'de> for Instant {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Instant {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Instant".into()
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -30,6 +31,7 @@ impl<'de> Deserialize<'de> for Version1 {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Version1 {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Version1".into()
@@ -37,6 +39,7 @@ impl JsonSchema for Version1 {
     fn inline_schema() -> bool {
         true
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "integer", "const": 1 })
     }

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::time::Instant;
 use crate::version::Version1;
 
 /// Asks which Sessions of the grant answer a query, or made a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextDiscoveryRequest {
     /// Always 1.
@@ -100,7 +102,8 @@ impl Request for ContextDiscoveryRequest {
 }
 
 /// What was scanned, over the whole grant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DiscoveryCoverage {
     /// Sessions of the grant.
     pub authorized_sessions: u64,
@@ -115,12 +118,13 @@ pub struct DiscoveryCoverage {
     /// Parts with a token of the query, repeated ones counted.
     pub matched_parts: u64,
     /// Always true.
-    #[schemars(extend("const" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
 
 /// Why scanned parts and found Sessions are not among the candidates.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DiscoverySkipped {
     /// Reasoning parts, which retrieval never searches.
     pub reasoning_part: u64,
@@ -137,7 +141,8 @@ pub struct DiscoverySkipped {
 }
 
 /// The observed link between a Session and the commit that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CommitMatch {
     /// The Session commit observation.
     pub observation_id: FactId,
@@ -148,7 +153,8 @@ pub struct CommitMatch {
 }
 
 /// One Session that is worth reading.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DiscoveryCandidate {
     /// The Session.
     pub session_id: SessionId,
@@ -163,7 +169,8 @@ pub struct DiscoveryCandidate {
 }
 
 /// At most eight Sessions: those of the commit first, then by score, then by id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DiscoveryResult {
     /// Always 1.
     pub schema_version: Version1,

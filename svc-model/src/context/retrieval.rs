@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +12,8 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
 /// Asks for the parts of the deployment's one configured Session that answer a query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextRetrievalRequest {
     /// Always 1.
@@ -51,7 +53,8 @@ impl Request for ContextRetrievalRequest {
 }
 
 /// Asks for the parts of one Session of the grant that answer a query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextSelectedRequest {
     /// Always 1.
@@ -107,7 +110,8 @@ closed_set! {
 }
 
 /// What was scanned. A reply is given only when all of it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ContextCoverage {
     /// Visible calls of the Session.
     pub visible_inference_calls: u64,
@@ -116,12 +120,13 @@ pub struct ContextCoverage {
     /// Parts of every visible call, excluded ones too.
     pub scanned_parts: u64,
     /// Always true.
-    #[schemars(extend("const" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
 
 /// Why scanned parts are not among the items. With the items they add up to `scanned_parts`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ContextSkipped {
     /// Reasoning parts, which retrieval never searches.
     pub reasoning_part: u64,
@@ -138,7 +143,8 @@ pub struct ContextSkipped {
 }
 
 /// One part that answers the query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ContextItem {
     /// How many distinct tokens of the query the part holds.
     pub score: u64,
@@ -147,7 +153,8 @@ pub struct ContextItem {
 }
 
 /// At most eight complete parts in rank order: score, then the newest, then the reference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ContextResult {
     /// Always 1.
     pub schema_version: Version1,

@@ -1,6 +1,9 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Place, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Method, Parameter, Place};
 use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, IngestReceipt};
 
 /// The headers that a forge names its event and its delivery in. None is required by itself: each
@@ -48,6 +51,7 @@ macro_rules! webhook {
             const STATUSES: &'static [u16] = &[400, 401, 409, 413, 422, 503];
             type Request = ForgeDelivery;
             type Reply = IngestReceipt;
+            #[cfg(feature = "schema")]
             const REQUEST_SCHEMA: Option<SchemaOf> =
                 Some(SchemaGenerator::subschema_for::<ForgeDelivery>);
             const PARAMETERS: &'static [Parameter] = HEADERS;

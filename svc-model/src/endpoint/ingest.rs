@@ -1,6 +1,9 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Place, Repeat, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Method, Parameter, Place, Repeat};
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
@@ -19,6 +22,7 @@ impl Endpoint for IngestGateway {
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayIngestRequest;
     type Reply = IngestReceipt;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayIngestRequest>);
 }
@@ -37,6 +41,7 @@ impl Endpoint for IngestGatewayBatch {
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayBatchRequest;
     type Reply = GatewayBatchReceipt;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayBatchRequest>);
     const PARAMETERS: &'static [Parameter] = &[Parameter {
@@ -66,6 +71,7 @@ impl Endpoint for IngestCi {
         description: "`true` asks for the result that the run is stored with, when it is another one; \
                       by default `false`.",
     }];
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<VendorCIRequest>);
 }

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use crate::time::Instant;
 use crate::version::Version1;
 
 /// Asks which calls of a Session are visible.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InventoryRequest {
     /// The Session.
     pub session_id: SessionId,
@@ -43,7 +45,8 @@ closed_set! {
 }
 
 /// One visible call, without its content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CallSummary {
     /// The id of the call.
     pub inference_call_id: FactId,
@@ -56,7 +59,8 @@ pub struct CallSummary {
 }
 
 /// The visible calls of one Session. No content, no raw payload, no user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Inventory {
     /// Always 1.
     pub schema_version: Version1,

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
 /// Asks for the structure of one call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ManifestRequest {
     /// The Session of the call.
     pub session_id: SessionId,
@@ -39,7 +41,8 @@ impl Request for ManifestRequest {
 }
 
 /// One part of a manifest: its type and where it is, nothing of what it says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ManifestPart {
     /// The type.
     #[serde(rename = "type")]
@@ -49,7 +52,8 @@ pub struct ManifestPart {
 }
 
 /// One message of a manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ManifestMessage {
     /// The side of the call.
     pub side: Side,
@@ -64,7 +68,8 @@ pub struct ManifestMessage {
 }
 
 /// The structure of one call: all input messages in order, then all output messages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Manifest {
     /// Always 1.
     pub schema_version: Version1,

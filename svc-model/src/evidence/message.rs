@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -6,7 +7,8 @@ use crate::closed_set;
 use crate::json::{Json, Object, Text};
 
 /// One message of a call. Its canonical form is the unit of storage.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Message {
     /// Who speaks, in the words of the gateway.
     pub role: Text,
@@ -149,10 +151,12 @@ impl<'de> Deserialize<'de> for Part {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Part {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Part".into()
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let part = |name: &str, what: &str, members: serde_json::Value, required: &[&str]| {
             let mut properties = serde_json::json!({ "type": { "const": name } });

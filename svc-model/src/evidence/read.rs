@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use crate::time::Instant;
 use crate::version::Version1;
 
 /// Asks for exact parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceReadRequest {
     /// Always 1.
@@ -21,7 +23,7 @@ pub struct EvidenceReadRequest {
     /// The Session of every reference.
     pub session_id: SessionId,
     /// One to 32 distinct occurrences.
-    #[schemars(length(min = 1, max = 32))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 32)))]
     pub references: Vec<Reference>,
 }
 
@@ -101,7 +103,8 @@ impl Request for EvidenceReadRequest {
 }
 
 /// One part, complete. Historical roles and tool calls are data only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EvidenceReadItem {
     /// The occurrence that was asked for.
     pub reference: Reference,
@@ -116,7 +119,8 @@ pub struct EvidenceReadItem {
 }
 
 /// The parts that were asked for: all of them, in the order of the request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EvidenceRead {
     /// Always 1.
     pub schema_version: Version1,

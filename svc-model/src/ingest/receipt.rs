@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::closed_set;
 use crate::id::FactId;
 
 /// The receipt of one fact. It is given after the commit reached the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct IngestResult {
     /// The id of the fact: of a redelivery, that of the retained one.
     pub fact_id: FactId,
@@ -98,10 +100,11 @@ closed_set! {
 }
 
 /// A declined delivery. Nothing was stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Skipped {
     /// Always true.
-    #[schemars(extend("const" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub skipped: bool,
     /// Why.
     pub reason: SkipReason,
@@ -118,7 +121,8 @@ impl Skipped {
 }
 
 /// The answer to one delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum IngestReceipt {
     /// The fact is stored, now or before.
@@ -128,21 +132,26 @@ pub enum IngestReceipt {
 }
 
 /// The answer to a batch of payloads: what became of each, as counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct GatewayBatchReceipt {
     /// Payloads that became new facts.
     pub stored: u64,
     /// Payloads that were stored before.
     pub duplicates: u64,
     /// Payloads declined with success, by reason.
-    #[schemars(schema_with = "counts_by::<SkipReason>")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by::<SkipReason>"))]
     pub skipped: BTreeMap<SkipReason, u64>,
     /// Payloads that can never be stored as they are, by reason.
-    #[schemars(schema_with = "counts_by::<RejectedPayload>")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "counts_by::<RejectedPayload>")
+    )]
     pub rejected: BTreeMap<RejectedPayload, u64>,
 }
 
 /// Counts whose names are of a closed set.
+#[cfg(feature = "schema")]
 fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +76,8 @@ impl Request for CiOutcomeRequest {
 }
 
 /// The outcome of one run: metadata only, no logs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiOutcomeRecord {
     /// The id of the fact.
     pub outcome_id: FactId,
@@ -116,7 +118,8 @@ pub struct CiOutcomeRecord {
 }
 
 /// The outcome of the run that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiOutcomeAnswer {
     /// Whether it is stored and visible.
     pub found: bool,

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::Truth;
-use super::selector::{SelectorParameters, counts_by_decline};
+use super::selector::SelectorParameters;
+#[cfg(feature = "schema")]
+use super::selector::counts_by_decline;
 use super::{LifetimeIdentity, RepositorySelector};
 use crate::closed_set;
 use crate::field::Violations;
@@ -119,7 +122,8 @@ closed_set! {
 }
 
 /// A call whose text is found in the commit: a guess, inferred for this answer and stored nowhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InferredCall {
     /// The call.
     pub inference_call_id: FactId,
@@ -146,7 +150,8 @@ pub struct InferredCall {
 }
 
 /// A Session that was observed at the commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ObservedSession {
     /// The Session.
     pub session_id: SessionId,
@@ -158,7 +163,8 @@ pub struct ObservedSession {
 pub const CI_OUTCOME_VERSION: u64 = 2;
 
 /// The outcome of a run at the commit: the whole fact, but for the forge's own description of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CommitCiOutcome {
     /// The version of the fact's shape: 2.
     pub schema_version: u64,
@@ -213,7 +219,8 @@ pub struct CommitCiOutcome {
 }
 
 /// What is known of the commit in one repository lifetime.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CommitRepository {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
@@ -239,7 +246,8 @@ pub struct CommitRepository {
 }
 
 /// What is known of a commit. Without any evidence it is the first two members alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CommitEvidence {
     /// The commit, in lower case.
     pub commit_sha: CommitSha,
@@ -252,7 +260,7 @@ pub struct CommitEvidence {
     /// How many facts of the commit name a repository that cannot be told, by reason. A selector does
     /// not narrow it; it is absent when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "counts_by_decline")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
     /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
     /// none, and when a repository was selected.

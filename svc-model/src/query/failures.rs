@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{Positive, Truth, Whole, whole};
-use super::selector::{SelectorParameters, counts_by_decline};
+use super::selector::SelectorParameters;
+#[cfg(feature = "schema")]
+use super::selector::counts_by_decline;
 use super::{CiOutcomeRecord, RepositorySelector};
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::is_trimmed;
@@ -60,7 +63,8 @@ impl FromField for PageLimit {
 }
 
 /// Where a page ended: opaque text of the service, good for the same question only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
 pub struct CiCursor(String);
 
@@ -207,7 +211,8 @@ impl Request for CiFailuresRequest {
 }
 
 /// One page of outcomes, latest capture first, then by falling id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiFailures {
     /// The result that was asked for.
     pub result: CiResult,
@@ -223,7 +228,7 @@ pub struct CiFailures {
     /// How many outcomes of this question bear a name of the repository and cannot be counted to it,
     /// by reason. On the first page, when there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "counts_by_decline")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
     /// The latest of these, at most as many as a page has. On the first page, when there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]

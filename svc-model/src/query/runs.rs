@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +128,8 @@ impl Request for CiRunsRequest {
 }
 
 /// A run, by its last attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiRun {
     /// How its last attempt ended: that of the greatest number.
     pub outcome: CiOutcomeRecord,
@@ -137,7 +139,8 @@ pub struct CiRun {
 }
 
 /// A commit that came with that of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DeliveredCommit {
     /// The commit.
     pub commit_sha: CommitSha,
@@ -148,7 +151,8 @@ pub struct DeliveredCommit {
 /// What came with the commit of a run: in the pushes that left a branch there, and in those of the
 /// pull requests whose head it was. A Session is named when a note of its commit was read for such a
 /// push.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiDelivery {
     /// The commit of the run.
     pub commit_sha: CommitSha,
@@ -163,7 +167,8 @@ pub struct CiDelivery {
 }
 
 /// The runs that an id or a URL names, the latest capture first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiRuns {
     /// The runs: at most 100.
     pub runs: Vec<CiRun>,

@@ -1,11 +1,11 @@
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Fields, Violations};
 use crate::problem::QueryFault;
 use crate::repository::{
-    RepositoryDecline, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
-    RepositoryProvider,
+    RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 use crate::request::Outgoing;
 
@@ -95,9 +95,8 @@ impl SelectorParameters {
 }
 
 /// The identity of a repository lifetime in a reply.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LifetimeIdentity {
     /// The kind of forge.
     pub provider: RepositoryProvider,
@@ -128,10 +127,11 @@ impl From<LifetimeIdentity> for RepositoryIdentity {
 }
 
 /// Counts whose names are reasons to count a fact to no repository.
+#[cfg(feature = "schema")]
 pub(super) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
-        "propertyNames": generator.subschema_for::<RepositoryDecline>(),
+        "propertyNames": generator.subschema_for::<crate::repository::RepositoryDecline>(),
         "additionalProperties": generator.subschema_for::<u64>(),
     })
 }

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
 use crate::closed_set;
@@ -14,7 +16,8 @@ use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider
 use crate::time::Instant;
 
 /// How many events of one kind a Session has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EventCount {
     /// All: the visible and the quarantined ones.
     pub total: u64,
@@ -25,7 +28,8 @@ pub struct EventCount {
 }
 
 /// How many events of each kind a Session has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EventCoverage {
     /// Model calls.
     pub inference_calls: EventCount,
@@ -87,7 +91,8 @@ closed_set! {
 
 /// One captured event of a Session, without its content, its user and its path. Members that are
 /// not known are left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "event_type", rename_all = "snake_case")]
 pub enum TimelineEvent {
     /// A model call.
@@ -231,7 +236,8 @@ impl TimelineEvent {
 }
 
 /// An observed link between the Session and a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AttributedCommit {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
@@ -255,7 +261,8 @@ closed_set! {
 }
 
 /// A push that left its branch at a commit of the Session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DossierPush {
     /// The id of the fact.
     pub push_id: FactId,
@@ -282,7 +289,8 @@ pub struct DossierPush {
 
 /// The outcome of a run at a commit of the Session, without the sender's free text. Members that
 /// are not known are left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DossierCiOutcome {
     /// The id of the fact.
     pub outcome_id: FactId,
@@ -328,7 +336,8 @@ pub struct DossierCiOutcome {
 }
 
 /// Everything that was captured of a Session, as metadata: no content, no user, no path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionDossier {
     /// Always true.
     pub found: Found,
@@ -355,19 +364,21 @@ pub struct SessionDossier {
     /// 1 when no commit was observed, else 0.
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.
-    #[schemars(schema_with = "counts_by_decline")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: BTreeMap<RepositoryDecline, u64>,
 }
 
 /// A Session that no fact named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct UnknownSession {
     /// Always false.
     pub found: Unknown,
 }
 
 /// What was captured of a Session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum SessionAnswer {
     /// A fact named it, perhaps one that is quarantined.

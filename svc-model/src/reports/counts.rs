@@ -1,7 +1,7 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -77,13 +77,15 @@ impl<'de, K: Ord + Deserialize<'de>> Deserialize<'de> for Counts<K> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<K: JsonSchema> JsonSchema for Counts<K> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("CountsBy{}", K::schema_name()).into()
     }
     fn inline_schema() -> bool {
         true
     }
+    #[cfg(feature = "schema")]
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use crate::repository::RepositoryDecline;
 
 /// What became of accepted work. Each panel has its own unit and denominator, so counts of different
 /// panels are not added.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LifecycleReport {
     /// The organization.
     pub org_id: OrgId,
@@ -39,7 +41,8 @@ pub struct LifecycleReport {
 }
 
 /// How many got to a stage, of those at the stage before and of those at the first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Stage {
     /// How many got here.
     pub count: u64,
@@ -76,7 +79,8 @@ closed_set! {
 }
 
 /// How much of a panel's population the evidence covers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(bound(
     serialize = "M: std::fmt::Display",
     deserialize = "M: Ord + Deserialize<'de>"
@@ -125,7 +129,8 @@ closed_set! {
 }
 
 /// Some Sessions of a population, to look at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Examples {
     /// The population.
     pub population: Population,
@@ -135,7 +140,8 @@ pub struct Examples {
 
 /// Calls that a person accepted, through commit, pull request and CI. The unit is a call. A rule's
 /// accept, or an agent's own, does not count.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AcceptedWork {
     /// Calls of the cohort with an attached explicit accept. A reject of the same call changes nothing.
     pub accepted_calls: u64,
@@ -160,7 +166,8 @@ pub struct AcceptedWork {
 }
 
 /// Edits of the cohort's Sessions and their Fate. The unit is an edit observation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EditRetention {
     /// Edit observations.
     pub observations: u64,
@@ -202,7 +209,8 @@ closed_set! {
 
 /// How much of attributed files remained in merged pull requests. The unit is an attributed file at a
 /// commit at which its Session was observed, accepted or not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct MergeDurability {
     /// Always `partial_pull_request_history`.
     pub coverage_qualification: CoverageQualification,
@@ -245,7 +253,8 @@ closed_set! {
 }
 
 /// Sessions with accepted work, explicitly or not, by status. The unit is a Session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionAttrition {
     /// Sessions with an accepted decision.
     pub eligible_sessions: u64,
@@ -303,7 +312,8 @@ closed_set! {
 }
 
 /// One component of rework.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ReworkComponent {
     /// What is counted.
     pub name: ReworkName,
@@ -332,7 +342,8 @@ closed_set! {
 }
 
 /// Accepted calls with one value of a property.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Stratum {
     /// The property.
     pub dimension: Dimension,
@@ -348,7 +359,8 @@ pub struct Stratum {
 }
 
 /// The bounds of a lifecycle report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LifecyclePolicy {
     /// How many Sessions are shown of a population.
     pub example_session_limit: u64,
@@ -357,7 +369,8 @@ pub struct LifecyclePolicy {
 }
 
 /// By which rules each part of a lifecycle report was derived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LifecycleProvenance {
     /// The report.
     pub lifecycle: Provenance,
@@ -375,7 +388,8 @@ pub struct LifecycleProvenance {
 
 /// Facts of a lifecycle report that name a repository that cannot be told, by what they are. A unit
 /// without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct LifecycleRepositorySkips {
     /// Observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use crate::id::FactId;
 use crate::repository::RepositoryDecline;
 
 /// What became of the calls of each model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ModelReport {
     /// One row a model that has a call in the cohort, by model. Calls without a model are in none.
     pub rows: Vec<ModelRow>,
@@ -53,7 +55,8 @@ closed_set! {
 }
 
 /// The outcomes of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ModelRow {
     /// The model, as it was captured.
     pub model: String,
@@ -106,7 +109,8 @@ pub struct ModelRow {
 }
 
 /// How far the calls of a model get. The unit is a call; each rate but the first is of `attributed`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SignalFunnel {
     /// The model.
     pub model: String,
@@ -136,7 +140,8 @@ pub struct SignalFunnel {
 }
 
 /// The status of Sessions in short. That no commit was seen says nothing, so five numbers are always 0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AbandonmentSummary {
     /// Always 0.
     pub abandoned_sessions: u64,
@@ -155,7 +160,8 @@ pub struct AbandonmentSummary {
 }
 
 /// What of CI was not counted, by what it is. The units are not added; one without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CiSkips {
     /// Runs that count for no commit.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
@@ -170,7 +176,8 @@ pub struct CiSkips {
 
 /// Facts of a model report that name a repository that cannot be told, by what they are. The units
 /// overlap and are not added; one without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ModelRepositorySkips {
     /// Pushes of the window of `attribution_share`.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

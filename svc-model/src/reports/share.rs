@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,8 @@ use crate::query::LifetimeIdentity;
 use crate::time::Instant;
 
 /// Where the Attributions of one repository come from. The unit is a commit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AttributionShareRow {
     /// The organization.
     pub org_id: OrgId,
@@ -49,7 +51,8 @@ closed_set! {
 }
 
 /// A repository whose notes seem to be lost. It says where to look and not what is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AttributionAlert {
     /// The organization.
     pub org_id: OrgId,
@@ -68,7 +71,8 @@ pub struct AttributionAlert {
 }
 
 /// The share of notes among Attributions, by repository, beside the window before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AttributionShareReport {
     /// How many plausible commits both windows need before a decline is called one.
     pub min_cases_for_decline_verdict: u64,

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,8 @@ closed_set! {
 }
 
 /// Whether a difference between two models is one between the repositories that they worked in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Stratification {
     /// The rate.
     pub metric: Metric,
@@ -57,7 +59,8 @@ pub struct Stratification {
 }
 
 /// The rate of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ModelRate {
     /// The model.
     pub model: String,
@@ -70,7 +73,8 @@ pub struct ModelRate {
 }
 
 /// Two models in all repositories together, and where it is the other way round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RateComparison {
     /// The one model.
     pub left_model: String,
@@ -91,7 +95,8 @@ pub struct RateComparison {
 }
 
 /// A repository in which a difference turns around.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reversal {
     /// A name of the repository.
     pub repo: String,
@@ -114,7 +119,8 @@ pub struct Reversal {
 }
 
 /// Two models, adjusted for where they worked (Mantel and Haenszel).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AdjustedComparison {
     /// The one model.
     pub left_model: String,
@@ -137,7 +143,8 @@ pub struct AdjustedComparison {
 }
 
 /// The rates of models in one repository, drawn to the mean of all cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShrunkRates {
     /// The organization.
     pub org_id: OrgId,
@@ -150,7 +157,8 @@ pub struct ShrunkRates {
 }
 
 /// The rate of one model in one repository, drawn to the mean: the fewer cases, the more.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ShrunkRate {
     /// The model.
     pub model: String,
