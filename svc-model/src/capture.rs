@@ -37,6 +37,7 @@ closed_set! {
 /// How many facts of one kind arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ArrivedFacts {
     /// New facts.
     pub stored: u64,
@@ -47,6 +48,7 @@ pub struct ArrivedFacts {
 /// What arrived from one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SourceCounts {
     /// Requests that were read to their end and answered with success.
     pub deliveries: u64,
@@ -69,6 +71,7 @@ pub struct SourceCounts {
 /// What became of log records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LogRecordCounts {
     /// Records in the requests.
     pub received: u64,
@@ -113,6 +116,7 @@ fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
 
 /// What arrived, by source: of one delivery, of one server or of an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureTotals {
     /// When it was begun to count; nothing before that.
     pub since: Option<Instant>,
@@ -170,6 +174,7 @@ impl CaptureTotals {
 /// and a server that dies may take the last of these with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureCounts {
     /// When the first delivery was counted; null before it.
     pub since: Option<Instant>,

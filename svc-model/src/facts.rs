@@ -42,6 +42,7 @@ closed_set! {
 /// How many facts of one kind there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactCount {
     /// All, quarantined ones included.
     pub total: u64,
@@ -52,6 +53,7 @@ pub struct FactCount {
 /// The counts of every kind of fact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactTables {
     /// Model calls.
     pub inference_calls: FactCount,
@@ -122,6 +124,7 @@ impl FactTables {
 /// The counts of the organization's facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactsCounts {
     /// Known Sessions.
     pub sessions: u64,
@@ -160,6 +163,7 @@ impl Request for SessionRequest {
 /// The counts of the kinds of fact that name a Session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionFactTables {
     /// Model calls.
     pub inference_calls: FactCount,
@@ -176,6 +180,7 @@ pub struct SessionFactTables {
 /// The counts of one Session's facts. An unknown Session has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionFactsCounts {
     /// The Session, trimmed.
     pub session_id: SessionId,
@@ -186,6 +191,7 @@ pub struct SessionFactsCounts {
 /// The metadata of one visible call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionInferenceCall {
     /// The id of the call.
     pub inference_call_id: FactId,
@@ -208,6 +214,7 @@ pub struct SessionInferenceCall {
 /// The visible calls of one Session by observation time, then id. At most 1,000.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionInferenceCalls {
     /// The Session, trimmed.
     pub session_id: SessionId,
@@ -244,6 +251,7 @@ closed_set! {
 /// The tool calls that one visible call asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityCall {
     /// Distinct ids, sorted.
     pub tool_call_ids: Vec<String>,
@@ -252,6 +260,7 @@ pub struct CompatibilityCall {
 /// One visible decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityDecision {
     /// The agent.
     pub agent_harness: AgentHarness,
@@ -268,6 +277,7 @@ pub struct CompatibilityDecision {
 /// One visible edit observation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEdit {
     /// The agent.
     pub agent_harness: AgentHarness,
@@ -279,6 +289,7 @@ pub struct CompatibilityEdit {
 /// users, no fact ids. At most 50 calls, 1,000 decisions and 1,000 edit observations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEvidence {
     /// The Session, trimmed.
     pub session_id: SessionId,

@@ -85,6 +85,7 @@ impl From<usize> for Step {
 /// One violated field of a request. The input is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FieldError {
     /// The kind of the violation.
     #[serde(rename = "type")]
@@ -93,6 +94,13 @@ pub struct FieldError {
     pub loc: Vec<Step>,
     /// A fixed text that says what is expected.
     pub msg: Cow<'static, str>,
+}
+
+impl FieldError {
+    /// Returns a violation of this kind at a place, with a text that says what is expected.
+    pub const fn new(kind: FieldKind, loc: Vec<Step>, msg: Cow<'static, str>) -> Self {
+        Self { kind, loc, msg }
+    }
 }
 
 /// What is wrong with one value, without its place.
@@ -295,12 +303,12 @@ impl<'a> Fields<'a> {
 /// Declares a closed set: an enum whose wire names are given once.
 ///
 /// The macro derives the serde names, `as_str`, `ALL`, [`FromField`] (kind `enum`) and `Display`.
-#[macro_export]
 macro_rules! closed_set {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(not(feature = "service"), non_exhaustive)]
         $vis enum $name { $($(#[$doc])* #[serde(rename = $wire)] $variant,)+ }
 
         impl $name {
@@ -334,6 +342,8 @@ macro_rules! closed_set {
         }
     };
 }
+
+pub(crate) use closed_set;
 
 #[cfg(test)]
 mod tests {

@@ -22,6 +22,7 @@ closed_set! {
 /// What the presented token is. The token itself is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IdentityProbe {
     /// The organization of the deployment.
     pub org_id: OrgId,
@@ -50,6 +51,7 @@ closed_set! {
 /// The service runs. Storage is not touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Health {
     /// Always `ok`.
     pub status: HealthStatus,

@@ -36,3 +36,5 @@ pub mod repository;
 pub mod request;
 pub mod time;
 pub mod version;
+
+pub(crate) use self::field::closed_set;

@@ -1,6 +1,8 @@
 //! What a caller can be told instead of a reply: one closed set, the body of each value, and
 //! nothing of what the caller sent.
 
+mod text;
+
 use std::borrow::Cow;
 
 #[cfg(feature = "schema")]
@@ -12,6 +14,7 @@ use crate::field::{FieldError, Violations};
 /// The body of every answer that is no success.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ProblemBody {
     /// What went wrong.
     pub detail: Detail,
@@ -21,6 +24,7 @@ pub struct ProblemBody {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Detail {
     /// A fixed text.
     Text(Cow<'static, str>),
@@ -35,6 +39,7 @@ pub enum Detail {
 /// A closed code and its fixed text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CodeDetail {
     /// The code.
     pub code: Code,
@@ -47,6 +52,7 @@ pub struct CodeDetail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Code {
     /// The ids of a call name another call, or two. No id of it is disclosed.
     InferenceCallIdentityConflict,
@@ -60,6 +66,7 @@ pub enum Code {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Decline {
     /// The fact is absent, foreign or quarantined; which of them is not disclosed.
     EvidenceUnavailable {
@@ -113,6 +120,7 @@ pub enum Decline {
 
 /// A bound of a Session read that is answered 409 with a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionBound {
     /// Too many visible calls to list.
     Reconciliation,
@@ -146,6 +154,7 @@ impl SessionBound {
 
 /// A bound of a report that is answered 409 with a fixed text. There is no partial report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum ReportBound {
     /// Too many calls, or too many facts that say something of them.
     Evidence,
@@ -168,6 +177,7 @@ impl ReportBound {
 
 /// Why a query whose parameters are each readable has no answer: 422 with a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum QueryFault {
     /// The commit in the path is no full commit id.
     MalformedSha,
@@ -233,6 +243,7 @@ impl QueryFault {
 
 /// Everything that a caller can be told instead of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Problem {
     /// No such path, or a documentation path that is closed.
     NotFound,
@@ -298,6 +309,7 @@ pub enum Problem {
 
 /// The authority that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum RequiredAuthority {
     /// Ingest or operator.
     Ingest,

@@ -140,6 +140,7 @@ impl Request for QuarantineRequest {
 /// What was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineReceipt {
     /// The organization of the fact.
     pub org_id: OrgId,
@@ -207,6 +208,7 @@ impl Request for QuarantineLogRequest {
 /// One row of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineLogEntry {
     /// Its revision.
     pub quarantine_revision: u64,
@@ -228,6 +230,7 @@ pub struct QuarantineLogEntry {
 /// Rows of the log, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineLog {
     /// The organization.
     pub org_id: OrgId,

@@ -104,6 +104,7 @@ impl Request for ContextDiscoveryRequest {
 /// What was scanned, over the whole grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryCoverage {
     /// Sessions of the grant.
     pub authorized_sessions: u64,
@@ -125,6 +126,7 @@ pub struct DiscoveryCoverage {
 /// Why scanned parts and found Sessions are not among the candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoverySkipped {
     /// Reasoning parts, which retrieval never searches.
     pub reasoning_part: u64,
@@ -143,6 +145,7 @@ pub struct DiscoverySkipped {
 /// The observed link between a Session and the commit that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitMatch {
     /// The Session commit observation.
     pub observation_id: FactId,
@@ -155,6 +158,7 @@ pub struct CommitMatch {
 /// One Session that is worth reading.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryCandidate {
     /// The Session.
     pub session_id: SessionId,
@@ -171,6 +175,7 @@ pub struct DiscoveryCandidate {
 /// At most eight Sessions: those of the commit first, then by score, then by id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryResult {
     /// Always 1.
     pub schema_version: Version1,

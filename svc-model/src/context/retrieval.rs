@@ -112,6 +112,7 @@ closed_set! {
 /// What was scanned. A reply is given only when all of it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextCoverage {
     /// Visible calls of the Session.
     pub visible_inference_calls: u64,
@@ -127,6 +128,7 @@ pub struct ContextCoverage {
 /// Why scanned parts are not among the items. With the items they add up to `scanned_parts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextSkipped {
     /// Reasoning parts, which retrieval never searches.
     pub reasoning_part: u64,
@@ -145,6 +147,7 @@ pub struct ContextSkipped {
 /// One part that answers the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextItem {
     /// How many distinct tokens of the query the part holds.
     pub score: u64,
@@ -155,6 +158,7 @@ pub struct ContextItem {
 /// At most eight complete parts in rank order: score, then the newest, then the reference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextResult {
     /// Always 1.
     pub schema_version: Version1,

@@ -47,6 +47,7 @@ closed_set! {
 /// One visible call, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CallSummary {
     /// The id of the call.
     pub inference_call_id: FactId,
@@ -61,6 +62,7 @@ pub struct CallSummary {
 /// The visible calls of one Session. No content, no raw payload, no user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Inventory {
     /// Always 1.
     pub schema_version: Version1,

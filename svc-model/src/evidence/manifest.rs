@@ -43,6 +43,7 @@ impl Request for ManifestRequest {
 /// One part of a manifest: its type and where it is, nothing of what it says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestPart {
     /// The type.
     #[serde(rename = "type")]
@@ -54,6 +55,7 @@ pub struct ManifestPart {
 /// One message of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestMessage {
     /// The side of the call.
     pub side: Side,
@@ -70,6 +72,7 @@ pub struct ManifestMessage {
 /// The structure of one call: all input messages in order, then all output messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Manifest {
     /// Always 1.
     pub schema_version: Version1,

@@ -34,18 +34,22 @@ closed_set! {
 
 /// One canonical part, exactly as captured but for redacted credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Part {
     /// Text.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     Text {
         /// The text; may be empty.
         content: Text,
     },
     /// Readable reasoning.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     Reasoning {
         /// The reasoning, not blank.
         content: Text,
     },
     /// A tool call.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     ToolCall {
         /// The id that the model gave the call.
         id: String,
@@ -55,6 +59,7 @@ pub enum Part {
         arguments: Object,
     },
     /// The result of a tool call.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     ToolCallResponse {
         /// The id of the tool call.
         id: String,

@@ -105,6 +105,7 @@ impl Request for EvidenceReadRequest {
 /// One part, complete. Historical roles and tool calls are data only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EvidenceReadItem {
     /// The occurrence that was asked for.
     pub reference: Reference,
@@ -121,6 +122,7 @@ pub struct EvidenceReadItem {
 /// The parts that were asked for: all of them, in the order of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EvidenceRead {
     /// Always 1.
     pub schema_version: Version1,

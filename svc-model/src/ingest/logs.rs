@@ -74,6 +74,7 @@ impl JsonSchema for LogsRequest {
 /// `ExportLogsServiceResponse`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LogsReceipt {}
 
 closed_set! {

@@ -11,6 +11,7 @@ use crate::id::FactId;
 /// The receipt of one fact. It is given after the commit reached the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IngestResult {
     /// The id of the fact: of a redelivery, that of the retained one.
     pub fact_id: FactId,
@@ -102,6 +103,7 @@ closed_set! {
 /// A declined delivery. Nothing was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Skipped {
     /// Always true.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
@@ -124,6 +126,7 @@ impl Skipped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum IngestReceipt {
     /// The fact is stored, now or before.
     Fact(IngestResult),
@@ -134,6 +137,7 @@ pub enum IngestReceipt {
 /// The answer to a batch of payloads: what became of each, as counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GatewayBatchReceipt {
     /// Payloads that became new facts.
     pub stored: u64,

@@ -78,6 +78,7 @@ impl Request for CiOutcomeRequest {
 /// The outcome of one run: metadata only, no logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiOutcomeRecord {
     /// The id of the fact.
     pub outcome_id: FactId,
@@ -120,6 +121,7 @@ pub struct CiOutcomeRecord {
 /// The outcome of the run that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiOutcomeAnswer {
     /// Whether it is stored and visible.
     pub found: bool,

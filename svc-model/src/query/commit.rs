@@ -124,6 +124,7 @@ closed_set! {
 /// A call whose text is found in the commit: a guess, inferred for this answer and stored nowhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct InferredCall {
     /// The call.
     pub inference_call_id: FactId,
@@ -152,6 +153,7 @@ pub struct InferredCall {
 /// A Session that was observed at the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ObservedSession {
     /// The Session.
     pub session_id: SessionId,
@@ -165,6 +167,7 @@ pub const CI_OUTCOME_VERSION: u64 = 2;
 /// The outcome of a run at the commit: the whole fact, but for the forge's own description of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitCiOutcome {
     /// The version of the fact's shape: 2.
     pub schema_version: u64,
@@ -221,6 +224,7 @@ pub struct CommitCiOutcome {
 /// What is known of the commit in one repository lifetime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitRepository {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
@@ -248,6 +252,7 @@ pub struct CommitRepository {
 /// What is known of a commit. Without any evidence it is the first two members alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitEvidence {
     /// The commit, in lower case.
     pub commit_sha: CommitSha,

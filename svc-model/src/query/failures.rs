@@ -213,6 +213,7 @@ impl Request for CiFailuresRequest {
 /// One page of outcomes, latest capture first, then by falling id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiFailures {
     /// The result that was asked for.
     pub result: CiResult,

@@ -130,6 +130,7 @@ impl Request for CiRunsRequest {
 /// A run, by its last attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRun {
     /// How its last attempt ended: that of the greatest number.
     pub outcome: CiOutcomeRecord,
@@ -141,6 +142,7 @@ pub struct CiRun {
 /// A commit that came with that of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DeliveredCommit {
     /// The commit.
     pub commit_sha: CommitSha,
@@ -153,6 +155,7 @@ pub struct DeliveredCommit {
 /// push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiDelivery {
     /// The commit of the run.
     pub commit_sha: CommitSha,
@@ -169,6 +172,7 @@ pub struct CiDelivery {
 /// The runs that an id or a URL names, the latest capture first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRuns {
     /// The runs: at most 100.
     pub runs: Vec<CiRun>,

@@ -97,6 +97,7 @@ impl SelectorParameters {
 /// The identity of a repository lifetime in a reply.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifetimeIdentity {
     /// The kind of forge.
     pub provider: RepositoryProvider,

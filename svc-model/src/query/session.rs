@@ -18,6 +18,7 @@ use crate::time::Instant;
 /// How many events of one kind a Session has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCount {
     /// All: the visible and the quarantined ones.
     pub total: u64,
@@ -30,6 +31,7 @@ pub struct EventCount {
 /// How many events of each kind a Session has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCoverage {
     /// Model calls.
     pub inference_calls: EventCount,
@@ -94,8 +96,10 @@ closed_set! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "event_type", rename_all = "snake_case")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum TimelineEvent {
     /// A model call.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     InferenceCall {
         /// The id of the fact.
         fact_id: FactId,
@@ -123,6 +127,7 @@ pub enum TimelineEvent {
         model_call_id: Option<String>,
     },
     /// A decision about a proposed edit.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     DeveloperDecision {
         /// The id of the fact.
         fact_id: FactId,
@@ -146,6 +151,7 @@ pub enum TimelineEvent {
         commit_sha: Option<CommitSha>,
     },
     /// What became of the file of an applied edit.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     EditObservation {
         /// The id of the fact.
         fact_id: FactId,
@@ -169,6 +175,7 @@ pub enum TimelineEvent {
         external_lines_removed: Option<i64>,
     },
     /// An edit that a person refused.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     RejectedEdit {
         /// The id of the fact.
         fact_id: FactId,
@@ -182,6 +189,7 @@ pub enum TimelineEvent {
         call_id: String,
     },
     /// A refused edit that was tried again with success.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     RetryLinkage {
         /// The id of the fact.
         fact_id: FactId,
@@ -238,6 +246,7 @@ impl TimelineEvent {
 /// An observed link between the Session and a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributedCommit {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
@@ -263,6 +272,7 @@ closed_set! {
 /// A push that left its branch at a commit of the Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DossierPush {
     /// The id of the fact.
     pub push_id: FactId,
@@ -291,6 +301,7 @@ pub struct DossierPush {
 /// are not known are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DossierCiOutcome {
     /// The id of the fact.
     pub outcome_id: FactId,
@@ -338,6 +349,7 @@ pub struct DossierCiOutcome {
 /// Everything that was captured of a Session, as metadata: no content, no user, no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionDossier {
     /// Always true.
     pub found: Found,
@@ -380,6 +392,7 @@ pub struct UnknownSession {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionAnswer {
     /// A fact named it, perhaps one that is quarantined.
     Known(Box<SessionDossier>),

@@ -10,6 +10,7 @@ use crate::time::Instant;
 /// seen does not mean that there was none, so no Session is ever called abandoned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AbandonmentReport {
     /// The organization.
     pub org_id: OrgId,
@@ -28,6 +29,7 @@ pub struct AbandonmentReport {
 /// What is known of one Session with accepted work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionOutcome {
     /// The organization.
     pub org_id: OrgId,

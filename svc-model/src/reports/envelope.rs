@@ -16,6 +16,7 @@ use crate::version::Version1;
 /// Which calls a report is about, and up to when facts count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReportScope {
     /// The first moment of the cohort. A call belongs to the cohort by when it was observed.
     pub cohort_start: Instant,
@@ -96,6 +97,7 @@ impl Request for ReportRequest {
 /// What became of the calls of each model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelOutcomes {
     /// Always 1.
     pub schema_version: Version1,
@@ -108,6 +110,7 @@ pub struct ModelOutcomes {
 /// What became of accepted work, panel by panel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWorkLifecycle {
     /// Always 1.
     pub schema_version: Version1,
@@ -120,6 +123,7 @@ pub struct AcceptedWorkLifecycle {
 /// By which rules something was derived, and from which facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Provenance {
     /// The version of the rules: it changes when a floor, a window or a formula does.
     pub policy_version: String,

@@ -15,6 +15,7 @@ use crate::repository::RepositoryDecline;
 /// panels are not added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecycleReport {
     /// The organization.
     pub org_id: OrgId,
@@ -43,6 +44,7 @@ pub struct LifecycleReport {
 /// How many got to a stage, of those at the stage before and of those at the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stage {
     /// How many got here.
     pub count: u64,
@@ -131,6 +133,7 @@ closed_set! {
 /// Some Sessions of a population, to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Examples {
     /// The population.
     pub population: Population,
@@ -142,6 +145,7 @@ pub struct Examples {
 /// accept, or an agent's own, does not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWork {
     /// Calls of the cohort with an attached explicit accept. A reject of the same call changes nothing.
     pub accepted_calls: u64,
@@ -168,6 +172,7 @@ pub struct AcceptedWork {
 /// Edits of the cohort's Sessions and their Fate. The unit is an edit observation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EditRetention {
     /// Edit observations.
     pub observations: u64,
@@ -211,6 +216,7 @@ closed_set! {
 /// commit at which its Session was observed, accepted or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct MergeDurability {
     /// Always `partial_pull_request_history`.
     pub coverage_qualification: CoverageQualification,
@@ -255,6 +261,7 @@ closed_set! {
 /// Sessions with accepted work, explicitly or not, by status. The unit is a Session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionAttrition {
     /// Sessions with an accepted decision.
     pub eligible_sessions: u64,
@@ -314,6 +321,7 @@ closed_set! {
 /// One component of rework.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReworkComponent {
     /// What is counted.
     pub name: ReworkName,
@@ -344,6 +352,7 @@ closed_set! {
 /// Accepted calls with one value of a property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stratum {
     /// The property.
     pub dimension: Dimension,
@@ -361,6 +370,7 @@ pub struct Stratum {
 /// The bounds of a lifecycle report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecyclePolicy {
     /// How many Sessions are shown of a population.
     pub example_session_limit: u64,
@@ -371,6 +381,7 @@ pub struct LifecyclePolicy {
 /// By which rules each part of a lifecycle report was derived.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecycleProvenance {
     /// The report.
     pub lifecycle: Provenance,
@@ -390,6 +401,7 @@ pub struct LifecycleProvenance {
 /// without any is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecycleRepositorySkips {
     /// Observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

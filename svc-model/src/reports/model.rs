@@ -16,6 +16,7 @@ use crate::repository::RepositoryDecline;
 /// What became of the calls of each model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelReport {
     /// One row a model that has a call in the cohort, by model. Calls without a model are in none.
     pub rows: Vec<ModelRow>,
@@ -57,6 +58,7 @@ closed_set! {
 /// The outcomes of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRow {
     /// The model, as it was captured.
     pub model: String,
@@ -111,6 +113,7 @@ pub struct ModelRow {
 /// How far the calls of a model get. The unit is a call; each rate but the first is of `attributed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SignalFunnel {
     /// The model.
     pub model: String,
@@ -142,6 +145,7 @@ pub struct SignalFunnel {
 /// The status of Sessions in short. That no commit was seen says nothing, so five numbers are always 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AbandonmentSummary {
     /// Always 0.
     pub abandoned_sessions: u64,
@@ -162,6 +166,7 @@ pub struct AbandonmentSummary {
 /// What of CI was not counted, by what it is. The units are not added; one without any is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiSkips {
     /// Runs that count for no commit.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
@@ -178,6 +183,7 @@ pub struct CiSkips {
 /// overlap and are not added; one without any is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRepositorySkips {
     /// Pushes of the window of `attribution_share`.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

@@ -9,6 +9,7 @@ use crate::repository::RepositoryDecline;
 /// How much of what attributed commits added remained in merged pull requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct MergeRetentionReport {
     /// The organization.
     pub org_id: OrgId,
@@ -51,6 +52,7 @@ pub struct MergeRetentionReport {
 /// Scores, each the share of an added text that a file holds, from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RetentionScores {
     /// What they are like.
     pub distribution: ScoreDistribution,
@@ -61,6 +63,7 @@ pub struct RetentionScores {
 /// What a number of scores is like. Between two scores a straight line is drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ScoreDistribution {
     /// How many scores.
     pub count: u64,
@@ -77,6 +80,7 @@ pub struct ScoreDistribution {
 /// How many scores are below a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ThresholdShare {
     /// The threshold.
     pub threshold: f64,
@@ -92,6 +96,7 @@ pub struct ThresholdShare {
 /// overlap and are not added; one without any is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RetentionRepositorySkips {
     /// Observations.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

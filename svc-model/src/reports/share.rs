@@ -11,6 +11,7 @@ use crate::time::Instant;
 /// Where the Attributions of one repository come from. The unit is a commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionShareRow {
     /// The organization.
     pub org_id: OrgId,
@@ -53,6 +54,7 @@ closed_set! {
 /// A repository whose notes seem to be lost. It says where to look and not what is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionAlert {
     /// The organization.
     pub org_id: OrgId,
@@ -73,6 +75,7 @@ pub struct AttributionAlert {
 /// The share of notes among Attributions, by repository, beside the window before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionShareReport {
     /// How many plausible commits both windows need before a decline is called one.
     pub min_cases_for_decline_verdict: u64,

@@ -39,6 +39,7 @@ closed_set! {
 /// Whether a difference between two models is one between the repositories that they worked in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stratification {
     /// The rate.
     pub metric: Metric,
@@ -61,6 +62,7 @@ pub struct Stratification {
 /// The rate of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRate {
     /// The model.
     pub model: String,
@@ -75,6 +77,7 @@ pub struct ModelRate {
 /// Two models in all repositories together, and where it is the other way round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RateComparison {
     /// The one model.
     pub left_model: String,
@@ -97,6 +100,7 @@ pub struct RateComparison {
 /// A repository in which a difference turns around.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Reversal {
     /// A name of the repository.
     pub repo: String,
@@ -121,6 +125,7 @@ pub struct Reversal {
 /// Two models, adjusted for where they worked (Mantel and Haenszel).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AdjustedComparison {
     /// The one model.
     pub left_model: String,
@@ -145,6 +150,7 @@ pub struct AdjustedComparison {
 /// The rates of models in one repository, drawn to the mean of all cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ShrunkRates {
     /// The organization.
     pub org_id: OrgId,
@@ -159,6 +165,7 @@ pub struct ShrunkRates {
 /// The rate of one model in one repository, drawn to the mean: the fewer cases, the more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ShrunkRate {
     /// The model.
     pub model: String,
