@@ -43,6 +43,15 @@ impl CommandError {
         Self::refused("invalid_argument", format!("{name} {rule}"))
     }
 
+    /// Returns the refusal to go on with a word that only a newer version knows.
+    pub(crate) fn newer(name: &str, word: impl fmt::Display) -> Self {
+        Self::refused(
+            "unknown_word",
+            format!("{name} {word} is not known to this svc"),
+        )
+        .hint("the service is newer: update svc")
+    }
+
     /// Returns the error of a wrong command line.
     pub(crate) fn usage(message: &str) -> Self {
         let first = message

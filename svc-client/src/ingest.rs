@@ -5,6 +5,7 @@ use svc_model::ingest::{
     IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
+use svc_model::open::Open;
 use svc_model::request::Outgoing;
 
 use crate::{Client, Error};
@@ -18,7 +19,7 @@ impl Client {
     pub async fn ingest_gateway(
         &self,
         request: &GatewayIngestRequest,
-    ) -> Result<IngestReceipt, Error> {
+    ) -> Result<Open<IngestReceipt>, Error> {
         let named =
             request.capture.is_some() || request.payload.as_object().is_some_and(names_itself);
         self.delivering(named).call::<IngestGateway>(request).await

@@ -330,8 +330,8 @@ impl Engine {
         })?;
         Ok(QuarantineReceipt {
             org_id: self.org_id().clone(),
-            action,
-            table: request.table,
+            action: action.into(),
+            table: request.table.into(),
             fact_id: recorded.fact_id,
             target_found: recorded.target_found,
             unchanged: recorded.unchanged,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::facts::FactTable;
+use crate::open::Open;
 use crate::time::Instant;
 
 closed_set! {
@@ -54,7 +55,7 @@ pub struct SourceCounts {
     pub deliveries: u64,
     /// The facts in them, by table. A table without a fact is absent.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_table"))]
-    pub facts: BTreeMap<FactTable, ArrivedFacts>,
+    pub facts: BTreeMap<Open<FactTable>, ArrivedFacts>,
     /// Facts whose identity says otherwise than a stored one.
     pub conflicts: u64,
     /// What was declined with success, by its closed reason: payloads of a gateway, deliveries of
@@ -90,7 +91,7 @@ impl SourceCounts {
     fn add(&mut self, other: &Self) {
         self.deliveries += other.deliveries;
         for (table, facts) in &other.facts {
-            let known = self.facts.entry(*table).or_default();
+            let known = self.facts.entry(table.clone()).or_default();
             known.stored += facts.stored;
             known.duplicates += facts.duplicates;
         }
@@ -121,7 +122,7 @@ pub struct CaptureTotals {
     /// When it was begun to count; nothing before that.
     pub since: Option<Instant>,
     /// What arrived, by source.
-    pub sources: BTreeMap<CaptureSource, SourceCounts>,
+    pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
 }
@@ -136,7 +137,7 @@ impl CaptureTotals {
         };
         Self {
             since: Some(at),
-            sources: [(source, delivery)].into(),
+            sources: [(source.into(), delivery)].into(),
             log_records: LogRecordCounts::default(),
         }
     }
@@ -148,7 +149,7 @@ impl CaptureTotals {
 
     /// Returns the counts of a source, for more of them.
     pub fn of(&mut self, source: CaptureSource) -> &mut SourceCounts {
-        self.sources.entry(source).or_default()
+        self.sources.entry(source.into()).or_default()
     }
 
     /// Adds other counts.
@@ -158,7 +159,7 @@ impl CaptureTotals {
             (one, other) => one.or(other),
         };
         for (source, counts) in &other.sources {
-            self.of(*source).add(counts);
+            self.sources.entry(source.clone()).or_default().add(counts);
         }
         let (records, more) = (&mut self.log_records, &other.log_records);
         records.received += more.received;
@@ -180,7 +181,7 @@ pub struct CaptureCounts {
     pub since: Option<Instant>,
     /// What arrived, by source. Every source is present.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_source"))]
-    pub sources: BTreeMap<CaptureSource, SourceCounts>,
+    pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
     /// When the server that answers started. It counts its answers for itself.
@@ -198,7 +199,7 @@ impl CaptureCounts {
     ) -> Self {
         let mut sources = totals.sources;
         for source in CaptureSource::ALL {
-            sources.entry(*source).or_default();
+            sources.entry(Open::Known(*source)).or_default();
         }
         Self {
             since: totals.since,

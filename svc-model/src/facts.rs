@@ -9,6 +9,7 @@ use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::ingest::GatewayProvider;
 use crate::json::WriteError;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
 closed_set! {
@@ -198,7 +199,7 @@ pub struct SessionInferenceCall {
     /// The gateway's or the model's own id of the call.
     pub model_call_id: Option<String>,
     /// The kind of gateway.
-    pub gateway_provider: GatewayProvider,
+    pub gateway_provider: Open<GatewayProvider>,
     /// The provider of the model.
     pub model_provider: Option<String>,
     /// The model.
@@ -263,13 +264,13 @@ pub struct CompatibilityCall {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityDecision {
     /// The agent.
-    pub agent_harness: AgentHarness,
+    pub agent_harness: Open<AgentHarness>,
     /// Whether the proposal was accepted.
     pub accepted: bool,
     /// Whether a person decided.
     pub explicit: bool,
     /// How the developer worked with the agent.
-    pub interaction_mode: InteractionMode,
+    pub interaction_mode: Open<InteractionMode>,
     /// The tool call that was decided.
     pub call_id: Option<String>,
 }
@@ -280,7 +281,7 @@ pub struct CompatibilityDecision {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEdit {
     /// The agent.
-    pub agent_harness: AgentHarness,
+    pub agent_harness: Open<AgentHarness>,
     /// The tool call that made the edit.
     pub call_id: String,
 }

@@ -332,6 +332,16 @@ macro_rules! closed_set {
             }
         }
 
+        impl $crate::open::Vocabulary for $name {
+            fn word(&self) -> &str {
+                self.as_str()
+            }
+
+            fn unknown_word(value: &$crate::json::Json) -> Option<&str> {
+                value.as_str().filter(|word| Self::from_wire(word).is_none())
+            }
+        }
+
         impl $crate::field::FromField for $name {
             fn from_field(value: &$crate::json::Json) -> Result<Self, $crate::field::Violation> {
                 value.as_str().and_then(Self::from_wire).ok_or($crate::field::Violation::new(

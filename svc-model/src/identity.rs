@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::id::{OrgId, SessionId};
+use crate::open::Open;
 
 closed_set! {
     /// What a bearer token allows.
@@ -29,7 +30,7 @@ pub struct IdentityProbe {
     /// The version of the service, equal to that of `/health`.
     pub version: String,
     /// What the token allows.
-    pub authority: Authority,
+    pub authority: Open<Authority>,
     /// The name of the client.
     pub client_id: String,
     /// The Session of a single-session grant; only for a retrieval token.
@@ -54,7 +55,7 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Health {
     /// Always `ok`.
-    pub status: HealthStatus,
+    pub status: Open<HealthStatus>,
     /// The version of the service.
     pub version: String,
 }

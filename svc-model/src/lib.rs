@@ -26,6 +26,7 @@ pub mod identity;
 pub mod ingest;
 pub mod json;
 pub mod limit;
+pub mod open;
 #[cfg(feature = "schema")]
 pub mod openapi;
 pub mod problem;

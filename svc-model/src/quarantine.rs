@@ -10,6 +10,7 @@ use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violatio
 use crate::id::{ForeignId, OrgId};
 use crate::json::{Json, WriteError};
 use crate::limit::{QUARANTINE_LOG_DEFAULT, QUARANTINE_LOG_MAX, QUARANTINE_REASON_BYTES_MAX};
+use crate::open::Open;
 use crate::query::PositiveNumber;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -145,9 +146,9 @@ pub struct QuarantineReceipt {
     /// The organization of the fact.
     pub org_id: OrgId,
     /// What was done.
-    pub action: QuarantineAction,
+    pub action: Open<QuarantineAction>,
     /// The kind of fact.
-    pub table: FactTable,
+    pub table: Open<FactTable>,
     /// The whole id of the fact.
     pub fact_id: String,
     /// Whether such a fact is stored.

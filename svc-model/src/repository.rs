@@ -207,7 +207,7 @@ closed_set! {
 /// One commit of one repository.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub struct CommitAnchor {
     /// The kind of forge.
     pub repository_provider: RepositoryProvider,

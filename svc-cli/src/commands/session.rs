@@ -6,6 +6,7 @@ use svc_model::endpoint::SessionQuery;
 use svc_model::facts::SessionRequest;
 use svc_model::id::SessionId;
 use svc_model::ingest::CiResult;
+use svc_model::open::Open;
 use svc_model::query::{
     AttributedCommit, EventCount, SessionAnswer, SessionDossier, TimelineEvent,
 };
@@ -130,12 +131,12 @@ fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
     for event in &dossier.timeline {
-        if let TimelineEvent::InferenceCall {
+        if let Open::Known(TimelineEvent::InferenceCall {
             model,
             input_tokens,
             output_tokens,
             ..
-        } = event
+        }) = event
         {
             *models.entry(model.as_deref().unwrap_or("-")).or_default() += 1;
             input = input.saturating_add(input_tokens.unwrap_or(0));
@@ -161,11 +162,11 @@ fn models(dossier: &SessionDossier) -> String {
 fn decisions(dossier: &SessionDossier) -> String {
     let (mut accepted, mut rejected, mut by_rule) = (0, 0, 0);
     for event in &dossier.timeline {
-        if let TimelineEvent::DeveloperDecision {
+        if let Open::Known(TimelineEvent::DeveloperDecision {
             accepted: is_accepted,
             explicit,
             ..
-        } = event
+        }) = event
         {
             *(if *is_accepted {
                 &mut accepted
@@ -185,17 +186,24 @@ fn decisions(dossier: &SessionDossier) -> String {
 }
 
 /// Returns the last events, when there are any.
-fn timeline(events: &[TimelineEvent], tail: usize, now: Instant) -> Option<String> {
+fn timeline(events: &[Open<TimelineEvent>], tail: usize, now: Instant) -> Option<String> {
     let shown = &events[events.len().saturating_sub(tail)..];
     if shown.is_empty() {
         return None;
     }
     let facts = ShortIds::of(
         FACT_CHARACTERS,
-        shown.iter().map(|event| event.fact_id().to_string()),
+        shown
+            .iter()
+            .filter_map(|event| Some(event.known()?.fact_id().to_string())),
     );
     let mut table = Table::new(["when", "event", "from", "what", "fact"]);
     for event in shown {
+        let Open::Known(event) = event else {
+            let kind = escape(event.as_str()).replace('_', " ");
+            table.row(["-", &kind, "-", "known to a newer svc", "-"].map(str::to_owned));
+            continue;
+        };
         let (from, what) = told(event);
         table.row([
             relative(event.occurred_at(), now),
@@ -351,22 +359,18 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> String {
                 outcome.commit_sha == commit.commit_sha
                     && outcome.repository_identity == commit.repository_identity
             })
-            .map(|outcome| outcome.result),
+            .map(|outcome| &outcome.result),
     )
 }
 
 /// Returns how often which result came up, in the order of the results.
-pub(super) fn results(results: impl Iterator<Item = CiResult>) -> String {
-    let mut counts: BTreeMap<usize, (CiResult, u64)> = BTreeMap::new();
+pub(super) fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> String {
+    let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {
-        let place = CiResult::ALL.iter().position(|it| *it == result);
-        let (_, count) = counts
-            .entry(place.unwrap_or(usize::MAX))
-            .or_insert((result, 0));
-        *count += 1;
+        *counts.entry(result).or_default() += 1;
     }
     let counts: Vec<_> = counts
-        .into_values()
+        .into_iter()
         .map(|(result, count)| format!("{count} {result}"))
         .collect();
     if counts.is_empty() {

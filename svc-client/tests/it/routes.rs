@@ -24,7 +24,7 @@ async fn call_all(client: &Client) {
     let query = Query::new("pager").expect("a query");
     let reference = Reference {
         inference_call_id: call.clone(),
-        side: Side::Input,
+        side: Side::Input.into(),
         message_index: 0,
         part_index: 0,
     };

@@ -133,14 +133,14 @@ mod tests {
         let edit = |number, seconds| TimelineEvent::RejectedEdit {
             fact_id: id(number),
             occurred_at: at(seconds),
-            agent_harness: AgentHarness::Pi,
+            agent_harness: AgentHarness::Pi.into(),
             has_file_path: false,
             call_id: "t".to_owned(),
         };
         let observation = |number, seconds| TimelineEvent::EditObservation {
             fact_id: id(number),
             occurred_at: at(seconds),
-            agent_harness: AgentHarness::Pi,
+            agent_harness: AgentHarness::Pi.into(),
             has_file_path: false,
             call_id: "t".to_owned(),
             external_lines_added_present: false,

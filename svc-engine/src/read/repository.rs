@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity, RepositoryName};
@@ -205,7 +206,10 @@ impl Declined {
     }
 
     /// Returns the counts.
-    pub(super) fn into_counts(self) -> BTreeMap<RepositoryDecline, u64> {
-        self.0
+    pub(super) fn into_counts(self) -> BTreeMap<Open<RepositoryDecline>, u64> {
+        let counts = self.0.into_iter();
+        counts
+            .map(|(reason, count)| (reason.into(), count))
+            .collect()
     }
 }

@@ -3,6 +3,7 @@
 
 use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
+use svc_model::open::Open;
 use svc_model::query::{RetryTool, TimelineEvent};
 use svc_model::time::Instant;
 
@@ -116,7 +117,9 @@ fn call(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
         occurred_at: columns.next()?,
         gateway_provider: {
             let provider: String = columns.next()?;
-            GatewayProvider::from_wire(&provider).ok_or(corrupt(TABLE, "gateway_provider"))?
+            GatewayProvider::from_wire(&provider)
+                .ok_or(corrupt(TABLE, "gateway_provider"))?
+                .into()
         },
         model_provider: columns.next()?,
         model: columns.next()?,
@@ -132,10 +135,10 @@ fn decision(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::DeveloperDecision {
         fact_id: columns.next()?,
         occurred_at: columns.next()?,
-        agent_harness: columns.next()?,
+        agent_harness: Open::Known(columns.next()?),
         accepted: columns.next()?,
         explicit: columns.next()?,
-        interaction_mode: columns.next()?,
+        interaction_mode: Open::Known(columns.next()?),
         has_file_path: columns.next()?,
         call_id: columns.next()?,
         commit_sha: columns.next()?,
@@ -151,7 +154,7 @@ fn edit(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::EditObservation {
         fact_id,
         occurred_at,
-        agent_harness,
+        agent_harness: Open::Known(agent_harness),
         has_file_path,
         call_id,
         external_lines_added_present: external_lines_added.is_some(),
@@ -166,7 +169,7 @@ fn rejection(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::RejectedEdit {
         fact_id: columns.next()?,
         occurred_at: columns.next()?,
-        agent_harness: columns.next()?,
+        agent_harness: Open::Known(columns.next()?),
         has_file_path: columns.next()?,
         call_id: columns.next()?,
     })
@@ -178,11 +181,13 @@ fn retry(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::RetryLinkage {
         fact_id: columns.next()?,
         occurred_at: columns.next()?,
-        agent_harness: columns.next()?,
+        agent_harness: Open::Known(columns.next()?),
         has_file_path: columns.next()?,
         tool_name: {
             let tool: String = columns.next()?;
-            RetryTool::from_wire(&tool).ok_or(corrupt(TABLE, "tool_name"))?
+            RetryTool::from_wire(&tool)
+                .ok_or(corrupt(TABLE, "tool_name"))?
+                .into()
         },
         rejected_call_id: columns.next()?,
         accepted_call_id: columns.next()?,

@@ -7,6 +7,7 @@ use crate::evidence::{CaptureCompleteness, EvidenceReadItem};
 use crate::field::{FieldKind, Fields, Undeclared, Violation, Violations};
 use crate::id::{FactId, SessionId};
 use crate::json::{Json, WriteError};
+use crate::open::Open;
 use crate::repository::{CommitAnchor, RepositoryIdentity};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -180,15 +181,15 @@ pub struct DiscoveryResult {
     /// Always 1.
     pub schema_version: Version1,
     /// The version of the ranking: always 1.
-    pub policy_version: Version1,
+    pub policy_version: Open<Version1>,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
     /// Always `unknown`.
-    pub capture_completeness: CaptureCompleteness,
+    pub capture_completeness: Open<CaptureCompleteness>,
     /// The commit that was asked for, normalised, whether or not it matched.
     pub commit: Option<CommitAnchor>,
     /// What became of the query.
-    pub status: ContextStatus,
+    pub status: Open<ContextStatus>,
     /// What was scanned.
     pub coverage: DiscoveryCoverage,
     /// Why scanned parts and found Sessions are not among the candidates.

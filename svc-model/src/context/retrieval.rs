@@ -8,6 +8,7 @@ use crate::evidence::{CaptureCompleteness, EvidenceReadItem};
 use crate::field::{Fields, Undeclared, Violations};
 use crate::id::SessionId;
 use crate::json::WriteError;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
@@ -163,15 +164,15 @@ pub struct ContextResult {
     /// Always 1.
     pub schema_version: Version1,
     /// The version of the ranking: always 1.
-    pub policy_version: Version1,
+    pub policy_version: Open<Version1>,
     /// The Session.
     pub source_session_id: SessionId,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
     /// What became of the query.
-    pub status: ContextStatus,
+    pub status: Open<ContextStatus>,
     /// Always `unknown`.
-    pub capture_completeness: CaptureCompleteness,
+    pub capture_completeness: Open<CaptureCompleteness>,
     /// What was scanned.
     pub coverage: ContextCoverage,
     /// Why scanned parts are not among the items.

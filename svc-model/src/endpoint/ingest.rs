@@ -4,6 +4,7 @@ use schemars::SchemaGenerator;
 #[cfg(feature = "schema")]
 use super::SchemaOf;
 use super::{Access, Endpoint, Method, Parameter, Place, Repeat};
+use crate::open::Open;
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
@@ -21,7 +22,7 @@ impl Endpoint for IngestGateway {
     const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 422, 503];
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayIngestRequest;
-    type Reply = IngestReceipt;
+    type Reply = Open<IngestReceipt>;
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayIngestRequest>);

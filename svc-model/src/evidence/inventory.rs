@@ -6,6 +6,7 @@ use crate::closed_set;
 use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::json::WriteError;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
@@ -79,5 +80,5 @@ pub struct Inventory {
     /// The visible calls by observation time, then id.
     pub calls: Vec<CallSummary>,
     /// Always `unknown`.
-    pub capture_completeness: CaptureCompleteness,
+    pub capture_completeness: Open<CaptureCompleteness>,
 }

@@ -6,6 +6,7 @@ use super::{CallSummary, PartType, Reference, Side};
 use crate::field::Violations;
 use crate::id::{InferenceCallId, SessionId};
 use crate::json::{Text, WriteError};
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
@@ -47,7 +48,7 @@ impl Request for ManifestRequest {
 pub struct ManifestPart {
     /// The type.
     #[serde(rename = "type")]
-    pub part_type: PartType,
+    pub part_type: Open<PartType>,
     /// The exact occurrence, ready for an evidence read.
     pub reference: Reference,
 }
@@ -58,7 +59,7 @@ pub struct ManifestPart {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestMessage {
     /// The side of the call.
-    pub side: Side,
+    pub side: Open<Side>,
     /// The index of the message on its side.
     pub message_index: u64,
     /// Who speaks.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::closed_set;
 use crate::json::{Json, Object, Text};
+use crate::open::Vocabulary;
 
 /// One message of a call. Its canonical form is the unit of storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -153,6 +154,16 @@ impl<'de> Deserialize<'de> for Part {
             .into_object()
             .and_then(Self::from_object)
             .ok_or_else(|| de::Error::custom("must be a canonical part"))
+    }
+}
+
+impl Vocabulary for Part {
+    fn word(&self) -> &str {
+        self.part_type().as_str()
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        PartType::unknown_word(value.as_object()?.get("type")?)
     }
 }
 

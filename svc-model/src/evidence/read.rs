@@ -9,6 +9,7 @@ use crate::field::{FieldKind, Fields, Step, Undeclared, Violation, Violations};
 use crate::id::SessionId;
 use crate::json::{Json, Text, WriteError};
 use crate::limit::EVIDENCE_REFERENCES_MAX;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
@@ -116,7 +117,7 @@ pub struct EvidenceReadItem {
     /// Why the model stopped.
     pub finish_reason: Option<Text>,
     /// The part.
-    pub part: Part,
+    pub part: Open<Part>,
 }
 
 /// The parts that were asked for: all of them, in the order of the request.

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::{CiResult, RejectedPayload};
 use crate::closed_set;
 use crate::id::FactId;
+use crate::json::Json;
+use crate::open::{Open, Vocabulary};
 
 /// The receipt of one fact. It is given after the commit reached the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IngestResult {
@@ -20,7 +22,7 @@ pub struct IngestResult {
     /// The result that a CI run is stored with, when another one was sent now and the request asks for
     /// this: the first one stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stored_result: Option<CiResult>,
+    pub stored_result: Option<Open<CiResult>>,
 }
 
 closed_set! {
@@ -101,7 +103,7 @@ closed_set! {
 }
 
 /// A declined delivery. Nothing was stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Skipped {
@@ -109,7 +111,7 @@ pub struct Skipped {
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub skipped: bool,
     /// Why.
-    pub reason: SkipReason,
+    pub reason: Open<SkipReason>,
 }
 
 impl Skipped {
@@ -117,13 +119,13 @@ impl Skipped {
     pub const fn new(reason: SkipReason) -> Self {
         Self {
             skipped: true,
-            reason,
+            reason: Open::Known(reason),
         }
     }
 }
 
 /// The answer to one delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -132,6 +134,24 @@ pub enum IngestReceipt {
     Fact(IngestResult),
     /// The delivery is declined.
     Skipped(Skipped),
+}
+
+/// A receipt of another kind is known by its first member.
+impl Vocabulary for IngestReceipt {
+    fn word(&self) -> &str {
+        match self {
+            Self::Fact(_) => "fact_id",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        let receipt = value.as_object()?;
+        let (first, _) = receipt.iter().next()?;
+        let known = ["fact_id", "skipped"];
+        let is_known = known.iter().any(|name| receipt.get(name).is_some());
+        first.as_str().filter(|_| !is_known)
+    }
 }
 
 /// The answer to a batch of payloads: what became of each, as counts.
@@ -145,13 +165,13 @@ pub struct GatewayBatchReceipt {
     pub duplicates: u64,
     /// Payloads declined with success, by reason.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by::<SkipReason>"))]
-    pub skipped: BTreeMap<SkipReason, u64>,
+    pub skipped: BTreeMap<Open<SkipReason>, u64>,
     /// Payloads that can never be stored as they are, by reason.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "counts_by::<RejectedPayload>")
     )]
-    pub rejected: BTreeMap<RejectedPayload, u64>,
+    pub rejected: BTreeMap<Open<RejectedPayload>, u64>,
 }
 
 /// Counts whose names are of a closed set.

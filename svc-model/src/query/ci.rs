@@ -9,6 +9,7 @@ use crate::field::{Violation, Violations};
 use crate::id::{FactId, RunId};
 use crate::ingest::{CiProvider, CiResult};
 use crate::json::{Text, WriteError};
+use crate::open::Open;
 use crate::repository::{Branch, CommitSha};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -83,7 +84,7 @@ pub struct CiOutcomeRecord {
     /// The id of the fact.
     pub outcome_id: FactId,
     /// The CI system.
-    pub provider: CiProvider,
+    pub provider: Open<CiProvider>,
     /// Its id of the run.
     pub run_id: String,
     /// The attempt, as it was reported.
@@ -95,7 +96,7 @@ pub struct CiOutcomeRecord {
     /// The branch that was checked; may be empty.
     pub branch: Branch,
     /// The normalised result.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The name of the workflow; may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.

@@ -14,6 +14,7 @@ use crate::field::Violations;
 use crate::id::{FactId, OrgId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text, WriteError};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::reports::Counts;
 use crate::repository::{
@@ -131,13 +132,13 @@ pub struct InferredCall {
     /// Its Session.
     pub session_id: SessionId,
     /// The kind of gateway.
-    pub gateway_provider: GatewayProvider,
+    pub gateway_provider: Open<GatewayProvider>,
     /// The provider of the model.
     pub model_provider: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// How it was tied to the commit; of several files the best match decides.
-    pub attribution_source: AttributionSource,
+    pub attribution_source: Open<AttributionSource>,
     /// How similar what the call wrote and what the commit adds to one file are: the tokens of both over
     /// the tokens of either, from 0 to 1. It is that of the best match, and no probability. Like the member below, it is there only when the request
     /// has `explain`.
@@ -147,7 +148,7 @@ pub struct InferredCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributed_files: Option<u64>,
     /// Always `inferred_call_to_file`.
-    pub relationship: InferredRelationship,
+    pub relationship: Open<InferredRelationship>,
 }
 
 /// A Session that was observed at the commit.
@@ -172,7 +173,7 @@ pub struct CommitCiOutcome {
     /// The version of the fact's shape: 2.
     pub schema_version: u64,
     /// The kind of forge; null as the whole identity when the sender gave none.
-    pub repository_provider: Option<RepositoryProvider>,
+    pub repository_provider: Option<Open<RepositoryProvider>>,
     /// The host of the forge.
     pub repository_host: Option<RepositoryHost>,
     /// The forge's id of the repository.
@@ -182,7 +183,7 @@ pub struct CommitCiOutcome {
     /// The organization.
     pub org_id: OrgId,
     /// The CI system.
-    pub provider: CiProvider,
+    pub provider: Open<CiProvider>,
     /// Its id of the run.
     pub run_id: String,
     /// The attempt, as it was reported.
@@ -194,7 +195,7 @@ pub struct CommitCiOutcome {
     /// The branch that was checked; may be empty.
     pub branch: Branch,
     /// The normalised result.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The name of the workflow; may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.
@@ -266,7 +267,7 @@ pub struct CommitEvidence {
     /// not narrow it; it is absent when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
-    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
+    pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
     /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
     /// none, and when a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]

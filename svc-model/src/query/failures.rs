@@ -14,6 +14,7 @@ use crate::id::is_trimmed;
 use crate::ingest::CiResult;
 use crate::json::{Json, WriteError};
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -216,7 +217,7 @@ impl Request for CiFailuresRequest {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiFailures {
     /// The result that was asked for.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The outcomes.
     pub outcomes: Vec<CiOutcomeRecord>,
     /// Where the next page begins; null when this is the last.
@@ -230,7 +231,7 @@ pub struct CiFailures {
     /// by reason. On the first page, when there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
-    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
+    pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
     /// The latest of these, at most as many as a page has. On the first page, when there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CiOutcomeRecord>>,

@@ -3,6 +3,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Fields, Violations};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
@@ -100,7 +101,7 @@ impl SelectorParameters {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifetimeIdentity {
     /// The kind of forge.
-    pub provider: RepositoryProvider,
+    pub provider: Open<RepositoryProvider>,
     /// The host of the forge.
     pub host: RepositoryHost,
     /// The forge's id of the repository.
@@ -110,20 +111,22 @@ pub struct LifetimeIdentity {
 impl From<RepositoryIdentity> for LifetimeIdentity {
     fn from(identity: RepositoryIdentity) -> Self {
         Self {
-            provider: identity.repository_provider,
+            provider: identity.repository_provider.into(),
             host: identity.repository_host,
             repository_id: identity.repository_id,
         }
     }
 }
 
-impl From<LifetimeIdentity> for RepositoryIdentity {
-    fn from(identity: LifetimeIdentity) -> Self {
-        Self {
-            repository_provider: identity.provider,
-            repository_host: identity.host,
-            repository_id: identity.repository_id,
-        }
+impl LifetimeIdentity {
+    /// Returns the identity as a question names it; nothing when the forge is of a kind that this
+    /// version cannot ask for.
+    pub fn repository(&self) -> Option<RepositoryIdentity> {
+        Some(RepositoryIdentity {
+            repository_provider: *self.provider.known()?,
+            repository_host: self.host.clone(),
+            repository_id: self.repository_id.clone(),
+        })
     }
 }
 

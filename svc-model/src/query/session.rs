@@ -11,7 +11,8 @@ use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
 use crate::id::{FactId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
-use crate::json::Text;
+use crate::json::{Json, Text};
+use crate::open::{Open, Vocabulary};
 use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
 use crate::time::Instant;
 
@@ -106,7 +107,7 @@ pub enum TimelineEvent {
         /// When the call was observed.
         occurred_at: Instant,
         /// The kind of gateway.
-        gateway_provider: GatewayProvider,
+        gateway_provider: Open<GatewayProvider>,
         /// The provider of the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_provider: Option<String>,
@@ -134,13 +135,13 @@ pub enum TimelineEvent {
         /// When it was decided, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the edit was accepted.
         accepted: bool,
         /// Whether a person decided, rather than a rule.
         explicit: bool,
         /// Where the edit was proposed.
-        interaction_mode: InteractionMode,
+        interaction_mode: Open<InteractionMode>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The agent's id of the tool call.
@@ -158,7 +159,7 @@ pub enum TimelineEvent {
         /// When it was observed, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The agent's id of the tool call.
@@ -182,7 +183,7 @@ pub enum TimelineEvent {
         /// When it was refused, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The agent's id of the tool call.
@@ -196,16 +197,36 @@ pub enum TimelineEvent {
         /// When the accepted call was made, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The tool.
-        tool_name: RetryTool,
+        tool_name: Open<RetryTool>,
         /// The agent's id of the refused call.
         rejected_call_id: String,
         /// The agent's id of the accepted call.
         accepted_call_id: String,
     },
+}
+
+/// The kinds of event, as they are written on the wire.
+const EVENT_TYPES: [&str; 5] = [
+    "inference_call",
+    "developer_decision",
+    "edit_observation",
+    "rejected_edit",
+    "retry_linkage",
+];
+
+impl Vocabulary for TimelineEvent {
+    fn word(&self) -> &str {
+        self.event_type()
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        let kind = value.as_object()?.get("event_type")?.as_str()?;
+        (!EVENT_TYPES.contains(&kind)).then_some(kind)
+    }
 }
 
 impl TimelineEvent {
@@ -253,7 +274,7 @@ pub struct AttributedCommit {
     /// The commit.
     pub commit_sha: CommitSha,
     /// Always empty: what is observed needs no inference.
-    pub attribution_sources: Vec<AttributionSource>,
+    pub attribution_sources: Vec<Open<AttributionSource>>,
     /// The observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
     /// The identity of the repository; absent when it is only known by its name.
@@ -277,7 +298,7 @@ pub struct DossierPush {
     /// The id of the fact.
     pub push_id: FactId,
     /// The kind of forge.
-    pub provider: RepositoryProvider,
+    pub provider: Open<RepositoryProvider>,
     /// The name of the repository on this fact.
     pub repo: String,
     /// The ref with its `refs/heads/`.
@@ -291,7 +312,7 @@ pub struct DossierPush {
     /// When the service received it.
     pub captured_at: Instant,
     /// Always `after_sha`.
-    pub match_kind: PushMatch,
+    pub match_kind: Open<PushMatch>,
     /// The identity of the repository; absent when it is only known by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
@@ -306,7 +327,7 @@ pub struct DossierCiOutcome {
     /// The id of the fact.
     pub outcome_id: FactId,
     /// The CI system.
-    pub provider: CiProvider,
+    pub provider: Open<CiProvider>,
     /// Its id of the run.
     pub run_id: String,
     /// The attempt, as it was reported.
@@ -319,7 +340,7 @@ pub struct DossierCiOutcome {
     /// The branch that was checked; may be empty.
     pub branch: Branch,
     /// The normalised result.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The name of the workflow; may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.
@@ -364,9 +385,9 @@ pub struct SessionDossier {
     /// How many events are quarantined and therefore not in the timeline.
     pub omitted_events: u64,
     /// What was not captured, in a fixed order.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<Open<Gap>>,
     /// The visible events by time, then kind, then id.
-    pub timeline: Vec<TimelineEvent>,
+    pub timeline: Vec<Open<TimelineEvent>>,
     /// The commits that were observed, by repository, then commit.
     pub attributed_commits: Vec<AttributedCommit>,
     /// The pushes that left a branch at one of them, by capture, then id.
@@ -377,7 +398,7 @@ pub struct SessionDossier {
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
-    pub repository_skipped: BTreeMap<RepositoryDecline, u64>,
+    pub repository_skipped: BTreeMap<Open<RepositoryDecline>, u64>,
 }
 
 /// A Session that no fact named.

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::closed_set;
 use crate::id::{OrgId, SessionId};
+use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::repository::RepositoryDecline;
 
@@ -84,8 +85,8 @@ closed_set! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(bound(
-    serialize = "M: std::fmt::Display",
-    deserialize = "M: Ord + Deserialize<'de>"
+    serialize = "M: crate::open::Vocabulary",
+    deserialize = "M: Ord + crate::open::Vocabulary + serde::de::DeserializeOwned"
 ))]
 pub struct Coverage<M> {
     /// How many the panel speaks of, in its own unit.
@@ -136,7 +137,7 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Examples {
     /// The population.
-    pub population: Population,
+    pub population: Open<Population>,
     /// Its first ten Sessions, by id.
     pub session_ids: Vec<SessionId>,
 }
@@ -219,7 +220,7 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct MergeDurability {
     /// Always `partial_pull_request_history`.
-    pub coverage_qualification: CoverageQualification,
+    pub coverage_qualification: Open<CoverageQualification>,
     /// Attributed files at observed commits.
     pub attributed_file_candidates: u64,
     /// Those in exactly one merged pull request.
@@ -319,14 +320,14 @@ closed_set! {
 }
 
 /// One component of rework.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReworkComponent {
     /// What is counted.
-    pub name: ReworkName,
+    pub name: Open<ReworkName>,
     /// What one of it is.
-    pub grain: ReworkGrain,
+    pub grain: Open<ReworkGrain>,
     /// How many.
     pub count: u64,
     /// Of how many.
@@ -355,7 +356,7 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stratum {
     /// The property.
-    pub dimension: Dimension,
+    pub dimension: Open<Dimension>,
     /// Its value. Of a workflow: the CI system, id, path and name, joined by `|`, what is not known
     /// being empty.
     pub value: String,

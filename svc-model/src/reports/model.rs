@@ -11,6 +11,7 @@ use super::{
 use crate::closed_set;
 use crate::facts::AgentHarness;
 use crate::id::FactId;
+use crate::open::Open;
 use crate::repository::RepositoryDecline;
 
 /// What became of the calls of each model.
@@ -91,7 +92,7 @@ pub struct ModelRow {
     /// By which rules this row was derived.
     pub provenance: Provenance,
     /// Always `commit`.
-    pub grain: OutcomeGrain,
+    pub grain: Open<OutcomeGrain>,
     /// Failed runs of the failed commits among `ci_linked`, by the name of the workflow; one without a
     /// name is `unnamed`.
     pub ci_failures_by_workflow: BTreeMap<String, u64>,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Provenance;
 use crate::closed_set;
 use crate::id::OrgId;
+use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::time::Instant;
 
@@ -63,7 +64,7 @@ pub struct AttributionAlert {
     /// The identity of the repository; null when it is only known by its name.
     pub repository_identity: Option<LifetimeIdentity>,
     /// What it looks like.
-    pub kind: AttributionAlertKind,
+    pub kind: Open<AttributionAlertKind>,
     /// The window.
     pub current: AttributionShareRow,
     /// The window before; null when it has no plausible commit, or does not matter.

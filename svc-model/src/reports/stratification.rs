@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::id::OrgId;
+use crate::open::Open;
 use crate::query::LifetimeIdentity;
 
 closed_set! {
@@ -42,9 +43,9 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stratification {
     /// The rate.
-    pub metric: Metric,
+    pub metric: Open<Metric>,
     /// What was found.
-    pub status: StratificationStatus,
+    pub status: Open<StratificationStatus>,
     /// Repositories in which some model has a case.
     pub checked_repos: u64,
     /// Pairs of models with a difference and at least two repositories in common.

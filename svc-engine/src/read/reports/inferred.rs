@@ -256,13 +256,13 @@ impl<'i> Inference<'i> {
             calls.push(InferredCall {
                 inference_call_id: call.inference_call_id,
                 session_id: call.session_id,
-                gateway_provider: call.gateway_provider,
+                gateway_provider: call.gateway_provider.into(),
                 model_provider: call.model_provider,
                 model: call.model,
-                attribution_source: best.source,
+                attribution_source: best.source.into(),
                 similarity_score: Some(best.similarity.value()),
                 attributed_files: Some(rows.len() as u64),
-                relationship: InferredRelationship::CallToFile,
+                relationship: InferredRelationship::CallToFile.into(),
             });
         }
         calls.sort_by_key(|call| call.inference_call_id);
