@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use svc_client::model::problem::{Code, Decline, QueryFault};
-use svc_client::{BuildError, Denial, ErrorKind};
+use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,9 @@ impl From<io::Error> for CommandError {
 impl From<BuildError> for CommandError {
     fn from(error: BuildError) -> Self {
         let hint = match &error {
+            BuildError::Url(BaseUrlError::PlainHttp) => {
+                "set SVC_ALLOW_PLAIN_HTTP=1 where everybody on the way may read the token"
+            }
             BuildError::Url(_) => "see --url and SVC_URL",
             BuildError::Token | BuildError::TokenFile { .. } => "see SVC_TOKEN and SVC_TOKEN_FILE",
             _ => return Self::refused("configuration", chain(&error)),

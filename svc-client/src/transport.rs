@@ -102,9 +102,14 @@ impl Client {
         let prepared = self
             .prepare::<E>(outgoing)
             .map_err(|kind| Failure::new(kind).after(0))?;
-        self.send_until_deadline::<E>(&prepared)
+        let success = self
+            .send_until_deadline::<E>(&prepared)
             .instrument(span)
-            .await
+            .await?;
+        if let Some(trace) = &self.trace {
+            trace.record(E::NAME, &success);
+        }
+        Ok(success)
     }
 
     fn prepare<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Prepared, ErrorKind> {

@@ -14,6 +14,7 @@
 //! # Ok::<(), svc_model::json::ParseError>(())
 //! ```
 #![warn(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod capture;
 pub mod context;

@@ -76,7 +76,8 @@ impl Login {
             .hint("unset SVC_TOKEN and SVC_TOKEN_FILE, and log in again"));
         }
         // Without a token, to see whether the URL is one before asking for a secret.
-        let url = Client::builder(&*self.url).build()?.url().to_owned();
+        let client = Client::builder(&*self.url).connection_from_env()?.build()?;
+        let url = client.url().to_owned();
         let url = normalised(&url).unwrap_or(url);
         let proven = self.prove(&url, output)?;
         let mut credentials = Credentials::load()?;
