@@ -8,6 +8,7 @@
 //! |---|---|
 //! | deliver a model call | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
 //! | deliver the outcome of a CI run | [`Client::ingest_ci`] |
+//! | relay a forge's webhooks | [`Client::ingest_forge`] |
 //! | report what became of edits | [`Client::ingest_events`] |
 //! | pass on an agent's OTLP logs | [`Client::ingest_logs`] |
 //! | lose none of these while the service is away | [`Outbox`] |
@@ -123,6 +124,7 @@ pub mod environment;
 mod error;
 mod evidence;
 mod facts;
+mod forge;
 mod identity;
 mod ingest;
 pub mod outbox;
