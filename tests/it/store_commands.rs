@@ -45,7 +45,7 @@ fn quarantine_is_a_log(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
-    done(&svc(&server, &["demo"]));
+    done(&svc(&server, &["demo", "--small"]));
     let hide = [
         "quarantine",
         "inference_calls",
@@ -73,7 +73,7 @@ fn quarantine_is_a_log(backend: Backend) {
         "{inventory}"
     );
     // A planted call that is quarantined is a redelivery all the same, and stays hidden.
-    let again = done(&svc(&server, &["demo"]));
+    let again = done(&svc(&server, &["demo", "--small"]));
     assert!(again.contains("4 calls (0 new)"), "{again}");
 
     let show = [
@@ -119,7 +119,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
     let Some(server) = Server::start(backend, &Configuration::default()) else {
         return;
     };
-    done(&svc(&server, &["demo"]));
+    done(&svc(&server, &["demo", "--small"]));
     let url = server.base_url();
     // What is named on the command line wins over the environment, which names a store.
     let remote = |arguments: &[&str]| svc(&server, &[arguments, &["--url", &url]].concat());
@@ -185,7 +185,7 @@ fn quarantine_works_by_http_under_the_name_of_the_client(backend: Backend) {
 /// Returns a server with the planted Session of four calls, and one call of another Session.
 fn planted(backend: Backend) -> Option<Server> {
     let server = Server::start(backend, &Configuration::default())?;
-    done(&svc(&server, &["demo"]));
+    done(&svc(&server, &["demo", "--small"]));
     let call = Call::new("other", "c-1");
     let call = call.captured(
         "531f97ae-8872-41e7-8b99-d5840ab3cd2f",

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use clap::Args;
 use svc_client::Client;
 use svc_client::model::problem::Decline;
@@ -21,13 +23,17 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Plant at a service that is not on this machine.
+    /// Plant at a service that is not on this machine, or has evidence of its own.
     #[arg(long)]
     force: bool,
 
     /// Plant one Session only, without the organization around it.
     #[arg(long)]
     small: bool,
+
+    /// Start a service of its own on a store in this folder, whatever else runs on this machine.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
+    folder: Option<PathBuf>,
 
     #[command(flatten)]
     service: ServiceOptions,
@@ -40,7 +46,7 @@ impl Demo {
             .enable_all()
             .build()?;
         runtime.block_on(async {
-            let place = local::place(&self.service).await?;
+            let place = local::place(&self.service, self.folder.as_deref()).await?;
             let outcome = self.show(&place, output).await;
             place.leave().await;
             outcome
@@ -57,7 +63,8 @@ impl Demo {
             .hint("plant it there nevertheless: svc demo --force"));
         }
         let planted = planting::session(client).await?;
-        let organization = if self.small {
+        let has_others = !self.small && !self.force && planting::has_others(client).await?;
+        let organization = if self.small || has_others {
             None
         } else {
             Some(planting::organization(place).await?)
@@ -73,7 +80,8 @@ impl Demo {
             embedded: place.is_embedded(),
             planted,
             organization,
-            mirrors: place.mirrors().map(|path| path.display().to_string()),
+            has_others,
+            own: place.own().cloned(),
             discovery: discovery.map(Into::into),
             read: read.into(),
         };

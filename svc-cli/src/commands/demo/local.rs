@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
+use serde::Serialize;
 use svc_client::{Client, RetryPolicy};
 use svc_server::env;
 use svc_server::{Grant, Overrides, Running, Settings};
@@ -19,8 +20,18 @@ pub(super) struct Place {
     embedded: Option<Running>,
     /// The secret with which its forges sign, when this machine knows it.
     webhook_secret: Option<SecretString>,
-    /// The mirrors of a service of our own.
-    mirrors: Option<PathBuf>,
+    own: Option<Own>,
+}
+
+/// Where a service of our own keeps what it has.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Own {
+    pub(super) mirrors: PathBuf,
+    /// The store, when it is not the one that every command takes by default.
+    pub(super) database_url: Option<String>,
+    /// Where the repository of the demo is made.
+    #[serde(skip)]
+    pub(super) repositories: PathBuf,
 }
 
 impl Place {
@@ -36,8 +47,8 @@ impl Place {
         self.webhook_secret.as_ref()
     }
 
-    pub(super) fn mirrors(&self) -> Option<&Path> {
-        self.mirrors.as_deref()
+    pub(super) const fn own(&self) -> Option<&Own> {
+        self.own.as_ref()
     }
 
     fn of_another(client: Client) -> Self {
@@ -45,7 +56,7 @@ impl Place {
             client,
             embedded: None,
             webhook_secret: webhook_secret(),
-            mirrors: None,
+            own: None,
         }
     }
 
@@ -59,14 +70,20 @@ impl Place {
 
 /// Returns the service that the options name; else the one that runs on this machine; else one that
 /// is started for the demo on the embedded store.
-pub(super) async fn place(options: &ServiceOptions) -> Result<Place, CommandError> {
-    if service::given(options).is_some() {
-        return Ok(Place::of_another(service::client(options)?));
+pub(super) async fn place(
+    options: &ServiceOptions,
+    folder: Option<&Path>,
+) -> Result<Place, CommandError> {
+    if folder.is_none() {
+        if service::given(options).is_some() {
+            return Ok(Place::of_another(service::client(options)?));
+        }
+        if let Some(client) = running().await {
+            return Ok(Place::of_another(client));
+        }
     }
-    if let Some(client) = running().await {
-        return Ok(Place::of_another(client));
-    }
-    let (settings, mirrors) = settings()?;
+    let own = own(folder)?;
+    let settings = settings(&own)?;
     let token = settings.operator_token().clone();
     let webhook_secret = settings.webhook_secret().cloned();
     let running = svc_server::start(settings).await?;
@@ -75,7 +92,7 @@ pub(super) async fn place(options: &ServiceOptions) -> Result<Place, CommandErro
         client,
         embedded: Some(running),
         webhook_secret,
-        mirrors: Some(mirrors),
+        own: Some(own),
     })
 }
 
@@ -89,42 +106,63 @@ fn webhook_secret() -> Option<SecretString> {
         .or_else(|| Some(svc_server::local_credentials()?.webhook_secret))
 }
 
-/// Returns the settings of a service for the demo, and where its mirrors are: those of `svc serve`, on a
-/// port of its own, and with mirrors of the repository that the demo makes. When nobody says which
-/// Sessions agents may read, they may read the one of the demo.
-fn settings() -> Result<(Settings, PathBuf), CommandError> {
-    let mirrors = mirrors()?;
+/// Returns the settings of a service for the demo: those of `svc serve`, on a port of its own, and with
+/// mirrors of the repository that the demo makes. When nobody says which Sessions agents may read, they
+/// may read the one of the demo.
+fn settings(own: &Own) -> Result<Settings, CommandError> {
     let overrides = Overrides {
         listen: Some("127.0.0.1:0".to_owned()),
-        mirror_path: Some(mirrors.display().to_string()),
+        database_url: own.database_url.clone(),
+        mirror_path: Some(own.mirrors.display().to_string()),
         mirror_settle_seconds: Some("0".to_owned()),
         dev_mode: Some("true".to_owned()),
         ..Overrides::default()
     };
     let settings = Settings::load(overrides.clone())?;
     if settings.grant != Grant::None || settings.secrets_file.is_none() {
-        return Ok((settings, mirrors));
+        return Ok(settings);
     }
     let retrieval_session_id = Some(story::SESSION.to_owned());
-    let settings = Settings::load(Overrides {
+    Ok(Settings::load(Overrides {
         retrieval_session_id,
         ..overrides
-    })?;
-    Ok((settings, mirrors))
+    })?)
 }
 
-/// Returns the folder of mirrors that is set, else the one beside the database.
-fn mirrors() -> Result<PathBuf, CommandError> {
-    if let Some(path) = std::env::var_os(env::MIRROR_PATH).filter(|path| !path.is_empty()) {
-        return Ok(path.into());
+/// Returns where a service of our own keeps what it has: all in one folder, or beside the store that
+/// every command takes by default.
+fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
+    let (root, database_url) = match folder {
+        Some(folder) => {
+            std::fs::create_dir_all(folder)?;
+            let folder = folder.canonicalize()?;
+            let url = format!("sqlite://{}", folder.join("svc.db").display());
+            (folder, Some(url))
+        }
+        None => (data()?, None),
+    };
+    let given = std::env::var_os(env::MIRROR_PATH).filter(|path| !path.is_empty());
+    let mirrors = match given {
+        Some(path) if folder.is_none() => path.into(),
+        _ => root.join("mirrors"),
+    };
+    let repositories = root.join("demo");
+    for folder in [&mirrors, &repositories] {
+        std::fs::create_dir_all(folder)?;
     }
-    let data = svc_server::data_folder().ok_or_else(|| {
-        CommandError::refused("no_home", "there is no folder for the mirrors")
-            .hint("name one: SVC_MIRROR_PATH")
-    })?;
-    let mirrors = data.join("mirrors");
-    std::fs::create_dir_all(&mirrors)?;
-    Ok(mirrors)
+    Ok(Own {
+        mirrors,
+        database_url,
+        repositories,
+    })
+}
+
+/// Returns the folder of the data of this machine's user.
+pub(super) fn data() -> Result<PathBuf, CommandError> {
+    svc_server::data_folder().ok_or_else(|| {
+        CommandError::refused("no_home", "there is no folder for what the demo makes")
+            .hint("name one: svc demo --folder FOLDER")
+    })
 }
 
 /// Returns a client of the service of this machine, when one runs.

@@ -14,7 +14,7 @@ use svc_model::ingest::{GatewayIngestRequest, IngestReceipt};
 use svc_model::open::Open;
 use svc_model::quarantine::{QuarantineReason, QuarantineRequest};
 
-use super::local::Place;
+use super::local::{self, Place};
 use super::organization::{Organization, REPOSITORY, Timeline, first_session, quarantined_session};
 use super::report::{Delivered, Planted, PlantedOrganization};
 use super::story;
@@ -41,7 +41,7 @@ pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
 pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, CommandError> {
     let client = place.client();
     let timeline = timeline(client).await?;
-    let organization = Organization::make(&timeline, &folder()?)?;
+    let organization = Organization::make(&timeline, &folder(place)?)?;
     let mut planted = PlantedOrganization {
         repository: REPOSITORY,
         sessions: organization.sessions,
@@ -113,14 +113,21 @@ async fn timeline(client: &Client) -> Result<Timeline, CommandError> {
 
 /// Returns where the repository is made. It stays there: the same one is fetched when the demo is
 /// planted again.
-fn folder() -> Result<PathBuf, CommandError> {
-    let data = svc_server::data_folder().ok_or_else(|| {
-        CommandError::refused("no_home", "there is no folder for the demo's repository")
-            .hint("name one: XDG_DATA_HOME")
-    })?;
-    let folder = data.join("demo");
+fn folder(place: &Place) -> Result<PathBuf, CommandError> {
+    let folder = match place.own() {
+        Some(own) => own.repositories.clone(),
+        None => local::data()?.join("demo"),
+    };
     fs::create_dir_all(&folder)?;
     Ok(folder.join("orders.git"))
+}
+
+/// Returns whether a store has Sessions that the demo did not plant.
+pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
+    let sessions = client.facts().await?.sessions;
+    let planted = client.session_facts(&first_session()).await?;
+    // The story has one Session.
+    Ok(sessions > 1 && planted.tables.inference_calls.total == 0)
 }
 
 /// Waits until the mirror has shown so many notes, and returns how many it has shown.

@@ -4,6 +4,7 @@ use serde::Serialize;
 use svc_model::context::DiscoveryResult;
 use svc_model::evidence::EvidenceRead;
 
+use super::local::Own;
 use super::story;
 use crate::commands::{context, evidence};
 use crate::output::{Exact, escape, quote, reference};
@@ -15,8 +16,10 @@ pub(super) struct Report {
     pub(super) embedded: bool,
     pub(super) planted: Planted,
     pub(super) organization: Option<PlantedOrganization>,
-    /// The mirrors of a service of the demo's own.
-    pub(super) mirrors: Option<String>,
+    /// Whether the organization was left out because the store has Sessions of others.
+    pub(super) has_others: bool,
+    /// Where a service of the demo's own keeps what it has.
+    pub(super) own: Option<Own>,
     pub(super) discovery: Option<Exact<DiscoveryResult>>,
     pub(super) read: Exact<EvidenceRead>,
 }
@@ -100,7 +103,15 @@ pub(super) fn render(report: &Report) -> String {
         evidence::render_read(&report.read.value)
     );
     let organization = report.organization.as_ref();
-    let organization = organization.map_or_else(String::new, render_organization);
+    let organization = match organization {
+        Some(organization) => render_organization(organization),
+        None if report.has_others => {
+            "The store has Sessions of its own, so the demo's organization is not planted among them.\n\
+             To see it in a store of its own: svc demo --folder ./svc-demo\n"
+                .to_owned()
+        }
+        None => String::new(),
+    };
     [planted, organization, discovered, read].concat()
 }
 
@@ -128,21 +139,8 @@ fn render_organization(planted: &PlantedOrganization) -> String {
 }
 
 pub(super) fn next(report: &Report) -> Vec<String> {
-    if let Some(mirrors) = &report.mirrors {
-        // Until it runs, nothing else has a service to ask.
-        let mut next = vec![format!(
-            "SVC_MIRROR_PATH={} SVC_RETRIEVAL_SESSION_ID={} svc serve",
-            quote(mirrors),
-            story::SESSION
-        )];
-        if report.organization.is_some() {
-            next.push(format!("svc report model --mirror-path {}", quote(mirrors)));
-            next.push(format!(
-                "svc report lifecycle --mirror-path {}",
-                quote(mirrors)
-            ));
-        }
-        return next;
+    if let Some(own) = &report.own {
+        return next_of_own(own, report.organization.is_some());
     }
     let mut next = vec![format!("svc evidence inventory {}", story::SESSION)];
     if let Some(organization) = &report.organization {
@@ -151,8 +149,34 @@ pub(super) fn next(report: &Report) -> Vec<String> {
             "svc ci failures --repo {}",
             organization.repository
         ));
-        next.push("svc report model".to_owned());
+        next.push("svc report model --since-days 31".to_owned());
     }
     next.push("svc facts".to_owned());
+    next
+}
+
+/// Until a service runs, nothing else has one to ask; reports read the store and the mirrors.
+fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
+    let mirrors = own.mirrors.display().to_string();
+    let mirrors = quote(&mirrors);
+    let database_url = own.database_url.as_deref().map(quote);
+    let (variable, option) = match &database_url {
+        Some(url) => (
+            format!("SVC_DATABASE_URL={url} "),
+            format!(" --database-url {url}"),
+        ),
+        None => (String::new(), String::new()),
+    };
+    let mut next = vec![format!(
+        "{variable}SVC_MIRROR_PATH={mirrors} SVC_RETRIEVAL_SESSION_ID={} svc serve",
+        story::SESSION
+    )];
+    if has_organization {
+        for report in ["model", "lifecycle"] {
+            next.push(format!(
+                "svc report {report} --mirror-path {mirrors}{option}"
+            ));
+        }
+    }
     next
 }
