@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
-    mirror, note, outbox, quarantine, report, serve, session,
+    mirror, note, outbox, quarantine, report, serve, session, sessions,
 };
 use crate::output::Format;
 
@@ -65,6 +65,12 @@ pub(crate) enum Command {
     /// was captured of each Session that was observed there. Nothing is guessed: without a note on
     /// the commit no Session is named.
     Investigate(Box<investigate::Investigate>),
+    /// List Sessions, the latest first.
+    ///
+    /// They are in the order in which their first facts were captured. A Session is found by its
+    /// visible facts: the user that one names, the model of a call, the agent behind a decision or an
+    /// edit, the repository of a commit that a note ties to it.
+    Sessions(sessions::Sessions),
     /// Show what was captured of a Session, and what became of its commits.
     ///
     /// No content is shown, only when what happened. What was not captured is listed as such; it says
@@ -217,6 +223,8 @@ mod tests {
             "svc release-inference-calls --reason x --between 2026-01-01T00:00:00Z",
             "svc login",
             "svc session",
+            "svc sessions --limit 101",
+            "svc sessions --cursor c --all",
             "svc session s --tail 1 --all",
             "svc investigate",
             "svc investigate 7 --attempt 0",

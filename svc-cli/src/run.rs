@@ -13,6 +13,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Facts(facts) => facts.run(output),
         Command::Capture(capture) => capture.run(output),
         Command::Investigate(investigate) => investigate.run(output),
+        Command::Sessions(sessions) => sessions.run(output),
         Command::Session(session) => session.run(output),
         Command::Commit(commit) => commit.run(output),
         Command::Me(me) => me.run(output),

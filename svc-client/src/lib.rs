@@ -115,6 +115,6 @@ pub use self::context::Context;
 pub use self::error::{Denial, Error, ErrorKind};
 pub use self::evidence::Evidence;
 pub use self::outbox::{Outbox, OutboxError, OutboxLimits};
-pub use self::query::CiFailureStream;
+pub use self::query::{CiFailureStream, SessionStream};
 pub use self::reply::RawReply;
 pub use self::retry::RetryPolicy;

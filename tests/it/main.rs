@@ -48,5 +48,6 @@ mod query;
 mod real_repository;
 mod report_commands;
 mod reports;
+mod sessions;
 mod startup;
 mod store_commands;

@@ -27,4 +27,5 @@ mod sending;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod session;
+pub(crate) mod sessions;
 mod store;

@@ -39,6 +39,8 @@ pub(super) fn fault_word(fault: QueryFault) -> &'static str {
         QueryFault::SelectorConflict => "selector_conflict",
         QueryFault::InvalidCursor => "invalid_cursor",
         QueryFault::CursorMismatch => "cursor_mismatch",
+        QueryFault::InvalidSessionCursor => "invalid_session_cursor",
+        QueryFault::SessionCursorMismatch => "session_cursor_mismatch",
         QueryFault::CohortTooLong => "cohort_too_long",
         QueryFault::CohortReversed => "cohort_reversed",
         QueryFault::CohortAfterBoundary => "cohort_after_boundary",
@@ -95,8 +97,10 @@ impl fmt::Display for ErrorKind {
                 }
                 QueryFault::MissingSelector => "a repository must be selected",
                 QueryFault::SelectorConflict => "the repository never had that name",
-                QueryFault::InvalidCursor => "the cursor is none of this service",
-                QueryFault::CursorMismatch => {
+                QueryFault::InvalidCursor | QueryFault::InvalidSessionCursor => {
+                    "the cursor is none of this service"
+                }
+                QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch => {
                     "the cursor no longer fits: another question, or facts were quarantined or \
                      released since"
                 }

@@ -11,6 +11,7 @@ use svc_client::model::id::{ForeignId, InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
 use svc_client::model::json::{self, Json};
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
+use svc_client::model::query::SessionsRequest;
 use svc_client::model::reports::ReportScope;
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
@@ -70,6 +71,7 @@ async fn call_all(client: &Client) {
     drop(client.ci_outcome(&investigation::outcome()).await);
     drop(client.ci_runs(&investigation::runs()).await);
     drop(client.ci_failures_page(&investigation::failures()).await);
+    drop(client.sessions_page(&SessionsRequest::default()).await);
     drop(client.session_dossier(&session).await);
     drop(client.commit(&investigation::commit()).await);
     drop(client.model_outcomes(scope).await);

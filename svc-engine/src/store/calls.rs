@@ -18,6 +18,7 @@ use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewConte
 use super::error::corrupt;
 use super::organization::Stamp;
 use super::said::Ids;
+use super::sessions::Sighting;
 use super::skeleton::Pieces;
 use super::table::Table;
 use super::traces::Traces;
@@ -254,9 +255,14 @@ impl Kind for Encoded {
     fn trace<'a>(fact: &'a Box<Self>, traces: &mut Traces<'a>) {
         let call = &fact.call;
         let user_id = call.user_id.as_ref().map(UserId::as_str);
-        traces
-            .sessions
-            .add(call.session_id.as_str(), user_id, call.observed_at);
+        traces.sessions.add(&Sighting {
+            session_id: call.session_id.as_str(),
+            user_id,
+            observed_at: call.observed_at,
+            model: call.model.as_deref(),
+            agent_harness: None,
+            repo: None,
+        });
     }
 }
 

@@ -13,6 +13,7 @@ mod parameter;
 mod runs;
 mod selector;
 mod session;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -30,4 +31,7 @@ pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
     RetryTool, SessionAnswer, SessionDossier, TimelineEvent, UnknownSession,
+};
+pub use sessions::{
+    ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
 };

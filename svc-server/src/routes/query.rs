@@ -2,7 +2,7 @@ use svc_model::facts::SessionRequest;
 use svc_model::problem::Problem;
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionList, SessionsRequest,
 };
 
 use crate::dispatch::Exchange;
@@ -36,6 +36,18 @@ pub(super) async fn ci_failures(
         .app
         .engine
         .ci_failures(request)
+        .await
+        .map_err(Problem::from)
+}
+
+pub(super) async fn sessions(
+    exchange: Exchange,
+    request: SessionsRequest,
+) -> Result<SessionList, Problem> {
+    exchange
+        .app
+        .engine
+        .sessions(request)
         .await
         .map_err(Problem::from)
 }

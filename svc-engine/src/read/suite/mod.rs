@@ -42,6 +42,7 @@ macro_rules! stage {
 mod commits;
 mod failures;
 mod inferred;
+mod listing;
 mod outcomes;
 mod reports;
 mod sessions;
