@@ -6,12 +6,11 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use svc_model::endpoint::{
     CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery, SessionQuery, SessionsQuery,
 };
-use svc_model::facts::SessionRequest;
 use svc_model::id::SessionId;
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitLink, CommitRequest, SessionDossier, SessionList, SessionSummary,
-    SessionsRequest,
+    CommitEvidence, CommitLink, CommitRequest, SessionDossier, SessionDossierRequest, SessionList,
+    SessionSummary, SessionsRequest,
 };
 
 use crate::error::Failure;
@@ -148,7 +147,8 @@ impl Client {
         SessionStream(Box::pin(pages.try_flatten()))
     }
 
-    /// Returns everything that was captured of a Session, as metadata; nothing when no fact named it.
+    /// Returns everything that was captured of a Session, as metadata, with the files of its
+    /// events and what was pushed and checked with its commits; nothing when no fact named it.
     ///
     /// # Errors
     ///
@@ -157,9 +157,7 @@ impl Client {
         &self,
         session_id: &SessionId,
     ) -> Result<Option<SessionDossier>, Error> {
-        let request = SessionRequest {
-            session_id: session_id.clone(),
-        };
+        let request = SessionDossierRequest::new(session_id.clone());
         Ok(self.call::<SessionQuery>(&request).await?.dossier())
     }
 

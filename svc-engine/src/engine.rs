@@ -22,7 +22,8 @@ use svc_model::quarantine::{
 };
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer, SessionList, SessionsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
 };
 use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
@@ -444,7 +445,10 @@ impl Engine {
     }
 
     /// See [`read::session_dossier`].
-    pub async fn session_dossier(&self, request: SessionRequest) -> Result<SessionAnswer, Error> {
+    pub async fn session_dossier(
+        &self,
+        request: SessionDossierRequest,
+    ) -> Result<SessionAnswer, Error> {
         let read =
             move |_: &Inner, snapshot: &mut Snapshot<'_>| read::session_dossier(snapshot, request);
         self.scan(read).await

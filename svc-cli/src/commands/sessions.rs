@@ -241,7 +241,7 @@ mod tests {
             },
             asked
         );
-        for wrong in ["--since -1d --until -2d", "--repo own", "--user \u{1}"] {
+        for wrong in ["--since -1d --until -2d", "--repo own", "--user \0"] {
             assert_eq!(request(wrong).unwrap_err().code(), "invalid_argument");
         }
     }

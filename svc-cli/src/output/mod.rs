@@ -19,4 +19,4 @@ pub(crate) use self::shell::quote;
 pub(crate) use self::short::ShortIds;
 pub(crate) use self::stream::{Format, Output};
 pub(crate) use self::table::Table;
-pub(crate) use self::time::relative;
+pub(crate) use self::time::{clock, later, relative, time_of_day};

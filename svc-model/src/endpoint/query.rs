@@ -1,10 +1,10 @@
 use super::{Access, Endpoint, Method, Parameter, Place};
-use crate::facts::SessionRequest;
 use crate::limit;
 use crate::problem::Problem;
 use crate::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer, SessionList, SessionsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
 };
 
 const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
@@ -238,14 +238,19 @@ impl Endpoint for SessionQuery {
     const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
     const STATUSES: &'static [u16] = STATUSES;
     const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = SessionRequest;
+    type Request = SessionDossierRequest;
     type Reply = SessionAnswer;
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "session_id",
         place: Place::Path,
         required: true,
         description: "The Session; a slash in it is percent-encoded.",
-    }];
+    }, query(
+            "explain",
+            false,
+            "`true` asks for the files of events, and for the pushes and CI outcomes that came with \
+             a commit at which no push left its branch; by default `false`.",
+        )];
 }
 
 /// `GET /query/commit/{sha}`.

@@ -30,7 +30,7 @@ pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunNam
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
-    RetryTool, SessionAnswer, SessionDossier, TimelineEvent, UnknownSession,
+    RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent, UnknownSession,
 };
 pub use sessions::{
     ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,

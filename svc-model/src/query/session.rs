@@ -3,15 +3,62 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::parameter::Truth;
 use super::selector::counts_by_decline;
 use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
 use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
+use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
-use crate::json::Text;
+use crate::json::{Text, WriteError};
 use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
+
+/// Asks for what was captured of a Session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionDossierRequest {
+    /// The Session; a slash in it is percent-encoded.
+    pub session_id: SessionId,
+    /// Whether the answer is to have the files of events, and what was pushed and checked with a
+    /// commit that no push left its branch at.
+    pub explain: bool,
+}
+
+impl SessionDossierRequest {
+    /// Asks for all that there is.
+    pub const fn new(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            explain: true,
+        }
+    }
+}
+
+impl Request for SessionDossierRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let session_id = incoming.path_fields().required("session_id", v);
+        let explain = incoming.query_fields().present::<Truth>("explain", v);
+        Ok(violations.finish(|| {
+            Some(Self {
+                session_id: session_id?,
+                explain: explain.is_some_and(Truth::get),
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let outgoing = Outgoing::default().with_path("session_id", self.session_id.as_str());
+        Ok(if self.explain {
+            outgoing.with_query("explain", "true")
+        } else {
+            outgoing
+        })
+    }
+}
 
 /// How many events of one kind a Session has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -85,8 +132,8 @@ closed_set! {
     }
 }
 
-/// One captured event of a Session, without its content, its user and its path. Members that are
-/// not known are left out.
+/// One captured event of a Session, without its content and its user, and without its path unless it
+/// was asked for. Members that are not known are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event_type", rename_all = "snake_case")]
 pub enum TimelineEvent {
@@ -133,6 +180,9 @@ pub enum TimelineEvent {
         interaction_mode: InteractionMode,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The agent's id of the tool call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
@@ -150,6 +200,9 @@ pub enum TimelineEvent {
         agent_harness: AgentHarness,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The agent's id of the tool call.
         call_id: String,
         /// Whether anybody measured the lines added by something other than the agent.
@@ -173,6 +226,9 @@ pub enum TimelineEvent {
         agent_harness: AgentHarness,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The agent's id of the tool call.
         call_id: String,
     },
@@ -186,6 +242,9 @@ pub enum TimelineEvent {
         agent_harness: AgentHarness,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The tool.
         tool_name: RetryTool,
         /// The agent's id of the refused call.
@@ -196,6 +255,28 @@ pub enum TimelineEvent {
 }
 
 impl TimelineEvent {
+    /// Takes the path of the file out of it.
+    pub fn hide_path(&mut self) {
+        match self {
+            Self::InferenceCall { .. } => {}
+            Self::DeveloperDecision { file_path, .. }
+            | Self::EditObservation { file_path, .. }
+            | Self::RejectedEdit { file_path, .. }
+            | Self::RetryLinkage { file_path, .. } => *file_path = None,
+        }
+    }
+
+    /// Returns the file that it is about, when that is known and was asked for.
+    pub fn file_path(&self) -> Option<&str> {
+        match self {
+            Self::InferenceCall { .. } => None,
+            Self::DeveloperDecision { file_path, .. }
+            | Self::EditObservation { file_path, .. }
+            | Self::RejectedEdit { file_path, .. }
+            | Self::RetryLinkage { file_path, .. } => file_path.as_deref(),
+        }
+    }
+
     /// Returns when it occurred.
     pub const fn occurred_at(&self) -> Instant {
         match self {
@@ -244,6 +325,10 @@ pub struct AttributedCommit {
     /// The identity of the repository; absent when it is only known by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
+    /// The visible pushes that brought the commit, whether they left a branch there or further on,
+    /// sorted. There when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_by_push_ids: Option<Vec<FactId>>,
 }
 
 closed_set! {
@@ -251,10 +336,12 @@ closed_set! {
     pub enum PushMatch {
         /// The push left its branch at the commit.
         AfterSha = "after_sha",
+        /// The push brought the commit, and left its branch further on.
+        Brought = "brought",
     }
 }
 
-/// A push that left its branch at a commit of the Session.
+/// A push that brought a commit of the Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DossierPush {
     /// The id of the fact.
@@ -273,7 +360,7 @@ pub struct DossierPush {
     pub forced: bool,
     /// When the service received it.
     pub captured_at: Instant,
-    /// Always `after_sha`.
+    /// How it is tied to the commit: `after_sha` in `pushes`.
     pub match_kind: PushMatch,
     /// The identity of the repository; absent when it is only known by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -327,7 +414,8 @@ pub struct DossierCiOutcome {
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// Everything that was captured of a Session, as metadata: no content, no user, no path.
+/// Everything that was captured of a Session, as metadata: no content, no user, and no path unless it
+/// was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionDossier {
     /// Always true.
@@ -352,6 +440,14 @@ pub struct SessionDossier {
     pub pushes: Vec<DossierPush>,
     /// The CI outcomes of them, by capture, then id.
     pub ci_outcomes: Vec<DossierCiOutcome>,
+    /// The pushes that brought one of the commits and left their branch further on, by capture, then
+    /// id. There when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivering_pushes: Option<Vec<DossierPush>>,
+    /// The CI outcomes of where these pushes left their branches, by capture, then id. There when it
+    /// was asked for, unless there are more than 500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivering_ci_outcomes: Option<Vec<DossierCiOutcome>>,
     /// 1 when no commit was observed, else 0.
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.

@@ -1,8 +1,8 @@
-use svc_model::facts::SessionRequest;
 use svc_model::problem::Problem;
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer, SessionList, SessionsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
 };
 
 use crate::dispatch::Exchange;
@@ -54,7 +54,7 @@ pub(super) async fn sessions(
 
 pub(super) async fn session(
     exchange: Exchange,
-    request: SessionRequest,
+    request: SessionDossierRequest,
 ) -> Result<SessionAnswer, Problem> {
     exchange
         .app
