@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
-    mirror, note, outbox, quarantine, report, serve, session, sessions,
+    mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -76,6 +76,12 @@ pub(crate) enum Command {
     /// No content is shown, only when what happened. What was not captured is listed as such; it says
     /// nothing about whether it happened.
     Session(session::Session),
+    /// Print what was said in a Session, exactly and in order.
+    ///
+    /// Of a Session, each message is printed once, though a client sends the whole history with
+    /// every call; of one call, all that was sent and answered. For a terminal, control characters
+    /// are escaped; a file gets every text as it is, and --json prints one part a line.
+    Transcript(transcript::Transcript),
     /// Show what is known of a commit: the Sessions observed at it, and its CI runs.
     ///
     /// Facts whose repository cannot be told are counted as skipped, with the reason.

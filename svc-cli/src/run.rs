@@ -15,6 +15,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Investigate(investigate) => investigate.run(output),
         Command::Sessions(sessions) => sessions.run(output),
         Command::Session(session) => session.run(output),
+        Command::Transcript(transcript) => transcript.run(output),
         Command::Commit(commit) => commit.run(output),
         Command::Me(me) => me.run(output),
         Command::Ci(ci) => ci.run(output),

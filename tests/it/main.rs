@@ -51,3 +51,4 @@ mod reports;
 mod sessions;
 mod startup;
 mod store_commands;
+mod transcript;

@@ -29,3 +29,4 @@ mod service;
 pub(crate) mod session;
 pub(crate) mod sessions;
 mod store;
+pub(crate) mod transcript;

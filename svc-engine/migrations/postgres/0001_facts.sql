@@ -104,7 +104,8 @@ CREATE TABLE inference_calls (
     output_byte_count BIGINT NOT NULL,
     output_part_count BIGINT NOT NULL,
     input_contents BYTEA NOT NULL,
-    output_contents BYTEA NOT NULL
+    output_contents BYTEA NOT NULL,
+    left_out TEXT COLLATE "C"
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
 CREATE UNIQUE INDEX inference_calls_by_model_call

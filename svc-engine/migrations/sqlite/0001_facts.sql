@@ -104,7 +104,8 @@ CREATE TABLE inference_calls (
     output_byte_count BIGINT NOT NULL,
     output_part_count BIGINT NOT NULL,
     input_contents BLOB NOT NULL,
-    output_contents BLOB NOT NULL
+    output_contents BLOB NOT NULL,
+    left_out TEXT
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
 CREATE UNIQUE INDEX inference_calls_by_model_call

@@ -1,6 +1,6 @@
 use schemars::SchemaGenerator;
 
-use super::evidence::{CALL, SESSION};
+use super::evidence::{EXPLAIN, CALL, SESSION};
 use super::{Access, Endpoint, Grant, Method, Parameter, SchemaOf};
 use crate::context::{
     ContextDiscoveryRequest, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
@@ -92,7 +92,7 @@ impl Endpoint for GrantManifest {
     const STATUSES: &'static [u16] = GET;
     type Request = ManifestRequest;
     type Reply = Manifest;
-    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL];
+    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL, EXPLAIN];
 }
 
 /// `POST /query/context/evidence/read`.
