@@ -44,6 +44,7 @@ mod mirror;
 mod outage;
 mod outbox;
 mod own_events;
+mod own_gateway;
 mod query;
 mod real_repository;
 mod report_commands;

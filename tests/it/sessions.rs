@@ -1,5 +1,6 @@
 //! Sessions as people find them: listed by what their facts say.
 
+use harness::delivery::Call;
 use harness::http::Request;
 use harness::pattern::dig;
 use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
@@ -15,6 +16,7 @@ use crate::query::Facts;
 on_both_backends! {
     sessions_are_found_by_what_their_facts_say,
     pages_of_sessions_follow_each_other,
+    a_new_session_is_named_in_the_log_once,
 }
 
 /// Returns the moment so many minutes before the present.
@@ -70,6 +72,23 @@ fn sessions_are_found_by_what_their_facts_say(backend: Backend) {
     let none = svc(&server, &["sessions", "--repo", "own/app"]);
     assert_eq!(done(&none), "no sessions\n");
     refused(&svc(&server, &["sessions", "--repo", "own"]), 1);
+}
+
+fn a_new_session_is_named_in_the_log_once(backend: Backend) {
+    let mut configuration = Configuration::default();
+    let level = ("SVC_LOG".to_owned(), "debug".to_owned());
+    configuration.variables.extend([level]);
+    let Some(server) = Server::start(backend, &configuration) else {
+        return;
+    };
+    for id in ["one", "two", "two"] {
+        server.deliver("/ingest/gateway", Call::new("begun", id).body());
+    }
+    let log = server.log();
+    let named = log.lines().filter(|line| line.contains("session_stored"));
+    let named: Vec<&str> = named.collect();
+    assert_eq!(named.len(), 1, "{log}");
+    assert!(named[0].contains("begun"), "{}", named[0]);
 }
 
 fn pages_of_sessions_follow_each_other(backend: Backend) {

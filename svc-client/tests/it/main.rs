@@ -9,3 +9,4 @@ mod resume;
 mod retries;
 mod routes;
 mod secrets;
+mod streams;

@@ -139,3 +139,29 @@ fn an_id_of_content_is_never_given_again(
     assert!(given.len() > kept.len() + 1);
     assert!(!lost.is_empty() && lost.iter().all(|id| !given.contains(id)));
 }
+
+#[rstest]
+fn what_is_said_of_a_session_is_stored_again_after_the_database_was_set_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let claims = || {
+        database
+            .rows("SELECT session_id FROM session_claims", 1)
+            .len()
+    };
+    append(&store, vec![said(1, "s", "before")]);
+    database.back_up();
+    append(&store, vec![said(2, "t", "after")]);
+    assert_eq!(claims(), 2);
+    database.restore();
+    assert_eq!(claims(), 1);
+    append(&store, vec![said(3, "t", "again")]);
+    assert_eq!(claims(), 2);
+    append(&store, vec![said(4, "t", "once more")]);
+    assert_eq!(
+        (claims(), count(&store, FactTable::InferenceCalls).total),
+        (2, 3)
+    );
+}
