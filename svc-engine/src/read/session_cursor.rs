@@ -4,9 +4,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
-use svc_model::id::{OrgId, SessionId};
+use svc_model::id::{OrgId, SessionId, UserId};
 use svc_model::problem::QueryFault;
-use svc_model::query::{SessionCursor, SessionsRequest};
+use svc_model::query::{ModelName, SessionCursor, SessionsRequest};
+use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::cursor::{CODE_BYTES, CursorKey, SCOPE_BYTES};
@@ -61,10 +62,10 @@ impl Scope<'_> {
         }
         let identity = request.repository.identity.as_ref();
         let texts = [
-            request.user_id.as_ref().map(|it| it.as_str()),
-            request.model.as_ref().map(|it| it.as_str()),
+            request.user_id.as_ref().map(UserId::as_str),
+            request.model.as_ref().map(ModelName::as_str),
             request.agent_harness.as_ref().map(|it| it.as_str()),
-            request.repository.repo.as_ref().map(|it| it.as_str()),
+            request.repository.repo.as_ref().map(RepositoryName::as_str),
             identity.map(|it| it.repository_provider.as_str()),
             identity.map(|it| it.repository_host.as_str()),
             identity.map(|it| it.repository_id.as_str()),
@@ -124,9 +125,7 @@ fn open(key: &CursorKey, cursor: &SessionCursor) -> Option<([u8; SCOPE_BYTES], P
 #[cfg(test)]
 mod tests {
     use svc_model::facts::AgentHarness;
-    use svc_model::id::UserId;
-    use svc_model::query::{ModelName, RepositorySelector, SessionPageLimit};
-    use svc_model::repository::RepositoryName;
+    use svc_model::query::{RepositorySelector, SessionPageLimit};
 
     use super::*;
     use crate::testing::builders::{at, repository};

@@ -4,7 +4,7 @@ use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};
 use svc_model::limit::SESSION_PAGE_ROWS_MAX;
 use svc_model::problem::QueryFault;
-use svc_model::query::{SessionList, SessionSummary, SessionsRequest};
+use svc_model::query::{ModelName, SessionList, SessionSummary, SessionsRequest};
 use svc_model::repository::RepositoryName;
 
 use super::cursor::CursorKey;
@@ -71,7 +71,7 @@ pub fn sessions(
         ),
         claim(
             ClaimKind::Model,
-            request.model.as_ref().map(|it| it.as_str()),
+            request.model.as_ref().map(ModelName::as_str),
         ),
     ]
     .into_iter()
