@@ -250,7 +250,7 @@ mod tests {
         IdentityProbe {
             org_id: OrgId::new("acme").unwrap(),
             version: "0.1.0".to_owned(),
-            authority,
+            authority: authority.into(),
             client_id: "c".to_owned(),
             source_session_id: None,
             source_session_ids: None,

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use svc_client::model::problem::{Code, Decline, QueryFault};
-use svc_client::{BuildError, Denial, ErrorKind};
+use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,15 @@ impl CommandError {
     /// Returns the refusal of an argument that breaks a rule.
     pub(crate) fn argument(name: &str, rule: impl fmt::Display) -> Self {
         Self::refused("invalid_argument", format!("{name} {rule}"))
+    }
+
+    /// Returns the refusal to go on with a word that only a newer version knows.
+    pub(crate) fn newer(name: &str, word: impl fmt::Display) -> Self {
+        Self::refused(
+            "unknown_word",
+            format!("{name} {word} is not known to this svc"),
+        )
+        .hint("the service is newer: update svc")
     }
 
     /// Returns the error of a wrong command line.
@@ -122,6 +131,9 @@ impl From<io::Error> for CommandError {
 impl From<BuildError> for CommandError {
     fn from(error: BuildError) -> Self {
         let hint = match &error {
+            BuildError::Url(BaseUrlError::PlainHttp) => {
+                "set SVC_ALLOW_PLAIN_HTTP=1 where everybody on the way may read the token"
+            }
             BuildError::Url(_) => "see --url and SVC_URL",
             BuildError::Token | BuildError::TokenFile { .. } => "see SVC_TOKEN and SVC_TOKEN_FILE",
             _ => return Self::refused("configuration", chain(&error)),

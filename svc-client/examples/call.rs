@@ -5,10 +5,14 @@ use std::time::{Duration, SystemTime};
 use svc_client::Client;
 use svc_client::model::id::SessionId;
 use svc_client::model::ingest::{GatewayCall, IngestReceipt};
+use svc_client::model::open::Open;
 
 /// What a program does after each answer of its model: it delivers the call. The call has an id, so it
 /// may be delivered again without harm, and the client repeats it by itself for a while.
-pub async fn deliver(client: &Client, session: &str) -> Result<IngestReceipt, Box<dyn Error>> {
+pub async fn deliver(
+    client: &Client,
+    session: &str,
+) -> Result<Open<IngestReceipt>, Box<dyn Error>> {
     let ended = SystemTime::now();
     let began = ended - Duration::from_millis(2_250);
     let call = GatewayCall::builder()
@@ -29,8 +33,12 @@ pub async fn deliver(client: &Client, session: &str) -> Result<IngestReceipt, Bo
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
     let said = match deliver(&client, "fix-the-pager").await? {
-        IngestReceipt::Fact(fact) => format!("{}, new: {}", fact.fact_id, fact.stored),
-        IngestReceipt::Skipped(skipped) => format!("skipped: {}", skipped.reason),
+        Open::Known(IngestReceipt::Fact(fact)) => {
+            format!("{}, new: {}", fact.fact_id, fact.stored)
+        }
+        Open::Known(IngestReceipt::Skipped(skipped)) => format!("skipped: {}", skipped.reason),
+        // A newer service may answer what this program does not know.
+        newer => format!("{newer:?}"),
     };
     Ok(writeln!(std::io::stdout(), "{said}")?)
 }

@@ -15,7 +15,8 @@ pub(crate) enum PlainHttp {
     Anywhere,
 }
 
-/// The address of a service: a scheme, a host, perhaps a port, and nothing else.
+/// The address of a service: a scheme, a host, perhaps a port, and perhaps the path that a proxy puts
+/// before its routes.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct BaseUrl(Url);
 
@@ -35,8 +36,8 @@ pub enum BaseUrlError {
     /// It holds a user or a password.
     #[error("the URL of the service must hold no user and no password")]
     UserInfo,
-    /// It has a path.
-    #[error("the URL of the service must have no path")]
+    /// Its path has an empty segment.
+    #[error("the path in the URL of the service must have no empty segment")]
     Path,
     /// It has a query or a fragment.
     #[error("the URL of the service must have no query and no fragment")]
@@ -55,7 +56,7 @@ impl BaseUrl {
         if url.query().is_some() || url.fragment().is_some() {
             return Err(BaseUrlError::QueryOrFragment);
         }
-        if url.path() != "/" {
+        if url.path().contains("//") {
             return Err(BaseUrlError::Path);
         }
         let base = Self(url);
@@ -115,6 +116,22 @@ mod tests {
     }
 
     #[test]
+    fn a_path_stands_before_every_route() {
+        for text in [
+            "https://example.org/tools/svc",
+            "https://example.org/tools/svc/",
+        ] {
+            let base = BaseUrl::parse(text, PlainHttp::Loopback).unwrap();
+            assert_eq!(base.as_str(), "https://example.org/tools/svc");
+            assert_eq!(
+                base.join("/a/b%2Fc?d=e").unwrap().as_str(),
+                "https://example.org/tools/svc/a/b%2Fc?d=e"
+            );
+            assert_eq!(base.join("/.."), None);
+        }
+    }
+
+    #[test]
     fn plain_http_stays_on_the_machine() {
         for near in [
             "http://localhost:1",
@@ -135,14 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_an_origin_is_taken() {
+    fn what_is_no_address_is_refused() {
         for (text, error) in [
             ("", BaseUrlError::Malformed),
             ("svc.example", BaseUrlError::Malformed),
             ("ftp://svc.example", BaseUrlError::Scheme),
             ("https://me@svc.example", BaseUrlError::UserInfo),
             ("https://:word@svc.example", BaseUrlError::UserInfo),
-            ("https://svc.example/base", BaseUrlError::Path),
+            ("https://svc.example/a//b", BaseUrlError::Path),
+            ("https://svc.example//", BaseUrlError::Path),
             ("https://svc.example/?a", BaseUrlError::QueryOrFragment),
             ("https://svc.example/#a", BaseUrlError::QueryOrFragment),
         ] {

@@ -21,6 +21,26 @@ pub enum BuildError {
         /// The variable.
         name: &'static str,
     },
+    /// A variable of the environment is neither true nor false.
+    #[error("the value of {name} must be 1, true, 0 or false")]
+    NotBoolean {
+        /// The variable.
+        name: &'static str,
+    },
+    /// The file of the root certificates cannot be read.
+    #[error("the certificate file {} cannot be read", path.display())]
+    CertificateFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The root certificates are none in PEM form.
+    #[error("the root certificates must be in PEM form")]
+    Certificate,
+    /// The URL of the proxy is none.
+    #[error("the URL of the proxy cannot be read")]
+    Proxy,
     /// The file of the token cannot be read.
     #[error("the token file {} cannot be read", path.display())]
     TokenFile {
@@ -31,5 +51,5 @@ pub enum BuildError {
     },
     /// The HTTP library refuses: no usable certificates, for example.
     #[error("the HTTP client cannot be made")]
-    Http(#[source] reqwest::Error),
+    Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

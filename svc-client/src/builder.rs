@@ -39,14 +39,18 @@ pub struct ClientBuilder {
     retry: RetryPolicy,
     reply_bytes_max: usize,
     user_agent_suffix: Option<String>,
+    root_certificates: Vec<Vec<u8>>,
+    proxy: Option<SecretString>,
+    #[cfg(feature = "reqwest")]
     http: Option<Configure>,
 }
 
+#[cfg(feature = "reqwest")]
 type Configure = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
 
 impl Client {
     /// Starts to describe a client of the service at this URL: `https://host`, or `http` on a
-    /// loopback address, with a port if need be and without a path.
+    /// loopback address, with a port if need be, and with a path where the service stands behind one.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(url.into())
     }
@@ -80,22 +84,45 @@ impl ClientBuilder {
             retry: RetryPolicy::default(),
             reply_bytes_max: usize::MAX,
             user_agent_suffix: None,
+            root_certificates: Vec::new(),
+            proxy: None,
+            #[cfg(feature = "reqwest")]
             http: None,
         }
     }
 
     /// Starts with what the environment says: the URL of `SVC_URL`, else
     /// [`ClientBuilder::DEFAULT_URL`]; the token of `SVC_TOKEN`, else of the file that
-    /// `SVC_TOKEN_FILE` names, else none. An empty value counts as none.
+    /// `SVC_TOKEN_FILE` names, else none; and [`ClientBuilder::connection_from_env`]. An empty value
+    /// counts as none.
     ///
     /// # Errors
     ///
-    /// When a variable is not Unicode, or the file cannot be read.
+    /// When a variable cannot be read, or a file that it names.
     pub fn from_env() -> Result<Self, BuildError> {
         let url = environment::url()?.unwrap_or_else(|| Self::DEFAULT_URL.to_owned());
-        Ok(Self {
+        Self {
             token: environment::token()?,
             ..Self::new(url)
+        }
+        .connection_from_env()
+    }
+
+    /// Sets what the environment says of the way to the service: whether plain HTTP is allowed
+    /// (`SVC_ALLOW_PLAIN_HTTP`), and which root certificates are trusted too (`SVC_CA_FILE`).
+    ///
+    /// # Errors
+    ///
+    /// When a variable cannot be read, or a file that it names.
+    pub fn connection_from_env(self) -> Result<Self, BuildError> {
+        let builder = if environment::allow_plain_http()? {
+            self.allow_plain_http()
+        } else {
+            self
+        };
+        Ok(match environment::root_certificates()? {
+            Some(pem) => builder.root_certificates(pem),
+            None => builder,
         })
     }
 
@@ -151,21 +178,39 @@ impl ClientBuilder {
         }
     }
 
-    /// Configures the HTTP client: a proxy, a further root certificate, a name to resolve.
+    /// Trusts these root certificates too, one or several in PEM form: those of a company's own
+    /// authority, for example.
+    pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.root_certificates.push(pem.into());
+        self
+    }
+
+    /// Sends every request through the proxy at this URL. Without it the variables `HTTPS_PROXY`,
+    /// `HTTP_PROXY` and `NO_PROXY` decide. A service on this machine is always asked directly.
+    pub fn proxy(self, url: impl Into<SecretString>) -> Self {
+        Self {
+            proxy: Some(url.into()),
+            ..self
+        }
+    }
+
+    /// Configures the HTTP client further: a name to resolve, a certificate of the client.
     ///
     /// What this crate promises is set afterwards and holds in any case: no redirects, the connect
-    /// timeout, the user agent, and no proxy to a service on this machine.
+    /// timeout, the user agent, and no proxy to a service on this machine. The type is that of another
+    /// crate, whose versions this feature follows.
     ///
     /// ```
-    /// # use svc_client::{Client, reqwest};
-    /// # fn client(pem: &[u8]) -> Result<Client, Box<dyn std::error::Error>> {
-    /// let certificate = reqwest::Certificate::from_pem(pem)?;
+    /// # use svc_client::Client;
+    /// # fn client() -> Result<Client, Box<dyn std::error::Error>> {
+    /// let address = "10.0.0.7:443".parse()?;
     /// let client = Client::builder("https://svc.internal")
-    ///     .http(|http| http.tls_certs_merge([certificate]))
+    ///     .http(move |http| http.resolve("svc.internal", address))
     ///     .build()?;
     /// # Ok(client)
     /// # }
     /// ```
+    #[cfg(feature = "reqwest")]
     pub fn http(
         self,
         configure: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
@@ -184,11 +229,24 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, BuildError> {
         let base_url = BaseUrl::parse(&self.url, self.plain_http)?;
         let authorization = self.token.as_ref().map(authorization).transpose()?;
-        let http = reqwest::Client::builder();
-        let http = match self.http {
-            Some(configure) => configure(http),
-            None => http,
-        };
+        let mut http = reqwest::Client::builder();
+        #[cfg(feature = "reqwest")]
+        if let Some(configure) = self.http {
+            http = configure(http);
+        }
+        for pem in &self.root_certificates {
+            let certificates =
+                reqwest::Certificate::from_pem_bundle(pem).map_err(|_| BuildError::Certificate)?;
+            if certificates.is_empty() {
+                return Err(BuildError::Certificate);
+            }
+            http = http.tls_certs_merge(certificates);
+        }
+        if let Some(proxy) = &self.proxy {
+            let proxy =
+                reqwest::Proxy::all(proxy.expose_secret()).map_err(|_| BuildError::Proxy)?;
+            http = http.proxy(proxy);
+        }
         let http = http
             .redirect(redirect::Policy::none())
             .connect_timeout(self.connect_timeout)
@@ -199,7 +257,9 @@ impl ClientBuilder {
             http
         };
         let shared = Shared {
-            http: http.build().map_err(BuildError::Http)?,
+            http: http
+                .build()
+                .map_err(|error| BuildError::Http(Box::new(error)))?,
             base_url,
             authorization,
             retry: self.retry,
@@ -209,6 +269,7 @@ impl ClientBuilder {
             shared: Arc::new(shared),
             timeout: self.timeout,
             deliveries: Deliveries::Unnamed,
+            trace: None,
         })
     }
 }
@@ -243,6 +304,8 @@ impl fmt::Debug for ClientBuilder {
             .field("retry", &self.retry)
             .field("reply_bytes_max", &self.reply_bytes_max)
             .field("user_agent_suffix", &self.user_agent_suffix)
+            .field("root_certificates", &self.root_certificates.len())
+            .field("proxy", &self.proxy)
             .finish_non_exhaustive()
     }
 }

@@ -8,6 +8,7 @@ use reqwest::header::HeaderValue;
 
 use crate::base_url::BaseUrl;
 use crate::retry::RetryPolicy;
+use crate::trace::Trace;
 
 /// A client of one service with one token.
 ///
@@ -36,6 +37,7 @@ pub struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) timeout: Duration,
     pub(crate) deliveries: Deliveries,
+    pub(crate) trace: Option<Trace>,
 }
 
 /// What clones have in common.

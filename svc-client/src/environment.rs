@@ -12,6 +12,10 @@ pub const URL: &str = "SVC_URL";
 pub const TOKEN: &str = "SVC_TOKEN";
 /// A file that holds the token of the client, and nothing else.
 pub const TOKEN_FILE: &str = "SVC_TOKEN_FILE";
+/// `1` or `true` allows `http` to another machine; see [`ClientBuilder::allow_plain_http`](crate::ClientBuilder::allow_plain_http).
+pub const ALLOW_PLAIN_HTTP: &str = "SVC_ALLOW_PLAIN_HTTP";
+/// A file of root certificates in PEM form that are trusted beside those of the system.
+pub const CA_FILE: &str = "SVC_CA_FILE";
 
 /// Returns the URL of the environment; an empty value counts as none.
 ///
@@ -40,6 +44,36 @@ pub fn token() -> Result<Option<SecretString>, BuildError> {
         std::fs::read_to_string(&path).map_err(|source| BuildError::TokenFile { path, source })?;
     let token = token.trim();
     Ok((!token.is_empty()).then(|| token.into()))
+}
+
+/// Returns whether the environment allows `http` to another machine. An empty value counts as none.
+///
+/// # Errors
+///
+/// When the value is neither `1`, `true`, `0` nor `false`.
+pub fn allow_plain_http() -> Result<bool, BuildError> {
+    match variable(ALLOW_PLAIN_HTTP)?.as_deref() {
+        Some("1" | "true") => Ok(true),
+        None | Some("0" | "false") => Ok(false),
+        Some(_) => Err(BuildError::NotBoolean {
+            name: ALLOW_PLAIN_HTTP,
+        }),
+    }
+}
+
+/// Returns the root certificates of the file that [`CA_FILE`] names. An empty value counts as none.
+///
+/// # Errors
+///
+/// When the file cannot be read.
+pub fn root_certificates() -> Result<Option<Vec<u8>>, BuildError> {
+    let Some(path) = std::env::var_os(CA_FILE).filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(path);
+    std::fs::read(&path)
+        .map(Some)
+        .map_err(|source| BuildError::CertificateFile { path, source })
 }
 
 fn variable(name: &'static str) -> Result<Option<String>, BuildError> {

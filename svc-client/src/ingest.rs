@@ -5,6 +5,7 @@ use svc_model::ingest::{
     IngestReceipt, IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
+use svc_model::open::Open;
 use svc_model::request::Outgoing;
 
 use crate::{Client, Error};
@@ -18,7 +19,7 @@ impl Client {
     pub async fn ingest_gateway(
         &self,
         request: &GatewayIngestRequest,
-    ) -> Result<IngestReceipt, Error> {
+    ) -> Result<Open<IngestReceipt>, Error> {
         let named =
             request.capture.is_some() || request.payload.as_object().is_some_and(names_itself);
         self.delivering(named).call::<IngestGateway>(request).await
@@ -30,7 +31,7 @@ impl Client {
     /// # Errors
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
-    pub async fn ingest_call(&self, call: &GatewayCall) -> Result<IngestReceipt, Error> {
+    pub async fn ingest_call(&self, call: &GatewayCall) -> Result<Open<IngestReceipt>, Error> {
         self.ingest_gateway(call.request()).await
     }
 

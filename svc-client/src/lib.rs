@@ -46,12 +46,45 @@
 #![doc = include_str!("../examples/resume.rs")]
 //! ```
 //!
+//! # A newer service
+//!
+//! A program goes on reading when the service is updated before it is. Members that it does not know
+//! are passed over, and where a set of words or kinds may grow, a reply holds
+//! [`Open`](model::open::Open). Structs and enums of replies are non-exhaustive; for tests of your own
+//! they are read from JSON ([`model::json::from_slice`]).
+//!
 //! # Layer
 //!
 //! The crate sits on both arrows from outside: it writes the requests and reads the replies of
 //! [`model`], the vocabulary that the service speaks too, and knows nothing of how the service works.
 //! It runs on the caller's Tokio runtime and starts none.
 #![warn(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+/// What is sent and what comes back, by what it is about.
+///
+/// | Module | Holds |
+/// |---|---|
+/// | [`ingest`](model::ingest) | deliveries and their receipts: model calls, CI outcomes, log records, own [events](model::ingest::event) |
+/// | [`context`](model::context) | queries within a grant, and what answers them |
+/// | [`evidence`](model::evidence) | calls, messages and parts, exactly as they were captured |
+/// | [`query`](model::query) | CI runs, commits and Sessions, from one to the next |
+/// | [`reports`](model::reports) | what became of the work of models |
+/// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine), [`identity`](model::identity) | counts, the log of quarantine, what a token is |
+/// | [`id`](model::id), [`repository`](model::repository), [`time`](model::time), [`version`](model::version) | the values that all of these are made of |
+/// | [`json`](model::json) | JSON that keeps NUL, lone surrogates, `1.10` and integers of forty digits |
+/// | [`open`](model::open) | words and kinds that a newer service may answer with |
+/// | [`endpoint`](model::endpoint), [`problem`](model::problem), [`field`](model::field), [`limit`](model::limit) | the routes, their refusals and their bounds, for code that is generic over them |
+pub mod model {
+    #[cfg(feature = "schema")]
+    #[doc(inline)]
+    pub use svc_model::openapi;
+    #[doc(inline)]
+    pub use svc_model::{
+        capture, context, endpoint, evidence, facts, field, id, identity, ingest, json, limit,
+        open, problem, quarantine, query, reports, repository, request, time, version,
+    };
+}
 
 mod address;
 mod base_url;
@@ -77,11 +110,12 @@ mod reports;
 mod retry;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod trace;
 mod transport;
 
+#[cfg(feature = "reqwest")]
 pub use reqwest;
 pub use secrecy::SecretString;
-pub use svc_model as model;
 
 pub use self::base_url::BaseUrlError;
 pub use self::build_error::BuildError;
@@ -95,3 +129,4 @@ pub use self::parts::PartStream;
 pub use self::query::{CiFailureStream, SessionStream};
 pub use self::reply::RawReply;
 pub use self::retry::RetryPolicy;
+pub use self::trace::{Answered, Trace};

@@ -48,10 +48,10 @@ fn detail(body: &[u8]) -> Option<Json> {
 
 /// Returns whether the answer holds the fixed text of this problem.
 fn is(detail: Option<&Json>, problem: &Problem) -> bool {
-    match problem.body().detail {
-        Detail::Text(text) => detail.and_then(Json::as_str) == Some(&text),
-        Detail::Fields(_) | Detail::Declined(_) | Detail::Code(_) => false,
-    }
+    let Detail::Text(text) = problem.body().detail else {
+        return false;
+    };
+    detail.and_then(Json::as_str) == Some(&text)
 }
 
 fn denial(detail: Option<&Json>) -> Denial {
@@ -121,11 +121,14 @@ fn word(detail: Option<&Json>) -> Option<String> {
 fn fields(detail: Option<&Json>) -> Vec<FieldError> {
     match detail {
         Some(Json::Array(items)) => items.iter().map(field).collect(),
-        Some(Json::String(text)) => vec![FieldError {
-            kind: FieldKind::ValueError,
-            loc: Vec::new(),
-            msg: Cow::Owned(text.to_string_lossy().into_owned()),
-        }],
+        Some(Json::String(text)) => {
+            let text = text.to_string_lossy().into_owned();
+            vec![FieldError::new(
+                FieldKind::ValueError,
+                Vec::new(),
+                Cow::Owned(text),
+            )]
+        }
         _ => Vec::new(),
     }
 }
@@ -134,18 +137,13 @@ fn fields(detail: Option<&Json>) -> Vec<FieldError> {
 fn field(item: &Json) -> FieldError {
     json::from_value(item.clone()).unwrap_or_else(|_| {
         let member = |name| item.as_object().and_then(|object| object.get(name));
-        FieldError {
-            kind: FieldKind::ValueError,
-            loc: member("loc")
-                .and_then(|loc| json::from_value::<Vec<Step>>(loc.clone()).ok())
-                .unwrap_or_default(),
-            msg: Cow::Owned(
-                member("msg")
-                    .and_then(Json::as_str)
-                    .unwrap_or_default()
-                    .to_owned(),
-            ),
-        }
+        let loc = member("loc").and_then(|loc| json::from_value::<Vec<Step>>(loc.clone()).ok());
+        let msg = member("msg").and_then(Json::as_str).unwrap_or_default();
+        FieldError::new(
+            FieldKind::ValueError,
+            loc.unwrap_or_default(),
+            Cow::Owned(msg.to_owned()),
+        )
     })
 }
 

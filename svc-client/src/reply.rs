@@ -1,6 +1,14 @@
 //! A reply, typed and as it came.
 
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use svc_model::json::{self, NodeBudget};
+
+use crate::error::{Error, ErrorKind, Failure};
+
+/// Bytes of memory that the values of a reply may take beside its own bytes: three bytes of JSON can
+/// become a hundred. No reply of a service comes near it.
+const REPLY_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The reply of a call: its value, and the bytes that it was read from.
 ///
@@ -17,4 +25,53 @@ pub struct RawReply<T> {
     pub attempts: u32,
     /// The service's own name of the request, by which its log knows it.
     pub request_id: Option<String>,
+}
+
+/// The body of a success, and how it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Success {
+    pub(crate) bytes: Bytes,
+    pub(crate) in_protobuf: bool,
+    pub(crate) attempts: u32,
+    pub(crate) request_id: Option<String>,
+}
+
+impl Success {
+    /// Reads the body as a reply.
+    pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<RawReply<T>, Error> {
+        // A service writes ASCII. What is passed on as it came must at least be what it looks like:
+        // text in one encoding.
+        if str::from_utf8(&self.bytes).is_err() || self.bytes.contains(&0) {
+            return Err(self.unreadable());
+        }
+        // Only an export is answered so, and the answer says no more than its status.
+        let said = if self.in_protobuf {
+            b"{}"
+        } else {
+            &*self.bytes
+        };
+        let budget = NodeBudget::new(REPLY_MEMORY_BYTES_MAX);
+        let value = json::from_written_within(said, &budget)
+            .map_err(|error| self.fail(Failure::new(ErrorKind::Unreadable).caused_by(error)))?;
+        Ok(RawReply {
+            value,
+            bytes: self.bytes.clone(),
+            attempts: self.attempts,
+            request_id: self.request_id.clone(),
+        })
+    }
+
+    /// Returns the error for a body that is not that of the route.
+    pub(crate) fn unreadable(&self) -> Error {
+        self.fail(Failure::new(ErrorKind::Unreadable))
+    }
+
+    fn fail(&self, failure: Failure) -> Error {
+        let request_id = self.request_id.clone();
+        Failure {
+            request_id,
+            ..failure
+        }
+        .after(self.attempts)
+    }
 }

@@ -7,14 +7,14 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValu
 use reqwest::{Response, Url};
 use svc_model::endpoint::{Access, Endpoint, Method, Repeat};
 use svc_model::ingest::is_protobuf;
-use svc_model::json::{self, NodeBudget, WriteError};
+use svc_model::json::WriteError;
 use svc_model::request::{Outgoing, Request as _};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::{Instrument as _, debug, debug_span};
 
 use crate::client::{Client, Deliveries};
 use crate::error::{Error, ErrorKind, Failure};
-use crate::reply::RawReply;
+use crate::reply::{RawReply, Success};
 use crate::{address, refusal, retry};
 
 /// The content type of everything that does not say another one.
@@ -25,9 +25,6 @@ const REQUEST_ID: &str = "x-request-id";
 const REQUEST_ID_BYTES_MAX: usize = 128;
 /// The most bytes of an answer that is no success. The rest of a longer one is not read.
 const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes of memory that the values of a reply may take beside its own bytes: three bytes of JSON can
-/// become a hundred. No reply of a service comes near it.
-const REPLY_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// A timeout that is as good as none, for those who ask for more than a clock can hold.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 
@@ -91,18 +88,28 @@ impl Client {
         self.send::<E>(outgoing).await
     }
 
-    /// Sends a request that is already written.
+    /// Sends a request that is already written, and reads its reply.
     pub(crate) async fn send<E: Endpoint>(
         &self,
         outgoing: Outgoing,
     ) -> Result<RawReply<E::Reply>, Error> {
+        self.exchange::<E>(outgoing).await?.decode()
+    }
+
+    /// Sends a request that is already written, and returns the success without looking into it.
+    pub(crate) async fn exchange<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Success, Error> {
         let span = debug_span!("svc_client.call", endpoint = E::NAME);
         let prepared = self
             .prepare::<E>(outgoing)
             .map_err(|kind| Failure::new(kind).after(0))?;
-        self.send_until_deadline::<E>(&prepared)
+        let success = self
+            .send_until_deadline::<E>(&prepared)
             .instrument(span)
-            .await
+            .await?;
+        if let Some(trace) = &self.trace {
+            trace.record(E::NAME, &success);
+        }
+        Ok(success)
     }
 
     fn prepare<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Prepared, ErrorKind> {
@@ -138,14 +145,19 @@ impl Client {
     async fn send_until_deadline<E: Endpoint>(
         &self,
         prepared: &Prepared,
-    ) -> Result<RawReply<E::Reply>, Error> {
+    ) -> Result<Success, Error> {
         let deadline = Instant::now() + self.timeout.min(LONGEST_TIMEOUT);
         let mut attempts = 0;
         loop {
             attempts += 1;
             let attempt = timeout_at(deadline, self.attempt::<E>(prepared)).await;
             let failure = match attempt.unwrap_or_else(|_| Err(Failure::new(ErrorKind::TimedOut))) {
-                Ok(reply) => return Ok(RawReply { attempts, ..reply }),
+                Ok(success) => {
+                    return Ok(Success {
+                        attempts,
+                        ..success
+                    });
+                }
                 Err(failure) => failure,
             };
             debug!(attempts, code = failure.kind.code(), "a call failed");
@@ -170,10 +182,7 @@ impl Client {
         harmless && kind.is_retryable()
     }
 
-    async fn attempt<E: Endpoint>(
-        &self,
-        prepared: &Prepared,
-    ) -> Result<RawReply<E::Reply>, Failure> {
+    async fn attempt<E: Endpoint>(&self, prepared: &Prepared) -> Result<Success, Failure> {
         let method = match prepared.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -199,11 +208,9 @@ impl Client {
         let request_id = request_id(response.headers());
         let outcome = self.read::<E>(response).await;
         match outcome {
-            Ok((value, bytes)) => Ok(RawReply {
-                value,
-                bytes,
-                attempts: 0,
+            Ok(success) => Ok(Success {
                 request_id,
+                ..success
             }),
             Err(failure) => Err(Failure {
                 request_id,
@@ -212,7 +219,7 @@ impl Client {
         }
     }
 
-    async fn read<E: Endpoint>(&self, response: Response) -> Result<(E::Reply, Bytes), Failure> {
+    async fn read<E: Endpoint>(&self, response: Response) -> Result<Success, Failure> {
         let status = response.status().as_u16();
         if status != 200 {
             let retry_after = response
@@ -229,18 +236,12 @@ impl Client {
         let content_type = response.headers().get(CONTENT_TYPE);
         let in_protobuf = content_type.is_some_and(|it| it.to_str().is_ok_and(is_protobuf));
         let bytes_max = self.shared.reply_bytes_max.min(E::REPLY_BYTES_MAX);
-        let bytes = body(response, bytes_max).await?;
-        // A service writes ASCII. What is passed on as it came must at least be what it looks like:
-        // text in one encoding.
-        if str::from_utf8(&bytes).is_err() || bytes.contains(&0) {
-            return Err(Failure::new(ErrorKind::Unreadable));
-        }
-        // Only an export is answered so, and the answer says no more than its status.
-        let said = if in_protobuf { b"{}" } else { &*bytes };
-        let budget = NodeBudget::new(REPLY_MEMORY_BYTES_MAX);
-        let value = json::from_written_within(said, &budget)
-            .map_err(|error| Failure::new(ErrorKind::Unreadable).caused_by(error))?;
-        Ok((value, bytes))
+        Ok(Success {
+            bytes: body(response, bytes_max).await?,
+            in_protobuf,
+            attempts: 0,
+            request_id: None,
+        })
     }
 }
 

@@ -198,7 +198,7 @@ impl Engine {
     }
 
     /// Returns how much reports remember of what never changes, by its kind.
-    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 4] {
+    pub fn report_memory(&self) -> [(&'static str, MemoryUse); 6] {
         self.0.reports.memory.uses()
     }
 
@@ -331,8 +331,8 @@ impl Engine {
         })?;
         Ok(QuarantineReceipt {
             org_id: self.org_id().clone(),
-            action,
-            table: request.table,
+            action: action.into(),
+            table: request.table.into(),
             fact_id: recorded.fact_id,
             target_found: recorded.target_found,
             unchanged: recorded.unchanged,

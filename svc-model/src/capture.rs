@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::facts::FactTable;
+use crate::open::Open;
 use crate::time::Instant;
 
 closed_set! {
@@ -34,7 +36,9 @@ closed_set! {
 }
 
 /// How many facts of one kind arrived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ArrivedFacts {
     /// New facts.
     pub stored: u64,
@@ -43,13 +47,15 @@ pub struct ArrivedFacts {
 }
 
 /// What arrived from one source.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SourceCounts {
     /// Requests that were read to their end and answered with success.
     pub deliveries: u64,
     /// The facts in them, by table. A table without a fact is absent.
-    #[schemars(schema_with = "counts_by_table")]
-    pub facts: BTreeMap<FactTable, ArrivedFacts>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_table"))]
+    pub facts: BTreeMap<Open<FactTable>, ArrivedFacts>,
     /// Facts whose identity says otherwise than a stored one.
     pub conflicts: u64,
     /// What was declined with success, by its closed reason: payloads of a gateway, deliveries of
@@ -64,7 +70,9 @@ pub struct SourceCounts {
 }
 
 /// What became of log records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LogRecordCounts {
     /// Records in the requests.
     pub received: u64,
@@ -83,7 +91,7 @@ impl SourceCounts {
     fn add(&mut self, other: &Self) {
         self.deliveries += other.deliveries;
         for (table, facts) in &other.facts {
-            let known = self.facts.entry(*table).or_default();
+            let known = self.facts.entry(table.clone()).or_default();
             known.stored += facts.stored;
             known.duplicates += facts.duplicates;
         }
@@ -109,11 +117,12 @@ fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
 
 /// What arrived, by source: of one delivery, of one server or of an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureTotals {
     /// When it was begun to count; nothing before that.
     pub since: Option<Instant>,
     /// What arrived, by source.
-    pub sources: BTreeMap<CaptureSource, SourceCounts>,
+    pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
 }
@@ -128,7 +137,7 @@ impl CaptureTotals {
         };
         Self {
             since: Some(at),
-            sources: [(source, delivery)].into(),
+            sources: [(source.into(), delivery)].into(),
             log_records: LogRecordCounts::default(),
         }
     }
@@ -140,7 +149,7 @@ impl CaptureTotals {
 
     /// Returns the counts of a source, for more of them.
     pub fn of(&mut self, source: CaptureSource) -> &mut SourceCounts {
-        self.sources.entry(source).or_default()
+        self.sources.entry(source.into()).or_default()
     }
 
     /// Adds other counts.
@@ -150,7 +159,7 @@ impl CaptureTotals {
             (one, other) => one.or(other),
         };
         for (source, counts) in &other.sources {
-            self.of(*source).add(counts);
+            self.sources.entry(source.clone()).or_default().add(counts);
         }
         let (records, more) = (&mut self.log_records, &other.log_records);
         records.received += more.received;
@@ -164,13 +173,15 @@ impl CaptureTotals {
 /// What was captured. The counts by source are those of the organization: of all its servers, over
 /// their restarts. What was stored is counted with it; what stored nothing is counted within seconds,
 /// and a server that dies may take the last of these with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureCounts {
     /// When the first delivery was counted; null before it.
     pub since: Option<Instant>,
     /// What arrived, by source. Every source is present.
-    #[schemars(schema_with = "counts_by_source")]
-    pub sources: BTreeMap<CaptureSource, SourceCounts>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_source"))]
+    pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
     /// When the server that answers started. It counts its answers for itself.
@@ -188,7 +199,7 @@ impl CaptureCounts {
     ) -> Self {
         let mut sources = totals.sources;
         for source in CaptureSource::ALL {
-            sources.entry(*source).or_default();
+            sources.entry(Open::Known(*source)).or_default();
         }
         Self {
             since: totals.since,
@@ -200,6 +211,7 @@ impl CaptureCounts {
     }
 }
 
+#[cfg(feature = "schema")]
 fn counts_by_table(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -208,6 +220,7 @@ fn counts_by_table(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
+#[cfg(feature = "schema")]
 fn counts_by_source(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

@@ -1,5 +1,6 @@
 //! Counts of facts and the metadata of a Session's facts.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::ingest::GatewayProvider;
 use crate::json::WriteError;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
 closed_set! {
@@ -39,7 +41,9 @@ closed_set! {
 }
 
 /// How many facts of one kind there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactCount {
     /// All, quarantined ones included.
     pub total: u64,
@@ -48,7 +52,9 @@ pub struct FactCount {
 }
 
 /// The counts of every kind of fact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactTables {
     /// Model calls.
     pub inference_calls: FactCount,
@@ -117,7 +123,9 @@ impl FactTables {
 }
 
 /// The counts of the organization's facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactsCounts {
     /// Known Sessions.
     pub sessions: u64,
@@ -128,7 +136,8 @@ pub struct FactsCounts {
 }
 
 /// Names a Session in the path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionRequest {
     /// The Session; a slash in it is percent-encoded.
     pub session_id: SessionId,
@@ -153,7 +162,9 @@ impl Request for SessionRequest {
 }
 
 /// The counts of the kinds of fact that name a Session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionFactTables {
     /// Model calls.
     pub inference_calls: FactCount,
@@ -168,7 +179,9 @@ pub struct SessionFactTables {
 }
 
 /// The counts of one Session's facts. An unknown Session has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionFactsCounts {
     /// The Session, trimmed.
     pub session_id: SessionId,
@@ -177,14 +190,16 @@ pub struct SessionFactsCounts {
 }
 
 /// The metadata of one visible call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionInferenceCall {
     /// The id of the call.
     pub inference_call_id: FactId,
     /// The gateway's or the model's own id of the call.
     pub model_call_id: Option<String>,
     /// The kind of gateway.
-    pub gateway_provider: GatewayProvider,
+    pub gateway_provider: Open<GatewayProvider>,
     /// The provider of the model.
     pub model_provider: Option<String>,
     /// The model.
@@ -198,7 +213,9 @@ pub struct SessionInferenceCall {
 }
 
 /// The visible calls of one Session by observation time, then id. At most 1,000.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionInferenceCalls {
     /// The Session, trimmed.
     pub session_id: SessionId,
@@ -233,39 +250,47 @@ closed_set! {
 }
 
 /// The tool calls that one visible call asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityCall {
     /// Distinct ids, sorted.
     pub tool_call_ids: Vec<String>,
 }
 
 /// One visible decision.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityDecision {
     /// The agent.
-    pub agent_harness: AgentHarness,
+    pub agent_harness: Open<AgentHarness>,
     /// Whether the proposal was accepted.
     pub accepted: bool,
     /// Whether a person decided.
     pub explicit: bool,
     /// How the developer worked with the agent.
-    pub interaction_mode: InteractionMode,
+    pub interaction_mode: Open<InteractionMode>,
     /// The tool call that was decided.
     pub call_id: Option<String>,
 }
 
 /// One visible edit observation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEdit {
     /// The agent.
-    pub agent_harness: AgentHarness,
+    pub agent_harness: Open<AgentHarness>,
     /// The tool call that made the edit.
     pub call_id: String,
 }
 
 /// What of a Session an agent harness can compare with its own records: no content, no paths, no
 /// users, no fact ids. At most 50 calls, 1,000 decisions and 1,000 edit observations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CompatibilityEvidence {
     /// The Session, trimmed.
     pub session_id: SessionId,

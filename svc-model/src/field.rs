@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ use crate::json::{Json, Object};
 use crate::limit::{UNDECLARED_NAME_CHARACTERS_MAX, VIOLATIONS_MAX};
 
 /// The kind of a violation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldKind {
@@ -58,7 +60,8 @@ pub enum FieldKind {
 }
 
 /// One step of the place of a violation.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Step {
     /// An index of a list, or an offset in the body.
@@ -80,7 +83,9 @@ impl From<usize> for Step {
 }
 
 /// One violated field of a request. The input is never repeated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FieldError {
     /// The kind of the violation.
     #[serde(rename = "type")]
@@ -89,6 +94,13 @@ pub struct FieldError {
     pub loc: Vec<Step>,
     /// A fixed text that says what is expected.
     pub msg: Cow<'static, str>,
+}
+
+impl FieldError {
+    /// Returns a violation of this kind at a place, with a text that says what is expected.
+    pub const fn new(kind: FieldKind, loc: Vec<Step>, msg: Cow<'static, str>) -> Self {
+        Self { kind, loc, msg }
+    }
 }
 
 /// What is wrong with one value, without its place.
@@ -291,11 +303,12 @@ impl<'a> Fields<'a> {
 /// Declares a closed set: an enum whose wire names are given once.
 ///
 /// The macro derives the serde names, `as_str`, `ALL`, [`FromField`] (kind `enum`) and `Display`.
-#[macro_export]
 macro_rules! closed_set {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $wire:literal,)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[cfg_attr(not(feature = "service"), non_exhaustive)]
         $vis enum $name { $($(#[$doc])* #[serde(rename = $wire)] $variant,)+ }
 
         impl $name {
@@ -319,6 +332,16 @@ macro_rules! closed_set {
             }
         }
 
+        impl $crate::open::Vocabulary for $name {
+            fn word(&self) -> &str {
+                self.as_str()
+            }
+
+            fn unknown_word(value: &$crate::json::Json) -> Option<&str> {
+                value.as_str().filter(|word| Self::from_wire(word).is_none())
+            }
+        }
+
         impl $crate::field::FromField for $name {
             fn from_field(value: &$crate::json::Json) -> Result<Self, $crate::field::Violation> {
                 value.as_str().and_then(Self::from_wire).ok_or($crate::field::Violation::new(
@@ -329,6 +352,8 @@ macro_rules! closed_set {
         }
     };
 }
+
+pub(crate) use closed_set;
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -74,9 +75,10 @@ pub fn identity_text(text: &Text) -> Result<&str, IdentityError> {
 macro_rules! identity_string {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
         #[serde(try_from = "String", into = "String")]
-        #[schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX))]
+        #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX)))]
         pub struct $name(String);
 
         impl $name {
@@ -155,11 +157,12 @@ identity_string! {
 }
 
 /// The id of a stored fact: a UUID, written in lower case with hyphens.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
-pub struct FactId(#[schemars(with = "String", extend("format" = "uuid"))] Uuid);
+pub struct FactId(
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "uuid")))] Uuid,
+);
 
 impl FactId {
     /// Returns the fact id of this UUID.
@@ -187,9 +190,10 @@ impl fmt::Display for FactId {
 }
 
 /// The organization of the deployment: ASCII, lower case, `[a-z0-9][a-z0-9._-]{0,63}`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(extend("pattern" = "^[a-z0-9][a-z0-9._-]{0,63}$"))]
+#[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[a-z0-9][a-z0-9._-]{0,63}$")))]
 pub struct OrgId(String);
 
 /// A text that is no organization id.

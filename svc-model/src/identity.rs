@@ -1,10 +1,12 @@
 //! Who asks, and whether the service is there.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::id::{OrgId, SessionId};
+use crate::open::Open;
 
 closed_set! {
     /// What a bearer token allows.
@@ -19,14 +21,16 @@ closed_set! {
 }
 
 /// What the presented token is. The token itself is never repeated.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IdentityProbe {
     /// The organization of the deployment.
     pub org_id: OrgId,
     /// The version of the service, equal to that of `/health`.
     pub version: String,
     /// What the token allows.
-    pub authority: Authority,
+    pub authority: Open<Authority>,
     /// The name of the client.
     pub client_id: String,
     /// The Session of a single-session grant; only for a retrieval token.
@@ -46,10 +50,12 @@ closed_set! {
 }
 
 /// The service runs. Storage is not touched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Health {
     /// Always `ok`.
-    pub status: HealthStatus,
+    pub status: Open<HealthStatus>,
     /// The version of the service.
     pub version: String,
 }

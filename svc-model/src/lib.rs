@@ -14,6 +14,7 @@
 //! # Ok::<(), svc_model::json::ParseError>(())
 //! ```
 #![warn(missing_docs)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod capture;
 pub mod context;
@@ -26,6 +27,8 @@ pub mod identity;
 pub mod ingest;
 pub mod json;
 pub mod limit;
+pub mod open;
+#[cfg(feature = "schema")]
 pub mod openapi;
 pub mod problem;
 pub mod quarantine;
@@ -35,3 +38,5 @@ pub mod repository;
 pub mod request;
 pub mod time;
 pub mod version;
+
+pub(crate) use self::field::closed_set;

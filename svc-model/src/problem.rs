@@ -1,23 +1,30 @@
 //! What a caller can be told instead of a reply: one closed set, the body of each value, and
 //! nothing of what the caller sent.
 
+mod text;
+
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{FieldError, Violations};
 
 /// The body of every answer that is no success.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ProblemBody {
     /// What went wrong.
     pub detail: Detail,
 }
 
 /// What went wrong, in one of four shapes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Detail {
     /// A fixed text.
     Text(Cow<'static, str>),
@@ -30,7 +37,9 @@ pub enum Detail {
 }
 
 /// A closed code and its fixed text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CodeDetail {
     /// The code.
     pub code: Code,
@@ -40,8 +49,10 @@ pub struct CodeDetail {
 }
 
 /// The closed codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Code {
     /// The ids of a call name another call, or two. No id of it is disclosed.
     InferenceCallIdentityConflict,
@@ -52,8 +63,10 @@ pub enum Code {
 }
 
 /// Why a bounded read is declined whole. There is no partial answer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Decline {
     /// The fact is absent, foreign or quarantined; which of them is not disclosed.
     EvidenceUnavailable {
@@ -107,6 +120,7 @@ pub enum Decline {
 
 /// A bound of a Session read that is answered 409 with a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionBound {
     /// Too many visible calls to list.
     Reconciliation,
@@ -140,6 +154,7 @@ impl SessionBound {
 
 /// A bound of a report that is answered 409 with a fixed text. There is no partial report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum ReportBound {
     /// Too many calls, or too many facts that say something of them.
     Evidence,
@@ -162,6 +177,7 @@ impl ReportBound {
 
 /// Why a query whose parameters are each readable has no answer: 422 with a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum QueryFault {
     /// The commit in the path is no full commit id.
     MalformedSha,
@@ -235,6 +251,7 @@ impl QueryFault {
 
 /// Everything that a caller can be told instead of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Problem {
     /// No such path, or a documentation path that is closed.
     NotFound,
@@ -300,6 +317,7 @@ pub enum Problem {
 
 /// The authority that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum RequiredAuthority {
     /// Ingest or operator.
     Ingest,

@@ -1,5 +1,6 @@
 //! Facts that are taken out of every answer, and shown again: an append-only log, for the operator.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violatio
 use crate::id::{ForeignId, OrgId};
 use crate::json::{Json, WriteError};
 use crate::limit::{QUARANTINE_LOG_DEFAULT, QUARANTINE_LOG_MAX, QUARANTINE_REASON_BYTES_MAX};
+use crate::open::Open;
 use crate::query::PositiveNumber;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -25,9 +27,10 @@ closed_set! {
 
 /// Why a fact is quarantined or released: not blank, at most 4,096 bytes of UTF-8, without NUL. It is
 /// kept exactly.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(extend("minLength" = 1, "maxLength" = QUARANTINE_REASON_BYTES_MAX, "pattern" = "\\S"))]
+#[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = QUARANTINE_REASON_BYTES_MAX, "pattern" = "\\S")))]
 pub struct QuarantineReason(String);
 
 impl QuarantineReason {
@@ -79,7 +82,8 @@ impl FromField for QuarantineReason {
 }
 
 /// Asks to take a fact out of every answer, or to show it again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuarantineRequest {
     /// The kind of fact.
@@ -135,14 +139,16 @@ impl Request for QuarantineRequest {
 }
 
 /// What was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineReceipt {
     /// The organization of the fact.
     pub org_id: OrgId,
     /// What was done.
-    pub action: QuarantineAction,
+    pub action: Open<QuarantineAction>,
     /// The kind of fact.
-    pub table: FactTable,
+    pub table: Open<FactTable>,
     /// The whole id of the fact.
     pub fact_id: String,
     /// Whether such a fact is stored.
@@ -201,7 +207,9 @@ impl Request for QuarantineLogRequest {
 }
 
 /// One row of the log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineLogEntry {
     /// Its revision.
     pub quarantine_revision: u64,
@@ -221,7 +229,9 @@ pub struct QuarantineLogEntry {
 }
 
 /// Rows of the log, oldest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct QuarantineLog {
     /// The organization.
     pub org_id: OrgId,

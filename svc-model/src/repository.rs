@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use crate::closed_set;
 use crate::field::{FieldKind, Fields, FromField, Violation, Violations};
 use crate::id::{identity, is_trimmed};
 use crate::json::Json;
+#[cfg(feature = "schema")]
 use crate::limit::IDENTITY_BYTES_MAX;
 
 closed_set! {
@@ -22,9 +24,10 @@ closed_set! {
 macro_rules! checked_string {
     ($(#[$meta:meta])* $name:ident, $read:path, $expected:literal, $schema:meta) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(JsonSchema))]
         #[serde(try_from = "String", into = "String")]
-        #[$schema]
+        #[cfg_attr(feature = "schema", $schema)]
         pub struct $name(String);
 
         impl $name {
@@ -149,9 +152,8 @@ fn read_branch(text: &str) -> Option<String> {
 }
 
 /// The identity of a repository lifetime: a name that is deleted and made again has a new one.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RepositoryIdentity {
     /// The kind of forge.
     pub repository_provider: RepositoryProvider,
@@ -203,8 +205,9 @@ closed_set! {
 }
 
 /// One commit of one repository.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub struct CommitAnchor {
     /// The kind of forge.
     pub repository_provider: RepositoryProvider,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -145,10 +146,12 @@ impl<'de> Deserialize<'de> for Instant {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Instant {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Instant".into()
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::field::{FieldKind, FromField, Violation};
 use crate::json::Json;
+use crate::open::Vocabulary;
 
 /// The version of this service, as `/health` and `/v1/me` report it.
 pub const SERVICE_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,6 +32,7 @@ impl<'de> Deserialize<'de> for Version1 {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Version1 {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Version1".into()
@@ -37,8 +40,24 @@ impl JsonSchema for Version1 {
     fn inline_schema() -> bool {
         true
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "integer", "const": 1 })
+    }
+}
+
+impl Vocabulary for Version1 {
+    fn word(&self) -> &str {
+        "1"
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        match value {
+            Json::Number(number) if number.is_integer() && number.as_str() != "1" => {
+                Some(number.as_str())
+            }
+            _ => None,
+        }
     }
 }
 

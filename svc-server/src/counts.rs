@@ -62,7 +62,7 @@ impl Counts {
 }
 
 /// Adds to the count of a reason.
-pub(crate) fn count(counts: &mut BTreeMap<String, u64>, reason: &'static str, by: u64) {
+pub(crate) fn count(counts: &mut BTreeMap<String, u64>, reason: &str, by: u64) {
     match counts.get_mut(reason) {
         Some(known) => *known += by,
         None => {

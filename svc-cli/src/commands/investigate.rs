@@ -9,7 +9,7 @@ use svc_model::id::SessionId;
 use svc_model::query::SessionDossierRequest;
 use svc_model::query::{
     CiDelivery, CiOutcomeAnswer, CiRun, CommitEvidence, CommitRepository, CommitRequest,
-    RepositorySelector, SessionAnswer,
+    LifetimeIdentity, RepositorySelector, SessionAnswer,
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
@@ -102,12 +102,12 @@ async fn follow(
         return Ok(investigation);
     };
     // Notes often arrive after the run has ended, so the commit is asked for as it is by now.
-    let identity = outcome.repository_identity.clone();
+    let identity = outcome.repository_identity.as_ref();
     let request = CommitRequest {
         commit_sha: outcome.commit_sha.clone(),
-        repository: identity.map_or_else(RepositorySelector::default, |identity| {
-            RepositorySelector::identified(identity.into())
-        }),
+        repository: identity
+            .and_then(LifetimeIdentity::repository)
+            .map_or_else(RepositorySelector::default, RepositorySelector::identified),
         as_of,
         explain: true,
     };
@@ -209,7 +209,7 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
         },
     );
     for repository in &repositories {
-        let outcomes = repository.ci_outcomes.iter().map(|outcome| outcome.result);
+        let outcomes = repository.ci_outcomes.iter().map(|outcome| &outcome.result);
         let name = if repositories.len() > 1 {
             format!("{}: ", escape(&repository.repo))
         } else {

@@ -5,6 +5,7 @@ use clap::Args;
 use serde::Serialize;
 use svc_client::{Client, ErrorKind, SecretString, environment};
 use svc_model::identity::{Authority, IdentityProbe};
+use svc_model::open::Open;
 
 use super::service;
 use crate::credentials::{Credentials, Role, normalised};
@@ -48,7 +49,7 @@ struct LoggedIn {
 
 #[derive(Debug, Serialize)]
 struct StoredToken {
-    authority: Authority,
+    authority: Open<Authority>,
     client_id: String,
     org_id: String,
 }
@@ -75,7 +76,8 @@ impl Login {
             .hint("unset SVC_TOKEN and SVC_TOKEN_FILE, and log in again"));
         }
         // Without a token, to see whether the URL is one before asking for a secret.
-        let url = Client::builder(&*self.url).build()?.url().to_owned();
+        let client = Client::builder(&*self.url).connection_from_env()?.build()?;
+        let url = client.url().to_owned();
         let url = normalised(&url).unwrap_or(url);
         let proven = self.prove(&url, output)?;
         let mut credentials = Credentials::load()?;
@@ -182,11 +184,11 @@ fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandEr
         "wrong_authority",
         format!("the token has {} authority, not {wanted}", probe.authority),
     );
-    Err(match (probe.authority, role) {
-        (Authority::Ingest, Role::Operator) => {
+    Err(match (probe.authority.known(), role) {
+        (Some(Authority::Ingest), Role::Operator) => {
             refused.hint("store it for the commands that deliver: svc login URL --capture")
         }
-        (Authority::Operator, Role::Capture) => {
+        (Some(Authority::Operator), Role::Capture) => {
             refused.hint("a token that only delivers is one of SVC_INGEST_TOKENS of the service")
         }
         _ => refused.hint("an agent's token is given by SVC_TOKEN, and not stored"),
@@ -211,7 +213,7 @@ fn render(logged_in: &LoggedIn) -> String {
     let server = escape(&logged_in.server);
     let lines = logged_in.tokens.iter().map(|token| {
         let (client, organization) = (escape(&token.client_id), escape(&token.org_id));
-        let authority = token.authority;
+        let authority = &token.authority;
         format!("logged in to {server}: {authority} authority, client {client}, organization {organization}\n")
     });
     lines.collect()
@@ -258,7 +260,7 @@ mod tests {
         let logged_in = LoggedIn {
             server: "https://svc.example".to_owned(),
             tokens: vec![StoredToken {
-                authority: Authority::Ingest,
+                authority: Authority::Ingest.into(),
                 client_id: "ci\u{1b}".to_owned(),
                 org_id: "acme".to_owned(),
             }],

@@ -71,7 +71,8 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
 /// Returns the URL of the service that is meant, which is one.
 pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandError> {
     let url = url_with(options, &Credentials::load()?);
-    Ok(Client::builder(url).build()?.url().to_owned())
+    let client = Client::builder(url).connection_from_env()?.build()?;
+    Ok(client.url().to_owned())
 }
 
 /// Returns the URL of the service that is meant: the one that was given, else the one of the last
@@ -85,6 +86,7 @@ fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
 /// Returns a client of the service at this URL.
 pub(crate) fn connect(url: String, token: SecretString) -> Result<Client, svc_client::BuildError> {
     Client::builder(url)
+        .connection_from_env()?
         .token(token)
         .user_agent_suffix(format!("svc-cli/{SERVICE_VERSION}"))
         .build()

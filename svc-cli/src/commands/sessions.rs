@@ -7,6 +7,7 @@ use svc_model::limit::{SESSION_CALLS_COUNTED_MAX, SESSION_PAGE_MAX};
 use svc_model::query::{
     ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
 };
+use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::moment::optional_moment;
@@ -134,7 +135,7 @@ fn after_page(request: &SessionsRequest, cursor: &SessionCursor) -> String {
     let harness = request.agent_harness.as_ref();
     option("harness", harness.map(|harness| harness.as_str()));
     let repo = request.repository.repo.as_ref();
-    option("repo", repo.map(|repo| repo.as_str()));
+    option("repo", repo.map(RepositoryName::as_str));
     if let Some(identity) = &request.repository.identity {
         command += &repository::flags("", Some(&identity.clone().into()));
     }

@@ -51,7 +51,7 @@ impl Transcript {
             };
             let calls = match &self.call {
                 Some(call) if call.len() == CALL_CHARACTERS => vec![call_id(call)?],
-                other => named(source.inventory().await?, other.as_deref())?,
+                other => named(&source.inventory().await?, other.as_deref())?,
             };
             let mut printer = Printer {
                 output,
@@ -148,7 +148,7 @@ fn call_id(text: &str) -> Result<InferenceCallId, CommandError> {
 }
 
 /// Returns the calls whose ids begin so; without a beginning, all.
-fn named(inventory: Inventory, begin: Option<&str>) -> Result<Vec<InferenceCallId>, CommandError> {
+fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCallId>, CommandError> {
     let session = escape(inventory.session_id.as_str());
     let ids = inventory.calls.iter();
     let ids = ids.map(|call| call.inference_call_id.to_string());
@@ -284,7 +284,7 @@ fn heading(manifest: &Manifest, printed: usize) -> String {
     );
     text.extend(left_out(manifest));
     if printed > 0 {
-        text.push_str(&format!("{printed} messages as above\n"));
+        text.extend([&printed.to_string(), " messages as above\n"]);
     }
     text
 }
@@ -360,11 +360,11 @@ mod tests {
             call("f8d5f475-40a1-5ebb-9796-b05b24001822"),
             call("f8d5f476-40a1-5ebb-9796-b05b24001822"),
         ];
-        let found = |begin| named(inventory(&both), begin).map(|found| found.len());
+        let found = |begin| named(&inventory(&both), begin).map(|found| found.len());
         assert_eq!(found(Some("f8d5f475")).unwrap(), 1);
         assert_eq!(found(None).unwrap(), 2);
         assert_eq!(found(Some("f8d5")).unwrap_err().code(), "ambiguous");
         assert_eq!(found(Some("a")).unwrap_err().code(), "absent");
-        assert_eq!(named(inventory(&[]), None).unwrap_err().code(), "absent");
+        assert_eq!(named(&inventory(&[]), None).unwrap_err().code(), "absent");
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use svc_model::evidence::{EvidenceReadItem, Part, Reference};
 use svc_model::json::{Json, Text};
+use svc_model::open::Open;
 
 use super::{escape, escape_text, one_line};
 
@@ -19,7 +20,11 @@ pub(crate) fn reference(reference: &Reference) -> String {
 }
 
 /// Returns the beginning of a part as one line.
-pub(crate) fn part_line(part: &Part, characters_max: usize) -> String {
+pub(crate) fn part_line(part: &Open<Part>, characters_max: usize) -> String {
+    let part = match part {
+        Open::Known(part) => part,
+        Open::Unknown(newer) => return one_line(&canonical(newer.value()).into(), characters_max),
+    };
     match part {
         Part::Text { content } | Part::Reasoning { content } => one_line(content, characters_max),
         Part::ToolCall {
@@ -60,6 +65,31 @@ impl Reader {
     }
 }
 
+/// Returns what stands behind the role of a part.
+fn heading(part: &Part) -> String {
+    match part {
+        Part::Text { .. } => String::new(),
+        Part::Reasoning { .. } => " (reasoning)".to_owned(),
+        Part::ToolCall { id, name, .. } => {
+            format!(" calls {} (tool call {})", one_line(name, 80), escape(id))
+        }
+        Part::ToolCallResponse { id, .. } => format!(" (result of tool call {})", escape(id)),
+    }
+}
+
+/// Returns the whole content of a part.
+fn content(reader: Reader, part: &Part) -> String {
+    match part {
+        Part::Text { content } | Part::Reasoning { content } => reader.text(content),
+        Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
+        Part::ToolCallResponse {
+            result: Json::String(text),
+            ..
+        } => reader.text(text),
+        Part::ToolCallResponse { result, .. } => canonical(result),
+    }
+}
+
 /// Returns a whole part for a terminal: see [`item_block_for`].
 pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
     item_block_for(Reader::Terminal, item)
@@ -69,22 +99,9 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
 /// indented, so that no content can look like such a line.
 pub(crate) fn item_block_for(reader: Reader, item: &EvidenceReadItem) -> String {
     let mut block = String::new();
-    let heading = match &item.part {
-        Part::Text { .. } => String::new(),
-        Part::Reasoning { .. } => " (reasoning)".to_owned(),
-        Part::ToolCall { id, name, .. } => {
-            format!(" calls {} (tool call {})", one_line(name, 80), escape(id))
-        }
-        Part::ToolCallResponse { id, .. } => format!(" (result of tool call {})", escape(id)),
-    };
-    let content = match &item.part {
-        Part::Text { content } | Part::Reasoning { content } => reader.text(content),
-        Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
-        Part::ToolCallResponse {
-            result: Json::String(text),
-            ..
-        } => reader.text(text),
-        Part::ToolCallResponse { result, .. } => canonical(result),
+    let (heading, content) = match &item.part {
+        Open::Known(part) => (heading(part), content(reader, part)),
+        Open::Unknown(newer) => (format!(" ({newer})"), canonical(newer.value())),
     };
     let role = one_line(&item.role, 80);
     let finish = item

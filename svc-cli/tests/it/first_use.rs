@@ -136,15 +136,15 @@ async fn an_agent_resumes_what_the_demo_planted() {
     assert!(
         items
             .iter()
-            .any(|item| matches!(&item.part, Part::ToolCall { .. }))
+            .any(|item| matches!(item.part.known(), Some(Part::ToolCall { .. })))
     );
     assert!(
         items
             .iter()
-            .any(|item| matches!(&item.part, Part::ToolCallResponse { .. }))
+            .any(|item| matches!(item.part.known(), Some(Part::ToolCallResponse { .. })))
     );
-    assert!(items.iter().any(|item| match &item.part {
-        Part::Text { content } => content.to_string_lossy().contains("A half-open window"),
+    assert!(items.iter().any(|item| match item.part.known() {
+        Some(Part::Text { content }) => content.to_string_lossy().contains("A half-open window"),
         _ => false,
     }));
     // An agent reads within its grant, and counts nothing.

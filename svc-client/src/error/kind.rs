@@ -1,8 +1,6 @@
 use svc_model::field::FieldError;
 use svc_model::problem::{Code, Decline, QueryFault, RequiredAuthority, SessionBound};
 
-use super::text::{code_word, decline_word, fault_word};
-
 /// The kinds of [`Error`](crate::Error).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -180,14 +178,14 @@ impl ErrorKind {
             Self::Forbidden(_) => "forbidden",
             Self::NotFound => "not_found",
             Self::RetrievalDisabled => "retrieval_disabled",
-            Self::Conflict(code) => code_word(*code),
-            Self::Declined(decline) => decline_word(decline),
+            Self::Conflict(code) => code.as_str(),
+            Self::Declined(decline) => decline.as_str(),
             Self::SessionBound(_) => "session_bound",
             Self::ReportEvidence => "report_evidence",
             Self::Oversize => "oversize",
             Self::TooLarge => "too_large",
             Self::Invalid(_) => "invalid",
-            Self::Query(fault) => fault_word(*fault),
+            Self::Query(fault) => fault.as_str(),
             Self::Busy => "busy",
             Self::Deadline => "deadline",
             Self::StoreUnavailable => "database_unavailable",

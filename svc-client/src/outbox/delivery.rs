@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 use svc_model::endpoint::{IngestCi, IngestGateway, Logs};
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
-    Capture, GatewayIngestRequest, IngestReceipt, IngestResult, LogsRequest, PROTOBUF, Skipped,
-    VendorCIRequest,
+    Capture, GatewayIngestRequest, IngestReceipt, IngestResult, LogsReceipt, LogsRequest, PROTOBUF,
+    Skipped, VendorCIRequest,
 };
 use svc_model::json::Json;
 use svc_model::request::{Outgoing, Request as _};
@@ -11,8 +11,8 @@ use svc_model::request::{Outgoing, Request as _};
 use super::name::DeliveryId;
 use super::record::{Header, Record};
 use super::{OutboxError, status};
-use crate::error::Failure;
-use crate::{Client, Error, ErrorKind};
+use crate::reply::Success;
+use crate::{Client, Error};
 
 /// Something to deliver to the service.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,29 +110,44 @@ impl Record {
             Route::IngestGateway => {
                 // Every call in an outbox has a capture, so a repeated one is recognised.
                 let client = client.with_named_deliveries();
-                let reply = client.send::<IngestGateway>(outgoing).await?;
-                match reply.value {
-                    IngestReceipt::Fact(IngestResult { .. })
-                    | IngestReceipt::Skipped(Skipped { skipped: true, .. }) => Ok(()),
-                    IngestReceipt::Skipped(Skipped { skipped: false, .. }) => {
-                        Err(Failure::new(ErrorKind::Unreadable).after(reply.attempts))
-                    }
-                }
+                let answer = client.exchange::<IngestGateway>(outgoing).await?;
+                acknowledged(answer, |answer| {
+                    let receipt = answer.decode::<IngestReceipt>();
+                    receipt.is_ok_and(|receipt| {
+                        !matches!(
+                            receipt.value,
+                            IngestReceipt::Skipped(Skipped { skipped: false, .. })
+                        )
+                    })
+                })
             }
-            Route::IngestCi => client.send::<IngestCi>(outgoing).await.map(drop),
+            Route::IngestCi => {
+                let answer = client.exchange::<IngestCi>(outgoing).await?;
+                acknowledged(answer, |answer| answer.decode::<IngestResult>().is_ok())
+            }
             Route::Logs => {
-                let reply = client.send::<Logs>(outgoing).await?;
-                if is_export_receipt(&reply.bytes) {
-                    Ok(())
-                } else {
-                    Err(Failure::new(ErrorKind::Unreadable).after(reply.attempts))
-                }
+                let answer = client.exchange::<Logs>(outgoing).await?;
+                acknowledged(answer, |answer| is_export_receipt(&answer.bytes))
             }
             Route::LogsInProtobuf => {
                 let outgoing = outgoing.with_header("content-type", PROTOBUF);
-                client.send::<Logs>(outgoing).await.map(drop)
+                let answer = client.exchange::<Logs>(outgoing).await?;
+                acknowledged(answer, |answer| answer.decode::<LogsReceipt>().is_ok())
             }
         }
+    }
+}
+
+/// Returns whether a success acknowledges a delivery. It does when it is the receipt of the route, and
+/// also when it is some other object and names the request as the service does: that is the receipt of
+/// a newer service, and waiting for one that this version knows would hold up the queue for ever.
+/// Anything else came from something in between.
+fn acknowledged(answer: Success, is_receipt: impl Fn(&Success) -> bool) -> Result<(), Error> {
+    let is_object = || matches!(Json::parse(&answer.bytes), Ok(Json::Object(_)));
+    if is_receipt(&answer) || answer.request_id.is_some() && is_object() {
+        Ok(())
+    } else {
+        Err(answer.unreadable())
     }
 }
 

@@ -59,13 +59,13 @@ pub(super) fn commit() -> CommitRequest {
 fn record(number: u128) -> CiOutcomeRecord {
     CiOutcomeRecord {
         outcome_id: FactId::new(Uuid::from_u128(number)),
-        provider: CiProvider::Other,
+        provider: CiProvider::Other.into(),
         run_id: format!("run {number}"),
         run_attempt: None,
         repo: "acme/shop".to_owned(),
         commit_sha: CommitSha::new(SHA).expect("a commit"),
         branch: Branch::new("main").expect("a branch"),
-        result: CiResult::Failed,
+        result: CiResult::Failed.into(),
         workflow_name: "".into(),
         workflow_id: None,
         run_url: None,
@@ -81,7 +81,7 @@ fn record(number: u128) -> CiOutcomeRecord {
 
 fn page(numbers: &[u128], next: Option<&str>) -> Answer {
     Answer::reply::<CiFailuresQuery>(&CiFailures {
-        result: CiResult::Failed,
+        result: CiResult::Failed.into(),
         outcomes: numbers.iter().copied().map(record).collect(),
         next_cursor: next.map(CiCursor::new),
         repository_known: false,

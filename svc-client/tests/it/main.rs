@@ -2,6 +2,7 @@
 
 mod exact;
 mod investigation;
+mod newer;
 mod outbox;
 mod replies;
 mod requests;

@@ -109,7 +109,7 @@ async fn a_success_that_is_no_reply_is_unreadable() {
         "null",
         "{}",
         r#"{"status":"ok"}"#,
-        r#"{"status":"ill","version":""}"#,
+        r#"{"status":7,"version":""}"#,
     ] {
         let server = FakeServer::start([Answer::text(200, body)]);
         let error = server.client().health().await.unwrap_err();

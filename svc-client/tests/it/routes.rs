@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use svc_client::Client;
 use svc_client::model::context::Query;
 use svc_client::model::endpoint::{self, Access};
 use svc_client::model::evidence::{Reference, Side};
@@ -15,17 +14,19 @@ use svc_client::model::query::SessionsRequest;
 use svc_client::model::reports::ReportScope;
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
+use svc_client::{Client, Error};
 
 use super::investigation;
 
-/// Calls every method once. The answers are refusals, so only the requests matter.
-async fn call_all(client: &Client) {
+/// Calls every method once, and returns the errors in the order of the calls.
+pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
+    let mut errors = Vec::new();
     let session = SessionId::new("s").expect("an id");
     let call = InferenceCallId::new("c").expect("an id");
     let query = Query::new("pager").expect("a query");
     let reference = Reference {
         inference_call_id: call.clone(),
-        side: Side::Input,
+        side: Side::Input.into(),
         message_index: 0,
         part_index: 0,
     };
@@ -44,44 +45,66 @@ async fn call_all(client: &Client) {
     let at = |text| Instant::parse(text).expect("an instant");
     let cohort = at("2026-11-01T00:00:00Z")..at("2026-12-01T00:00:00Z");
     let scope = ReportScope::new(cohort.clone(), cohort.end).expect("a scope");
-    drop(client.health().await);
-    drop(client.me().await);
-    drop(client.ingest_gateway(&delivery).await);
-    drop(client.ingest_gateway_batch(&batch).await);
+    errors.push(client.health().await.err());
+    errors.push(client.me().await.err());
+    errors.push(client.ingest_gateway(&delivery).await.err());
+    errors.push(client.ingest_gateway_batch(&batch).await.err());
     let ci = json::from_slice(ci.as_bytes()).expect("an outcome");
-    drop(client.ingest_ci(&ci).await);
-    drop(client.capture_counts().await);
-    drop(client.ingest_events(&[]).await);
+    errors.push(client.ingest_ci(&ci).await.err());
+    errors.push(client.capture_counts().await.err());
+    errors.push(client.ingest_events(&[]).await.err());
     let hide = QuarantineRequest {
         table: FactTable::InferenceCalls,
         fact_id: ForeignId::new("0192f6c4").expect("an id"),
         reason: QuarantineReason::new("a leak").expect("a reason"),
         force: false,
     };
-    drop(client.quarantine(&hide).await);
-    drop(client.release(&hide).await);
-    drop(client.quarantine_log(QuarantineLogRequest::default()).await);
-    drop(client.facts().await);
-    drop(client.session_facts(&session).await);
-    drop(client.session_inference_calls(&session).await);
-    drop(client.compatibility_evidence(&session).await);
-    drop(client.evidence().inventory(&session).await);
-    drop(client.evidence().manifest(&session, &call).await);
-    drop(client.evidence().read(&session, [reference.clone()]).await);
-    drop(client.ci_outcome(&investigation::outcome()).await);
-    drop(client.ci_runs(&investigation::runs()).await);
-    drop(client.ci_failures_page(&investigation::failures()).await);
-    drop(client.sessions_page(&SessionsRequest::default()).await);
-    drop(client.session_dossier(&session).await);
-    drop(client.commit(&investigation::commit()).await);
-    drop(client.model_outcomes(scope).await);
-    drop(client.accepted_work_lifecycle(scope).await);
-    drop(client.context().retrieve(&query).await);
-    drop(client.context().discover(&query, None).await);
-    drop(client.context().selected(&session, &query).await);
-    drop(client.context().inventory(&session).await);
-    drop(client.context().manifest(&session, &call).await);
-    drop(client.context().read(&session, [reference]).await);
+    errors.push(client.quarantine(&hide).await.err());
+    errors.push(client.release(&hide).await.err());
+    errors.push(
+        client
+            .quarantine_log(QuarantineLogRequest::default())
+            .await
+            .err(),
+    );
+    errors.push(client.facts().await.err());
+    errors.push(client.session_facts(&session).await.err());
+    errors.push(client.session_inference_calls(&session).await.err());
+    errors.push(client.compatibility_evidence(&session).await.err());
+    errors.push(client.evidence().inventory(&session).await.err());
+    errors.push(client.evidence().manifest(&session, &call).await.err());
+    errors.push(
+        client
+            .evidence()
+            .read(&session, [reference.clone()])
+            .await
+            .err(),
+    );
+    errors.push(client.ci_outcome(&investigation::outcome()).await.err());
+    errors.push(client.ci_runs(&investigation::runs()).await.err());
+    errors.push(
+        client
+            .ci_failures_page(&investigation::failures())
+            .await
+            .err(),
+    );
+    errors.push(
+        client
+            .sessions_page(&SessionsRequest::default())
+            .await
+            .err(),
+    );
+    errors.push(client.session_dossier(&session).await.err());
+    errors.push(client.commit(&investigation::commit()).await.err());
+    errors.push(client.model_outcomes(scope).await.err());
+    errors.push(client.accepted_work_lifecycle(scope).await.err());
+    errors.push(client.context().retrieve(&query).await.err());
+    errors.push(client.context().discover(&query, None).await.err());
+    errors.push(client.context().selected(&session, &query).await.err());
+    errors.push(client.context().inventory(&session).await.err());
+    errors.push(client.context().manifest(&session, &call).await.err());
+    errors.push(client.context().read(&session, [reference]).await.err());
+    errors
 }
 
 #[tokio::test]
@@ -90,6 +113,7 @@ async fn every_route_has_a_method() {
     // Those are the forge's: nobody else can sign for it.
     routes.retain(|route| route.access != Access::Signature);
     let server = FakeServer::start(vec![Answer::text(401, ""); routes.len()]);
+    // The answers are refusals, so only the requests matter.
     call_all(&server.client()).await;
     let called: BTreeSet<_> = server
         .received()

@@ -71,7 +71,7 @@ async fn sessions_end_with_the_fault_when_the_quarantine_log_has_moved() {
 fn reference(call: &str, message_index: u64) -> Reference {
     Reference {
         inference_call_id: InferenceCallId::new(call).expect("an id"),
-        side: Side::Input,
+        side: Side::Input.into(),
         message_index,
         part_index: 0,
     }

@@ -12,8 +12,10 @@
 //!    wanted ([`Plan::pushes`]): those of pushes that some call could have led to.
 //! 2. [`Plan::with_ranges`] takes the commits of these pushes, and [`Commits::wanted`] says of which
 //!    commits the diffs are needed: each once, under the first push that brought it.
+//!    [`Commits::recall`] leaves out those of which somebody remembers what they were tied to when the
+//!    same calls were within their reach ([`Reach`]).
 //! 3. [`Commits::add`] takes the files of each diff ([`CommitFiles`], which may be kept as long as one
-//!    likes, since a commit never changes), and [`Commits::with_files`] ends it. [`Texts::wanted`] says
+//!    likes, since a commit never changes), and [`Commits::with_files`] ends it. [`Texts::wants`] says
 //!    which calls' answers are needed.
 //! 4. [`Texts::add`] takes the tokens of one answer after another, and [`Texts::attribute`] scores.
 //!
@@ -24,6 +26,7 @@
 mod commits;
 mod files;
 mod plan;
+mod reach;
 mod similarity;
 mod texts;
 mod tokens;
@@ -37,6 +40,7 @@ use svc_model::time::Instant;
 pub use self::commits::Commits;
 pub use self::files::{CommitFiles, FileTokens};
 pub use self::plan::Plan;
+pub use self::reach::{Reach, ReachKey, Tied, TiedCommit};
 pub use self::similarity::Similarity;
 pub use self::texts::Texts;
 pub use self::tokens::TokenSet;
@@ -170,6 +174,8 @@ pub struct Attributions {
     pub commits: Vec<AssessedCommit>,
     /// What has no row. Each push, commit and file of the above is counted once or has rows.
     pub skipped: Counts<AttributionSkip>,
+    /// What the commits that were read are tied to, for whoever remembers it.
+    pub tied: Vec<TiedCommit>,
 }
 
 /// Why nothing is derived.

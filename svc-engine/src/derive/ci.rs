@@ -57,12 +57,12 @@ pub struct Workflow {
 
 impl Workflow {
     /// Takes what an outcome says of its workflow. What is empty is not known.
-    pub fn of(id: Option<&str>, path: Option<&str>, name: &Text) -> Self {
-        let known = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+    pub fn of(id: Option<String>, path: Option<String>, name: &Text) -> Self {
+        let known = |text: Option<String>| text.filter(|text| !text.is_empty());
         Self {
             id: known(id),
             path: known(path),
-            name: known(Some(&name.to_string_lossy())),
+            name: known(Some(name.to_string_lossy().into_owned())),
         }
     }
 }
@@ -91,8 +91,8 @@ impl CiAttempt {
             commit_sha: outcome.commit_sha.clone(),
             branch: outcome.branch.clone(),
             workflow: Workflow::of(
-                outcome.workflow_id.as_deref(),
-                outcome.workflow_path.as_deref(),
+                outcome.workflow_id.clone(),
+                outcome.workflow_path.clone(),
                 &outcome.workflow_name,
             ),
             result: outcome.result,
@@ -165,7 +165,8 @@ pub struct CiResolution {
 
 impl CiResolution {
     /// Resolves attempts. Of a run of which one is given, all must be. The time is that of sorting.
-    pub fn new(mut attempts: Vec<CiAttempt>) -> Self {
+    pub fn new(attempts: &[CiAttempt]) -> Self {
+        let mut attempts: Vec<&CiAttempt> = attempts.iter().collect();
         attempts.sort_unstable_by(|first, second| {
             let key = |attempt: &CiAttempt| (attempt.number, attempt.outcome_id);
             first
@@ -198,7 +199,7 @@ impl CiResolution {
         self.commits.get(repository)?.get(commit_sha)
     }
 
-    fn add(&mut self, attempts: &[CiAttempt]) {
+    fn add(&mut self, attempts: &[&CiAttempt]) {
         let mut is_declined = false;
         for decline in attempts
             .iter()
@@ -235,8 +236,8 @@ impl CiResolution {
 }
 
 /// Returns the run that attempts make, sorted by number; nothing when they contradict each other.
-fn resolve(attempts: &[CiAttempt]) -> Option<CiRun> {
-    let first = attempts.first()?;
+fn resolve(attempts: &[&CiAttempt]) -> Option<CiRun> {
+    let first = *attempts.first()?;
     let mut workflow = Workflow::default();
     let mut last: Option<&CiAttempt> = None;
     let mut verdict = None;

@@ -133,7 +133,7 @@ mod tests {
         let edit = |number, seconds| TimelineEvent::RejectedEdit {
             fact_id: id(number),
             occurred_at: at(seconds),
-            agent_harness: AgentHarness::Pi,
+            agent_harness: AgentHarness::Pi.into(),
             has_file_path: false,
             file_path: None,
             call_id: "t".to_owned(),
@@ -141,7 +141,7 @@ mod tests {
         let observation = |number, seconds| TimelineEvent::EditObservation {
             fact_id: id(number),
             occurred_at: at(seconds),
-            agent_harness: AgentHarness::Pi,
+            agent_harness: AgentHarness::Pi.into(),
             has_file_path: false,
             file_path: None,
             call_id: "t".to_owned(),

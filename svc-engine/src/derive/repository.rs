@@ -14,7 +14,7 @@ use svc_model::time::Instant;
 use crate::fact::{Lifetime, RepositoryClaim};
 
 /// What a fact says of its repository.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mention<'f> {
     /// The name on the fact; may be empty.
     pub name: &'f str,

@@ -57,7 +57,7 @@ impl Shown<'_> {
             org_id: current.org_id.clone(),
             repo: current.repo.clone(),
             repository_identity: current.repository_identity.clone(),
-            kind: alert.kind,
+            kind: alert.kind.into(),
             current,
             baseline: alert.baseline.as_ref().map(|row| self.row(row)),
             reason: reason.to_owned(),

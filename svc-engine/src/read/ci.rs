@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRecord, CiOutcomeRequest,
@@ -182,7 +183,7 @@ fn unresolved(
     let counts = snapshot.ci_outcomes_without_identity(&question)?;
     for ((_, reason), count) in declined.into_iter().zip(counts) {
         if count > 0 {
-            *skipped.entry(reason).or_default() += count;
+            *skipped.entry(reason.into()).or_default() += count;
         }
     }
     if skipped.is_empty() {
@@ -197,7 +198,7 @@ fn unresolved(
 
 const fn last_page(request: &CiFailuresRequest, outcomes: Vec<CiOutcomeRecord>) -> CiFailures {
     CiFailures {
-        result: request.result,
+        result: Open::Known(request.result),
         outcomes,
         next_cursor: None,
         repository_known: false,
@@ -223,13 +224,13 @@ pub(super) fn record(
     let commit_query = link(&row.commit_sha, repository, boundary);
     CiOutcomeRecord {
         outcome_id: row.outcome_id,
-        provider: row.provider,
+        provider: row.provider.into(),
         run_id: row.run_id,
         run_attempt: row.run_attempt,
         repo: row.repo,
         commit_sha: row.commit_sha,
         branch: row.branch,
-        result: row.result,
+        result: row.result.into(),
         workflow_name: row.workflow_name,
         workflow_id: row.workflow_id,
         run_url: row.run_url,

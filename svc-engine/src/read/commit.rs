@@ -227,7 +227,9 @@ fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
     let (repository_provider, repository_host, repository_id) = row
         .repository
         .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
-        .map_or((None, None, None), |(a, b, c)| (Some(a), Some(b), Some(c)));
+        .map_or((None, None, None), |(a, b, c)| {
+            (Some(a.into()), Some(b), Some(c))
+        });
     CommitCiOutcome {
         schema_version: CI_OUTCOME_VERSION,
         repository_provider,
@@ -235,13 +237,13 @@ fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
         repository_id,
         outcome_id: row.outcome_id,
         org_id: org_id.clone(),
-        provider: row.provider,
+        provider: row.provider.into(),
         run_id: row.run_id,
         run_attempt: row.run_attempt,
         repo: row.repo,
         commit_sha: row.commit_sha,
         branch: row.branch,
-        result: row.result,
+        result: row.result.into(),
         workflow_name: row.workflow_name,
         workflow_id: row.workflow_id,
         workflow_path: row.workflow_path,

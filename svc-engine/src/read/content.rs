@@ -96,8 +96,9 @@ impl ContentCache {
         let mut missing: Vec<i64> = missing.into_iter().collect();
         missing.sort_unstable();
         let wanted = found.len() + missing.len();
-        snapshot.content(&missing, |id, bytes| {
-            let content = Arc::new(Content::decode(&bytes)?);
+        snapshot.content(&missing, |stored| {
+            let id = stored.content_id;
+            let content = Arc::new(Content::decode(&stored.read()?)?);
             self.0.insert(id, Arc::clone(&content));
             found.insert(id, content);
             Ok(())

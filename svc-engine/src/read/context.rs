@@ -108,11 +108,11 @@ pub fn selected(
     };
     let mut result = ContextResult {
         schema_version: Version1,
-        policy_version: Version1,
+        policy_version: Version1.into(),
         source_session_id: session_id,
         quarantine_revision,
-        status,
-        capture_completeness: CaptureCompleteness::Unknown,
+        status: status.into(),
+        capture_completeness: CaptureCompleteness::Unknown.into(),
         coverage: ContextCoverage {
             visible_inference_calls: counts.visible,
             quarantined_inference_calls: counts.total - counts.visible,

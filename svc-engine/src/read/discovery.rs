@@ -142,11 +142,11 @@ pub fn discover(
     };
     let mut result = DiscoveryResult {
         schema_version: Version1,
-        policy_version: Version1,
+        policy_version: Version1.into(),
         quarantine_revision,
-        capture_completeness: CaptureCompleteness::Unknown,
+        capture_completeness: CaptureCompleteness::Unknown.into(),
         commit: request.commit,
-        status,
+        status: status.into(),
         coverage,
         skipped,
         items: Vec::new(),

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 use svc_model::evidence::{
     CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Inventory,
-    InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message, Reference,
-    Side,
+    InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message, Part,
+    Reference, Side,
 };
 use svc_model::facts::FactTable;
 use svc_model::id::InferenceCallId;
@@ -57,7 +57,7 @@ pub fn inventory(
         visible_inference_calls: counts.visible,
         quarantined_inference_calls: counts.total - counts.visible,
         calls: snapshot.call_summaries(&session_id)?,
-        capture_completeness: CaptureCompleteness::Unknown,
+        capture_completeness: CaptureCompleteness::Unknown.into(),
         session_id,
     })
 }
@@ -101,17 +101,17 @@ pub fn manifest(
             let parts = (0_u64..)
                 .zip(&message.parts)
                 .map(|(part_index, part)| ManifestPart {
-                    part_type: part.part_type(),
+                    part_type: part.part_type().into(),
                     reference: Reference {
                         inference_call_id: request.inference_call_id.clone(),
-                        side,
+                        side: side.into(),
                         message_index,
                         part_index,
                     },
                 })
                 .collect();
             messages.push(ManifestMessage {
-                side,
+                side: side.into(),
                 message_index,
                 role: message.role.clone(),
                 finish_reason: message.finish_reason.clone(),
@@ -182,7 +182,8 @@ pub fn read(
             )?;
             let content = usize::try_from(reference.message_index)
                 .ok()
-                .and_then(|message| side(call, reference.side).contents.get(message));
+                .zip(reference.side.known())
+                .and_then(|(message, each)| side(call, *each).contents.get(message));
             Ok((call, content.copied()))
         })
         .collect::<Vec<Result<_, Decline>>>();
@@ -206,10 +207,13 @@ pub fn read(
             observed_at: call.summary.observed_at,
             role: message.role.clone(),
             finish_reason: message.finish_reason.clone(),
-            part: part.clone(),
+            part: part.clone().into(),
         });
     }
-    if items.iter().any(|item| !item.part.is_finite()) {
+    if items
+        .iter()
+        .any(|item| !item.part.is_known_and(Part::is_finite))
+    {
         return Err(Decline::NonFiniteNumber.into());
     }
     Ok(EvidenceRead {

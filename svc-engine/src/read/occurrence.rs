@@ -199,14 +199,14 @@ impl<'a> Occurrence<'a> {
         EvidenceReadItem {
             reference: Reference {
                 inference_call_id: self.call.inference_call_id.clone(),
-                side: self.side,
+                side: self.side.into(),
                 message_index: self.message_index as u64,
                 part_index: self.found.part_index as u64,
             },
             observed_at: self.call.observed_at,
             role: message.role.clone(),
             finish_reason: message.finish_reason.clone(),
-            part: message.parts[self.found.part_index].clone(),
+            part: message.parts[self.found.part_index].clone().into(),
         }
     }
 }

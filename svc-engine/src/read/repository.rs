@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use svc_model::open::Open;
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::{CommitLink, CommitRequest, RepositorySelector};
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity, RepositoryName};
@@ -31,9 +32,9 @@ impl Touched {
     /// Adds those of a fact. Beside an identity a name decides nothing.
     pub(super) fn add(&mut self, mention: Mention<'_>) {
         match mention.identity {
-            Some(identity) => {
-                self.identities.insert(identity.clone());
-            }
+            // Thousands of facts name the same few.
+            Some(identity) if self.identities.contains(identity) => {}
+            Some(identity) => drop(self.identities.insert(identity.clone())),
             None => self.names.extend(RepositoryName::new(mention.name)),
         }
     }
@@ -205,7 +206,10 @@ impl Declined {
     }
 
     /// Returns the counts.
-    pub(super) fn into_counts(self) -> BTreeMap<RepositoryDecline, u64> {
-        self.0
+    pub(super) fn into_counts(self) -> BTreeMap<Open<RepositoryDecline>, u64> {
+        let counts = self.0.into_iter();
+        counts
+            .map(|(reason, count)| (reason.into(), count))
+            .collect()
     }
 }

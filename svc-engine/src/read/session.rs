@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::FactId;
 use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
+use svc_model::open::Open;
 use svc_model::problem::{Decline, SessionBound};
 use svc_model::query::{
     AttributedCommit, DossierCiOutcome, DossierPush, Found, PushMatch, SessionAnswer,
@@ -106,8 +107,8 @@ pub fn session_dossier(
         last_observed_at,
         coverage,
         omitted_events: counts.iter().map(|count| count.quarantined).sum(),
-        gaps,
-        timeline,
+        gaps: gaps.into_iter().map(Open::Known).collect(),
+        timeline: timeline.into_iter().map(Open::Known).collect(),
         session_commit_unobserved: u64::from(attributed_commits.is_empty()),
         attributed_commits,
         pushes: received(pushes, PushMatch::AfterSha),
@@ -230,14 +231,14 @@ fn received(mut pushes: Vec<(Lifetime, Push)>, match_kind: PushMatch) -> Vec<Dos
         .into_iter()
         .map(|(_, push)| DossierPush {
             push_id: push.push_id,
-            provider: push.provider,
+            provider: push.provider.into(),
             repo: push.repo,
             r#ref: push.r#ref,
             before_sha: push.before_sha,
             after_sha: push.after_sha,
             forced: push.forced,
             captured_at: push.captured_at,
-            match_kind,
+            match_kind: match_kind.into(),
             repository_identity: push.repository.map(Into::into),
         })
         .collect()
@@ -253,13 +254,13 @@ fn checked(
         .map(|(repository, row)| DossierCiOutcome {
             commit_query: link(&row.commit_sha, Some(&repository), boundary),
             outcome_id: row.outcome_id,
-            provider: row.provider,
+            provider: row.provider.into(),
             run_id: row.run_id,
             run_attempt: row.run_attempt,
             repo: row.repo,
             commit_sha: row.commit_sha,
             branch: row.branch,
-            result: row.result,
+            result: row.result.into(),
             workflow_name: row.workflow_name,
             workflow_id: row.workflow_id,
             run_url: row.run_url,

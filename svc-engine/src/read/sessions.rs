@@ -172,7 +172,7 @@ fn summary(
             .collect(),
         models: values(ClaimKind::Model).collect(),
         agent_harnesses: values(ClaimKind::Harness)
-            .filter_map(|it| AgentHarness::from_wire(&it))
+            .filter_map(|it| AgentHarness::from_wire(&it).map(Into::into))
             .collect(),
         repositories: values(ClaimKind::Repository)
             .filter_map(|it| RepositoryName::new(&it))

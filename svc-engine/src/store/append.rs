@@ -279,11 +279,11 @@ impl Counted {
         for (table, outcome) in facts {
             match outcome {
                 Outcome::Stored(_) => {
-                    counts.facts.entry(table).or_default().stored += 1;
+                    counts.facts.entry(table.into()).or_default().stored += 1;
                     counts.last_stored_at = Some(at);
                 }
                 Outcome::Redelivered(_) | Outcome::Known => {
-                    counts.facts.entry(table).or_default().duplicates += 1;
+                    counts.facts.entry(table.into()).or_default().duplicates += 1;
                 }
                 Outcome::Conflict(_) => counts.conflicts += 1,
             }

@@ -578,7 +578,8 @@ pub(super) fn scalars(
             inference_call_id: fact_id(row, 0)?,
             model_call_id: row.optional_text(1)?,
             gateway_provider: GatewayProvider::from_wire(&row.text(2)?)
-                .ok_or(corrupt("inference_calls", "its gateway"))?,
+                .ok_or(corrupt("inference_calls", "its gateway"))?
+                .into(),
             model_provider: row.optional_text(3)?,
             model: row.optional_text(4)?,
             input_tokens: row.optional_integer(5)?,
@@ -668,7 +669,8 @@ pub(super) fn raw(
     ids.sort_unstable();
     ids.dedup();
     let mut found = HashMap::new();
-    content::read(connection, &ids, |id, bytes| {
+    content::read(connection, &ids, |stored| {
+        let (id, bytes) = (stored.content_id, stored.read()?);
         found.insert(id, Arc::new(bytes));
         Ok(())
     })?;

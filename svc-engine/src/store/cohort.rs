@@ -15,7 +15,7 @@ use super::error::corrupt;
 use super::outcomes::{CiOutcomeRow, OUTCOMES};
 use super::table::{Record, Table};
 use super::value::{Row, Value};
-use super::{Snapshot, StoreError, packing};
+use super::{Snapshot, StoreError, id_list, packing};
 use crate::fact::{
     PullRequestMerge, PullRequestRevision, Push, RepositoryRename, RetryLinkage,
     SessionCommitObservation,
@@ -30,12 +30,19 @@ pub struct CohortCall {
     pub session_id: SessionId,
     /// When it was observed.
     pub observed_at: Instant,
-    /// The gateway's or the model's own id of the call.
-    pub model_call_id: Option<String>,
-    /// The provider of the model.
-    pub model_provider: Option<String>,
     /// The model.
     pub model: Option<String>,
+    /// What it answered.
+    pub answer: Answer,
+}
+
+/// The contents of what a call answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Canonical bytes of its output messages.
+    pub byte_count: u64,
+    /// The contents of its output messages, in order.
+    pub contents: Box<[i64]>,
 }
 
 impl CohortCall {
@@ -46,27 +53,22 @@ impl CohortCall {
             inference_call_id: columns.next()?,
             session_id: columns.next()?,
             observed_at: columns.next()?,
-            model_call_id: columns.next()?,
-            model_provider: columns.next()?,
             model: columns.next()?,
+            answer: Answer {
+                byte_count: row.count(4)?,
+                contents: row.with_blob(5, id_list::read_ids)??.into(),
+            },
         })
     }
 }
 
-const CALL_COLUMNS: [&str; 6] = [
-    "inference_call_id",
-    "session_id",
-    "observed_at_us",
-    "model_call_id",
-    "model_provider",
-    "model",
-];
-/// The selection of the columns of [`CALL_COLUMNS`] of visible calls.
+const CALL_COLUMNS: [&str; 4] = ["inference_call_id", "session_id", "observed_at_us", "model"];
+/// The selection of the columns of [`CALL_COLUMNS`], and of the answers, of visible calls.
 macro_rules! calls {
     ($condition:literal) => {
         concat!(
-            "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model_call_id,
-            f.model_provider, f.model
+            "SELECT f.inference_call_id, f.session_id, f.observed_at_us, f.model,
+            f.output_byte_count, f.output_contents
             FROM visible_inference_calls f WHERE ",
             $condition
         )

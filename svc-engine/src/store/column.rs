@@ -75,7 +75,7 @@ impl<'r> Columns<'r> {
     }
 
     fn text<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
-        self.take(|row, place| Ok(parse(&row.text(place)?)))
+        self.take(|row, place| row.with_text(place, parse))
     }
 }
 

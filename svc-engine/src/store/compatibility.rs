@@ -24,11 +24,13 @@ pub(super) fn decisions(
     connection.all(DECISIONS, &keys, |row| {
         Ok(CompatibilityDecision {
             agent_harness: AgentHarness::from_wire(&row.text(0)?)
-                .ok_or(corrupt("developer_decisions", "its harness"))?,
+                .ok_or(corrupt("developer_decisions", "its harness"))?
+                .into(),
             accepted: row.integer(1)? == 1,
             explicit: row.integer(2)? == 1,
             interaction_mode: InteractionMode::from_wire(&row.text(3)?)
-                .ok_or(corrupt("developer_decisions", "its mode"))?,
+                .ok_or(corrupt("developer_decisions", "its mode"))?
+                .into(),
             call_id: row.optional_text(4)?,
         })
     })
@@ -43,7 +45,8 @@ pub(super) fn edits(
     connection.all(EDITS, &keys, |row| {
         Ok(CompatibilityEdit {
             agent_harness: AgentHarness::from_wire(&row.text(0)?)
-                .ok_or(corrupt("edit_observations", "its harness"))?,
+                .ok_or(corrupt("edit_observations", "its harness"))?
+                .into(),
             call_id: row.text(1)?,
         })
     })

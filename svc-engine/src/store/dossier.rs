@@ -2,6 +2,7 @@
 
 use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
+use svc_model::open::Open;
 use svc_model::query::{RetryTool, TimelineEvent};
 use svc_model::time::Instant;
 
@@ -121,7 +122,9 @@ fn call(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
         occurred_at: columns.next()?,
         gateway_provider: {
             let provider: String = columns.next()?;
-            GatewayProvider::from_wire(&provider).ok_or(corrupt(TABLE, "gateway_provider"))?
+            GatewayProvider::from_wire(&provider)
+                .ok_or(corrupt(TABLE, "gateway_provider"))?
+                .into()
         },
         model_provider: columns.next()?,
         model: columns.next()?,
@@ -141,10 +144,10 @@ fn decision(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::DeveloperDecision {
         fact_id,
         occurred_at,
-        agent_harness,
+        agent_harness: Open::Known(agent_harness),
         accepted,
         explicit,
-        interaction_mode,
+        interaction_mode: Open::Known(interaction_mode),
         has_file_path: file_path.is_some(),
         file_path,
         call_id: columns.next()?,
@@ -161,7 +164,7 @@ fn edit(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::EditObservation {
         fact_id,
         occurred_at,
-        agent_harness,
+        agent_harness: Open::Known(agent_harness),
         has_file_path: file_path.is_some(),
         file_path,
         call_id,
@@ -179,7 +182,7 @@ fn rejection(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::RejectedEdit {
         fact_id,
         occurred_at,
-        agent_harness,
+        agent_harness: Open::Known(agent_harness),
         has_file_path: file_path.is_some(),
         file_path,
         call_id: columns.next()?,
@@ -194,12 +197,14 @@ fn retry(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     Ok(TimelineEvent::RetryLinkage {
         fact_id,
         occurred_at,
-        agent_harness,
+        agent_harness: Open::Known(agent_harness),
         has_file_path: file_path.is_some(),
         file_path,
         tool_name: {
             let tool: String = columns.next()?;
-            RetryTool::from_wire(&tool).ok_or(corrupt(TABLE, "tool_name"))?
+            RetryTool::from_wire(&tool)
+                .ok_or(corrupt(TABLE, "tool_name"))?
+                .into()
         },
         rejected_call_id: columns.next()?,
         accepted_call_id: columns.next()?,

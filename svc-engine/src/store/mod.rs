@@ -75,10 +75,10 @@ mod writer;
 pub use append::{Append, Counted, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
-pub use cohort::{CohortCall, CohortDecision, CohortEdit, EditTexts};
+pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit, EditTexts};
 #[cfg(any(test, feature = "testing"))]
 pub use content::samples;
-pub use content::{Encoded, Encoder};
+pub use content::{Encoded, Encoder, StoredContent};
 pub use deliveries::{ObservedCommit, PullRequestHead};
 pub use error::StoreError;
 pub use inferred::NamedCall;
@@ -89,7 +89,7 @@ pub use jobs::{
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
-pub use report::{Answer, CohortOutcome, OwnedId};
+pub use report::{CohortOutcome, OwnedId};
 pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use snapshot::Snapshot;

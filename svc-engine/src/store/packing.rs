@@ -1,5 +1,6 @@
 //! Bytes as they are kept: compressed where that pays.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use zstd::bulk::{Compressor, Decompressor};
@@ -65,9 +66,9 @@ impl Codec {
         }
     }
 
-    fn decompress(self, bytes: Vec<u8>, length: usize) -> Option<Vec<u8>> {
+    fn decompress(self, bytes: Cow<'_, [u8]>, length: usize) -> Option<Vec<u8>> {
         let dictionary = match self {
-            Self::Plain => return Some(bytes),
+            Self::Plain => return Some(bytes.into_owned()),
             Self::Zstd => 0,
             Self::ZstdWith(dictionary) => dictionary,
         };
@@ -142,11 +143,15 @@ impl Packed {
 }
 
 /// Returns the bytes that were packed.
-pub(super) fn unpack(codec: i64, byte_count: u64, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+pub(super) fn unpack<'b>(
+    codec: i64,
+    byte_count: u64,
+    bytes: impl Into<Cow<'b, [u8]>>,
+) -> Result<Vec<u8>, StoreError> {
     let length = usize::try_from(byte_count).map_err(|_| corrupt("content", "its length"))?;
     let codec = Codec::from_number(codec).ok_or(corrupt("content", "its codec"))?;
     let bytes = codec
-        .decompress(bytes, length)
+        .decompress(bytes.into(), length)
         .ok_or(corrupt("content", "its bytes"))?;
     if bytes.len() == length {
         Ok(bytes)
@@ -176,7 +181,7 @@ pub(super) fn of_cell(cell: &[u8]) -> Result<Vec<u8>, StoreError> {
     }
     let length = number::read(&mut rest).ok_or(corrupt("a cell", "its length"))?;
     let codec = i64::try_from(codec).map_err(|_| corrupt("a cell", "its codec"))?;
-    unpack(codec, length, rest.to_vec())
+    unpack(codec, length, rest)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What reports look up by what their cohort touches: who owns an id, what calls answered, where
+//! What reports look up by what their cohort touches: who owns an id, where
 //! Sessions were observed, what CI says of commits and runs, and the pull requests of repositories.
 //! Rows are handed on as they come, in no order.
 
@@ -14,7 +14,6 @@ use super::cohort::calls;
 use super::column::{Columns, Form as _, OrZero};
 use super::connection::Lookup;
 use super::deliveries::{ObservedCommit, observed};
-use super::id_list;
 use super::table::Record;
 use super::value::{Row, Value};
 use super::{CohortCall, Snapshot, StoreError};
@@ -60,23 +59,6 @@ const CALLS: Lookup<'_> = Lookup {
         "f.org_id = $1 AND f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
             AND f.session_id"
     ),
-    then: "",
-};
-
-/// The contents of what a call answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The call.
-    pub inference_call_id: FactId,
-    /// Canonical bytes of its output messages.
-    pub byte_count: u64,
-    /// The contents of its output messages, in order.
-    pub contents: Vec<i64>,
-}
-
-const ANSWERS: Lookup<'_> = Lookup {
-    select: "SELECT f.inference_call_id, f.output_byte_count, f.output_contents
-        FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1 AND f.inference_call_id",
     then: "",
 };
 
@@ -154,6 +136,12 @@ macro_rules! outcomes {
     };
 }
 
+/// Quarantined outcomes count too: the index knows nothing of them, and the number only tells whether
+/// anything is left to read.
+const OUTCOMES_STORED: Lookup<'_> = Lookup {
+    select: "SELECT o.run_id, COUNT(*) FROM ci_outcomes o WHERE o.org_id = $1 AND o.run_id",
+    then: " GROUP BY o.run_id",
+};
 const OUTCOMES_OF_COMMITS: Lookup<'_> = outcomes!("f.commit_sha");
 const OUTCOMES_OF_RUNS: Lookup<'_> = outcomes!("f.run_id");
 
@@ -258,25 +246,6 @@ impl Snapshot<'_> {
             .lookup(&CALLS, &shared, &keys, |row| each(CohortCall::read(row)?))
     }
 
-    /// Hands on what visible calls answered.
-    pub fn answers_of_calls(
-        &mut self,
-        calls: &[FactId],
-        mut each: impl FnMut(Answer) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let shared = [self.org_id.as_str().into()];
-        let ids: Vec<String> = calls.iter().map(ToString::to_string).collect();
-        let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
-        self.connection()?.lookup(&ANSWERS, &shared, &keys, |row| {
-            let mut columns = Columns::of(row, "inference_calls", &["inference_call_id"]);
-            each(Answer {
-                inference_call_id: columns.next()?,
-                byte_count: row.count(1)?,
-                contents: id_list::read_ids(&row.blob(2)?)?,
-            })
-        })
-    }
-
     /// Hands on the visible links of Sessions to commits that were received by the boundary.
     pub fn commits_of_sessions(
         &mut self,
@@ -321,6 +290,22 @@ impl Snapshot<'_> {
         self.connection()?
             .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
                 each(CohortOutcome::read(row)?)
+            })
+    }
+
+    /// Hands on how many outcomes of runs with each of these ids are stored, of any system and forge,
+    /// visible or not.
+    pub fn ci_outcomes_stored(
+        &mut self,
+        run_ids: &[&str],
+        mut each: impl FnMut(&str, u64),
+    ) -> Result<(), StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
+        self.connection()?
+            .lookup(&OUTCOMES_STORED, &shared, &keys, |row| {
+                let count = row.count(1)?;
+                row.with_text(0, |run_id| each(run_id, count))
             })
     }
 

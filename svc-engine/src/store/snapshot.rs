@@ -16,12 +16,13 @@ use svc_model::time::Instant as Received;
 use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
+use super::content::{self, StoredContent};
 use super::jobs::MirrorStatus;
 use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
 use super::{
-    StoreError, compatibility, content, counts, jobs, migrate, observations, organization,
-    quarantine, repositories, sessions,
+    StoreError, compatibility, counts, jobs, migrate, observations, organization, quarantine,
+    repositories, sessions,
 };
 use crate::deadline::Deadline;
 use crate::fact::{Lifetime, RepositoryClaim};
@@ -231,11 +232,11 @@ impl<'s> Snapshot<'s> {
         calls::raw(self.connection()?, org_id, inference_call_id)
     }
 
-    /// Calls `each` with the id and the canonical bytes of every content, in any order.
+    /// Calls `each` with every content, in any order.
     pub fn content(
         &mut self,
         content_ids: &[i64],
-        each: impl FnMut(i64, Vec<u8>) -> Result<(), StoreError>,
+        each: impl FnMut(StoredContent) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         content::read(self.connection()?, content_ids, each)
     }

@@ -188,6 +188,36 @@ impl<'r> Row<'r> {
         self.get(index)
     }
 
+    /// Reads a text where it lies.
+    pub(super) fn with_text<T>(
+        &self,
+        index: usize,
+        read: impl FnOnce(&str) -> T,
+    ) -> Result<T, StoreError> {
+        Ok(match self {
+            Self::Sqlite(row) => {
+                let text = row.get_ref(index)?.as_str();
+                read(text.map_err(rusqlite::Error::from)?)
+            }
+            Self::Postgres(row) => read(row.try_get_unchecked(index)?),
+        })
+    }
+
+    /// Reads bytes where they lie.
+    pub(super) fn with_blob<T>(
+        &self,
+        index: usize,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, StoreError> {
+        Ok(match self {
+            Self::Sqlite(row) => {
+                let bytes = row.get_ref(index)?.as_blob();
+                read(bytes.map_err(rusqlite::Error::from)?)
+            }
+            Self::Postgres(row) => read(row.try_get_unchecked(index)?),
+        })
+    }
+
     pub(super) fn optional_text(&self, index: usize) -> Result<Option<String>, StoreError> {
         self.get(index)
     }

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +7,15 @@ use crate::evidence::{CaptureCompleteness, EvidenceReadItem};
 use crate::field::{FieldKind, Fields, Undeclared, Violation, Violations};
 use crate::id::{FactId, SessionId};
 use crate::json::{Json, WriteError};
+use crate::open::Open;
 use crate::repository::{CommitAnchor, RepositoryIdentity};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
 /// Asks which Sessions of the grant answer a query, or made a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextDiscoveryRequest {
     /// Always 1.
@@ -100,7 +103,9 @@ impl Request for ContextDiscoveryRequest {
 }
 
 /// What was scanned, over the whole grant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryCoverage {
     /// Sessions of the grant.
     pub authorized_sessions: u64,
@@ -115,12 +120,14 @@ pub struct DiscoveryCoverage {
     /// Parts with a token of the query, repeated ones counted.
     pub matched_parts: u64,
     /// Always true.
-    #[schemars(extend("const" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
 
 /// Why scanned parts and found Sessions are not among the candidates.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoverySkipped {
     /// Reasoning parts, which retrieval never searches.
     pub reasoning_part: u64,
@@ -137,7 +144,9 @@ pub struct DiscoverySkipped {
 }
 
 /// The observed link between a Session and the commit that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitMatch {
     /// The Session commit observation.
     pub observation_id: FactId,
@@ -148,7 +157,9 @@ pub struct CommitMatch {
 }
 
 /// One Session that is worth reading.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryCandidate {
     /// The Session.
     pub session_id: SessionId,
@@ -163,20 +174,22 @@ pub struct DiscoveryCandidate {
 }
 
 /// At most eight Sessions: those of the commit first, then by score, then by id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DiscoveryResult {
     /// Always 1.
     pub schema_version: Version1,
     /// The version of the ranking: always 1.
-    pub policy_version: Version1,
+    pub policy_version: Open<Version1>,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
     /// Always `unknown`.
-    pub capture_completeness: CaptureCompleteness,
+    pub capture_completeness: Open<CaptureCompleteness>,
     /// The commit that was asked for, normalised, whether or not it matched.
     pub commit: Option<CommitAnchor>,
     /// What became of the query.
-    pub status: ContextStatus,
+    pub status: Open<ContextStatus>,
     /// What was scanned.
     pub coverage: DiscoveryCoverage,
     /// Why scanned parts and found Sessions are not among the candidates.

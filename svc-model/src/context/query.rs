@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,13 +79,14 @@ pub fn tokens(text: &[u8], mut each: impl FnMut(Range<usize>)) {
 
 /// A query of English or code keywords: not blank, at most 2,048 bytes of UTF-8, at least one
 /// token that is no stop word.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(extend(
+#[cfg_attr(feature = "schema", schemars(extend(
     "minLength" = 1,
     "maxLength" = QUERY_BYTES_MAX,
     "examples" = ["connection pool timeout"],
-))]
+)))]
 pub struct Query {
     text: String,
     tokens: BTreeSet<String>,
@@ -153,12 +155,13 @@ impl FromField for Query {
 }
 
 /// The most bytes of a context reply, all of it: 4,096 to 65,536, by default 16,384.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "u64", into = "u64")]
-#[schemars(extend(
+#[cfg_attr(feature = "schema", schemars(extend(
     "minimum" = CONTEXT_REPLY_BYTES_LOW,
     "maximum" = CONTEXT_REPLY_BYTES_HIGH,
-))]
+)))]
 pub struct MaxBytes(u64);
 
 impl MaxBytes {

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +8,13 @@ use crate::evidence::{CaptureCompleteness, EvidenceReadItem};
 use crate::field::{Fields, Undeclared, Violations};
 use crate::id::SessionId;
 use crate::json::WriteError;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
 /// Asks for the parts of the deployment's one configured Session that answer a query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextRetrievalRequest {
     /// Always 1.
@@ -51,7 +54,8 @@ impl Request for ContextRetrievalRequest {
 }
 
 /// Asks for the parts of one Session of the grant that answer a query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ContextSelectedRequest {
     /// Always 1.
@@ -107,7 +111,9 @@ closed_set! {
 }
 
 /// What was scanned. A reply is given only when all of it was.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextCoverage {
     /// Visible calls of the Session.
     pub visible_inference_calls: u64,
@@ -116,12 +122,14 @@ pub struct ContextCoverage {
     /// Parts of every visible call, excluded ones too.
     pub scanned_parts: u64,
     /// Always true.
-    #[schemars(extend("const" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub complete_visible_scan: bool,
 }
 
 /// Why scanned parts are not among the items. With the items they add up to `scanned_parts`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextSkipped {
     /// Reasoning parts, which retrieval never searches.
     pub reasoning_part: u64,
@@ -138,7 +146,9 @@ pub struct ContextSkipped {
 }
 
 /// One part that answers the query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextItem {
     /// How many distinct tokens of the query the part holds.
     pub score: u64,
@@ -147,20 +157,22 @@ pub struct ContextItem {
 }
 
 /// At most eight complete parts in rank order: score, then the newest, then the reference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextResult {
     /// Always 1.
     pub schema_version: Version1,
     /// The version of the ranking: always 1.
-    pub policy_version: Version1,
+    pub policy_version: Open<Version1>,
     /// The Session.
     pub source_session_id: SessionId,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
     /// What became of the query.
-    pub status: ContextStatus,
+    pub status: Open<ContextStatus>,
     /// Always `unknown`.
-    pub capture_completeness: CaptureCompleteness,
+    pub capture_completeness: Open<CaptureCompleteness>,
     /// What was scanned.
     pub coverage: ContextCoverage,
     /// Why scanned parts are not among the items.

@@ -1,7 +1,10 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::evidence::{EXPLAIN, CALL, SESSION};
-use super::{Access, Endpoint, Grant, Method, Parameter, SchemaOf};
+use super::evidence::{CALL, EXPLAIN, SESSION};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Grant, Method, Parameter};
 use crate::context::{
     ContextDiscoveryRequest, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
     DiscoveryResult,
@@ -27,6 +30,7 @@ impl Endpoint for ContextRetrieval {
     const STATUSES: &'static [u16] = POST;
     type Request = ContextRetrievalRequest;
     type Reply = ContextResult;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<ContextRetrievalRequest>);
 }
@@ -44,6 +48,7 @@ impl Endpoint for Discovery {
     const STATUSES: &'static [u16] = POST;
     type Request = ContextDiscoveryRequest;
     type Reply = DiscoveryResult;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<ContextDiscoveryRequest>);
 }
@@ -61,6 +66,7 @@ impl Endpoint for Selected {
     const STATUSES: &'static [u16] = POST;
     type Request = ContextSelectedRequest;
     type Reply = ContextResult;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<ContextSelectedRequest>);
 }
@@ -108,6 +114,7 @@ impl Endpoint for GrantRead {
     const STATUSES: &'static [u16] = POST;
     type Request = EvidenceReadRequest;
     type Reply = EvidenceRead;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<EvidenceReadRequest>);
 }

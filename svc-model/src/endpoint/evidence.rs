@@ -1,6 +1,9 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Place, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Method, Parameter, Place};
 use crate::evidence::{
     EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
 };
@@ -70,6 +73,7 @@ impl Endpoint for EvidenceReading {
     const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 422, 503];
     type Request = EvidenceReadRequest;
     type Reply = EvidenceRead;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<EvidenceReadRequest>);
 }

@@ -1,6 +1,10 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Place, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Method, Parameter, Place};
+use crate::open::Open;
 use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, IngestReceipt};
 
 /// The headers that a forge names its event and its delivery in. None is required by itself: each
@@ -47,7 +51,8 @@ macro_rules! webhook {
             const ACCESS: Access = Access::Signature;
             const STATUSES: &'static [u16] = &[400, 401, 409, 413, 422, 503];
             type Request = ForgeDelivery;
-            type Reply = IngestReceipt;
+            type Reply = Open<IngestReceipt>;
+            #[cfg(feature = "schema")]
             const REQUEST_SCHEMA: Option<SchemaOf> =
                 Some(SchemaGenerator::subschema_for::<ForgeDelivery>);
             const PARAMETERS: &'static [Parameter] = HEADERS;

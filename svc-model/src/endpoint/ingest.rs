@@ -1,6 +1,10 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Place, Repeat, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Method, Parameter, Place, Repeat};
+use crate::open::Open;
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
@@ -18,7 +22,8 @@ impl Endpoint for IngestGateway {
     const STATUSES: &'static [u16] = &[400, 401, 403, 409, 413, 422, 503];
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayIngestRequest;
-    type Reply = IngestReceipt;
+    type Reply = Open<IngestReceipt>;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayIngestRequest>);
 }
@@ -37,6 +42,7 @@ impl Endpoint for IngestGatewayBatch {
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = GatewayBatchRequest;
     type Reply = GatewayBatchReceipt;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayBatchRequest>);
     const PARAMETERS: &'static [Parameter] = &[Parameter {
@@ -66,6 +72,7 @@ impl Endpoint for IngestCi {
         description: "`true` asks for the result that the run is stored with, when it is another one; \
                       by default `false`.",
     }];
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<VendorCIRequest>);
 }

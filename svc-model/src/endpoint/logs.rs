@@ -1,6 +1,9 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, ContentEncoding, Endpoint, Method, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, ContentEncoding, Endpoint, Method};
 use crate::ingest::{LogsReceipt, LogsRequest};
 
 /// `POST /v1/logs`.
@@ -17,5 +20,6 @@ impl Endpoint for Logs {
     const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[ContentEncoding::Gzip];
     type Request = LogsRequest;
     type Reply = LogsReceipt;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> = Some(SchemaGenerator::subschema_for::<LogsRequest>);
 }

@@ -4,9 +4,8 @@
 //! walk [`all`]. No path is written anywhere else, and no route can be forgotten: one that is not
 //! listed, or that the server does not bind, does not compile.
 
-use schemars::JsonSchema;
-use schemars::Schema;
-use schemars::SchemaGenerator;
+#[cfg(feature = "schema")]
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -118,14 +117,28 @@ pub trait Endpoint: Listed + 'static {
     /// What it is asked.
     type Request: Request;
     /// What it answers with status 200.
-    type Reply: Serialize + DeserializeOwned + JsonSchema;
+    type Reply: Serialize + DeserializeOwned + Published;
     /// The published schema of the request body, when it has one.
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> = None;
     /// The parameters in the path, the query and the headers. All are strings.
     const PARAMETERS: &'static [Parameter] = &[];
 }
 
+/// What has a published schema; with the feature `schema` it can be made.
+#[cfg(feature = "schema")]
+pub trait Published: JsonSchema {}
+#[cfg(feature = "schema")]
+impl<T: JsonSchema> Published for T {}
+
+/// What has a published schema; with the feature `schema` it can be made.
+#[cfg(not(feature = "schema"))]
+pub trait Published {}
+#[cfg(not(feature = "schema"))]
+impl<T> Published for T {}
+
 /// Gives the schema of a type.
+#[cfg(feature = "schema")]
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// Where a parameter stands.
@@ -176,8 +189,10 @@ pub struct Description {
     /// See [`Endpoint::PARAMETERS`].
     pub parameters: &'static [Parameter],
     /// See [`Endpoint::REQUEST_SCHEMA`].
+    #[cfg(feature = "schema")]
     pub request_schema: Option<SchemaOf>,
     /// The schema of the reply.
+    #[cfg(feature = "schema")]
     pub reply_schema: SchemaOf,
 }
 
@@ -194,7 +209,9 @@ pub fn describe<E: Endpoint>() -> Description {
         reply_bytes_max: E::REPLY_BYTES_MAX,
         statuses: E::STATUSES,
         parameters: E::PARAMETERS,
+        #[cfg(feature = "schema")]
         request_schema: E::REQUEST_SCHEMA,
+        #[cfg(feature = "schema")]
         reply_schema: SchemaGenerator::subschema_for::<E::Reply>,
     }
 }

@@ -1,6 +1,9 @@
+#[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::{Access, Endpoint, Method, Parameter, Place, Repeat, SchemaOf};
+#[cfg(feature = "schema")]
+use super::SchemaOf;
+use super::{Access, Endpoint, Method, Parameter, Place, Repeat};
 use crate::limit;
 use crate::problem::Problem;
 use crate::quarantine::{
@@ -24,6 +27,7 @@ impl Endpoint for Quarantine {
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = QuarantineRequest;
     type Reply = QuarantineReceipt;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
 }
@@ -42,6 +46,7 @@ impl Endpoint for Release {
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = QuarantineRequest;
     type Reply = QuarantineReceipt;
+    #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
 }

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -5,12 +6,14 @@ use crate::closed_set;
 use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::json::WriteError;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
 /// Asks which calls of a Session are visible.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct InventoryRequest {
     /// The Session.
     pub session_id: SessionId,
@@ -43,7 +46,9 @@ closed_set! {
 }
 
 /// One visible call, without its content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CallSummary {
     /// The id of the call.
     pub inference_call_id: FactId,
@@ -56,7 +61,9 @@ pub struct CallSummary {
 }
 
 /// The visible calls of one Session. No content, no raw payload, no user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Inventory {
     /// Always 1.
     pub schema_version: Version1,
@@ -73,5 +80,5 @@ pub struct Inventory {
     /// The visible calls by observation time, then id.
     pub calls: Vec<CallSummary>,
     /// Always `unknown`.
-    pub capture_completeness: CaptureCompleteness,
+    pub capture_completeness: Open<CaptureCompleteness>,
 }

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -5,12 +6,14 @@ use super::{CallSummary, PartType, Reference, Side};
 use crate::field::Violations;
 use crate::id::{InferenceCallId, SessionId};
 use crate::json::{Text, WriteError};
+use crate::open::Open;
 use crate::query::Truth;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
 /// Asks for the structure of one call.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ManifestRequest {
     /// The Session of the call.
     pub session_id: SessionId,
@@ -61,20 +64,24 @@ impl Request for ManifestRequest {
 }
 
 /// One part of a manifest: its type and where it is, nothing of what it says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestPart {
     /// The type.
     #[serde(rename = "type")]
-    pub part_type: PartType,
+    pub part_type: Open<PartType>,
     /// The exact occurrence, ready for an evidence read.
     pub reference: Reference,
 }
 
 /// One message of a manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ManifestMessage {
     /// The side of the call.
-    pub side: Side,
+    pub side: Open<Side>,
     /// The index of the message on its side.
     pub message_index: u64,
     /// Who speaks.
@@ -99,7 +106,9 @@ impl Manifest {
 
 /// What a capture left out of a call, because it is of a kind that is not kept. It is no error of the
 /// sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LeftOut {
     /// Messages and parts of a kind that is not kept: images, files, searches.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -121,7 +130,9 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 /// The structure of one call: all input messages in order, then all output messages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Manifest {
     /// Always 1.
     pub schema_version: Version1,

@@ -1,12 +1,15 @@
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::closed_set;
 use crate::json::{Json, Object, Text};
+use crate::open::Vocabulary;
 
 /// One message of a call. Its canonical form is the unit of storage.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Message {
     /// Who speaks, in the words of the gateway.
     pub role: Text,
@@ -32,18 +35,22 @@ closed_set! {
 
 /// One canonical part, exactly as captured but for redacted credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Part {
     /// Text.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     Text {
         /// The text; may be empty.
         content: Text,
     },
     /// Readable reasoning.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     Reasoning {
         /// The reasoning, not blank.
         content: Text,
     },
     /// A tool call.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     ToolCall {
         /// The id that the model gave the call.
         id: String,
@@ -53,6 +60,7 @@ pub enum Part {
         arguments: Object,
     },
     /// The result of a tool call.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     ToolCallResponse {
         /// The id of the tool call.
         id: String,
@@ -149,10 +157,22 @@ impl<'de> Deserialize<'de> for Part {
     }
 }
 
+impl Vocabulary for Part {
+    fn word(&self) -> &str {
+        self.part_type().as_str()
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        PartType::unknown_word(value.as_object()?.get("type")?)
+    }
+}
+
+#[cfg(feature = "schema")]
 impl JsonSchema for Part {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Part".into()
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let part = |name: &str, what: &str, members: serde_json::Value, required: &[&str]| {
             let mut properties = serde_json::json!({ "type": { "const": name } });

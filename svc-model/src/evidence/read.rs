@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +9,14 @@ use crate::field::{FieldKind, Fields, Step, Undeclared, Violation, Violations};
 use crate::id::SessionId;
 use crate::json::{Json, Text, WriteError};
 use crate::limit::EVIDENCE_REFERENCES_MAX;
+use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
 /// Asks for exact parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceReadRequest {
     /// Always 1.
@@ -21,7 +24,7 @@ pub struct EvidenceReadRequest {
     /// The Session of every reference.
     pub session_id: SessionId,
     /// One to 32 distinct occurrences.
-    #[schemars(length(min = 1, max = 32))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 32)))]
     pub references: Vec<Reference>,
 }
 
@@ -101,7 +104,9 @@ impl Request for EvidenceReadRequest {
 }
 
 /// One part, complete. Historical roles and tool calls are data only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EvidenceReadItem {
     /// The occurrence that was asked for.
     pub reference: Reference,
@@ -112,11 +117,13 @@ pub struct EvidenceReadItem {
     /// Why the model stopped.
     pub finish_reason: Option<Text>,
     /// The part.
-    pub part: Part,
+    pub part: Open<Part>,
 }
 
 /// The parts that were asked for: all of them, in the order of the request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EvidenceRead {
     /// Always 1.
     pub schema_version: Version1,

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -5,6 +6,7 @@ use crate::closed_set;
 use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
 use crate::id::InferenceCallId;
 use crate::json::Json;
+use crate::open::Open;
 
 closed_set! {
     /// The side of a call.
@@ -20,15 +22,14 @@ closed_set! {
 ///
 /// It is stable for ever, because facts are immutable; quarantine hides it and release shows it
 /// again. The same content under two references is two occurrences.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
 pub struct Reference {
     /// The call.
     pub inference_call_id: InferenceCallId,
     /// The side of the call.
-    pub side: Side,
+    pub side: Open<Side>,
     /// The message of that side, from 0.
     pub message_index: u64,
     /// The part of that message, from 0.
@@ -61,7 +62,7 @@ impl FromField for Index {
 impl Reference {
     pub(super) fn read(fields: &Fields<'_>, violations: &mut Violations) -> Option<Self> {
         let inference_call_id = fields.required("inference_call_id", violations);
-        let side = fields.required("side", violations);
+        let side = fields.required::<Side>("side", violations);
         let message_index = fields.required::<Index>("message_index", violations);
         let part_index = fields.required::<Index>("part_index", violations);
         fields.deny_undeclared(
@@ -71,7 +72,7 @@ impl Reference {
         );
         Some(Self {
             inference_call_id: inference_call_id?,
-            side: side?,
+            side: Open::Known(side?),
             message_index: message_index?.0,
             part_index: part_index?.0,
         })

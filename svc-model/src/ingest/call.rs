@@ -1,5 +1,6 @@
 //! A model call of any program, written as the payload that the service reads.
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ const DELIVERIES: Uuid = Uuid::from_u128(0x6c6f_2a1e_5d0b_4c55_9e5e_0b0f_5a2c_7d
 
 /// A model call of any program, ready to be delivered: see [`GatewayCall::builder`].
 ///
-/// It is written as a payload of `gateway_a` ([`GatewayPayload`]), so the service needs to know
+/// It is written as a payload of `gateway_a` (`GatewayPayload`), so the service needs to know
 /// nothing of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayCall(GatewayIngestRequest);
@@ -268,9 +269,11 @@ fn part(part: Part) -> Json {
 ///
 /// A payload may be any object. What is not named here, or of another type, is kept with the call and
 /// not read; only an id that cannot be kept refuses it.
+#[cfg(feature = "schema")]
 #[derive(Clone, Copy, Debug)]
 pub enum GatewayPayload {}
 
+#[cfg(feature = "schema")]
 impl JsonSchema for GatewayPayload {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "GatewayPayload".into()

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,8 @@ closed_set! {
 }
 
 /// The outcome of one run of a CI system: metadata only, no logs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VendorCIRequest {
     /// The CI system.
@@ -63,7 +65,7 @@ pub struct VendorCIRequest {
     pub run_id: RunId,
     /// The attempt, from 1; absent is its own value, not the first or the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub run_attempt: Option<i64>,
     /// The repository as the sender calls it.
     pub repo: RepositoryName,
@@ -88,7 +90,7 @@ pub struct VendorCIRequest {
     pub workflow_id: Option<ForeignId>,
     /// The path of the workflow's definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = PATH_BYTES_MAX))]
+    #[cfg_attr(feature = "schema", schemars(length(max = PATH_BYTES_MAX)))]
     pub workflow_path: Option<String>,
     /// The normalised result.
     pub result: CiResult,
@@ -103,7 +105,7 @@ pub struct VendorCIRequest {
     pub error_type: Option<Text>,
     /// Free text about the failure, at most 4,096 code points; credentials in it are redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = CI_REASON_CHARACTERS_MAX))]
+    #[cfg_attr(feature = "schema", schemars(length(max = CI_REASON_CHARACTERS_MAX)))]
     pub reason: Option<Text>,
     /// The type of the event that this outcome was taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,4 @@
-use std::borrow::Cow;
-
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::closed_set;
@@ -81,10 +80,12 @@ impl Request for ForgeDelivery {
 }
 
 /// The body alone: the event and the id of the delivery stand in headers.
+#[cfg(feature = "schema")]
 impl JsonSchema for ForgeDelivery {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "ForgeDelivery".into()
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",

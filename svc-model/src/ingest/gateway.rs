@@ -1,9 +1,11 @@
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+#[cfg(feature = "schema")]
 use super::GatewayPayload;
 use crate::closed_set;
 use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
@@ -40,18 +42,20 @@ impl GatewayProvider {
 }
 
 /// The envelope of a sender that names its deliveries, so that a repeated one is recognised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     /// The id of the delivery, any UUID. The id of the fact is derived from it.
-    #[schemars(with = "String", extend("format" = "uuid"))]
+    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "uuid")))]
     pub id: Uuid,
     /// When the sender observed the call.
     pub observed_at: Instant,
 }
 
 /// One model call, as its gateway describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GatewayIngestRequest {
     /// The kind of gateway.
@@ -64,13 +68,14 @@ pub struct GatewayIngestRequest {
     pub user_id: Option<UserId>,
     /// The gateway's own description of the call. Any content is accepted; what is read of it is a
     /// `GatewayPayload`.
-    #[schemars(schema_with = "payload_schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "payload_schema"))]
     pub payload: Json,
     /// The sender's name of this delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Capture>,
 }
 
+#[cfg(feature = "schema")]
 fn payload_schema(generator: &mut SchemaGenerator) -> Schema {
     let read = generator.subschema_for::<GatewayPayload>();
     json_schema!({ "anyOf": [read, { "type": "object" }] })
@@ -175,10 +180,12 @@ pub struct GatewayBatchRequest {
 }
 
 /// The body alone: the kind of gateway stands in the path.
+#[cfg(feature = "schema")]
 impl JsonSchema for GatewayBatchRequest {
     fn schema_name() -> Cow<'static, str> {
         "GatewayBatchRequest".into()
     }
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "What a gateway's own webhook logger sends. Sessions, users and times come from the payloads.",

@@ -1,5 +1,4 @@
-use std::borrow::Cow;
-
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -51,11 +50,13 @@ impl Request for LogsRequest {
 }
 
 /// An export of log records as OTLP/JSON.
+#[cfg(feature = "schema")]
 impl JsonSchema for LogsRequest {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "LogsRequest".into()
     }
 
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "An ExportLogsServiceRequest of OTLP as JSON. What cannot be read of it is passed over, so any object is accepted.",
@@ -71,7 +72,9 @@ impl JsonSchema for LogsRequest {
 
 /// The full success of an export, whatever became of its records: an empty
 /// `ExportLogsServiceResponse`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LogsReceipt {}
 
 closed_set! {

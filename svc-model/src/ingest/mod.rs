@@ -8,7 +8,9 @@ mod gateway;
 mod logs;
 mod receipt;
 
-pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError, GatewayPayload};
+#[cfg(feature = "schema")]
+pub use call::GatewayPayload;
+pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError};
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
 pub use forge::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, ForgeEvent};
 pub use gateway::{

@@ -1,14 +1,19 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::{CiResult, RejectedPayload};
 use crate::closed_set;
 use crate::id::FactId;
+use crate::json::Json;
+use crate::open::{Open, Vocabulary};
 
 /// The receipt of one fact. It is given after the commit reached the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IngestResult {
     /// The id of the fact: of a redelivery, that of the retained one.
     pub fact_id: FactId,
@@ -17,7 +22,7 @@ pub struct IngestResult {
     /// The result that a CI run is stored with, when another one was sent now and the request asks for
     /// this: the first one stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stored_result: Option<CiResult>,
+    pub stored_result: Option<Open<CiResult>>,
 }
 
 closed_set! {
@@ -98,13 +103,15 @@ closed_set! {
 }
 
 /// A declined delivery. Nothing was stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Skipped {
     /// Always true.
-    #[schemars(extend("const" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
     pub skipped: bool,
     /// Why.
-    pub reason: SkipReason,
+    pub reason: Open<SkipReason>,
 }
 
 impl Skipped {
@@ -112,14 +119,16 @@ impl Skipped {
     pub const fn new(reason: SkipReason) -> Self {
         Self {
             skipped: true,
-            reason,
+            reason: Open::Known(reason),
         }
     }
 }
 
 /// The answer to one delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum IngestReceipt {
     /// The fact is stored, now or before.
     Fact(IngestResult),
@@ -127,22 +136,46 @@ pub enum IngestReceipt {
     Skipped(Skipped),
 }
 
+/// A receipt of another kind is known by its first member.
+impl Vocabulary for IngestReceipt {
+    fn word(&self) -> &str {
+        match self {
+            Self::Fact(_) => "fact_id",
+            Self::Skipped(_) => "skipped",
+        }
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        let receipt = value.as_object()?;
+        let (first, _) = receipt.iter().next()?;
+        let known = ["fact_id", "skipped"];
+        let is_known = known.iter().any(|name| receipt.get(name).is_some());
+        first.as_str().filter(|_| !is_known)
+    }
+}
+
 /// The answer to a batch of payloads: what became of each, as counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GatewayBatchReceipt {
     /// Payloads that became new facts.
     pub stored: u64,
     /// Payloads that were stored before.
     pub duplicates: u64,
     /// Payloads declined with success, by reason.
-    #[schemars(schema_with = "counts_by::<SkipReason>")]
-    pub skipped: BTreeMap<SkipReason, u64>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by::<SkipReason>"))]
+    pub skipped: BTreeMap<Open<SkipReason>, u64>,
     /// Payloads that can never be stored as they are, by reason.
-    #[schemars(schema_with = "counts_by::<RejectedPayload>")]
-    pub rejected: BTreeMap<RejectedPayload, u64>,
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "counts_by::<RejectedPayload>")
+    )]
+    pub rejected: BTreeMap<Open<RejectedPayload>, u64>,
 }
 
 /// Counts whose names are of a closed set.
+#[cfg(feature = "schema")]
 fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

@@ -11,10 +11,10 @@
 //!   from which the visitor takes it at once: moved, not rebuilt. From other formats a [`Json`] is
 //!   built out of whatever they visit.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::UnitDeserializer;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
@@ -246,60 +246,68 @@ impl<'de> Visitor<'de> for JsonVisitor {
 }
 
 /// Any value.
+#[cfg(feature = "schema")]
 impl JsonSchema for Json {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Json".into()
     }
 
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         true.into()
     }
 }
 
 /// Any object.
+#[cfg(feature = "schema")]
 impl JsonSchema for Object {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Object".into()
     }
 
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "object"})
     }
 }
 
 /// Any string.
+#[cfg(feature = "schema")]
 impl JsonSchema for Text {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Text".into()
     }
 
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string"})
     }
 }
 
 /// Any number.
+#[cfg(feature = "schema")]
 impl JsonSchema for Number {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Number".into()
     }
 
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "number"})
     }
@@ -307,6 +315,7 @@ impl JsonSchema for Number {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "schema")]
     use schemars::schema_for;
     use serde_json::json;
 

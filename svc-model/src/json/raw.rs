@@ -1,8 +1,8 @@
 //! Canonical text that is embedded without being looked at.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Error as _, Serialize, Serializer};
@@ -80,15 +80,17 @@ impl<'de> Deserialize<'de> for RawJson {
 }
 
 /// Any value.
+#[cfg(feature = "schema")]
 impl JsonSchema for RawJson {
     fn inline_schema() -> bool {
         true
     }
 
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "RawJson".into()
     }
 
+    #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         true.into()
     }

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use crate::field::{Violation, Violations};
 use crate::id::{FactId, RunId};
 use crate::ingest::{CiProvider, CiResult};
 use crate::json::{Text, WriteError};
+use crate::open::Open;
 use crate::repository::{Branch, CommitSha};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -75,12 +77,14 @@ impl Request for CiOutcomeRequest {
 }
 
 /// The outcome of one run: metadata only, no logs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiOutcomeRecord {
     /// The id of the fact.
     pub outcome_id: FactId,
     /// The CI system.
-    pub provider: CiProvider,
+    pub provider: Open<CiProvider>,
     /// Its id of the run.
     pub run_id: String,
     /// The attempt, as it was reported.
@@ -92,7 +96,7 @@ pub struct CiOutcomeRecord {
     /// The branch that was checked; may be empty.
     pub branch: Branch,
     /// The normalised result.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The name of the workflow; may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.
@@ -116,7 +120,9 @@ pub struct CiOutcomeRecord {
 }
 
 /// The outcome of the run that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiOutcomeAnswer {
     /// Whether it is stored and visible.
     pub found: bool,

@@ -1,16 +1,20 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::Truth;
-use super::selector::{SelectorParameters, counts_by_decline};
+use super::selector::SelectorParameters;
+#[cfg(feature = "schema")]
+use super::selector::counts_by_decline;
 use super::{LifetimeIdentity, RepositorySelector};
 use crate::closed_set;
 use crate::field::Violations;
 use crate::id::{FactId, OrgId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text, WriteError};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::reports::Counts;
 use crate::repository::{
@@ -119,20 +123,22 @@ closed_set! {
 }
 
 /// A call whose text is found in the commit: a guess, inferred for this answer and stored nowhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct InferredCall {
     /// The call.
     pub inference_call_id: FactId,
     /// Its Session.
     pub session_id: SessionId,
     /// The kind of gateway.
-    pub gateway_provider: GatewayProvider,
+    pub gateway_provider: Open<GatewayProvider>,
     /// The provider of the model.
     pub model_provider: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// How it was tied to the commit; of several files the best match decides.
-    pub attribution_source: AttributionSource,
+    pub attribution_source: Open<AttributionSource>,
     /// How similar what the call wrote and what the commit adds to one file are: the tokens of both over
     /// the tokens of either, from 0 to 1. It is that of the best match, and no probability. Like the member below, it is there only when the request
     /// has `explain`.
@@ -142,11 +148,13 @@ pub struct InferredCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributed_files: Option<u64>,
     /// Always `inferred_call_to_file`.
-    pub relationship: InferredRelationship,
+    pub relationship: Open<InferredRelationship>,
 }
 
 /// A Session that was observed at the commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ObservedSession {
     /// The Session.
     pub session_id: SessionId,
@@ -158,12 +166,14 @@ pub struct ObservedSession {
 pub const CI_OUTCOME_VERSION: u64 = 2;
 
 /// The outcome of a run at the commit: the whole fact, but for the forge's own description of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitCiOutcome {
     /// The version of the fact's shape: 2.
     pub schema_version: u64,
     /// The kind of forge; null as the whole identity when the sender gave none.
-    pub repository_provider: Option<RepositoryProvider>,
+    pub repository_provider: Option<Open<RepositoryProvider>>,
     /// The host of the forge.
     pub repository_host: Option<RepositoryHost>,
     /// The forge's id of the repository.
@@ -173,7 +183,7 @@ pub struct CommitCiOutcome {
     /// The organization.
     pub org_id: OrgId,
     /// The CI system.
-    pub provider: CiProvider,
+    pub provider: Open<CiProvider>,
     /// Its id of the run.
     pub run_id: String,
     /// The attempt, as it was reported.
@@ -185,7 +195,7 @@ pub struct CommitCiOutcome {
     /// The branch that was checked; may be empty.
     pub branch: Branch,
     /// The normalised result.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The name of the workflow; may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.
@@ -213,7 +223,9 @@ pub struct CommitCiOutcome {
 }
 
 /// What is known of the commit in one repository lifetime.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitRepository {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
@@ -239,7 +251,9 @@ pub struct CommitRepository {
 }
 
 /// What is known of a commit. Without any evidence it is the first two members alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitEvidence {
     /// The commit, in lower case.
     pub commit_sha: CommitSha,
@@ -252,8 +266,8 @@ pub struct CommitEvidence {
     /// How many facts of the commit name a repository that cannot be told, by reason. A selector does
     /// not narrow it; it is absent when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "counts_by_decline")]
-    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
+    pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
     /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
     /// none, and when a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Booleans of which a type has only one.
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -25,6 +26,7 @@ macro_rules! boolean_constant {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $name {
             fn inline_schema() -> bool {
                 true
@@ -32,6 +34,7 @@ macro_rules! boolean_constant {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }
+            #[cfg(feature = "schema")]
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
                 json_schema!({ "type": "boolean", "const": $value })
             }

@@ -1,16 +1,20 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::{Positive, Truth, Whole, whole};
-use super::selector::{SelectorParameters, counts_by_decline};
+use super::selector::SelectorParameters;
+#[cfg(feature = "schema")]
+use super::selector::counts_by_decline;
 use super::{CiOutcomeRecord, RepositorySelector};
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::is_trimmed;
 use crate::ingest::CiResult;
 use crate::json::{Json, WriteError};
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -60,7 +64,8 @@ impl FromField for PageLimit {
 }
 
 /// Where a page ended: opaque text of the service, good for the same question only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
 pub struct CiCursor(String);
 
@@ -207,10 +212,12 @@ impl Request for CiFailuresRequest {
 }
 
 /// One page of outcomes, latest capture first, then by falling id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiFailures {
     /// The result that was asked for.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The outcomes.
     pub outcomes: Vec<CiOutcomeRecord>,
     /// Where the next page begins; null when this is the last.
@@ -223,8 +230,8 @@ pub struct CiFailures {
     /// How many outcomes of this question bear a name of the repository and cannot be counted to it,
     /// by reason. On the first page, when there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "counts_by_decline")]
-    pub repository_skipped: Option<BTreeMap<RepositoryDecline, u64>>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
+    pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
     /// The latest of these, at most as many as a page has. On the first page, when there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CiOutcomeRecord>>,

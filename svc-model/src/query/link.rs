@@ -1,5 +1,6 @@
 use std::fmt;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +12,12 @@ use crate::time::Instant;
 
 /// The path and query of `GET /query/commit/{sha}`, bound to a repository and to the boundary of the
 /// reply that it stands in. It is sent as it is, after the URL of the service.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
-#[schemars(extend("examples" = [
+#[cfg_attr(feature = "schema", schemars(extend("examples" = [
     "/query/commit/9b2f3a6c1d4e5f708192a3b4c5d6e7f8091a2b3c?repository_provider=github&repository_host=github.com&repository_id=514200317&as_of=2026-11-20T12%3A08%3A33%2B00%3A00"
-]))]
+])))]
 pub struct CommitLink(String);
 
 /// What stands before the commit.

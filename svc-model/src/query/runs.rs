@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +128,9 @@ impl Request for CiRunsRequest {
 }
 
 /// A run, by its last attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRun {
     /// How its last attempt ended: that of the greatest number.
     pub outcome: CiOutcomeRecord,
@@ -137,7 +140,9 @@ pub struct CiRun {
 }
 
 /// A commit that came with that of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DeliveredCommit {
     /// The commit.
     pub commit_sha: CommitSha,
@@ -148,7 +153,9 @@ pub struct DeliveredCommit {
 /// What came with the commit of a run: in the pushes that left a branch there, and in those of the
 /// pull requests whose head it was. A Session is named when a note of its commit was read for such a
 /// push.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiDelivery {
     /// The commit of the run.
     pub commit_sha: CommitSha,
@@ -163,7 +170,9 @@ pub struct CiDelivery {
 }
 
 /// The runs that an id or a URL names, the latest capture first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRuns {
     /// The runs: at most 100.
     pub runs: Vec<CiRun>,

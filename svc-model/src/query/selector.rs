@@ -1,11 +1,12 @@
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::field::{Fields, Violations};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::repository::{
-    RepositoryDecline, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
-    RepositoryProvider,
+    RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 use crate::request::Outgoing;
 
@@ -95,12 +96,12 @@ impl SelectorParameters {
 }
 
 /// The identity of a repository lifetime in a reply.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifetimeIdentity {
     /// The kind of forge.
-    pub provider: RepositoryProvider,
+    pub provider: Open<RepositoryProvider>,
     /// The host of the forge.
     pub host: RepositoryHost,
     /// The forge's id of the repository.
@@ -110,28 +111,31 @@ pub struct LifetimeIdentity {
 impl From<RepositoryIdentity> for LifetimeIdentity {
     fn from(identity: RepositoryIdentity) -> Self {
         Self {
-            provider: identity.repository_provider,
+            provider: identity.repository_provider.into(),
             host: identity.repository_host,
             repository_id: identity.repository_id,
         }
     }
 }
 
-impl From<LifetimeIdentity> for RepositoryIdentity {
-    fn from(identity: LifetimeIdentity) -> Self {
-        Self {
-            repository_provider: identity.provider,
-            repository_host: identity.host,
-            repository_id: identity.repository_id,
-        }
+impl LifetimeIdentity {
+    /// Returns the identity as a question names it; nothing when the forge is of a kind that this
+    /// version cannot ask for.
+    pub fn repository(&self) -> Option<RepositoryIdentity> {
+        Some(RepositoryIdentity {
+            repository_provider: *self.provider.known()?,
+            repository_host: self.host.clone(),
+            repository_id: self.repository_id.clone(),
+        })
     }
 }
 
 /// Counts whose names are reasons to count a fact to no repository.
+#[cfg(feature = "schema")]
 pub(super) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
-        "propertyNames": generator.subschema_for::<RepositoryDecline>(),
+        "propertyNames": generator.subschema_for::<crate::repository::RepositoryDecline>(),
         "additionalProperties": generator.subschema_for::<u64>(),
     })
 }

@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::Truth;
+#[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
 use crate::closed_set;
@@ -11,7 +13,8 @@ use crate::facts::{AgentHarness, InteractionMode};
 use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
-use crate::json::{Text, WriteError};
+use crate::json::{Json, Text, WriteError};
+use crate::open::{Open, Vocabulary};
 use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -61,7 +64,9 @@ impl Request for SessionDossierRequest {
 }
 
 /// How many events of one kind a Session has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCount {
     /// All: the visible and the quarantined ones.
     pub total: u64,
@@ -72,7 +77,9 @@ pub struct EventCount {
 }
 
 /// How many events of each kind a Session has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCoverage {
     /// Model calls.
     pub inference_calls: EventCount,
@@ -134,17 +141,20 @@ closed_set! {
 
 /// One captured event of a Session, without its content and its user, and without its path unless it
 /// was asked for. Members that are not known are left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "event_type", rename_all = "snake_case")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum TimelineEvent {
     /// A model call.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     InferenceCall {
         /// The id of the fact.
         fact_id: FactId,
         /// When the call was observed.
         occurred_at: Instant,
         /// The kind of gateway.
-        gateway_provider: GatewayProvider,
+        gateway_provider: Open<GatewayProvider>,
         /// The provider of the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model_provider: Option<String>,
@@ -165,19 +175,20 @@ pub enum TimelineEvent {
         model_call_id: Option<String>,
     },
     /// A decision about a proposed edit.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     DeveloperDecision {
         /// The id of the fact.
         fact_id: FactId,
         /// When it was decided, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the edit was accepted.
         accepted: bool,
         /// Whether a person decided, rather than a rule.
         explicit: bool,
         /// Where the edit was proposed.
-        interaction_mode: InteractionMode,
+        interaction_mode: Open<InteractionMode>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The file, when it is known and was asked for.
@@ -191,13 +202,14 @@ pub enum TimelineEvent {
         commit_sha: Option<CommitSha>,
     },
     /// What became of the file of an applied edit.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     EditObservation {
         /// The id of the fact.
         fact_id: FactId,
         /// When it was observed, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The file, when it is known and was asked for.
@@ -217,13 +229,14 @@ pub enum TimelineEvent {
         external_lines_removed: Option<i64>,
     },
     /// An edit that a person refused.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     RejectedEdit {
         /// The id of the fact.
         fact_id: FactId,
         /// When it was refused, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The file, when it is known and was asked for.
@@ -233,25 +246,46 @@ pub enum TimelineEvent {
         call_id: String,
     },
     /// A refused edit that was tried again with success.
+    #[cfg_attr(not(feature = "service"), non_exhaustive)]
     RetryLinkage {
         /// The id of the fact.
         fact_id: FactId,
         /// When the accepted call was made, by the sender's clock.
         occurred_at: Instant,
         /// The agent.
-        agent_harness: AgentHarness,
+        agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
         /// The file, when it is known and was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
         /// The tool.
-        tool_name: RetryTool,
+        tool_name: Open<RetryTool>,
         /// The agent's id of the refused call.
         rejected_call_id: String,
         /// The agent's id of the accepted call.
         accepted_call_id: String,
     },
+}
+
+/// The kinds of event, as they are written on the wire.
+const EVENT_TYPES: [&str; 5] = [
+    "inference_call",
+    "developer_decision",
+    "edit_observation",
+    "rejected_edit",
+    "retry_linkage",
+];
+
+impl Vocabulary for TimelineEvent {
+    fn word(&self) -> &str {
+        self.event_type()
+    }
+
+    fn unknown_word(value: &Json) -> Option<&str> {
+        let kind = value.as_object()?.get("event_type")?.as_str()?;
+        (!EVENT_TYPES.contains(&kind)).then_some(kind)
+    }
 }
 
 impl TimelineEvent {
@@ -312,14 +346,16 @@ impl TimelineEvent {
 }
 
 /// An observed link between the Session and a commit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributedCommit {
     /// A name of the repository: of those it had, the first in the alphabet.
     pub repo: String,
     /// The commit.
     pub commit_sha: CommitSha,
     /// Always empty: what is observed needs no inference.
-    pub attribution_sources: Vec<AttributionSource>,
+    pub attribution_sources: Vec<Open<AttributionSource>>,
     /// The observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
     /// The identity of the repository; absent when it is only known by its name.
@@ -342,12 +378,14 @@ closed_set! {
 }
 
 /// A push that brought a commit of the Session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DossierPush {
     /// The id of the fact.
     pub push_id: FactId,
     /// The kind of forge.
-    pub provider: RepositoryProvider,
+    pub provider: Open<RepositoryProvider>,
     /// The name of the repository on this fact.
     pub repo: String,
     /// The ref with its `refs/heads/`.
@@ -361,7 +399,7 @@ pub struct DossierPush {
     /// When the service received it.
     pub captured_at: Instant,
     /// How it is tied to the commit: `after_sha` in `pushes`.
-    pub match_kind: PushMatch,
+    pub match_kind: Open<PushMatch>,
     /// The identity of the repository; absent when it is only known by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
@@ -369,12 +407,14 @@ pub struct DossierPush {
 
 /// The outcome of a run at a commit of the Session, without the sender's free text. Members that
 /// are not known are left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DossierCiOutcome {
     /// The id of the fact.
     pub outcome_id: FactId,
     /// The CI system.
-    pub provider: CiProvider,
+    pub provider: Open<CiProvider>,
     /// Its id of the run.
     pub run_id: String,
     /// The attempt, as it was reported.
@@ -387,7 +427,7 @@ pub struct DossierCiOutcome {
     /// The branch that was checked; may be empty.
     pub branch: Branch,
     /// The normalised result.
-    pub result: CiResult,
+    pub result: Open<CiResult>,
     /// The name of the workflow; may be empty.
     pub workflow_name: Text,
     /// The system's id of the workflow.
@@ -416,7 +456,9 @@ pub struct DossierCiOutcome {
 
 /// Everything that was captured of a Session, as metadata: no content, no user, and no path unless it
 /// was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionDossier {
     /// Always true.
     pub found: Found,
@@ -431,9 +473,9 @@ pub struct SessionDossier {
     /// How many events are quarantined and therefore not in the timeline.
     pub omitted_events: u64,
     /// What was not captured, in a fixed order.
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<Open<Gap>>,
     /// The visible events by time, then kind, then id.
-    pub timeline: Vec<TimelineEvent>,
+    pub timeline: Vec<Open<TimelineEvent>>,
     /// The commits that were observed, by repository, then commit.
     pub attributed_commits: Vec<AttributedCommit>,
     /// The pushes that left a branch at one of them, by capture, then id.
@@ -451,20 +493,23 @@ pub struct SessionDossier {
     /// 1 when no commit was observed, else 0.
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.
-    #[schemars(schema_with = "counts_by_decline")]
-    pub repository_skipped: BTreeMap<RepositoryDecline, u64>,
+    #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
+    pub repository_skipped: BTreeMap<Open<RepositoryDecline>, u64>,
 }
 
 /// A Session that no fact named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct UnknownSession {
     /// Always false.
     pub found: Unknown,
 }
 
 /// What was captured of a Session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionAnswer {
     /// A fact named it, perhaps one that is quarantined.
     Known(Box<SessionDossier>),

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,7 @@ use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::{SessionId, UserId, identity};
 use crate::json::{Json, WriteError};
 use crate::limit::{SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
+use crate::open::Open;
 use crate::problem::QueryFault;
 use crate::repository::RepositoryName;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -58,7 +60,8 @@ impl FromField for SessionPageLimit {
 }
 
 /// Where a page of Sessions ended: opaque text of the service, good for the same question only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
 pub struct SessionCursor(String);
 
@@ -191,7 +194,9 @@ impl Request for SessionsRequest {
 }
 
 /// A Session in the list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionSummary {
     /// The Session.
     pub session_id: SessionId,
@@ -206,7 +211,7 @@ pub struct SessionSummary {
     /// The models of its visible calls, sorted.
     pub models: Vec<String>,
     /// The agents that its visible decisions and edits come from, sorted.
-    pub agent_harnesses: Vec<AgentHarness>,
+    pub agent_harnesses: Vec<Open<AgentHarness>>,
     /// The names of the repositories at whose commits it was visibly observed, sorted.
     pub repositories: Vec<RepositoryName>,
     /// Its visible calls; 1,000 stands for that many or more.
@@ -215,7 +220,9 @@ pub struct SessionSummary {
 
 /// One page of Sessions, the latest first, by falling moment of their first capture, then by falling
 /// id. A Session without a visible fact is not listed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionList {
     /// The Sessions. There may be fewer than the limit, even none, and more on the next page: a page
     /// looks at 1,000 Sessions at most.

@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,9 @@ use crate::time::Instant;
 
 /// The Sessions of an organization with accepted work, by status. That no commit of a Session was
 /// seen does not mean that there was none, so no Session is ever called abandoned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AbandonmentReport {
     /// The organization.
     pub org_id: OrgId,
@@ -24,7 +27,9 @@ pub struct AbandonmentReport {
 }
 
 /// What is known of one Session with accepted work.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionOutcome {
     /// The organization.
     pub org_id: OrgId,

@@ -1,8 +1,11 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Two models beside each other. Looking again and again until something is significant is no test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Comparison {
     /// The one model.
     pub model_a: String,
@@ -27,8 +30,10 @@ pub struct Comparison {
 }
 
 /// A test of two rates, A and B. The numbers are null when a side has no case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a member of its own")]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RateTest {
     /// The rate of A.
     pub proportion_a: Option<f64>,
@@ -74,7 +79,9 @@ pub struct RateTest {
 
 /// What two rates may really be, seen their counts and nothing before (a Beta(1, 1) prior). It is
 /// computed exactly, nothing is drawn. Without cases it is the prior.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RatePosteriors {
     /// The mean of A.
     pub posterior_mean_a: f64,
@@ -95,7 +102,9 @@ pub struct RatePosteriors {
 }
 
 /// Whether model B is at most a margin worse than the baseline A, in each rate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelNonInferiority {
     /// The CI pass rates.
     pub ci_pass_rate: NonInferiorityTest,
@@ -104,7 +113,9 @@ pub struct ModelNonInferiority {
 }
 
 /// A test whether B is at most a margin worse than A. The numbers are null when a side has no case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct NonInferiorityTest {
     /// The rate of A.
     pub proportion_a: Option<f64>,

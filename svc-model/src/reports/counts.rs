@@ -1,14 +1,16 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::open::{Open, Vocabulary};
+
 /// How many there are of each value of a closed set. A value without any is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counts<K>(BTreeMap<K, u64>);
+pub struct Counts<K>(BTreeMap<Open<K>, u64>);
 
 impl<K> Default for Counts<K> {
     fn default() -> Self {
@@ -20,13 +22,13 @@ impl<K: Copy + Ord> Counts<K> {
     /// Adds `count` to the number of `key`.
     pub fn add(&mut self, key: K, count: u64) {
         if count > 0 {
-            *self.0.entry(key).or_default() += count;
+            *self.0.entry(key.into()).or_default() += count;
         }
     }
 
     /// Returns the number of `key`.
     pub fn get(&self, key: K) -> u64 {
-        self.0.get(&key).copied().unwrap_or(0)
+        self.0.get(&key.into()).copied().unwrap_or(0)
     }
 
     /// Returns the number of all together. Only where the units are the same does it mean anything.
@@ -39,9 +41,17 @@ impl<K: Copy + Ord> Counts<K> {
         self.0.is_empty()
     }
 
-    /// Returns every value that there is, in the order of the set, and its number.
+    /// Returns every value that there is and that this version knows, in the order of the set, and its
+    /// number.
     pub fn iter(&self) -> impl Iterator<Item = (K, u64)> {
-        self.0.iter().map(|(key, count)| (*key, *count))
+        self.iter_open()
+            .filter_map(|(key, count)| Some((*key.known()?, count)))
+    }
+
+    /// Returns every value that there is, in the order of the set and those that this version does not
+    /// know behind, and its number.
+    pub fn iter_open(&self) -> impl Iterator<Item = (&Open<K>, u64)> {
+        self.0.iter().map(|(key, count)| (key, *count))
     }
 }
 
@@ -55,35 +65,37 @@ impl<K: Copy + Ord> FromIterator<(K, u64)> for Counts<K> {
     }
 }
 
-impl<K: Display> Serialize for Counts<K> {
+impl<K: Vocabulary> Serialize for Counts<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Keys stand in the order of their texts, whatever that of the set is.
-        let texts: BTreeMap<String, u64> = self
+        let texts: BTreeMap<&str, u64> = self
             .0
             .iter()
-            .map(|(key, count)| (key.to_string(), *count))
+            .map(|(key, count)| (key.as_str(), *count))
             .collect();
         let mut map = serializer.serialize_map(Some(texts.len()))?;
         for (key, count) in texts {
-            map.serialize_entry(&key, &count)?;
+            map.serialize_entry(key, &count)?;
         }
         map.end()
     }
 }
 
-impl<'de, K: Ord + Deserialize<'de>> Deserialize<'de> for Counts<K> {
+impl<'de, K: Ord + Vocabulary + DeserializeOwned> Deserialize<'de> for Counts<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         BTreeMap::deserialize(deserializer).map(Self)
     }
 }
 
+#[cfg(feature = "schema")]
 impl<K: JsonSchema> JsonSchema for Counts<K> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("CountsBy{}", K::schema_name()).into()
     }
     fn inline_schema() -> bool {
         true
     }
+    #[cfg(feature = "schema")]
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",

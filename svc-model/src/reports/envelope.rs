@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,9 @@ use crate::time::Instant;
 use crate::version::Version1;
 
 /// Which calls a report is about, and up to when facts count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReportScope {
     /// The first moment of the cohort. A call belongs to the cohort by when it was observed.
     pub cohort_start: Instant,
@@ -92,7 +95,9 @@ impl Request for ReportRequest {
 }
 
 /// What became of the calls of each model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelOutcomes {
     /// Always 1.
     pub schema_version: Version1,
@@ -103,7 +108,9 @@ pub struct ModelOutcomes {
 }
 
 /// What became of accepted work, panel by panel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWorkLifecycle {
     /// Always 1.
     pub schema_version: Version1,
@@ -114,14 +121,16 @@ pub struct AcceptedWorkLifecycle {
 }
 
 /// By which rules something was derived, and from which facts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Provenance {
     /// The version of the rules: it changes when a floor, a window or a formula does.
     pub policy_version: String,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
     /// SHA-256 of the rules' numbers as a JSON document, where there is one.
-    #[schemars(extend("pattern" = "^[0-9a-f]{64}$"))]
+    #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub policy_digest: Option<String>,
 }
 

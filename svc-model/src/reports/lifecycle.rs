@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +8,15 @@ use super::{
 };
 use crate::closed_set;
 use crate::id::{OrgId, SessionId};
+use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::repository::RepositoryDecline;
 
 /// What became of accepted work. Each panel has its own unit and denominator, so counts of different
 /// panels are not added.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecycleReport {
     /// The organization.
     pub org_id: OrgId,
@@ -39,7 +43,9 @@ pub struct LifecycleReport {
 }
 
 /// How many got to a stage, of those at the stage before and of those at the first.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stage {
     /// How many got here.
     pub count: u64,
@@ -76,10 +82,11 @@ closed_set! {
 }
 
 /// How much of a panel's population the evidence covers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(bound(
-    serialize = "M: std::fmt::Display",
-    deserialize = "M: Ord + Deserialize<'de>"
+    serialize = "M: crate::open::Vocabulary",
+    deserialize = "M: Ord + crate::open::Vocabulary + serde::de::DeserializeOwned"
 ))]
 pub struct Coverage<M> {
     /// How many the panel speaks of, in its own unit.
@@ -125,17 +132,21 @@ closed_set! {
 }
 
 /// Some Sessions of a population, to look at.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Examples {
     /// The population.
-    pub population: Population,
+    pub population: Open<Population>,
     /// Its first ten Sessions, by id.
     pub session_ids: Vec<SessionId>,
 }
 
 /// Calls that a person accepted, through commit, pull request and CI. The unit is a call. A rule's
 /// accept, or an agent's own, does not count.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWork {
     /// Calls of the cohort with an attached explicit accept. A reject of the same call changes nothing.
     pub accepted_calls: u64,
@@ -160,7 +171,9 @@ pub struct AcceptedWork {
 }
 
 /// Edits of the cohort's Sessions and their Fate. The unit is an edit observation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EditRetention {
     /// Edit observations.
     pub observations: u64,
@@ -202,10 +215,12 @@ closed_set! {
 
 /// How much of attributed files remained in merged pull requests. The unit is an attributed file at a
 /// commit at which its Session was observed, accepted or not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct MergeDurability {
     /// Always `partial_pull_request_history`.
-    pub coverage_qualification: CoverageQualification,
+    pub coverage_qualification: Open<CoverageQualification>,
     /// Attributed files at observed commits.
     pub attributed_file_candidates: u64,
     /// Those in exactly one merged pull request.
@@ -245,7 +260,9 @@ closed_set! {
 }
 
 /// Sessions with accepted work, explicitly or not, by status. The unit is a Session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionAttrition {
     /// Sessions with an accepted decision.
     pub eligible_sessions: u64,
@@ -303,12 +320,14 @@ closed_set! {
 }
 
 /// One component of rework.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReworkComponent {
     /// What is counted.
-    pub name: ReworkName,
+    pub name: Open<ReworkName>,
     /// What one of it is.
-    pub grain: ReworkGrain,
+    pub grain: Open<ReworkGrain>,
     /// How many.
     pub count: u64,
     /// Of how many.
@@ -332,10 +351,12 @@ closed_set! {
 }
 
 /// Accepted calls with one value of a property.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stratum {
     /// The property.
-    pub dimension: Dimension,
+    pub dimension: Open<Dimension>,
     /// Its value. Of a workflow: the CI system, id, path and name, joined by `|`, what is not known
     /// being empty.
     pub value: String,
@@ -348,7 +369,9 @@ pub struct Stratum {
 }
 
 /// The bounds of a lifecycle report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecyclePolicy {
     /// How many Sessions are shown of a population.
     pub example_session_limit: u64,
@@ -357,7 +380,9 @@ pub struct LifecyclePolicy {
 }
 
 /// By which rules each part of a lifecycle report was derived.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecycleProvenance {
     /// The report.
     pub lifecycle: Provenance,
@@ -375,7 +400,9 @@ pub struct LifecycleProvenance {
 
 /// Facts of a lifecycle report that name a repository that cannot be told, by what they are. A unit
 /// without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecycleRepositorySkips {
     /// Observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

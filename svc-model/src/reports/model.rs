@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +11,13 @@ use super::{
 use crate::closed_set;
 use crate::facts::AgentHarness;
 use crate::id::FactId;
+use crate::open::Open;
 use crate::repository::RepositoryDecline;
 
 /// What became of the calls of each model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelReport {
     /// One row a model that has a call in the cohort, by model. Calls without a model are in none.
     pub rows: Vec<ModelRow>,
@@ -53,7 +57,9 @@ closed_set! {
 }
 
 /// The outcomes of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRow {
     /// The model, as it was captured.
     pub model: String,
@@ -86,7 +92,7 @@ pub struct ModelRow {
     /// By which rules this row was derived.
     pub provenance: Provenance,
     /// Always `commit`.
-    pub grain: OutcomeGrain,
+    pub grain: Open<OutcomeGrain>,
     /// Failed runs of the failed commits among `ci_linked`, by the name of the workflow; one without a
     /// name is `unnamed`.
     pub ci_failures_by_workflow: BTreeMap<String, u64>,
@@ -106,7 +112,9 @@ pub struct ModelRow {
 }
 
 /// How far the calls of a model get. The unit is a call; each rate but the first is of `attributed`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SignalFunnel {
     /// The model.
     pub model: String,
@@ -136,7 +144,9 @@ pub struct SignalFunnel {
 }
 
 /// The status of Sessions in short. That no commit was seen says nothing, so five numbers are always 0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AbandonmentSummary {
     /// Always 0.
     pub abandoned_sessions: u64,
@@ -155,7 +165,9 @@ pub struct AbandonmentSummary {
 }
 
 /// What of CI was not counted, by what it is. The units are not added; one without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiSkips {
     /// Runs that count for no commit.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
@@ -170,7 +182,9 @@ pub struct CiSkips {
 
 /// Facts of a model report that name a repository that cannot be told, by what they are. The units
 /// overlap and are not added; one without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRepositorySkips {
     /// Pushes of the window of `attribution_share`.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

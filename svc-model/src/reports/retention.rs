@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,9 @@ use crate::id::OrgId;
 use crate::repository::RepositoryDecline;
 
 /// How much of what attributed commits added remained in merged pull requests.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct MergeRetentionReport {
     /// The organization.
     pub org_id: OrgId,
@@ -47,7 +50,9 @@ pub struct MergeRetentionReport {
 }
 
 /// Scores, each the share of an added text that a file holds, from 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RetentionScores {
     /// What they are like.
     pub distribution: ScoreDistribution,
@@ -56,7 +61,9 @@ pub struct RetentionScores {
 }
 
 /// What a number of scores is like. Between two scores a straight line is drawn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ScoreDistribution {
     /// How many scores.
     pub count: u64,
@@ -71,7 +78,9 @@ pub struct ScoreDistribution {
 }
 
 /// How many scores are below a threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ThresholdShare {
     /// The threshold.
     pub threshold: f64,
@@ -85,7 +94,9 @@ pub struct ThresholdShare {
 
 /// Facts of a retention report that name a repository that cannot be told, by what they are. The units
 /// overlap and are not added; one without any is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RetentionRepositorySkips {
     /// Observations.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]

@@ -1,14 +1,18 @@
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Provenance;
 use crate::closed_set;
 use crate::id::OrgId;
+use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::time::Instant;
 
 /// Where the Attributions of one repository come from. The unit is a commit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionShareRow {
     /// The organization.
     pub org_id: OrgId,
@@ -49,7 +53,9 @@ closed_set! {
 }
 
 /// A repository whose notes seem to be lost. It says where to look and not what is wrong.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionAlert {
     /// The organization.
     pub org_id: OrgId,
@@ -58,7 +64,7 @@ pub struct AttributionAlert {
     /// The identity of the repository; null when it is only known by its name.
     pub repository_identity: Option<LifetimeIdentity>,
     /// What it looks like.
-    pub kind: AttributionAlertKind,
+    pub kind: Open<AttributionAlertKind>,
     /// The window.
     pub current: AttributionShareRow,
     /// The window before; null when it has no plausible commit, or does not matter.
@@ -68,7 +74,9 @@ pub struct AttributionAlert {
 }
 
 /// The share of notes among Attributions, by repository, beside the window before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionShareReport {
     /// How many plausible commits both windows need before a decline is called one.
     pub min_cases_for_decline_verdict: u64,

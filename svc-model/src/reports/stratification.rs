@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
 use crate::id::OrgId;
+use crate::open::Open;
 use crate::query::LifetimeIdentity;
 
 closed_set! {
@@ -36,12 +38,14 @@ closed_set! {
 }
 
 /// Whether a difference between two models is one between the repositories that they worked in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stratification {
     /// The rate.
-    pub metric: Metric,
+    pub metric: Open<Metric>,
     /// What was found.
-    pub status: StratificationStatus,
+    pub status: Open<StratificationStatus>,
     /// Repositories in which some model has a case.
     pub checked_repos: u64,
     /// Pairs of models with a difference and at least two repositories in common.
@@ -57,7 +61,9 @@ pub struct Stratification {
 }
 
 /// The rate of one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelRate {
     /// The model.
     pub model: String,
@@ -70,7 +76,9 @@ pub struct ModelRate {
 }
 
 /// Two models in all repositories together, and where it is the other way round.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RateComparison {
     /// The one model.
     pub left_model: String,
@@ -91,7 +99,9 @@ pub struct RateComparison {
 }
 
 /// A repository in which a difference turns around.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Reversal {
     /// A name of the repository.
     pub repo: String,
@@ -114,7 +124,9 @@ pub struct Reversal {
 }
 
 /// Two models, adjusted for where they worked (Mantel and Haenszel).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AdjustedComparison {
     /// The one model.
     pub left_model: String,
@@ -137,7 +149,9 @@ pub struct AdjustedComparison {
 }
 
 /// The rates of models in one repository, drawn to the mean of all cells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ShrunkRates {
     /// The organization.
     pub org_id: OrgId,
@@ -150,7 +164,9 @@ pub struct ShrunkRates {
 }
 
 /// The rate of one model in one repository, drawn to the mean: the fewer cases, the more.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ShrunkRate {
     /// The model.
     pub model: String,

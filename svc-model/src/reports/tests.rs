@@ -1,3 +1,4 @@
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 

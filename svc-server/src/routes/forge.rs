@@ -5,6 +5,7 @@ use svc_engine::capture::forge::{self, Delivery, ForgeFact, Notes};
 use svc_engine::store::Append;
 use svc_model::capture::CaptureSource;
 use svc_model::ingest::{ForgeDelivery, ForgeEvent, IngestReceipt, SkipReason, Skipped};
+use svc_model::open::Open;
 use svc_model::problem::Problem;
 use svc_model::time::Instant;
 
@@ -12,7 +13,7 @@ use super::ingest::{append_one, skipped};
 use crate::app::App;
 use crate::dispatch::Exchange;
 
-type Answer = Result<IngestReceipt, Problem>;
+type Answer = Result<Open<IngestReceipt>, Problem>;
 
 /// Takes every event.
 pub(super) async fn any(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
@@ -92,7 +93,7 @@ async fn take(exchange: Exchange, event: ForgeEvent, delivery: ForgeDelivery) ->
     };
     let appended = append_one(app, source, at, fact).await?;
     tracing::info!(fact_id = %appended.fact_id, stored = appended.stored, "{line}");
-    Ok(IngestReceipt::Fact(appended))
+    Ok(IngestReceipt::Fact(appended).into())
 }
 
 /// Says what a captured fact lacks, and what was taken out of it.
@@ -109,16 +110,16 @@ fn say(notes: &Notes) {
 }
 
 /// Declines an event that the route does not take.
-fn other(app: &App, reason: SkipReason) -> IngestReceipt {
+fn other(app: &App, reason: SkipReason) -> Open<IngestReceipt> {
     skip(app, CaptureSource::ForgeOther, app.engine.now(), reason)
 }
 
-fn skip(app: &App, source: CaptureSource, at: Instant, reason: SkipReason) -> IngestReceipt {
+fn skip(app: &App, source: CaptureSource, at: Instant, reason: SkipReason) -> Open<IngestReceipt> {
     tracing::info!(
         source = source.as_str(),
         reason = reason.as_str(),
         "forge_delivery_skipped"
     );
     skipped(app, source, at, reason);
-    IngestReceipt::Skipped(Skipped::new(reason))
+    IngestReceipt::Skipped(Skipped::new(reason)).into()
 }

@@ -13,7 +13,7 @@ pub(super) async fn health(exchange: Exchange, _: NoParameters) -> Result<Health
         return Err(Problem::StoreUnavailable);
     }
     Ok(Health {
-        status: HealthStatus::Ok,
+        status: HealthStatus::Ok.into(),
         version: SERVICE_VERSION.to_owned(),
     })
 }
@@ -29,7 +29,7 @@ pub(super) async fn me(exchange: Exchange, _: NoParameters) -> Result<IdentityPr
     Ok(IdentityProbe {
         org_id: exchange.app.engine.org_id().clone(),
         version: SERVICE_VERSION.to_owned(),
-        authority: caller.authority,
+        authority: caller.authority.into(),
         client_id: caller.client_id,
         source_session_id: single,
         source_session_ids: plural,

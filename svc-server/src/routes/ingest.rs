@@ -10,6 +10,7 @@ use svc_model::ingest::{
     IngestResult, RejectedPayload, SkipReason, Skipped, VendorCIRequest,
 };
 use svc_model::json::Json;
+use svc_model::open::Open;
 use svc_model::problem::Problem;
 use svc_model::query::{CiOutcomeRequest, RepositorySelector};
 use svc_model::time::Instant;
@@ -139,7 +140,7 @@ pub(super) fn skipped(app: &App, source: CaptureSource, at: Instant, reason: Ski
 pub(super) async fn gateway(
     exchange: Exchange,
     request: GatewayIngestRequest,
-) -> Result<IngestReceipt, Problem> {
+) -> Result<Open<IngestReceipt>, Problem> {
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
     let prepared = exchange
@@ -152,11 +153,11 @@ pub(super) async fn gateway(
     match prepared {
         Prepared::Skipped(reason) => {
             skipped(&exchange.app, CaptureSource::Gateway, at, reason);
-            Ok(IngestReceipt::Skipped(Skipped::new(reason)))
+            Ok(IngestReceipt::Skipped(Skipped::new(reason)).into())
         }
         Prepared::Fact(fact) => {
             let appended = append_one(&exchange.app, CaptureSource::Gateway, at, fact).await?;
-            Ok(IngestReceipt::Fact(appended))
+            Ok(IngestReceipt::Fact(appended).into())
         }
     }
 }
@@ -208,8 +209,10 @@ pub(super) async fn gateway_batch(
     for prepared in prepared {
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),
-            Ok(Prepared::Skipped(reason)) => *receipt.skipped.entry(reason).or_default() += 1,
-            Err(reason) => *receipt.rejected.entry(reason).or_default() += 1,
+            Ok(Prepared::Skipped(reason)) => {
+                *receipt.skipped.entry(reason.into()).or_default() += 1
+            }
+            Err(reason) => *receipt.rejected.entry(reason.into()).or_default() += 1,
         }
     }
     let tables: Vec<FactTable> = facts.iter().map(Append::table).collect();
@@ -232,7 +235,7 @@ pub(super) async fn gateway_batch(
             Outcome::Conflict(_) => {
                 *receipt
                     .rejected
-                    .entry(RejectedPayload::InferenceCallIdentityConflict)
+                    .entry(RejectedPayload::InferenceCallIdentityConflict.into())
                     .or_default() += 1;
             }
         }

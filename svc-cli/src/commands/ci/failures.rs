@@ -4,6 +4,7 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint::CiFailuresQuery;
 use svc_model::ingest::CiResult;
 use svc_model::limit::CI_PAGE_MAX;
+use svc_model::open::Open;
 use svc_model::query::{
     CiCursor, CiFailures, CiFailuresRequest, CiOutcomeRecord, PageLimit, RepositorySelector,
 };
@@ -170,7 +171,7 @@ async fn every(client: &Client, request: CiFailuresRequest) -> Result<CiFailures
 }
 
 fn render(failures: &CiFailures, repository: &str, now: Instant) -> String {
-    let result = failures.result;
+    let result = &failures.result;
     let unresolved = failures.unresolved_ci_outcomes.as_deref();
     let mut blocks = Vec::new();
     if !failures.outcomes.is_empty() {
@@ -195,15 +196,15 @@ fn render(failures: &CiFailures, repository: &str, now: Instant) -> String {
 }
 
 /// Returns a result as it stands before what it is of.
-fn adjective(result: CiResult) -> &'static str {
+fn adjective(result: &Open<CiResult>) -> &str {
     match result {
-        CiResult::TimedOut => "timed-out",
-        CiResult::Error => "errored",
+        Open::Known(CiResult::TimedOut) => "timed-out",
+        Open::Known(CiResult::Error) => "errored",
         other => other.as_str(),
     }
 }
 
-fn table(result: CiResult, outcomes: &[CiOutcomeRecord], now: Instant) -> String {
+fn table(result: &Open<CiResult>, outcomes: &[CiOutcomeRecord], now: Instant) -> String {
     let commits = outcomes.iter().map(|it| it.commit_sha.as_str());
     let commits = ShortIds::of(COMMIT_CHARACTERS, commits);
     let mut table = Table::new([

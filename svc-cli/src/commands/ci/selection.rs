@@ -7,8 +7,9 @@ use svc_client::{Client, RawReply};
 use svc_model::endpoint::CiOutcomeQuery;
 use svc_model::id::RunId;
 use svc_model::ingest::{CiProvider, CiResult};
+use svc_model::open::Open;
 use svc_model::query::{
-    CiDelivery, CiOutcomeAnswer, CiOutcomeRequest, CiRun, CiRuns, CiRunsRequest,
+    CiDelivery, CiOutcomeAnswer, CiOutcomeRequest, CiRun, CiRuns, CiRunsRequest, LifetimeIdentity,
     RepositorySelector, RunName, RunUrl,
 };
 use svc_model::time::Instant;
@@ -121,21 +122,26 @@ impl RunOptions {
         one_commit(&exact)?;
         let failed = |run: &CiRun| {
             use CiResult::{Error, Failed, TimedOut};
-            matches!(run.outcome.result, Failed | Error | TimedOut)
+            matches!(run.outcome.result, Open::Known(Failed | Error | TimedOut))
         };
         let chosen = exact.iter().position(failed).unwrap_or_default();
         let chosen = exact.remove(chosen);
         exact.extend(others);
-        let identity = chosen.outcome.repository_identity.clone();
+        let identity = chosen.outcome.repository_identity.as_ref();
+        let Some(provider) = chosen.outcome.provider.known() else {
+            return Err(CommandError::newer(
+                "the CI system",
+                &chosen.outcome.provider,
+            ));
+        };
         let request = CiOutcomeRequest {
-            provider: chosen.outcome.provider,
+            provider: *provider,
             run_id: run_id(&chosen.outcome.run_id)?,
             run_attempt: attempt,
             latest: attempt.is_none(),
-            repository: identity.map_or_else(
-                || asked.repository.clone(),
-                |identity| RepositorySelector::identified(identity.into()),
-            ),
+            repository: identity
+                .and_then(LifetimeIdentity::repository)
+                .map_or_else(|| asked.repository.clone(), RepositorySelector::identified),
             as_of: asked.as_of,
         };
         Ok(FoundRun {
@@ -161,7 +167,8 @@ fn run_id(text: &str) -> Result<RunId, CommandError> {
 
 /// Refuses runs of several systems, repositories or commits: nobody can tell which is meant.
 fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
-    let providers: BTreeSet<CiProvider> = runs.iter().map(|run| run.outcome.provider).collect();
+    let providers: BTreeSet<&Open<CiProvider>> =
+        runs.iter().map(|run| &run.outcome.provider).collect();
     let of = |run: &CiRun| {
         let outcome = &run.outcome;
         let identity = outcome.repository_identity.clone();

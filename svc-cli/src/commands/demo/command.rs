@@ -9,6 +9,7 @@ use svc_model::evidence::{
 };
 use svc_model::id::InferenceCallId;
 use svc_model::ingest::IngestReceipt;
+use svc_model::open::Open;
 use svc_model::version::Version1;
 
 use super::local::{self, Place};
@@ -77,8 +78,9 @@ async fn plant(client: &Client) -> Result<Planted, CommandError> {
     let mut planted = Planted::default();
     for call in story::calls() {
         match client.ingest_gateway(&call).await? {
-            IngestReceipt::Fact(fact) => planted.calls.count(fact.stored),
-            IngestReceipt::Skipped(skipped) => {
+            Open::Known(IngestReceipt::Fact(fact)) => planted.calls.count(fact.stored),
+            Open::Unknown(receipt) => return Err(CommandError::newer("the receipt", receipt)),
+            Open::Known(IngestReceipt::Skipped(skipped)) => {
                 let reason = skipped.reason.as_str();
                 return Err(CommandError::refused(
                     reason,

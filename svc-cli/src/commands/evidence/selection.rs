@@ -9,6 +9,7 @@ use svc_model::evidence::{Reference, Side};
 use svc_model::id::InferenceCallId;
 use svc_model::json;
 use svc_model::limit::EVIDENCE_READ_BODY_BYTES_MAX;
+use svc_model::open::Open;
 use svc_model::version::Version1;
 
 use crate::error::CommandError;
@@ -32,7 +33,7 @@ pub(super) fn parse_reference(text: &str) -> Option<Reference> {
     let inference_call_id = InferenceCallId::new(fields.next()?).ok()?;
     Some(Reference {
         inference_call_id,
-        side,
+        side: Open::Known(side),
         message_index,
         part_index,
     })
@@ -73,8 +74,8 @@ mod tests {
         let parsed = parse_reference("a:b:output:10:2").unwrap();
         assert_eq!(parsed.inference_call_id.as_str(), "a:b");
         assert_eq!(
-            (parsed.side, parsed.message_index, parsed.part_index),
-            (Side::Output, 10, 2)
+            (parsed.side.clone(), parsed.message_index, parsed.part_index),
+            (Open::Known(Side::Output), 10, 2)
         );
         assert_eq!(reference(&parsed), "a:b:output:10:2");
         for wrong in [

@@ -5,6 +5,7 @@ use svc_engine::clock::{Clock, Ids};
 use svc_engine::store::{NewQuarantineEntry, NoTarget, WhenAbsent};
 use svc_model::facts::FactTable;
 use svc_model::id::ForeignId;
+use svc_model::open::Open;
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{
     QuarantineAction, QuarantineReason, QuarantineReceipt, QuarantineRequest,
@@ -133,8 +134,8 @@ fn record(
     let recorded = opened.ledger.quarantine_one(&entry, absent)?;
     Ok(recorded.map(|recorded| QuarantineReceipt {
         org_id: opened.org_id.clone(),
-        action,
-        table: request.table,
+        action: Open::Known(action),
+        table: Open::Known(request.table),
         fact_id: recorded.fact_id,
         target_found: recorded.target_found,
         unchanged: recorded.unchanged,
@@ -173,14 +174,15 @@ fn render(changed: &Changed, service: &ServiceOptions) -> String {
         receipt.org_id
     );
     let before = if receipt.unchanged { ", as before" } else { "" };
-    match receipt.action {
-        QuarantineAction::Quarantine => format!(
+    match &receipt.action {
+        Open::Known(QuarantineAction::Quarantine) => format!(
             "quarantined {name} in {place}{before} (reversible: svc release {} {} --reason REASON{})\n",
             receipt.table,
             quote(&receipt.fact_id),
             service.repeated()
         ),
-        QuarantineAction::Release => format!("released {name} in {place}{before}\n"),
+        Open::Known(QuarantineAction::Release) => format!("released {name} in {place}{before}\n"),
+        Open::Unknown(action) => format!("{action} {name} in {place}{before}\n"),
     }
 }
 
@@ -194,7 +196,7 @@ mod tests {
             receipt: QuarantineReceipt {
                 org_id: svc_model::id::OrgId::new("acme").unwrap(),
                 action,
-                table: FactTable::Pushes,
+                table: FactTable::Pushes.into(),
                 fact_id: "p1".to_owned(),
                 target_found: true,
                 unchanged,
@@ -206,12 +208,15 @@ mod tests {
             url: Some("https://svc.example".to_owned()),
         };
         assert_eq!(
-            render(&changed(QuarantineAction::Quarantine, false), &service),
+            render(
+                &changed(QuarantineAction::Quarantine.into(), false),
+                &service
+            ),
             "quarantined pushes/p1 in https://svc.example, organization acme (reversible: svc \
              release pushes p1 --reason REASON --url https://svc.example)\n"
         );
         assert_eq!(
-            render(&changed(QuarantineAction::Release, true), &service),
+            render(&changed(QuarantineAction::Release.into(), true), &service),
             "released pushes/p1 in https://svc.example, organization acme, as before\n"
         );
     }

@@ -93,7 +93,7 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit, short: ShortIds)
         let at = outcomes.filter(|outcome| {
             outcome.commit_sha == *sha && outcome.repository_identity == commit.repository_identity
         });
-        results(at.map(|outcome| outcome.result))
+        results(at.map(|outcome| &outcome.result))
     };
     let own = of(&mut dossier.ci_outcomes.iter(), &commit.commit_sha);
     let heads: BTreeSet<&CommitSha> = bringing(dossier, commit).map(|it| &it.after_sha).collect();

@@ -8,6 +8,7 @@ use svc_engine::clock::Clock;
 use svc_model::endpoint::SessionQuery;
 use svc_model::id::SessionId;
 use svc_model::ingest::CiResult;
+use svc_model::open::Open;
 use svc_model::query::{
     EventCount, Gap, SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent,
 };
@@ -98,7 +99,7 @@ pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     for (reason, count) in &dossier.repository_skipped {
         fields.add("skipped", format!("{count} {reason}"));
     }
-    let gaps: Vec<&str> = dossier.gaps.iter().map(|gap| in_words(*gap)).collect();
+    let gaps: Vec<&str> = dossier.gaps.iter().map(in_words).collect();
     fields.add_some("not captured", (!gaps.is_empty()).then(|| gaps.join(", ")));
     fields
 }
@@ -116,7 +117,10 @@ fn span(dossier: &SessionDossier, now: Instant) -> String {
 }
 
 /// Returns what was not captured, in words.
-fn in_words(gap: Gap) -> &'static str {
+fn in_words(gap: &Open<Gap>) -> &str {
+    let Open::Known(gap) = gap else {
+        return gap.as_str();
+    };
     match gap {
         Gap::NoInferenceCalls => "model calls",
         Gap::NoDeveloperDecisions => "decisions",
@@ -145,12 +149,12 @@ fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
     for event in &dossier.timeline {
-        if let TimelineEvent::InferenceCall {
+        if let Open::Known(TimelineEvent::InferenceCall {
             model,
             input_tokens,
             output_tokens,
             ..
-        } = event
+        }) = event
         {
             *models.entry(model.as_deref().unwrap_or("-")).or_default() += 1;
             input = input.saturating_add(input_tokens.unwrap_or(0));
@@ -176,11 +180,11 @@ fn models(dossier: &SessionDossier) -> String {
 fn decisions(dossier: &SessionDossier) -> String {
     let (mut accepted, mut rejected, mut by_rule) = (0, 0, 0);
     for event in &dossier.timeline {
-        if let TimelineEvent::DeveloperDecision {
+        if let Open::Known(TimelineEvent::DeveloperDecision {
             accepted: is_accepted,
             explicit,
             ..
-        } = event
+        }) = event
         {
             *(if *is_accepted {
                 &mut accepted
@@ -200,17 +204,13 @@ fn decisions(dossier: &SessionDossier) -> String {
 }
 
 /// Returns how often which result came up, in the order of the results.
-pub(super) fn results(results: impl Iterator<Item = CiResult>) -> String {
-    let mut counts: BTreeMap<usize, (CiResult, u64)> = BTreeMap::new();
+pub(super) fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> String {
+    let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {
-        let place = CiResult::ALL.iter().position(|it| *it == result);
-        let (_, count) = counts
-            .entry(place.unwrap_or(usize::MAX))
-            .or_insert((result, 0));
-        *count += 1;
+        *counts.entry(result).or_default() += 1;
     }
     let counts: Vec<_> = counts
-        .into_values()
+        .into_iter()
         .map(|(result, count)| format!("{count} {result}"))
         .collect();
     if counts.is_empty() {

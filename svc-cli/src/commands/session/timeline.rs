@@ -1,5 +1,6 @@
 //! What happened in a Session, event by event.
 
+use svc_model::open::Open;
 use svc_model::query::TimelineEvent;
 
 use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
@@ -21,16 +22,23 @@ fn least_characters(ids: &[String]) -> usize {
 }
 
 /// Returns the last events, when there are any.
-pub(super) fn render(events: &[TimelineEvent], tail: usize) -> Option<String> {
+pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<String> {
     let shown = &events[events.len().saturating_sub(tail)..];
     if shown.is_empty() {
         return None;
     }
-    let ids: Vec<String> = shown.iter().map(|it| it.fact_id().to_string()).collect();
+    let ids = shown.iter().filter_map(Open::known);
+    let ids: Vec<String> = ids.map(|it| it.fact_id().to_string()).collect();
     let facts = ShortIds::of(least_characters(&ids), &ids);
     let mut table = Table::new(["time (UTC)", "", "event", "from", "what", "file", "fact"]);
     let mut before = None;
-    for (event, id) in shown.iter().zip(&ids) {
+    for event in shown {
+        let Open::Known(event) = event else {
+            let kind = escape(event.as_str()).replace('_', " ");
+            let row = ["-", "", &kind, "-", "known to a newer svc", "-", "-"];
+            table.row(row.map(str::to_owned));
+            continue;
+        };
         let (from, what) = told(event);
         let at = event.occurred_at();
         // The day stands where it begins.
@@ -43,7 +51,7 @@ pub(super) fn render(events: &[TimelineEvent], tail: usize) -> Option<String> {
             from,
             what,
             event.file_path().map_or_else(|| "-".to_owned(), escape),
-            facts.short(id),
+            facts.short(&event.fact_id().to_string()),
         ]);
         before = Some(at);
     }
@@ -170,7 +178,7 @@ mod tests {
                 "0192f6c4-0000-7abf-8000-000000000004"
             ),
         );
-        let events: Vec<TimelineEvent> = json::from_slice(events.as_bytes()).unwrap();
+        let events: Vec<Open<TimelineEvent>> = json::from_slice(events.as_bytes()).unwrap();
         assert_eq!(
             render(&events, 20).unwrap(),
             "time (UTC)                           event          from  what  file            fact\n\

@@ -57,7 +57,6 @@ async fn what_may_succeed_later_waits() {
         ),
         Answer::text(200, r#"{"fact_id":"531f97ae-8872-41e7-8b99-d5840ab3cd2f"}"#),
         Answer::text(200, r#"{"skipped":false,"reason":"no_session"}"#),
-        Answer::text(200, r#"{"skipped":true,"reason":"other"}"#),
         Answer::text(204, ""),
     ] {
         let server = FakeServer::start([answer.clone()]);
@@ -67,7 +66,7 @@ async fn what_may_succeed_later_waits() {
         assert_eq!((status.waiting, status.refused), (1, 0), "{answer:?}");
         bodies.extend(server.received().into_iter().map(|request| request.body));
     }
-    assert_eq!(bodies.len(), 17);
+    assert_eq!(bodies.len(), 16);
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     let server = FakeServer::start([Answer::stored()]);
     assert_eq!(
@@ -334,4 +333,45 @@ async fn a_sender_in_the_background_ends_in_the_middle_of_an_attempt() {
     background.stop().await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(5));
     assert_eq!(outbox.status().unwrap().waiting, 1);
+}
+
+#[tokio::test]
+async fn the_receipt_of_a_newer_service_is_one() {
+    for receipt in [
+        r#"{"skipped":true,"reason":"a_newer_reason"}"#,
+        r#"{"accepted":{"queue":"later"}}"#,
+    ] {
+        let (_folder, outbox) = outbox();
+        outbox.put(call(1)).await.unwrap();
+        outbox.put(call(2)).await.unwrap();
+        let answer = Answer::text(200, receipt).header("x-request-id", "4f1c");
+        let server = FakeServer::start([answer, Answer::stored()]);
+        let drained = outbox.drain(&client(&server)).await.unwrap();
+        assert!(matches!(drained.ending, Ending::Done), "{receipt}");
+        assert_eq!(
+            (drained.acknowledged, outbox.status().unwrap().waiting),
+            (2, 0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_success_of_something_in_between_is_no_receipt() {
+    for (body, request_id) in [
+        (r#"{"login":"required"}"#, None),
+        ("<html>", Some("4f1c")),
+        ("[]", Some("4f1c")),
+    ] {
+        let (_folder, outbox) = outbox();
+        outbox.put(call(1)).await.unwrap();
+        let answer = Answer::text(200, body);
+        let answer = match request_id {
+            Some(id) => answer.header("x-request-id", id),
+            None => answer,
+        };
+        let server = FakeServer::start([answer]);
+        let drained = outbox.drain(&client(&server)).await.unwrap();
+        assert!(matches!(drained.ending, Ending::Later(_)), "{body}");
+        assert_eq!(outbox.status().unwrap().waiting, 1);
+    }
 }

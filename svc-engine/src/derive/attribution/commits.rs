@@ -1,15 +1,19 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use svc_model::id::FactId;
-use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
 use super::plan::{Calls, Noted, Plan, within};
+use super::reach::Sums;
 use super::similarity::{Sets, Vocabulary};
 use super::texts::Texts;
-use super::{AssessedCommit, AttributionError, CommitFiles, FILE_TOKENS_MAX, Push, VOCABULARY_MAX};
+use super::{
+    AssessedCommit, AttributionError, CommitFiles, FILE_TOKENS_MAX, Push, Reach, ReachKey, Tied,
+    VOCABULARY_MAX,
+};
 use crate::fact::Lifetime;
 
 /// The second step: which commits are read, and the files of each.
@@ -34,8 +38,21 @@ pub(super) struct PushedCommit {
     pub(super) pushed_at: Instant,
     /// The numbers of the Sessions that its notes name.
     pub(super) sessions: BTreeSet<u32>,
-    pub(super) source: Option<AttributionSource>,
-    is_read: bool,
+    /// What was within its reach, where that was asked for.
+    pub(super) reach: Option<Reach>,
+    pub(super) tied: Arc<Tied>,
+    pub(super) state: State,
+}
+
+/// How far a commit is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its diff is needed.
+    Wanted,
+    /// Its files were added.
+    Read,
+    /// Somebody remembers what it was tied to.
+    Recalled,
 }
 
 /// A file of code to which a commit adds something.
@@ -69,8 +86,9 @@ impl Commits {
                     commit_sha,
                     push_id: push.push_id,
                     pushed_at: push.captured_at,
-                    source: None,
-                    is_read: false,
+                    reach: None,
+                    tied: Arc::default(),
+                    state: State::Wanted,
                 });
             }
         }
@@ -85,10 +103,34 @@ impl Commits {
         }
     }
 
+    /// Asks of each commit what it was tied to when the same calls were within its reach. Where that is
+    /// remembered, neither its diff nor an answer is needed.
+    pub fn recall(
+        &mut self,
+        key: &ReachKey,
+        mut remembered: impl FnMut(&Lifetime, &CommitSha, Reach) -> Option<Arc<Tied>>,
+    ) {
+        let calls = &self.calls;
+        let sums = Sums::new(calls, key);
+        for commit in &mut self.pushed {
+            let (near, week) = (
+                calls.near(commit.pushed_at),
+                calls.within_week(commit.pushed_at),
+            );
+            let reach = sums.reach(&near, &week, commit.sessions.iter());
+            commit.reach = Some(reach);
+            if let Some(tied) = remembered(&commit.repository, &commit.commit_sha, reach) {
+                commit.tied = tied;
+                commit.state = State::Recalled;
+            }
+        }
+    }
+
     /// Returns the commits whose diffs are needed, of each repository in the order of the pushes.
     pub fn wanted(&self) -> BTreeMap<&Lifetime, Vec<&CommitSha>> {
         let mut wanted: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for commit in &self.pushed {
+        let open = self.pushed.iter().filter(|it| it.state == State::Wanted);
+        for commit in open {
             wanted
                 .entry(&commit.repository)
                 .or_default()
@@ -116,10 +158,12 @@ impl Commits {
         let Some(place) = place.copied() else {
             return Ok(());
         };
-        if std::mem::replace(&mut self.pushed[place].is_read, true) {
+        let commit = &mut self.pushed[place];
+        if commit.state != State::Wanted {
             return Ok(());
         }
-        let skipped = &mut self.skipped;
+        commit.state = State::Read;
+        let skipped = &mut commit.tied_now().skipped;
         let malformed = AttributionSkip::MalformedDiffSection;
         let unsupported = AttributionSkip::UnsupportedDiffSection;
         skipped.add(malformed, files.malformed);
@@ -147,7 +191,8 @@ impl Commits {
 
     /// Ends the reading of files: commits that were not added could not be read.
     pub fn with_files(mut self) -> Texts {
-        let unread = self.pushed.iter().filter(|commit| !commit.is_read).count();
+        let unread = self.pushed.iter().filter(|it| it.state == State::Wanted);
+        let unread = unread.count();
         let reason = AttributionSkip::CommitDiffUnavailable;
         self.skipped.add(reason, unread as u64);
         Texts::new(self)
@@ -155,6 +200,11 @@ impl Commits {
 }
 
 impl PushedCommit {
+    /// Returns what it is tied to so far.
+    pub(super) fn tied_now(&mut self) -> &mut Tied {
+        Arc::make_mut(&mut self.tied)
+    }
+
     /// Returns what is told of it.
     pub(super) fn assessed(self, calls: &Calls) -> AssessedCommit {
         let week = calls.within_week(self.pushed_at);
@@ -170,7 +220,7 @@ impl PushedCommit {
             push_id: self.push_id,
             pushed_at: self.pushed_at,
             is_plausible,
-            source: self.source,
+            source: self.tied.source(),
         }
     }
 }

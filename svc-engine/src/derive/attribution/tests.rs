@@ -1,5 +1,6 @@
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use svc_model::repository::RepositoryName;
@@ -15,6 +16,13 @@ struct World {
     texts: BTreeMap<FactId, String>,
     ranges: BTreeMap<FactId, Option<Vec<CommitSha>>>,
     diffs: BTreeMap<(Lifetime, CommitSha), CommitDiff>,
+}
+
+/// What commits were tied to.
+#[derive(Default)]
+struct Remembered {
+    key: ReachKey,
+    tied: HashMap<(Lifetime, CommitSha, Reach), Arc<Tied>>,
 }
 
 fn lifetime(number: u32) -> Lifetime {
@@ -110,10 +118,34 @@ impl World {
         self.texts(as_of).attribute(&GO_ON).unwrap()
     }
 
+    /// Derives with what is remembered of other worlds, and remembers what is derived.
+    fn recall(&self, memory: &mut Remembered) -> Attributions {
+        let Remembered { key, tied } = memory;
+        let mut commits = self.commits(minutes(1_000_000));
+        commits.recall(key, |repository, commit_sha, reach| {
+            let place = (repository.clone(), commit_sha.clone(), reach);
+            tied.get(&place).cloned()
+        });
+        let mut derived = self.texts_of(commits).attribute(&GO_ON).unwrap();
+        for commit in derived.tied.drain(..) {
+            let place = (commit.repository, commit.commit_sha, commit.reach);
+            let before = tied.insert(place, commit.tied);
+            assert_eq!(before, None, "what is remembered is not derived again");
+        }
+        derived
+    }
+
+    fn commits(&self, as_of: Instant) -> Commits {
+        let plan = Plan::new(self.inputs.clone(), as_of);
+        plan.with_ranges(|_, push| self.ranges[&push].clone())
+    }
+
     /// Returns the last step, with all that was asked for.
     fn texts(&self, as_of: Instant) -> Texts {
-        let plan = Plan::new(self.inputs.clone(), as_of);
-        let mut commits = plan.with_ranges(|_, push| self.ranges[&push].clone());
+        self.texts_of(self.commits(as_of))
+    }
+
+    fn texts_of(&self, mut commits: Commits) -> Texts {
         let wanted: Vec<(Lifetime, CommitSha)> = commits
             .wanted()
             .into_iter()
@@ -129,9 +161,10 @@ impl World {
             }
         }
         let mut texts = commits.with_files();
-        for call in texts.wanted() {
-            let text = TokenSet::of_text(&self.texts[&call]);
-            texts.add(call, &text).unwrap();
+        for (call, text) in &self.texts {
+            if texts.wants(*call) {
+                texts.add(*call, &TokenSet::of_text(text)).unwrap();
+            }
         }
         texts
     }
@@ -383,14 +416,40 @@ fn only_what_is_needed_is_asked_for() {
     commits.add(&lifetime(1), &sha(1), &files).unwrap();
     commits.add(&lifetime(2), &sha(1), &files).unwrap();
     let mut texts = commits.clone().with_files();
-    assert_eq!(texts.wanted(), [id(1)]);
+    let wanted = |texts: &Texts| [1, 2].map(|call| texts.wants(id(call)));
+    assert_eq!(wanted(&texts), [true, false]);
     texts.add(id(1), &TokenSet::of_text("x")).unwrap();
     texts.add(id(1), &TokenSet::of_text("y")).unwrap();
     texts.add(id(2), &TokenSet::of_text("x")).unwrap();
     let attributions = texts.attribute(&GO_ON).unwrap();
     assert_eq!(attributions.rows.len(), 1);
     commits.add(&lifetime(1), &sha(3), &files).unwrap();
-    assert_eq!(commits.with_files().wanted(), [id(1), id(2)]);
+    assert_eq!(wanted(&commits.with_files()), [true, true]);
+}
+
+#[test]
+fn a_commit_is_recalled_while_the_same_calls_are_within_its_reach() {
+    let world = World::default()
+        .call(1, 1, 0, "x y z")
+        .call(2, 2, -5_000, "x y z")
+        .push(9, 5, &[7])
+        .commit(7, "x y z");
+    let mut memory = Remembered::default();
+    let mut is_recalled = |world: World| {
+        let count = memory.tied.len();
+        world.recall(&mut memory);
+        memory.tied.len() == count
+    };
+    assert!(!is_recalled(world.clone()));
+    assert!(is_recalled(world.clone()));
+    // Nothing reaches these calls, nor is the note of a Session that has one.
+    assert!(is_recalled(world.clone().call(3, 1, 100, "x y z")));
+    assert!(!is_recalled(world.clone().call(3, 2, -10, "")));
+    assert!(is_recalled(world.clone().note(7, 3)));
+    assert!(!is_recalled(world.clone().note(7, 1)));
+    assert!(!is_recalled(world.clone().note(7, 2)));
+    assert!(!is_recalled(world.clone().note(7, 1).note(7, 2)));
+    assert!(is_recalled(world.note(7, 2)));
 }
 
 #[test]
@@ -646,6 +705,23 @@ proptest! {
         again.inputs.pushes.extend(world.inputs.pushes.first().cloned());
         again.inputs.notes.extend(world.inputs.notes.iter().rev().cloned());
         prop_assert_eq!(again.derive(), attributions);
+    }
+
+    #[test]
+    fn what_is_remembered_of_another_world_changes_nothing(
+        world in a_world(),
+        kept in prop::collection::vec(any::<bool>(), 140),
+    ) {
+        let mut memory = Remembered::default();
+        prop_assert_eq!(world.recall(&mut memory), world.derive());
+        prop_assert_eq!(world.recall(&mut memory), world.derive());
+        // Some calls and notes are not there any more, and one is new.
+        let mut other = world.clone().call(900, 1, 15, &words(0..20));
+        let mut kept = kept.into_iter().cycle();
+        other.inputs.calls.retain(|_| kept.next() == Some(true));
+        other.inputs.notes.retain(|_| kept.next() == Some(true));
+        prop_assert_eq!(other.recall(&mut memory), other.derive());
+        prop_assert_eq!(world.recall(&mut memory), world.derive());
     }
 
     #[test]

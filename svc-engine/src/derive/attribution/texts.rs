@@ -1,17 +1,19 @@
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use svc_model::id::FactId;
 use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::time::Instant;
 
-use super::commits::{Commits, File, PushedCommit};
+use super::commits::{Commits, File, PushedCommit, State};
 use super::plan::{Calls, within};
+use super::reach::TiedFile;
 use super::similarity::{Match, Pool, Sets, Vocabulary, rank};
 use super::{
     Attribution, AttributionError, Attributions, CALL_TOKENS_MAX, GUESS_FLOOR,
-    GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TokenSet,
+    GUESS_MINUTES_BEFORE, LOOKS_MAX, NOTE_FLOOR, TiedCommit, TokenSet,
 };
 use crate::deadline::Passed;
 
@@ -74,12 +76,9 @@ impl Texts {
         }
     }
 
-    /// Returns the calls whose answers are needed, by when they were observed.
-    pub fn wanted(&self) -> Vec<FactId> {
-        let mut places: Vec<u32> = self.wanted.values().copied().collect();
-        places.sort_unstable();
-        let id = |place: u32| self.calls.all[place as usize].inference_call_id;
-        places.into_iter().map(id).collect()
+    /// Returns whether the answer of a call is needed and was not added yet.
+    pub fn wants(&self, inference_call_id: FactId) -> bool {
+        self.wanted.contains_key(&inference_call_id)
     }
 
     /// Takes the tokens of a wanted call. A call that is not wanted, or was added before, changes
@@ -142,7 +141,6 @@ impl Texts {
         // Files may have been added in any order, and what is near is built for pushes in theirs.
         let mut order: Vec<usize> = (0..self.files.len()).collect();
         order.sort_by_key(|file| self.files[*file].commit);
-        let mut rows = Vec::new();
         for file in order {
             check()?;
             if join.looks() > looks_max {
@@ -151,38 +149,63 @@ impl Texts {
             let File { commit, path } = &mut self.files[file];
             let commit = &mut self.commits[*commit];
             let Some((source, found)) = join.call(commit, file)? else {
-                self.skipped.add(AttributionSkip::NoMatch, 1);
+                let skipped = &mut commit.tied_now().skipped;
+                skipped.add(AttributionSkip::NoMatch, 1);
                 continue;
             };
-            if commit.source != Some(AttributionSource::GitNotes) {
-                commit.source = Some(source);
-            }
             let call = &self.calls.all[found.call as usize];
-            rows.push(Attribution {
-                repository: commit.repository.clone(),
-                commit_sha: commit.commit_sha.clone(),
-                file_path: std::mem::take(path),
+            commit.tied_now().files.push(TiedFile {
+                path: std::mem::take(path),
                 inference_call_id: call.inference_call_id,
                 session_id: call.session_id.clone(),
                 similarity: found.similarity,
                 source,
-                push_id: commit.push_id,
             });
         }
-        let calls = &self.calls;
-        let commits = self.commits.into_iter();
+        Ok(self.told())
+    }
+
+    /// Returns what every commit is tied to.
+    fn told(self) -> Attributions {
         let mut attributions = Attributions {
-            rows,
-            commits: commits.map(|commit| commit.assessed(calls)).collect(),
             skipped: self.skipped,
+            commits: Vec::with_capacity(self.commits.len()),
+            ..Attributions::default()
         };
+        for commit in self.commits {
+            let rows = commit.tied.files.iter().map(|file| Attribution {
+                repository: commit.repository.clone(),
+                commit_sha: commit.commit_sha.clone(),
+                file_path: file.path.clone(),
+                inference_call_id: file.inference_call_id,
+                session_id: file.session_id.clone(),
+                similarity: file.similarity,
+                source: file.source,
+                push_id: commit.push_id,
+            });
+            attributions.rows.extend(rows);
+            for (skip, count) in commit.tied.skipped.iter() {
+                attributions.skipped.add(skip, count);
+            }
+            if commit.state == State::Read
+                && let Some(reach) = commit.reach
+            {
+                attributions.tied.push(TiedCommit {
+                    repository: commit.repository.clone(),
+                    commit_sha: commit.commit_sha.clone(),
+                    reach,
+                    tied: Arc::clone(&commit.tied),
+                });
+            }
+            attributions.commits.push(commit.assessed(&self.calls));
+        }
         attributions
             .rows
             .sort_by(|left, right| left.place().cmp(&right.place()));
         attributions.commits.sort_by(|left, right| {
             (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
         });
-        Ok(attributions)
+        attributions
     }
 }
 

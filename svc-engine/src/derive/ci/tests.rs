@@ -19,12 +19,12 @@ fn attempt(number: u128, run_id: &str, attempt: Option<i64>, result: CiResult) -
 
 /// Resolves the attempts in every rotation and twice over; the answer is the same.
 fn resolve_all(attempts: &[CiAttempt]) -> CiResolution {
-    let resolution = CiResolution::new(attempts.to_vec());
+    let resolution = CiResolution::new(attempts);
     for turn in 0..attempts.len() {
         let mut other = [attempts, attempts].concat();
         other.rotate_left(turn);
         other.reverse();
-        assert_eq!(CiResolution::new(other), resolution);
+        assert_eq!(CiResolution::new(&other), resolution);
     }
     resolution
 }
@@ -154,10 +154,10 @@ fn a_run_with_a_declined_outcome_counts_for_nobody_and_the_outcome_under_its_rea
 #[test]
 fn fifty_thousand_runs_of_one_commit_take_a_moment() {
     let begun = std::time::Instant::now();
-    let attempts = (0..50_000_u32)
+    let attempts: Vec<CiAttempt> = (0..50_000_u32)
         .map(|run| attempt(u128::from(run), &run.to_string(), None, Passed))
         .collect();
-    let resolution = CiResolution::new(attempts);
+    let resolution = CiResolution::new(&attempts);
     let of = resolution.of(&home(), &commit('c')).unwrap();
     assert_eq!((of.runs.len(), of.verdict), (50_000, Some(Verdict::Passed)));
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));

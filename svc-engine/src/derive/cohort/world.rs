@@ -165,7 +165,7 @@ impl World {
         let org_id = OrgId::new("acme").unwrap();
         let repositories = Repositories::new(self.claims.clone()).unwrap();
         let decisions = Decisions::attach(self.decisions.clone(), &self.owners);
-        let ci = CiResolution::new(self.attempts.clone());
+        let ci = CiResolution::new(&self.attempts);
         report(&Evidence {
             org_id: &org_id,
             quarantine_revision: self.quarantine_revision,

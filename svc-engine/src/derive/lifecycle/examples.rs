@@ -18,7 +18,7 @@ pub(super) fn of<'s>(
 ) -> Examples {
     let sessions: BTreeSet<&SessionId> = sessions.collect();
     Examples {
-        population,
+        population: population.into(),
         session_ids: sessions
             .into_iter()
             .take(EXAMPLE_SESSIONS_MAX)

@@ -22,7 +22,7 @@ pub(super) fn derive(merges: MergeEvidence) -> MergeDurability {
     let of_candidates = Proportion::new(merges.joined.len() as u64, merges.candidates);
     let of_joined = Proportion::new(scored().count() as u64, of_candidates.numerator);
     MergeDurability {
-        coverage_qualification: CoverageQualification::PartialPullRequestHistory,
+        coverage_qualification: CoverageQualification::PartialPullRequestHistory.into(),
         attributed_file_candidates: of_candidates.denominator,
         unique_pull_request_membership: of_candidates.numerator,
         scored_rows: of_joined.numerator,

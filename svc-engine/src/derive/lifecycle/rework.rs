@@ -65,8 +65,8 @@ pub(super) fn derive(
         ),
     ]
     .map(|(name, grain, proportion)| ReworkComponent {
-        name,
-        grain,
+        name: name.into(),
+        grain: grain.into(),
         count: proportion.numerator,
         denominator: proportion.denominator,
         rate: proportion.rate(),

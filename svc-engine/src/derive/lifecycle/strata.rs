@@ -38,7 +38,7 @@ pub(super) fn derive(
                 Dimension::AgentHarness | Dimension::Model | Dimension::Workflow => value,
             };
             Stratum {
-                dimension,
+                dimension: dimension.into(),
                 value,
                 accepted_calls,
                 repo,

@@ -5,7 +5,7 @@ use svc_model::reports::{MembershipSkip, ScoringSkip};
 use svc_model::repository::CommitSha;
 
 use super::scoring::{Joined, JoinedFile};
-use super::{CiMembership, Inputs, Merge, MergeRetention, ObservedEdge, Revision};
+use super::{Inputs, Merge, MergeRetention, ObservedEdge, Revision};
 use crate::deadline::Passed;
 use crate::derive::attribution::Attribution;
 use crate::fact::Lifetime;
@@ -26,7 +26,8 @@ pub struct AncestryQuestion {
 pub struct Candidates {
     files: Vec<(Attribution, Vec<FactId>)>,
     merges: BTreeMap<Lifetime, Vec<PullRequest>>,
-    ci: BTreeSet<CiMembership>,
+    /// The pull requests that CI names at each commit.
+    ci: BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<i64>>>,
     unresolved: BTreeSet<Lifetime>,
     /// Pairs of a commit and a Session without an observation.
     unobserved: u64,
@@ -99,10 +100,16 @@ impl Candidates {
         for pull_requests in merges.values_mut() {
             pull_requests.sort_by_key(|it| (it.merge.pr_number, it.merge.merge_id));
         }
+        let mut ci: BTreeMap<Lifetime, BTreeMap<CommitSha, BTreeSet<i64>>> = BTreeMap::new();
+        for membership in inputs.ci {
+            let of_repository = ci.entry(membership.repository).or_default();
+            let numbers = of_repository.entry(membership.commit_sha).or_default();
+            numbers.insert(membership.pr_number);
+        }
         Self {
             files,
             merges,
-            ci: inputs.ci.into_iter().collect(),
+            ci,
             unresolved: inputs.unresolved,
             unobserved: unobserved.len() as u64,
         }
@@ -189,10 +196,12 @@ impl Candidates {
         reaches: &dyn Fn(&Lifetime, &CommitSha, &CommitSha) -> Option<bool>,
     ) -> (Result<&Merge, MembershipSkip>, BTreeSet<i64>) {
         let reaches = |tip: &CommitSha| reaches(repository, commit_sha, tip);
+        let of_repository = self.ci.get(repository);
+        let named = of_repository.and_then(|commits| commits.get(commit_sha));
         let mut unchecked = BTreeSet::new();
         let mut holding = Vec::new();
         for pull_request in self.merges.get(repository).into_iter().flatten() {
-            match pull_request.holds(commit_sha, &self.ci, &reaches) {
+            match pull_request.holds(named, &reaches) {
                 Held::Yes => holding.push(&pull_request.merge),
                 Held::No => {}
                 Held::Unchecked => {
@@ -212,18 +221,13 @@ impl Candidates {
 }
 
 impl PullRequest {
+    /// `named` are the pull requests that CI names at the commit.
     fn holds(
         &self,
-        commit_sha: &CommitSha,
-        ci: &BTreeSet<CiMembership>,
+        named: Option<&BTreeSet<i64>>,
         reaches: &dyn Fn(&CommitSha) -> Option<bool>,
     ) -> Held {
-        let by_ci = CiMembership {
-            repository: self.merge.repository.clone(),
-            pr_number: self.merge.pr_number,
-            commit_sha: commit_sha.clone(),
-        };
-        if ci.contains(&by_ci) {
+        if named.is_some_and(|numbers| numbers.contains(&self.merge.pr_number)) {
             return Held::Yes;
         }
         let base = reaches(&self.merge.base_sha);

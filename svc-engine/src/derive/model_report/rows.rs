@@ -133,7 +133,7 @@ impl<'e> Model<'e> {
                 similarity / real(files)
             },
             provenance: Policy::ModelReport.provenance(quarantine_revision),
-            grain: OutcomeGrain::Commit,
+            grain: OutcomeGrain::Commit.into(),
             ci_failures_by_workflow: self.failures.clone(),
             explicit_rejects_by_agent_harness: self.explicit_rejects.clone(),
             fates: self.fates.clone(),

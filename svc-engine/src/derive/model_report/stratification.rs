@@ -70,8 +70,8 @@ fn of_ci(
 /// A result without numbers.
 fn finished(metric: Metric, status: StratificationStatus) -> Stratification {
     Stratification {
-        metric,
-        status,
+        metric: metric.into(),
+        status: status.into(),
         checked_repos: 0,
         comparisons: Vec::new(),
         reason: reason(status).to_owned(),

@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Read as _};
 
+use foldhash::fast::RandomState;
 use svc_model::repository::CommitSha;
 
 use super::{MirrorReader, ReadDecline, ReadError};
@@ -18,20 +19,20 @@ const LINE_BYTES_MAX: u64 = 16 * 1024;
 /// The tips that reach a commit, a bit each.
 type Tips = Vec<u64>;
 
-/// Which commits are reached from which tips.
+/// Which commits are reached from which tips. It is asked of every commit for every tip.
 #[derive(Clone, Debug, Default)]
 pub struct Ancestry {
     /// The tips that the mirror has: the walk that began from each, and its number there.
-    tips: HashMap<ObjectId, (usize, usize)>,
-    walks: Vec<HashMap<ObjectId, Tips>>,
+    tips: HashMap<CommitSha, (usize, usize), RandomState>,
+    walks: Vec<HashMap<CommitSha, Tips, RandomState>>,
 }
 
 impl Ancestry {
     /// Returns whether a commit that was asked about is a tip or an ancestor of it; nothing where the
     /// mirror lacks the tip. What it lacks itself is no ancestor of what it has.
     pub fn reaches(&self, commit: &CommitSha, tip: &CommitSha) -> Option<bool> {
-        let (walk, number) = self.tips.get(&ObjectId::of(tip))?;
-        let reached = self.walks[*walk].get(&ObjectId::of(commit));
+        let (walk, number) = self.tips.get(tip)?;
+        let reached = self.walks[*walk].get(commit);
         Some(reached.is_some_and(|tips| tips[number / 64] >> (number % 64) & 1 == 1))
     }
 }
@@ -58,8 +59,9 @@ impl MirrorReader {
         for (walk, tips) in tips.chunks(TIPS_MAX).enumerate() {
             let numbered = || tips.iter().enumerate().map(|(number, tip)| (*tip, number));
             let reached = self.reached_from(&numbered().collect(), &wanted)?;
-            ancestry.walks.push(reached);
-            let places = numbered().map(|(tip, number)| (tip, (walk, number)));
+            let reached = reached.into_iter().map(|(id, tips)| (id.commit(), tips));
+            ancestry.walks.push(reached.collect());
+            let places = numbered().map(|(tip, number)| (tip.commit(), (walk, number)));
             ancestry.tips.extend(places);
         }
         Ok(ancestry)

@@ -26,6 +26,15 @@ pub struct PushRange<'p> {
     pub forced: bool,
 }
 
+/// The commits that a push brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Brought {
+    /// The commits, the oldest first.
+    pub commits: Vec<CommitSha>,
+    /// Whether they are the same however much more the mirror comes to have.
+    pub is_final: bool,
+}
+
 /// The place of a commit in the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
@@ -68,7 +77,7 @@ impl MirrorReader {
     /// # Errors
     ///
     /// See [`ReadError`] and [`MirrorReader::commit`].
-    pub fn pushed(&mut self, push: PushRange<'_>) -> Result<Vec<CommitSha>, ReadError> {
+    pub fn pushed(&mut self, push: PushRange<'_>) -> Result<Brought, ReadError> {
         let (before, after) = (ObjectId::of(push.before), ObjectId::of(push.after));
         let is_range =
             push.is_range() && self.link(before)?.is_some() && self.link(after)?.is_some();
@@ -84,7 +93,10 @@ impl MirrorReader {
         if range.is_empty() {
             range.push(after);
         }
-        Ok(range.into_iter().map(ObjectId::commit).collect())
+        Ok(Brought {
+            commits: range.into_iter().map(ObjectId::commit).collect(),
+            is_final: is_range || !push.is_range(),
+        })
     }
 
     /// Reads the places in the history of what [`pushed`](Self::pushed) will look at for these pushes, a

@@ -699,8 +699,8 @@ fn a_push_brought_what_git_lists(#[case] moment: &dyn Fn(u64, u64) -> u64) {
                 after,
                 forced,
             };
-            assert_eq!(reader.pushed(range(false)).unwrap(), expected);
-            assert_eq!(reader.pushed(range(true)).unwrap(), from_ref(after));
+            assert_eq!(reader.pushed(range(false)).unwrap().commits, expected);
+            assert_eq!(reader.pushed(range(true)).unwrap().commits, from_ref(after));
         }
     }
 }
@@ -721,16 +721,19 @@ fn a_push_from_or_to_what_the_mirror_lacks_is_its_newer_end() {
             after,
             forced,
         };
-        reader.pushed(range).unwrap()
+        let brought = reader.pushed(range).unwrap();
+        (brought.commits, brought.is_final)
     };
-    for before in [&zeros, &absent] {
-        assert_eq!(pushed(before, &commits[9]), [commits[9].clone()]);
-    }
-    assert_eq!(pushed(&commits[0], &absent), from_ref(&absent));
-    assert_eq!(pushed(&commits[0], &commits[24]), commits[5..]);
-    assert_eq!(pushed(&commits[20], &commits[24]), commits[21..]);
-    assert_eq!(pushed(&commits[9], &commits[9]), [commits[9].clone()]);
-    assert_eq!(pushed(&commits[9], &commits[3]), [commits[3].clone()]);
+    // What the mirror lacks it may come to have.
+    let newer = |commit: &CommitSha, is_final| (vec![commit.clone()], is_final);
+    assert_eq!(pushed(&zeros, &commits[9]), newer(&commits[9], true));
+    assert_eq!(pushed(&absent, &commits[9]), newer(&commits[9], false));
+    assert_eq!(pushed(&commits[0], &absent), newer(&absent, false));
+    let all = |commits: &[CommitSha]| (commits.to_vec(), true);
+    assert_eq!(pushed(&commits[0], &commits[24]), all(&commits[5..]));
+    assert_eq!(pushed(&commits[20], &commits[24]), all(&commits[21..]));
+    assert_eq!(pushed(&commits[9], &commits[9]), newer(&commits[9], true));
+    assert_eq!(pushed(&commits[9], &commits[3]), newer(&commits[3], true));
 }
 
 #[test]

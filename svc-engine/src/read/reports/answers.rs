@@ -1,19 +1,24 @@
 //! What calls answered, as sets of tokens.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use svc_model::limit::REPORT_CALL_BYTES_MAX;
 use svc_model::problem::ReportBound;
 
 use super::memory::ReportMemory;
+use super::mirrors::at_once;
 use crate::derive::attribution::{Texts, TokenSet};
 use crate::error::Error;
 use crate::read::content::Content;
-use crate::store::{Answer, Snapshot};
+use crate::store::{CohortCall, Snapshot, StoreError, StoredContent};
 
 /// Calls whose answers are read at once.
-const CALLS_AT_ONCE: usize = 512;
+const CALLS_AT_ONCE: usize = 2_048;
+/// Contents that one thread reads before it takes others.
+const CONTENTS_AT_ONCE: usize = 64;
+/// Bytes of contents, as they are kept, that are held before they are read.
+const CONTENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// What calls answered.
 #[derive(Debug)]
@@ -26,49 +31,53 @@ impl<'a> Answers<'a> {
         Self { memory }
     }
 
-    /// Reads the answers that are wanted: so many canonical bytes of all at most.
+    /// Reads the answers of those of the calls whose texts are wanted: so many canonical bytes of all at
+    /// most.
     pub(super) fn read(
         &self,
         snapshot: &mut Snapshot<'_>,
         texts: &mut Texts,
+        calls: &[&CohortCall],
         bytes_max: u64,
     ) -> Result<(), Error> {
+        let wanted = calls.iter().copied();
+        let mut wanted: Vec<&CohortCall> = wanted
+            .filter(|call| texts.wants(call.inference_call_id))
+            .collect();
+        wanted.sort_unstable_by_key(|call| (call.observed_at, call.inference_call_id));
+        wanted.dedup_by_key(|call| call.inference_call_id);
         let mut bytes = 0_u64;
-        for calls in texts.wanted().chunks(CALLS_AT_ONCE) {
-            let mut answers: Vec<Answer> = Vec::with_capacity(calls.len());
-            snapshot.answers_of_calls(calls, |answer| {
-                answers.push(answer);
-                Ok(())
-            })?;
-            for answer in &answers {
-                bytes = bytes.saturating_add(answer.byte_count);
-                if answer.byte_count > REPORT_CALL_BYTES_MAX || bytes > bytes_max {
-                    return Err(ReportBound::Evidence.into());
-                }
+        for call in &wanted {
+            let count = call.answer.byte_count;
+            bytes = bytes.saturating_add(count);
+            if count > REPORT_CALL_BYTES_MAX || bytes > bytes_max {
+                return Err(ReportBound::Evidence.into());
             }
-            let tokens = self.tokens(snapshot, &answers)?;
-            for answer in &answers {
-                let sets = answer.contents.iter().filter_map(|id| tokens.get(id));
+        }
+        for calls in wanted.chunks(CALLS_AT_ONCE) {
+            let tokens = self.tokens(snapshot, calls)?;
+            for call in calls {
+                let sets = call.answer.contents.iter().filter_map(|id| tokens.get(id));
                 let sets: Vec<&TokenSet> = sets.map(|set| &**set).collect();
                 match sets[..] {
-                    [one] => texts.add(answer.inference_call_id, one)?,
-                    _ => texts.add(answer.inference_call_id, &TokenSet::union(sets))?,
+                    [one] => texts.add(call.inference_call_id, one)?,
+                    _ => texts.add(call.inference_call_id, &TokenSet::union(sets))?,
                 }
             }
         }
         Ok(())
     }
 
+    /// Returns the tokens of every content of the calls.
     fn tokens(
         &self,
         snapshot: &mut Snapshot<'_>,
-        answers: &[Answer],
+        calls: &[&CohortCall],
     ) -> Result<HashMap<i64, Arc<TokenSet>>, Error> {
-        let ids: HashSet<i64> = answers
-            .iter()
-            .flat_map(|answer| answer.contents.iter().copied())
-            .collect();
-        let mut found = HashMap::with_capacity(ids.len());
+        let ids = calls.iter().flat_map(|call| call.answer.contents.iter());
+        let ids: BTreeSet<i64> = ids.copied().collect();
+        let count = ids.len();
+        let mut found = HashMap::with_capacity(count);
         let mut missing = Vec::new();
         for id in ids {
             match self.memory.answers.get(&id) {
@@ -76,14 +85,46 @@ impl<'a> Answers<'a> {
                 None => missing.push(id),
             }
         }
-        missing.sort_unstable();
-        snapshot.content(&missing, |id, bytes| {
-            let message = Content::decode(&bytes)?.message;
-            let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));
-            self.memory.answers.insert(id, Arc::clone(&tokens));
-            found.insert(id, tokens);
+        let mut stored: Vec<StoredContent> = Vec::new();
+        let mut bytes = 0;
+        snapshot.content(&missing, |content| {
+            bytes += content.bytes();
+            stored.push(content);
+            if bytes >= CONTENT_BYTES {
+                bytes = 0;
+                found.extend(self.read_tokens(&std::mem::take(&mut stored))?);
+            }
             Ok(())
         })?;
+        found.extend(self.read_tokens(&stored)?);
+        if found.len() < count {
+            return Err(Error::Store(StoreError::Corrupt {
+                table: "content",
+                what: "a content is absent",
+            }));
+        }
         Ok(found)
+    }
+
+    fn read_tokens(
+        &self,
+        stored: &[StoredContent],
+    ) -> Result<Vec<(i64, Arc<TokenSet>)>, StoreError> {
+        let pieces: Vec<&[StoredContent]> = stored.chunks(CONTENTS_AT_ONCE).collect();
+        let read = at_once(&pieces, |stored| {
+            let tokens = |stored: &StoredContent| {
+                let message = Content::decode(&stored.read()?)?.message;
+                let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));
+                self.memory
+                    .answers
+                    .insert(stored.content_id, Arc::clone(&tokens));
+                Ok((stored.content_id, tokens))
+            };
+            stored
+                .iter()
+                .map(tokens)
+                .collect::<Result<Vec<_>, StoreError>>()
+        })?;
+        Ok(read.into_iter().flatten().collect())
     }
 }

@@ -1,30 +1,55 @@
 //! What CI says of the commits of a cohort.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use svc_model::ingest::CiProvider;
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::Counts;
-use svc_model::repository::{CommitSha, RepositoryDecline};
+use svc_model::repository::{
+    CommitSha, RepositoryDecline, RepositoryHost, RepositoryIdentity, RepositoryProvider,
+};
 use svc_model::time::Instant;
 
 use super::population::up_to;
 use super::resolving::{Resolving, of_outcome};
-use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Forge, Workflow, forge};
+use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Workflow, forge};
+use crate::derive::repository::Mention;
 use crate::error::Error;
+use crate::fact::Lifetime;
 use crate::store::{CohortOutcome, Snapshot, StoreError};
 
 /// The outcomes at the commits of a cohort and in their runs, and what they make.
 pub(super) struct CohortCi {
     pub(super) resolution: CiResolution,
-    /// The outcomes at the attributed commits.
-    pub(super) outcomes: Vec<CohortOutcome>,
-    /// Those of them whose repository cannot be told.
+    /// What the outcomes at the attributed commits say of pull requests.
+    pub(super) pull_requests: Vec<CommitPullRequest>,
+    /// The outcomes at the attributed commits whose repository cannot be told.
     pub(super) declined: Counts<RepositoryDecline>,
 }
 
+/// The pull request that outcomes at a commit name, if they do, and what they say of their repository.
+pub(super) struct CommitPullRequest {
+    repo: String,
+    repository: Option<RepositoryIdentity>,
+    pub(super) commit_sha: CommitSha,
+    pub(super) pr_number: Option<i64>,
+}
+
+impl CommitPullRequest {
+    pub(super) fn mention(&self) -> Mention<'_> {
+        Mention {
+            name: &self.repo,
+            identity: self.repository.as_ref(),
+        }
+    }
+}
+
 /// What tells one run from another.
-type RunKey = (CiProvider, Option<Forge>, String);
+type RunKey<'o> = (
+    CiProvider,
+    Option<(RepositoryProvider, &'o RepositoryHost)>,
+    &'o str,
+);
 
 /// Reads the outcomes at attributed commits and at those where the cohort's Sessions were observed, and
 /// every other outcome of their runs.
@@ -39,11 +64,71 @@ pub(super) fn read<'c>(
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
     let mut outcomes = Vec::new();
     snapshot.ci_outcomes_of_commits(&commits, boundary, up_to(&mut outcomes, REPORT_FACTS_MAX))?;
+    let others = others_of_runs(snapshot, boundary, &outcomes)?;
+    for outcome in outcomes.iter().chain(&others) {
+        resolving.touch(of_outcome(outcome));
+    }
+    resolving.read(snapshot, boundary)?;
+
+    let mut told = Told::new(resolving);
+    let mut declined = Counts::default();
+    let mut pull_requests: HashSet<(Mention<'_>, &CommitSha, Option<i64>)> = HashSet::new();
+    for outcome in &outcomes {
+        if !attributed.contains(&outcome.commit_sha) {
+            continue;
+        }
+        let mention = of_outcome(outcome);
+        if let Err(decline) = told.of(mention) {
+            declined.add(*decline, 1);
+        }
+        pull_requests.insert((mention, &outcome.commit_sha, outcome.pr_number));
+    }
+    let pull_requests = pull_requests.into_iter();
+    let pull_requests = pull_requests
+        .map(|(mention, commit_sha, pr_number)| CommitPullRequest {
+            repo: mention.name.to_owned(),
+            repository: mention.identity.cloned(),
+            commit_sha: commit_sha.clone(),
+            pr_number,
+        })
+        .collect();
+    let repositories: Vec<Result<Lifetime, RepositoryDecline>> = outcomes
+        .iter()
+        .chain(&others)
+        .map(|outcome| told.of(of_outcome(outcome)).clone())
+        .collect();
+    let attempts = outcomes.into_iter().chain(others).zip(repositories);
+    let attempts: Vec<CiAttempt> = attempts.map(attempt).collect();
+    Ok(CohortCi {
+        resolution: CiResolution::new(&attempts),
+        declined,
+        pull_requests,
+    })
+}
+
+/// Reads the outcomes of the same runs that are not known yet.
+fn others_of_runs(
+    snapshot: &mut Snapshot<'_>,
+    boundary: Instant,
+    outcomes: &[CohortOutcome],
+) -> Result<Vec<CohortOutcome>, Error> {
+    let runs: HashSet<RunKey<'_>> = outcomes.iter().map(run).collect();
+    let mut known: HashMap<&str, u64> = HashMap::with_capacity(runs.len());
+    for outcome in outcomes {
+        *known.entry(&outcome.run_id).or_default() += 1;
+    }
+    // Few runs say anything of another commit: all of the others are known.
+    let mut run_ids: Vec<&str> = known.keys().copied().collect();
+    run_ids.sort_unstable();
+    let mut open: HashSet<String> = HashSet::new();
+    snapshot.ci_outcomes_stored(&run_ids, |run_id, stored| {
+        if known.get(run_id).is_some_and(|known| *known < stored) {
+            open.insert(run_id.to_owned());
+        }
+    })?;
+    run_ids.retain(|run_id| open.contains(*run_id));
 
     let known: HashSet<_> = outcomes.iter().map(|outcome| outcome.outcome_id).collect();
-    let runs: HashSet<RunKey> = outcomes.iter().map(run).collect();
-    let run_ids: BTreeSet<&str> = runs.iter().map(|(_, _, run_id)| run_id.as_str()).collect();
-    let run_ids: Vec<&str> = run_ids.into_iter().collect();
     let mut others = Vec::new();
     let others_max = REPORT_FACTS_MAX - outcomes.len();
     snapshot.ci_outcomes_of_runs(&run_ids, boundary, &known, |outcome| {
@@ -56,49 +141,52 @@ pub(super) fn read<'c>(
         others.push(outcome);
         Ok(())
     })?;
-    for outcome in outcomes.iter().chain(&others) {
-        resolving.touch(of_outcome(outcome));
+    Ok(others)
+}
+
+/// To which repository each mention leads, of which there are few.
+struct Told<'t> {
+    resolving: &'t Resolving,
+    told: HashMap<Mention<'t>, Result<Lifetime, RepositoryDecline>>,
+}
+
+impl<'t> Told<'t> {
+    fn new(resolving: &'t Resolving) -> Self {
+        Self {
+            resolving,
+            told: HashMap::new(),
+        }
     }
-    resolving.read(snapshot, boundary)?;
 
-    let attempts = outcomes.iter().chain(&others);
-    let attempts = attempts
-        .map(|outcome| attempt(outcome, resolving))
-        .collect();
-    outcomes.retain(|outcome| attributed.contains(&outcome.commit_sha));
-    let declined = outcomes
-        .iter()
-        .filter_map(|outcome| resolving.of(of_outcome(outcome)).err());
-    Ok(CohortCi {
-        resolution: CiResolution::new(attempts),
-        declined: declined.map(|decline| (decline, 1)).collect(),
-        outcomes,
-    })
+    fn of(&mut self, mention: Mention<'t>) -> &Result<Lifetime, RepositoryDecline> {
+        let told = self.told.entry(mention);
+        told.or_insert_with(|| self.resolving.of(mention))
+    }
 }
 
-fn forge_of(outcome: &CohortOutcome) -> Option<Forge> {
-    outcome.repository.as_ref().map(forge)
+fn run(outcome: &CohortOutcome) -> RunKey<'_> {
+    let forge = outcome.repository.as_ref();
+    let forge = forge.map(|it| (it.repository_provider, &it.repository_host));
+    (outcome.provider, forge, &outcome.run_id)
 }
 
-fn run(outcome: &CohortOutcome) -> RunKey {
-    (outcome.provider, forge_of(outcome), outcome.run_id.clone())
-}
-
-fn attempt(outcome: &CohortOutcome, resolving: &Resolving) -> CiAttempt {
+fn attempt(
+    (outcome, repository): (CohortOutcome, Result<Lifetime, RepositoryDecline>),
+) -> CiAttempt {
     CiAttempt {
         outcome_id: outcome.outcome_id,
         provider: outcome.provider,
-        forge: forge_of(outcome),
-        run_id: outcome.run_id.clone(),
+        forge: outcome.repository.as_ref().map(forge),
         number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
-        repository: resolving.of(of_outcome(outcome)),
-        commit_sha: outcome.commit_sha.clone(),
-        branch: outcome.branch.clone(),
+        repository,
         workflow: Workflow::of(
-            outcome.workflow_id.as_deref(),
-            outcome.workflow_path.as_deref(),
+            outcome.workflow_id,
+            outcome.workflow_path,
             &outcome.workflow_name,
         ),
+        run_id: outcome.run_id,
+        commit_sha: outcome.commit_sha,
+        branch: outcome.branch,
         result: outcome.result,
     }
 }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
-use super::memory::ReportMemory;
+use super::memory::{self, ReportMemory};
 use super::mirrors::{OpenMirrors, at_once};
 use super::resolving::Resolving;
 use crate::derive::attribution::{self, CommitFiles, Commits};
 use crate::derive::diff::CommitDiff;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
-use crate::mirror::{DiffQuestion, Merges, PushRange, Renames};
+use crate::mirror::{DiffQuestion, Merges, ObjectId, PushRange, Renames};
 
 /// What a commit's diff may be. Nobody writes more in one commit.
 pub(super) const QUESTION: DiffQuestion = DiffQuestion {
@@ -49,7 +49,7 @@ pub(super) struct History<'h> {
     memory: &'h ReportMemory,
     ends: HashMap<FactId, Ends>,
     /// The commits of each push that was asked for; nothing where the repository has no mirror.
-    ranges: HashMap<FactId, Option<Vec<CommitSha>>>,
+    ranges: HashMap<FactId, Option<Arc<[CommitSha]>>>,
     /// The commits whose diffs may be needed again.
     wanted_again: HashSet<Place>,
     /// Diffs of such commits, as long as there is room.
@@ -140,7 +140,7 @@ impl<'h> History<'h> {
         &self,
         repository: &Lifetime,
         push_ids: &[FactId],
-    ) -> Result<Option<Vec<Option<Vec<CommitSha>>>>, Error> {
+    ) -> Result<Option<Vec<Option<Arc<[CommitSha]>>>>, Error> {
         let range = |push_id: &FactId| {
             let ends = self.ends.get(push_id)?;
             Some(PushRange {
@@ -149,19 +149,44 @@ impl<'h> History<'h> {
                 forced: ends.forced,
             })
         };
-        self.mirrors.with(repository, |mirror| {
-            mirror.read(|it| it.prepare(push_ids.iter().filter_map(range)))?;
-            let ranges = push_ids.iter().map(|push_id| match range(push_id) {
-                Some(range) => mirror.read(|it| it.pushed(range)),
-                None => Ok(None),
-            });
-            ranges.collect()
-        })
+        let key = |push: PushRange<'_>| memory::Range {
+            repository: repository.clone(),
+            before: ObjectId::of(push.before),
+            after: ObjectId::of(push.after),
+            forced: push.forced,
+        };
+        let mut ranges: Vec<Option<Arc<[CommitSha]>>> = push_ids
+            .iter()
+            .map(|push_id| self.memory.ranges.get(&key(range(push_id)?)))
+            .collect();
+        let missing: Vec<(usize, PushRange<'_>)> = (0..)
+            .zip(push_ids)
+            .filter(|(place, _)| ranges[*place].is_none())
+            .filter_map(|(place, push_id)| Some((place, range(push_id)?)))
+            .collect();
+        // Whatever is remembered: without a mirror there is nothing to tell.
+        let read = self.mirrors.with(repository, |mirror| {
+            if !missing.is_empty() {
+                mirror.read(|it| it.prepare(missing.iter().map(|(_, push)| *push)))?;
+            }
+            for (place, push) in missing {
+                let Some(brought) = mirror.read(|it| it.pushed(push))? else {
+                    continue;
+                };
+                let commits: Arc<[CommitSha]> = brought.commits.into();
+                if brought.is_final {
+                    self.memory.ranges.insert(key(push), Arc::clone(&commits));
+                }
+                ranges[place] = Some(commits);
+            }
+            Ok(())
+        })?;
+        Ok(read.map(|()| ranges))
     }
 
     /// Returns the commits of a push that were read, the oldest first.
     pub(super) fn range(&self, push_id: FactId) -> Option<Vec<CommitSha>> {
-        self.ranges.get(&push_id)?.clone()
+        self.ranges.get(&push_id)?.as_deref().map(<[_]>::to_vec)
     }
 
     /// Reads what the commits add that are wanted, a few repositories at a time.
@@ -207,22 +232,11 @@ impl<'h> History<'h> {
             return Ok(read);
         }
         self.mirrors.with(repository, |mirror| {
-            let mut failed = None;
-            let ended = mirror.reader().diffs(&missing, QUESTION, |at, diff| {
-                let commit = &missing[at];
-                match diff {
-                    Ok(Some(diff)) => read.push(self.parsed(repository, commit, &diff.bytes)),
-                    Ok(None) => {}
-                    Err(error) => failed = Some(error),
+            mirror.diffs(&missing, QUESTION, |at, diff| {
+                if let Ok(Some(diff)) = diff {
+                    read.push(self.parsed(repository, &missing[at], &diff.bytes));
                 }
-            });
-            mirror.reader().end_diffs();
-            mirror.readable(ended)?;
-            // What cannot be read of one commit is counted where it is missing.
-            match failed {
-                Some(error) => mirror.readable::<()>(Err(error)).map(drop),
-                None => Ok(()),
-            }
+            })
         })?;
         Ok(read)
     }

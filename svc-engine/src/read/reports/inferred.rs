@@ -4,7 +4,7 @@
 //! What is looked up is bounded by the time around the push and never by history. Where it cannot be
 //! told, there is a reason; that no call is found is said only where calls were looked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_ANSWER_BYTES_MAX, REPORT_CALLS_MAX};
@@ -17,17 +17,17 @@ use super::answers::Answers;
 use super::extent::first;
 use super::history::History;
 use super::mirrors::{OpenMirror, OpenMirrors};
-use super::population::{candidate, decisions, owners, up_to};
-use super::{ReportSources, just_after, minutes_later};
+use super::population::{decisions, owners, up_to};
+use super::{Question, ReportSources, attribute, just_after, minutes_later};
 use crate::deadline::Deadline;
 use crate::derive::attribution::{
-    self, Attribution, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note, Plan,
+    self, Attribution, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
 };
 use crate::derive::decision::Decisions;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::mirror::PushRange;
-use crate::store::Snapshot;
+use crate::store::{CohortCall, Snapshot};
 
 /// Pushes that are looked at for the one that brought a commit.
 const PUSHES_MAX: usize = 1_000;
@@ -124,14 +124,28 @@ impl<'i> Inference<'i> {
             Bringing::None => return Ok(Inferred::default()),
             Bringing::Skip(skip) => return Ok(Inferred::skipped(skip)),
         };
-        let plan = Plan::new(inputs(snapshot, commit, &push)?, self.bounds.observed_by);
-        let mut commits = plan.with_ranges(|_, _| Some(vec![commit.commit_sha.clone()]));
-        self.history.read_files(&mut commits)?;
-        let mut texts = commits.with_files();
-        self.answers
-            .read(snapshot, &mut texts, REPORT_ANSWER_BYTES_MAX)?;
-        let deadline = snapshot.deadline().clone();
-        let attributions = texts.attribute(&|| deadline.check())?;
+        let calls = calls(snapshot, commit, &push)?;
+        let note = |session_id: &&SessionId| Note {
+            repository: commit.repository.clone(),
+            commit_sha: commit.commit_sha.clone(),
+            session_id: (*session_id).clone(),
+        };
+        let question = Question {
+            calls: calls.iter().collect(),
+            notes: commit.sessions.iter().map(note).collect(),
+            pushes: vec![attribution::Push {
+                push_id: push.push_id,
+                captured_at: push.captured_at,
+                repository: Ok(commit.repository.clone()),
+            }],
+            as_of: self.bounds.observed_by,
+            answer_bytes_max: REPORT_ANSWER_BYTES_MAX,
+            only: Some(HashMap::from([(
+                push.push_id,
+                vec![commit.commit_sha.clone()],
+            )])),
+        };
+        let attributions = attribute(snapshot, &mut self.history, &self.answers, question)?;
         let skips = attributions.skipped.iter();
         let skipped = skips.filter_map(|(skip, count)| Some((inference_skip(skip)?, count)));
         Ok(Inferred {
@@ -205,7 +219,7 @@ impl<'i> Inference<'i> {
                 || !push.forced
                     && mirror
                         .read(|it| it.pushed(range))?
-                        .is_some_and(|range| range.contains(commit.commit_sha));
+                        .is_some_and(|brought| brought.commits.contains(commit.commit_sha));
             if brings {
                 return Ok(Bringing::Push(Box::new(push)));
             }
@@ -242,13 +256,13 @@ impl<'i> Inference<'i> {
             calls.push(InferredCall {
                 inference_call_id: call.inference_call_id,
                 session_id: call.session_id,
-                gateway_provider: call.gateway_provider,
+                gateway_provider: call.gateway_provider.into(),
                 model_provider: call.model_provider,
                 model: call.model,
-                attribution_source: best.source,
+                attribution_source: best.source.into(),
                 similarity_score: Some(best.similarity.value()),
                 attributed_files: Some(rows.len() as u64),
-                relationship: InferredRelationship::CallToFile,
+                relationship: InferredRelationship::CallToFile.into(),
             });
         }
         calls.sort_by_key(|call| call.inference_call_id);
@@ -272,39 +286,22 @@ impl<'i> Inference<'i> {
     }
 }
 
-/// Reads what a pushed commit could be tied to.
-fn inputs(
+/// Reads the calls that a pushed commit could be tied to.
+fn calls(
     snapshot: &mut Snapshot<'_>,
     commit: &KnownCommit<'_>,
     push: &Push,
-) -> Result<Inputs, Error> {
+) -> Result<Vec<CohortCall>, Error> {
     let mut calls = Vec::new();
     let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
     let mut take = up_to(&mut calls, calls_max);
     let before = |minutes: i64| minutes_later(push.captured_at, -minutes);
     let end = just_after(minutes_later(push.captured_at, MINUTES_AFTER));
-    snapshot.calls_observed(before(GUESS_MINUTES_BEFORE)..end, |call| {
-        take(candidate(&call))
-    })?;
+    snapshot.calls_observed(before(GUESS_MINUTES_BEFORE)..end, &mut take)?;
     let sessions: Vec<SessionId> = commit.sessions.iter().copied().cloned().collect();
-    snapshot.calls_of_sessions(&sessions, before(NOTE_MINUTES_BEFORE)..end, |call| {
-        take(candidate(&call))
-    })?;
+    snapshot.calls_of_sessions(&sessions, before(NOTE_MINUTES_BEFORE)..end, &mut take)?;
     drop(take);
-    let note = |session_id| Note {
-        repository: commit.repository.clone(),
-        commit_sha: commit.commit_sha.clone(),
-        session_id,
-    };
-    Ok(Inputs {
-        calls,
-        notes: sessions.into_iter().map(note).collect(),
-        pushes: vec![attribution::Push {
-            push_id: push.push_id,
-            captured_at: push.captured_at,
-            repository: Ok(commit.repository.clone()),
-        }],
-    })
+    Ok(calls)
 }
 
 /// Returns why calls were not looked for, where a reason of Attribution says that.

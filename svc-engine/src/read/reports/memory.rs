@@ -12,23 +12,40 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use svc_model::id::FactId;
+use svc_model::repository::CommitSha;
 
 use super::history::Place;
-use crate::derive::attribution::{CommitFiles, TokenSet};
+use crate::derive::attribution::{CommitFiles, Reach, ReachKey, Tied, TokenSet};
 use crate::derive::merge_retention::Scores;
+use crate::fact::Lifetime;
 use crate::mirror::ObjectId;
 
 /// What reports remember.
 #[derive(Debug)]
 pub struct ReportMemory {
+    /// The commits that pushes brought.
+    pub(super) ranges: Kept<Range, Arc<[CommitSha]>>,
     /// What commits added to files of code.
     pub(super) files: Kept<Place, Arc<CommitFiles>>,
     /// The tokens of answers, by the id of their content.
     pub(super) answers: Kept<i64, Arc<TokenSet>>,
+    /// What commits were tied to among the calls within their reach.
+    pub(super) tied: Kept<(Place, Reach), Arc<Tied>>,
+    /// The key to what is within reach.
+    pub(super) reach_key: ReachKey,
     /// What was left of files when they were merged.
     pub(super) scores: Kept<ScoredFile, Arc<ScoredCommit>>,
     /// Which share of an edit was left, by its observation.
     pub(super) shares: Kept<FactId, f64>,
+}
+
+/// From where to where a push moved a branch of a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    pub(super) repository: Lifetime,
+    pub(super) before: ObjectId,
+    pub(super) after: ObjectId,
+    pub(super) forced: bool,
 }
 
 /// A file of a commit, and where it was looked for.
@@ -66,18 +83,23 @@ impl ReportMemory {
     pub fn new(bytes: u64) -> Self {
         let part = |parts: u64| bytes / 32 * parts;
         Self {
-            files: Kept::new(part(12), 4_096),
-            answers: Kept::new(part(16), 1_024),
+            ranges: Kept::new(part(1), 512),
+            files: Kept::new(part(10), 4_096),
+            answers: Kept::new(part(13), 1_024),
+            tied: Kept::new(part(4), 1_024),
+            reach_key: ReachKey::default(),
             scores: Kept::new(part(3), 384),
             shares: Kept::new(part(1), 64),
         }
     }
 
     /// Returns how much is remembered of each kind, by its name.
-    pub fn uses(&self) -> [(&'static str, MemoryUse); 4] {
+    pub fn uses(&self) -> [(&'static str, MemoryUse); 6] {
         [
+            ("pushes", self.ranges.used()),
             ("commit_files", self.files.used()),
             ("answers", self.answers.used()),
+            ("tied_commits", self.tied.used()),
             ("merged_files", self.scores.used()),
             ("edits", self.shares.used()),
         ]
@@ -89,6 +111,12 @@ pub(super) trait Bytes {
     fn bytes(&self) -> u64;
 }
 
+impl Bytes for Arc<[CommitSha]> {
+    fn bytes(&self) -> u64 {
+        320 + 64 * self.len() as u64
+    }
+}
+
 impl Bytes for Arc<CommitFiles> {
     fn bytes(&self) -> u64 {
         256 + CommitFiles::bytes(self) as u64
@@ -98,6 +126,12 @@ impl Bytes for Arc<CommitFiles> {
 impl Bytes for Arc<TokenSet> {
     fn bytes(&self) -> u64 {
         96 + 8 * self.len() as u64
+    }
+}
+
+impl Bytes for Arc<Tied> {
+    fn bytes(&self) -> u64 {
+        256 + Tied::bytes(self) as u64
     }
 }
 

@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 use super::Gathered;
 use super::mirrors::{OpenMirrors, at_once};
 use super::population::up_to;
-use super::resolving::{Resolving, of_outcome};
+use super::resolving::Resolving;
 use super::scoring::score_all;
 use crate::derive::merge_retention::{
     AncestryQuestion, Candidates, CiMembership, Inputs, Merge, MergeRetention, ObservedEdge,
@@ -157,14 +157,14 @@ fn inputs(
         .collect();
     inputs.ci = gathered
         .ci
-        .outcomes
+        .pull_requests
         .iter()
-        .filter_map(|outcome| {
-            let repository = unresolved.of(resolving, of_outcome(outcome))?;
+        .filter_map(|named| {
+            let repository = unresolved.of(resolving, named.mention())?;
             Some(CiMembership {
                 repository,
-                pr_number: outcome.pr_number?,
-                commit_sha: outcome.commit_sha.clone(),
+                pr_number: named.pr_number?,
+                commit_sha: named.commit_sha.clone(),
             })
         })
         .collect();

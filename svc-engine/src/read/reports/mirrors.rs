@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use svc_model::repository::CommitSha;
+
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::fact::Lifetime;
-use crate::mirror::{MirrorReader, MirrorReading, ReadError};
+use crate::mirror::{Diff, DiffQuestion, MirrorReader, MirrorReading, ReadError};
 
 /// Mirrors that stay open when nobody reads them: each has a few programs.
 const IDLE_MAX: usize = 16;
@@ -82,6 +84,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The diff of one commit cannot be read. The reason is for the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unreadable;
+
 /// A mirror that is open.
 #[derive(Debug)]
 pub(super) struct OpenMirror {
@@ -112,6 +118,30 @@ impl OpenMirror {
                 Ok(None)
             }
             Err(error @ (ReadError::Passed(_) | ReadError::Folder(_))) => Err(error.into()),
+        }
+    }
+
+    /// Reads the diffs of commits, as [`MirrorReader::diffs`] does, and ends what wrote them. What cannot
+    /// be read of one commit is counted where it is missing.
+    pub(super) fn diffs(
+        &mut self,
+        commits: &[CommitSha],
+        question: DiffQuestion,
+        mut each: impl FnMut(usize, Result<Option<Diff>, Unreadable>),
+    ) -> Result<(), Error> {
+        let mut failed = None;
+        let ended = self.reader.diffs(commits, question, |at, diff| {
+            let diff = diff.map_err(|error| {
+                failed = Some(error);
+                Unreadable
+            });
+            each(at, diff);
+        });
+        self.reader.end_diffs();
+        self.readable(ended)?;
+        match failed {
+            Some(error) => self.readable::<()>(Err(error)).map(drop),
+            None => Ok(()),
         }
     }
 

@@ -9,7 +9,6 @@ mod edits;
 mod extent;
 mod history;
 mod inferred;
-mod known;
 mod memory;
 mod merges;
 mod mirrors;
@@ -45,12 +44,12 @@ use self::population::Population;
 pub use self::pushed::attributions_of_pushes;
 use self::resolving::Resolving;
 use crate::derive::attribution::{self, Attributions, Inputs, Note};
-use crate::derive::cohort::{CohortCall, Evidence};
+use crate::derive::cohort::{self, Evidence};
 use crate::derive::observed::ObservedCommit;
 use crate::derive::{lifecycle, model_report};
 use crate::error::Error;
 use crate::mirror::MirrorReading;
-use crate::store::Snapshot;
+use crate::store::{CohortCall, Snapshot};
 
 const MINUTE_MICROSECONDS: i64 = 60 * 1_000_000;
 
@@ -173,8 +172,6 @@ struct Gathered<'g> {
     boundary: Instant,
     population: Population,
     resolving: Resolving,
-    /// The calls that compete.
-    candidates: Vec<attribution::Call>,
     /// The links of the cohort's Sessions to commits.
     observations: Vec<ObservedCommit>,
     attributions: Attributions,
@@ -226,24 +223,17 @@ impl<'g> Gathered<'g> {
                 ))
             }));
         }
-        let mut answers = Answers::new(sources.memory);
-        let candidates: Vec<attribution::Call> =
-            population.calls.iter().map(population::candidate).collect();
-        let inputs = Inputs {
-            calls: candidates.clone(),
+        let answers = Answers::new(sources.memory);
+        let question = Question {
+            calls: population.calls.iter().collect(),
             pushes: history.pushed(&pushes, &resolving),
             notes: notes(&observations),
+            as_of: extent.as_of,
+            answer_bytes_max: REPORT_ANSWER_BYTES_MAX,
+            only: None,
         };
-        let pushes_declined = declined(&inputs.pushes);
-        let attributions = attribute(
-            snapshot,
-            &mut history,
-            &mut answers,
-            inputs,
-            extent.as_of,
-            REPORT_ANSWER_BYTES_MAX,
-            None,
-        )?;
+        let pushes_declined = declined(&question.pushes);
+        let attributions = attribute(snapshot, &mut history, &answers, question)?;
         let attributed: BTreeSet<&CommitSha> = attributions
             .rows
             .iter()
@@ -255,7 +245,6 @@ impl<'g> Gathered<'g> {
             boundary,
             population,
             resolving,
-            candidates,
             observations,
             attributions,
             pushes_declined,
@@ -279,7 +268,7 @@ impl<'g> Gathered<'g> {
         derive: impl FnOnce(&Evidence<'_>) -> T,
     ) -> Result<T, Error> {
         let quarantine_revision = snapshot.quarantine_revision()?;
-        let calls: Vec<CohortCall> = self
+        let calls: Vec<cohort::CohortCall> = self
             .population
             .calls
             .iter()
@@ -320,28 +309,66 @@ fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
     declines.map(|decline| (*decline, 1)).collect()
 }
 
-/// Ties the files of pushed commits to calls, reading of mirrors and answers what is needed: of all
-/// commits that the pushes brought, or only of some.
+/// Which commits are tied to which calls.
+struct Question<'q> {
+    /// The calls that compete. One may be here twice.
+    calls: Vec<&'q CohortCall>,
+    /// The pushes whose commits are tied to them.
+    pushes: Vec<attribution::Push>,
+    /// What the notes of commits say.
+    notes: Vec<Note>,
+    /// Calls that were observed later do not compete.
+    as_of: Instant,
+    /// Canonical bytes of all answers, at most.
+    answer_bytes_max: u64,
+    /// Of each push these commits, which somebody has read already; absent for all that it brought.
+    only: Option<HashMap<FactId, Vec<CommitSha>>>,
+}
+
+/// Ties the files of pushed commits to calls, reading of mirrors and answers what is needed and not
+/// remembered.
 fn attribute(
     snapshot: &mut Snapshot<'_>,
     history: &mut History<'_>,
-    answers: &mut Answers<'_>,
-    inputs: Inputs,
-    as_of: Instant,
-    answer_bytes_max: u64,
-    mut only: Option<HashMap<FactId, Vec<CommitSha>>>,
+    answers: &Answers<'_>,
+    question: Question<'_>,
 ) -> Result<Attributions, Error> {
+    let Question {
+        calls,
+        pushes,
+        notes,
+        as_of,
+        answer_bytes_max,
+        mut only,
+    } = question;
+    let inputs = Inputs {
+        calls: calls.iter().copied().map(population::candidate).collect(),
+        pushes,
+        notes,
+    };
     let plan = attribution::Plan::new(inputs, as_of);
-    history.read_ranges(plan.pushes())?;
+    if only.is_none() {
+        history.read_ranges(plan.pushes())?;
+    }
     let mut commits = plan.with_ranges(|_, push_id| match &mut only {
         Some(only) => only.remove(&push_id),
         None => history.range(push_id),
     });
+    let memory = history.memory();
+    commits.recall(&memory.reach_key, |repository, commit_sha, reach| {
+        let place = (repository.clone(), commit_sha.clone());
+        memory.tied.get(&(place, reach))
+    });
     history.read_files(&mut commits)?;
     let mut texts = commits.with_files();
-    answers.read(snapshot, &mut texts, answer_bytes_max)?;
+    answers.read(snapshot, &mut texts, &calls, answer_bytes_max)?;
     let deadline = snapshot.deadline().clone();
-    Ok(texts.attribute(&|| deadline.check())?)
+    let mut attributions = texts.attribute(&|| deadline.check())?;
+    for commit in attributions.tied.drain(..) {
+        let place = (commit.repository, commit.commit_sha);
+        memory.tied.insert((place, commit.reach), commit.tied);
+    }
+    Ok(attributions)
 }
 
 /// Returns the moment so many minutes later, or the bound of all moments.

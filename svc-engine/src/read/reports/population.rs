@@ -1,6 +1,7 @@
 //! The calls of a cohort, and what their Sessions decided, edited and committed.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use svc_model::id::SessionId;
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
@@ -33,6 +34,8 @@ pub(super) fn up_to<T>(
 
 /// The calls of a cohort, and the facts of their Sessions.
 pub(super) struct Population {
+    /// When the calls were observed.
+    pub(super) extent: Range<Instant>,
     pub(super) calls: Vec<CohortCall>,
     /// The Sessions of the calls, sorted.
     sessions: Vec<SessionId>,
@@ -63,6 +66,7 @@ impl Population {
         let owners = owners(snapshot, &decisions, extent.as_of)?;
         let edits = edits::read(snapshot, memory, &sessions, boundary)?;
         Ok(Self {
+            extent: extent.observed(),
             calls,
             observed: observed(snapshot, &sessions, boundary)?,
             sessions,

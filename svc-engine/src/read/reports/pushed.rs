@@ -3,7 +3,7 @@
 use svc_model::limit::{REPORT_ANSWER_BYTES_MAX, REPORT_CALLS_MAX};
 
 use super::share::Reach;
-use super::{Diffs, Extent, Gathered, ReportSources, attribute};
+use super::{Diffs, Extent, Gathered, Question, ReportSources, attribute};
 use crate::derive::attribution::Attributions;
 use crate::error::Error;
 use crate::fact::Push;
@@ -33,16 +33,14 @@ pub fn attributions_of_pushes(
     let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
     let reach = Reach::read(snapshot, &mut gathered, pushes, calls_max)?;
     let Gathered {
-        history, answers, ..
-    } = &mut gathered;
-    let bytes_max = REPORT_ANSWER_BYTES_MAX;
-    attribute(
-        snapshot,
+        population,
         history,
         answers,
-        reach.inputs,
-        as_of,
-        bytes_max,
-        None,
-    )
+        ..
+    } = &mut gathered;
+    let question = Question {
+        answer_bytes_max: REPORT_ANSWER_BYTES_MAX,
+        ..reach.question(population, reach.pushes.clone(), as_of)
+    };
+    attribute(snapshot, history, answers, question)
 }

@@ -8,7 +8,7 @@ use svc_model::repository::CommitSha;
 
 use super::history::{History, QUESTION};
 use super::memory::{ScoredCommit, ScoredFile};
-use super::mirrors::{OpenMirror, at_once};
+use super::mirrors::{OpenMirror, Unreadable, at_once};
 use crate::derive::diff::CommitDiff;
 use crate::derive::merge_retention::{
     FILE_BYTES_MAX, FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score,
@@ -215,8 +215,7 @@ impl<'s> Scoring<'s> {
         let wanted: Vec<CommitSha> = missing.iter().map(|it| (*it).clone()).collect();
         let mut bytes = 0;
         let read = self.history.mirrors.with(self.repository, |mirror| {
-            let mut failed = None;
-            let ended = mirror.reader().diffs(&wanted, QUESTION, |at, diff| {
+            mirror.diffs(&wanted, QUESTION, |at, diff| {
                 let diff = match diff {
                     Ok(Some(diff)) if bytes < ADDED_BYTES_MAX => {
                         let diff = CommitDiff::parse(&diff.bytes);
@@ -226,19 +225,10 @@ impl<'s> Scoring<'s> {
                     // It is read again with the rest.
                     Ok(Some(_)) => return,
                     Ok(None) => Err(ScoringSkip::SourceCommitAbsent),
-                    Err(error) => {
-                        failed = Some(error);
-                        Err(ScoringSkip::SourceDiffUnavailable)
-                    }
+                    Err(Unreadable) => Err(ScoringSkip::SourceDiffUnavailable),
                 };
                 diffs.insert(missing[at], diff);
-            });
-            mirror.reader().end_diffs();
-            mirror.readable(ended)?;
-            match failed {
-                Some(error) => mirror.readable::<()>(Err(error)).map(drop),
-                None => Ok(()),
-            }
+            })
         })?;
         if read.is_none() {
             let absent = || Err(ScoringSkip::MirrorAbsent);

@@ -13,10 +13,10 @@ use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryIdentity};
 use svc_model::time::Instant;
 
 use super::extent::first;
-use super::population::{candidate, up_to};
-use super::{Extent, Gathered, attribute, declined, just_after, known, minutes_later, notes};
+use super::population::{Population, up_to};
+use super::{Extent, Gathered, Question, attribute, declined, just_after, minutes_later, notes};
 use crate::derive::attribution::{
-    self, AssessedCommit, Call, GUESS_MINUTES_BEFORE, Inputs, MINUTES_AFTER, NOTE_MINUTES_BEFORE,
+    self, AssessedCommit, GUESS_MINUTES_BEFORE, MINUTES_AFTER, NOTE_MINUTES_BEFORE, Note,
 };
 use crate::derive::attribution_share::{
     Alert, BASELINE_DAYS, DECLINE_CASES_MIN, ShareRow, WINDOW_DAYS, Window, alerts, shares,
@@ -26,7 +26,7 @@ use crate::derive::repository::Mention;
 use crate::derive::share_report::Shown;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
-use crate::store::Snapshot;
+use crate::store::{CohortCall, Snapshot};
 
 /// Calls that all pushes of both windows may be of. They are of the organization and not of the cohort,
 /// so there may be more.
@@ -216,9 +216,12 @@ fn pushes(
     Ok(pushes)
 }
 
-/// Pushes, and what their commits could be tied to.
+/// Pushes, and what their commits could be tied to beside the calls of the cohort.
 pub(super) struct Reach {
-    pub(super) inputs: Inputs,
+    pub(super) pushes: Vec<attribution::Push>,
+    /// Calls that were observed before the cohort or after it.
+    calls: Vec<CohortCall>,
+    notes: Vec<Note>,
     observations: Vec<ObservedCommit>,
 }
 
@@ -235,26 +238,41 @@ impl Reach {
             .filter_map(|push| Some((push.repository.as_ref().ok()?, push.push_id)));
         gathered.history.read_ranges(told)?;
         let observations = observations(snapshot, gathered, &pushes)?;
-        let inputs = Inputs {
-            calls: calls(snapshot, &pushes, &observations, calls_max)?,
+        let cohort = &gathered.population.extent;
+        Ok(Self {
+            calls: calls(snapshot, cohort, &pushes, &observations, calls_max)?,
             notes: notes(&observations),
             pushes,
-        };
-        Ok(Self {
-            inputs,
             observations,
         })
     }
 
+    /// Asks for the commits of some of the pushes.
+    pub(super) fn question<'q>(
+        &'q self,
+        population: &'q Population,
+        pushes: Vec<attribution::Push>,
+        as_of: Instant,
+    ) -> Question<'q> {
+        Question {
+            calls: population.calls.iter().chain(&self.calls).collect(),
+            pushes,
+            notes: self.notes.clone(),
+            as_of,
+            answer_bytes_max: u64::MAX,
+            only: None,
+        }
+    }
+
     fn pushes(&self, is_in: impl Fn(&attribution::Push) -> bool) -> Vec<attribution::Push> {
-        let pushes = self.inputs.pushes.iter().filter(|push| is_in(push));
+        let pushes = self.pushes.iter().filter(|push| is_in(push));
         pushes.cloned().collect()
     }
 
     /// Returns the time from the first push of each repository to its last.
     fn spans(&self) -> BTreeMap<Lifetime, Window> {
         let mut spans: BTreeMap<Lifetime, Window> = BTreeMap::new();
-        for push in &self.inputs.pushes {
+        for push in &self.pushes {
             if let Ok(repository) = &push.repository {
                 let at = push.captured_at;
                 let span = spans.entry(repository.clone());
@@ -274,44 +292,17 @@ impl Reach {
         pushes: Vec<attribution::Push>,
         as_of: Instant,
     ) -> Result<Vec<AssessedCommit>, Error> {
-        let mut divided = known::divide(
-            &pushes,
-            |push_id| gathered.history.range(push_id),
-            &self.inputs.notes,
-            self.inputs.calls.iter(),
-            gathered.candidates.iter(),
-            &gathered.attributions.commits,
-        );
-        let mut commits = std::mem::take(&mut divided.known);
-        let open: Vec<attribution::Push> = pushes
-            .into_iter()
-            .filter(|push| divided.open.contains_key(&push.push_id))
-            .collect();
-        if open.is_empty() {
-            return Ok(commits);
+        if pushes.is_empty() {
+            return Ok(Vec::new());
         }
-        let inputs = Inputs {
-            pushes: open,
-            calls: self.inputs.calls.clone(),
-            notes: self.inputs.notes.clone(),
-        };
         let Gathered {
-            history, answers, ..
-        } = gathered;
-        let open = attribute(
-            snapshot,
+            population,
             history,
             answers,
-            inputs,
-            as_of,
-            u64::MAX,
-            Some(divided.open),
-        )?;
-        commits.extend(open.commits);
-        commits.sort_by(|left, right| {
-            (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
-        });
-        Ok(commits)
+            ..
+        } = gathered;
+        let question = self.question(population, pushes, as_of);
+        Ok(attribute(snapshot, history, answers, question)?.commits)
     }
 }
 
@@ -338,17 +329,18 @@ fn observations(
     Ok(resolved.collect())
 }
 
-/// Returns the calls that pushes may be of.
+/// Returns the calls that pushes may be of and that were observed before a cohort or after it.
 fn calls(
     snapshot: &mut Snapshot<'_>,
+    cohort: &Range<Instant>,
     pushes: &[attribution::Push],
     observations: &[ObservedCommit],
     calls_max: usize,
-) -> Result<Vec<Call>, Error> {
+) -> Result<Vec<CohortCall>, Error> {
     let mut calls = Vec::new();
     let mut take = up_to(&mut calls, calls_max);
-    for near in near(pushes) {
-        snapshot.calls_observed(near, |call| take(candidate(&call)))?;
+    for near in near(pushes).iter().flat_map(|near| beside(near, cohort)) {
+        snapshot.calls_observed(near, &mut take)?;
     }
     let captured = || pushes.iter().map(|push| push.captured_at);
     if let (Some(first), Some(last)) = (captured().min(), captured().max()) {
@@ -356,10 +348,19 @@ fn calls(
             ..just_after(minutes_later(last, MINUTES_AFTER));
         let sessions: BTreeSet<&SessionId> = observations.iter().map(|it| &it.session_id).collect();
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
-        snapshot.calls_of_sessions(&sessions, weeks, |call| take(candidate(&call)))?;
+        for weeks in beside(&weeks, cohort) {
+            snapshot.calls_of_sessions(&sessions, weeks, &mut take)?;
+        }
     }
     drop(take);
     Ok(calls)
+}
+
+/// Returns what of a time lies before another one, and after it.
+fn beside(time: &Range<Instant>, other: &Range<Instant>) -> impl Iterator<Item = Range<Instant>> {
+    let before = time.start..time.end.min(other.start);
+    let after = time.start.max(other.end)..time.end;
+    [before, after].into_iter().filter(|it| it.start < it.end)
 }
 
 /// Returns the times near pushes, apart from each other and in their order.

@@ -191,8 +191,8 @@ fn facts_whose_repository_cannot_be_told_stand_apart(
         ci(checked(12, "own", Some(7), 3)),
     ]);
     let skipped: std::collections::BTreeMap<_, _> = [
-        (RepositoryDecline::IdentityAbsent, 1),
-        (RepositoryDecline::IdentityUnresolved, 1),
+        (RepositoryDecline::IdentityAbsent.into(), 1),
+        (RepositoryDecline::IdentityUnresolved.into(), 1),
     ]
     .into();
     let evidence = stage.commit(ask('c')).unwrap();
@@ -217,7 +217,10 @@ fn facts_whose_repository_cannot_be_told_stand_apart(
     let evidence = stage.commit(ask('c')).unwrap();
     assert!(!evidence.attributed);
     let skipped = evidence.repository_skipped.unwrap();
-    assert_eq!(skipped.get(&RepositoryDecline::SourceAbsent), Some(&1));
+    assert_eq!(
+        skipped.get(&RepositoryDecline::SourceAbsent.into()),
+        Some(&1)
+    );
 }
 
 #[rstest]

@@ -351,7 +351,10 @@ fn what_bears_the_name_and_no_identity_is_counted_and_shown(
         assert_eq!(ids(&page), [id(2)]);
         assert!(!page.repository_known, "an outcome says so");
         let skipped = page.repository_skipped.unwrap();
-        assert_eq!(skipped, [(RepositoryDecline::IdentityUnresolved, 2)].into());
+        assert_eq!(
+            skipped,
+            [(RepositoryDecline::IdentityUnresolved.into(), 2)].into()
+        );
         let unresolved = page.unresolved_ci_outcomes.unwrap();
         let shown: Vec<_> = unresolved.iter().map(|it| it.outcome_id).collect();
         assert_eq!(shown, [id(3)], "as many as a page has, the latest first");

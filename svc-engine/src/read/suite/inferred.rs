@@ -32,7 +32,8 @@ fn calls(evidence: &CommitEvidence) -> Vec<(FactId, AttributionSource, f64, u64)
         .map(|it| {
             let score = it.similarity_score.unwrap();
             let files = it.attributed_files.unwrap();
-            (it.inference_call_id, it.attribution_source, score, files)
+            let source = *it.attribution_source.known().unwrap();
+            (it.inference_call_id, source, score, files)
         })
         .collect()
 }

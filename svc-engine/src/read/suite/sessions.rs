@@ -1,5 +1,6 @@
 //! Dossiers.
 
+use svc_model::open::Open;
 use svc_model::query::{Gap, TimelineEvent};
 
 use super::*;
@@ -48,7 +49,7 @@ fn the_timeline_holds_every_kind_of_event_in_order(
     let kinds: Vec<_> = dossier
         .timeline
         .iter()
-        .map(|event| (event.event_type(), event.fact_id()))
+        .map(|event| (event.as_str(), event.known().unwrap().fact_id()))
         .collect();
     assert_eq!(
         kinds,
@@ -60,17 +61,18 @@ fn the_timeline_holds_every_kind_of_event_in_order(
             ("retry_linkage", id(2)),
         ]
     );
-    let TimelineEvent::DeveloperDecision { has_file_path, .. } = dossier.timeline[1] else {
+    let Open::Known(TimelineEvent::DeveloperDecision { has_file_path, .. }) = dossier.timeline[1]
+    else {
         panic!("a decision");
     };
     assert!(!has_file_path);
-    let TimelineEvent::EditObservation {
+    let Open::Known(TimelineEvent::EditObservation {
         has_file_path,
         external_lines_added_present,
         external_lines_removed_present,
         external_lines_removed,
         ..
-    } = dossier.timeline[2]
+    }) = dossier.timeline[2]
     else {
         panic!("an edit");
     };
@@ -294,7 +296,7 @@ fn a_repository_known_by_name_has_no_identity_member(
     assert_eq!(dossier.attributed_commits, []);
     assert_eq!(
         dossier.repository_skipped,
-        [(RepositoryDecline::IdentityUnresolved, 1)].into()
+        [(RepositoryDecline::IdentityUnresolved.into(), 1)].into()
     );
 }
 
@@ -314,22 +316,22 @@ fn an_observation_whose_repository_cannot_be_told_is_counted(
         let dossier = stage.dossier("s");
         (dossier.attributed_commits.len(), dossier.repository_skipped)
     };
-    let conflict = (RepositoryDecline::IdentityConflict, 1);
-    assert_eq!(skipped(&stage), (1, [conflict].into()));
+    let conflict = || (RepositoryDecline::IdentityConflict.into(), 1);
+    assert_eq!(skipped(&stage), (1, [conflict()].into()));
     stage.quarantine(FactTable::Pushes, id(1));
     let dossier = stage.dossier("s");
     assert_eq!(dossier.attributed_commits, []);
     assert_eq!(dossier.session_commit_unobserved, 1);
-    assert!(dossier.gaps.contains(&Gap::NoCommit));
+    assert!(dossier.gaps.contains(&Gap::NoCommit.into()));
     assert_eq!(
         dossier.repository_skipped,
-        [(RepositoryDecline::SourceAbsent, 2)].into()
+        [(RepositoryDecline::SourceAbsent.into(), 2)].into()
     );
     stage.release(FactTable::Pushes, id(1));
-    assert_eq!(skipped(&stage), (1, [conflict].into()));
+    assert_eq!(skipped(&stage), (1, [conflict()].into()));
     // A quarantined observation is not there at all.
     stage.quarantine(FactTable::SessionCommitObservations, id(2));
-    assert_eq!(skipped(&stage), (0, [conflict].into()));
+    assert_eq!(skipped(&stage), (0, [conflict()].into()));
 }
 
 #[rstest]
@@ -351,7 +353,10 @@ fn quarantined_deliveries_are_gaps(#[values(Backend::Sqlite, Backend::Postgres)]
     let delivery_gaps = || {
         let gaps = stage.dossier("s").gaps;
         let of_delivery = |gap: &Gap| matches!(gap, Gap::NoPushes | Gap::NoCiOutcomes);
-        gaps.into_iter().filter(of_delivery).collect::<Vec<_>>()
+        gaps.into_iter()
+            .filter_map(Open::into_known)
+            .filter(of_delivery)
+            .collect::<Vec<_>>()
     };
     assert_eq!(delivery_gaps(), []);
     stage.quarantine(FactTable::CiOutcomes, id(20));
@@ -383,9 +388,13 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
         ci(run),
         Append::DeveloperDecision(Box::new(decision(4))),
     ]);
+    let path = |dossier: &SessionDossier| {
+        let event = dossier.timeline[0].known();
+        event.and_then(TimelineEvent::file_path).map(str::to_owned)
+    };
     let plain = stage.dossier("s");
+    assert_eq!(path(&plain), None);
     assert_eq!((plain.pushes.len(), plain.delivering_pushes), (0, None));
-    assert_eq!(plain.timeline[0].file_path(), None);
     assert_eq!(plain.attributed_commits[0].delivered_by_push_ids, None);
 
     let explained = || {
@@ -394,7 +403,7 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
         answer.dossier().unwrap()
     };
     let told = explained();
-    assert_eq!(told.timeline[0].file_path(), Some("src/a.rs"));
+    assert_eq!(path(&told).as_deref(), Some("src/a.rs"));
     let commit_told = &told.attributed_commits[0];
     assert_eq!(commit_told.delivered_by_push_ids, Some(vec![id(1)]));
     let pushes = told.delivering_pushes.unwrap();
@@ -404,7 +413,11 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
             &pushes[0].after_sha,
             pushes[0].match_kind
         ),
-        (id(1), &commit('c'), svc_model::query::PushMatch::Brought)
+        (
+            id(1),
+            &commit('c'),
+            svc_model::query::PushMatch::Brought.into()
+        )
     );
     assert_eq!(told.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
     assert_eq!(told.gaps, plain.gaps, "what was asked for changes no gap");

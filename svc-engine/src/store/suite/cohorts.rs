@@ -49,6 +49,46 @@ fn the_calls_of_a_range_come_in_the_order_of_their_observation(
 }
 
 #[rstest]
+fn calls_bear_the_contents_of_their_answers(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let said = |number: u128, what: &[&str]| {
+        let said = what.iter().map(|what| text("assistant", what));
+        call(number).observed(1).output(said.collect()).build()
+    };
+    append(
+        &store,
+        vec![said(1, &["a", "b"]), said(2, &["a"]), said(3, &[])],
+    );
+    let mut found = Vec::new();
+    let mut snapshot = store.snapshot_now();
+    snapshot
+        .calls_observed(seconds(0..9), |call| {
+            found.push(call);
+            Ok(())
+        })
+        .unwrap();
+    found.sort_unstable_by_key(|call| call.inference_call_id);
+    let [one, two, three] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let [one, two, three] = [one, two, three].map(|call| &call.answer);
+    assert_eq!((one.contents.len(), three.contents.len()), (2, 0));
+    assert_eq!(two.contents[..], one.contents[..1]);
+    assert!(one.byte_count > two.byte_count);
+    let mut bytes = 0;
+    snapshot
+        .content(&one.contents, |stored| {
+            bytes += stored.read()?.len() as u64;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(bytes + 3, one.byte_count, "two brackets and a comma");
+}
+
+#[rstest]
 fn facts_of_repositories_come_in_the_order_of_their_capture(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {

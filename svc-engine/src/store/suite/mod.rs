@@ -128,8 +128,8 @@ fn messages(store: &Store, session_id: &str) -> Vec<Sides> {
         .copied()
         .collect();
     snapshot
-        .content(&ids, |id, content| {
-            bytes.insert(id, content);
+        .content(&ids, |stored| {
+            bytes.insert(stored.content_id, stored.read()?);
             Ok(())
         })
         .unwrap();

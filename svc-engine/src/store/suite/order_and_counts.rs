@@ -365,7 +365,7 @@ fn what_arrived_is_counted_with_what_it_stored(
         let gateway = captured.of(CaptureSource::Gateway).clone();
         let facts = gateway
             .facts
-            .get(&FactTable::InferenceCalls)
+            .get(&FactTable::InferenceCalls.into())
             .copied()
             .unwrap_or_default();
         let skipped = gateway

@@ -89,37 +89,6 @@ fn an_id_that_every_answer_repeats_hides_no_other(
 }
 
 #[rstest]
-fn what_calls_answered_is_read_by_their_ids(
-    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
-) {
-    let database = database!(backend);
-    let store = database.open("acme");
-    let said = |number, what: &[&str]| {
-        let said = what.iter().map(|what| text("assistant", what));
-        call(number).output(said.collect()).build()
-    };
-    append(
-        &store,
-        vec![said(1, &["a", "b"]), said(2, &["a"]), said(3, &[])],
-    );
-    let mut snapshot = store.snapshot_now();
-    let mut found = Vec::new();
-    snapshot
-        .answers_of_calls(&[id(1), id(2), id(3), id(4)], |answer| {
-            found.push(answer);
-            Ok(())
-        })
-        .unwrap();
-    found.sort_unstable_by_key(|answer| answer.inference_call_id);
-    let [one, two, three] = &found[..] else {
-        panic!("{found:?}");
-    };
-    assert_eq!((one.contents.len(), three.contents.len()), (2, 0));
-    assert_eq!(two.contents, one.contents[..1]);
-    assert!(one.byte_count > two.byte_count);
-}
-
-#[rstest]
 fn calls_of_sessions_are_those_of_a_range(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {

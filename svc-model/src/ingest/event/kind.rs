@@ -23,6 +23,7 @@ pub struct Event {
 
 /// What an [`Event`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum EventKind {
     /// See [`ToolDecision`].
     ToolDecision(ToolDecision),

@@ -15,6 +15,7 @@ use svc_client::outbox::DeliveryId;
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult, IngestResult, VendorCIRequest};
 use svc_model::json;
+use svc_model::open::Open;
 use svc_model::problem::Code;
 
 use self::environment::Environment;
@@ -58,7 +59,7 @@ struct Reported {
     stored: Option<bool>,
     /// The result that the run is stored with, when it is another one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    stored_result: Option<CiResult>,
+    stored_result: Option<Open<CiResult>>,
     provider: CiProvider,
     run_id: String,
     run_attempt: Option<i64>,
@@ -101,8 +102,8 @@ impl Report {
                 if let Some(Ok(kept)) = &kept {
                     kept.done();
                 }
-                let reported = Reported::of(&request, Some(receipt), None);
-                if let Some(stored) = receipt.stored_result {
+                let reported = Reported::of(&request, Some(&receipt), None);
+                if let Some(stored) = &receipt.stored_result {
                     output.warning(&format!(
                         "this run is stored with the result {stored}, which stays: the first word \
                          counts; to report it anew, give it an id or an attempt of its own"
@@ -220,14 +221,14 @@ impl KeptReport {
 impl Reported {
     fn of(
         request: &VendorCIRequest,
-        receipt: Option<IngestResult>,
+        receipt: Option<&IngestResult>,
         error: Option<&CommandError>,
     ) -> Self {
         Self {
             delivered: receipt.is_some(),
             fact_id: receipt.map(|receipt| receipt.fact_id),
             stored: receipt.map(|receipt| receipt.stored),
-            stored_result: receipt.and_then(|receipt| receipt.stored_result),
+            stored_result: receipt.and_then(|receipt| receipt.stored_result.clone()),
             provider: request.provider,
             run_id: request.run_id.to_string(),
             run_attempt: request.run_attempt,
@@ -252,7 +253,7 @@ fn render(reported: &Reported) -> String {
     let fact = reported
         .fact_id
         .map_or_else(String::new, |fact_id| fact_id.to_string());
-    let state = match (reported.stored, reported.stored_result) {
+    let state = match (reported.stored, &reported.stored_result) {
         (Some(true), _) => "stored".to_owned(),
         (_, None) => "was stored before, and stays as it was".to_owned(),
         (_, Some(stored)) => format!("was stored before as {stored}, and stays {stored}"),

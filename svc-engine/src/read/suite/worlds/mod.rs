@@ -9,6 +9,7 @@ mod world;
 
 use super::*;
 use reference::Reference;
+use svc_model::open::Open;
 pub(super) use world::Dice;
 use world::World;
 
@@ -169,7 +170,7 @@ fn outcome_text(it: &CiOutcomeRecord) -> String {
     )
 }
 
-fn counts_text(counts: &std::collections::BTreeMap<RepositoryDecline, u64>) -> String {
+fn counts_text(counts: &std::collections::BTreeMap<Open<RepositoryDecline>, u64>) -> String {
     let mut counts: Vec<String> = counts.iter().map(|(it, n)| format!("{it}={n}")).collect();
     counts.sort();
     counts.join(" ")
@@ -230,6 +231,7 @@ fn dossier_text(dossier: &SessionDossier) -> String {
         dossier
             .timeline
             .iter()
+            .filter_map(Open::known)
             .map(|it| format!("{} {} {}", it.event_type(), it.fact_id(), it.occurred_at())),
     );
     for commit in &dossier.attributed_commits {

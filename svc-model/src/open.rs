@@ -1,0 +1,192 @@
+//! Words and kinds that a newer service may answer with.
+//!
+//! A closed set is closed for one version of the service: the next one may have another reason, status
+//! or kind of event. What a program sends, and what the service stores, is of the set that both know,
+//! so requests and facts hold the set itself. A reply may come from a newer service, so replies hold
+//! [`Open`], which keeps what this version does not know as it came. Members that are not known are
+//! passed over. So a program goes on reading replies when the service is updated before it is.
+//!
+//! ```
+//! use svc_model::context::ContextStatus;
+//! use svc_model::json;
+//! use svc_model::open::Open;
+//!
+//! let known: Open<ContextStatus> = json::from_slice(br#""matched""#)?;
+//! assert_eq!(known, ContextStatus::Matched);
+//! let newer: Open<ContextStatus> = json::from_slice(br#""deferred""#)?;
+//! assert_eq!(newer.known(), None);
+//! assert_eq!(newer.to_string(), "deferred");
+//! # Ok::<(), svc_model::json::FromSliceError>(())
+//! ```
+//!
+//! Nobody can make a word that is not known: [`UnknownValue`] comes out of a reply and from nowhere
+//! else, so the service never writes one. A `schema_version` that is not known is still an error, since
+//! it says that the rest means something else.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::json::{self, Json};
+
+/// A value of a set that may have grown since this version: see the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Open<T> {
+    /// One that this version knows.
+    Known(T),
+    /// One that it does not, as it came.
+    Unknown(UnknownValue),
+}
+
+/// A word or an object of a kind that this version does not know. It is only read, never made.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct UnknownValue {
+    word: Box<str>,
+    value: Json,
+}
+
+/// A set of words or kinds that grows with the versions of the service.
+pub trait Vocabulary {
+    /// Returns the word itself, or the kind of the object.
+    fn word(&self) -> &str;
+
+    /// Returns the word or kind of a value when it is not of this set; nothing when it is, and when the
+    /// value has none, which makes it malformed rather than new.
+    fn unknown_word(value: &Json) -> Option<&str>;
+}
+
+impl UnknownValue {
+    /// Returns the word itself, or the kind of the object.
+    pub fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// Returns the whole value as it came.
+    pub fn value(&self) -> &Json {
+        &self.value
+    }
+}
+
+impl<T> Open<T> {
+    /// Returns the value when this version knows it.
+    pub const fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns the value when this version knows it.
+    pub fn into_known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns whether this version knows the value and the value has a property.
+    pub fn is_known_and(&self, has: impl FnOnce(&T) -> bool) -> bool {
+        self.known().is_some_and(has)
+    }
+}
+
+impl<T: Vocabulary> Open<T> {
+    /// Returns the word itself, or the kind of the object, as it is written on the wire.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(value) => value.word(),
+            Self::Unknown(unknown) => unknown.word(),
+        }
+    }
+}
+
+impl<T> From<T> for Open<T> {
+    fn from(value: T) -> Self {
+        Self::Known(value)
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Open<T> {
+    fn eq(&self, other: &T) -> bool {
+        self.known() == Some(other)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Open<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(value) => value.fmt(f),
+            Self::Unknown(unknown) => unknown.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for UnknownValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // It comes from outside and may be shown on a terminal.
+        self.word.escape_debug().fmt(f)
+    }
+}
+
+/// The word alone: the rest may be captured content.
+impl fmt::Debug for UnknownValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnknownValue")
+            .field("word", &self.word)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialOrd for UnknownValue {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for UnknownValue {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_word = self.word.cmp(&other.word);
+        by_word.then_with(|| self.value.to_canonical().cmp(&other.value.to_canonical()))
+    }
+}
+
+impl<T: Serialize> Serialize for Open<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(value) => value.serialize(serializer),
+            Self::Unknown(unknown) => unknown.value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: Vocabulary + DeserializeOwned> Deserialize<'de> for Open<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Json::deserialize(deserializer)?;
+        if let Some(word) = T::unknown_word(&value) {
+            let word = word.into();
+            return Ok(Self::Unknown(UnknownValue { word, value }));
+        }
+        json::from_value(value)
+            .map(Self::Known)
+            .map_err(de::Error::custom)
+    }
+}
+
+/// What is published is what this version sends.
+#[cfg(feature = "schema")]
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+}

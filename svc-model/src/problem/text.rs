@@ -1,0 +1,160 @@
+//! Problems in words: one closed word each for programs, a sentence for people.
+
+use std::fmt;
+
+use super::{Code, Decline, QueryFault, RequiredAuthority, SessionBound};
+
+impl Code {
+    /// Returns the code as it is written on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InferenceCallIdentityConflict => "inference_call_identity_conflict",
+            Self::RepositoryIdentityConflict => "repository_identity_conflict",
+            Self::DatabaseUnavailable => "database_unavailable",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Decline {
+    /// Returns the reason as it is written on the wire.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::EvidenceUnavailable { .. } => "evidence_unavailable",
+            Self::EvidencePartAbsent { .. } => "evidence_part_absent",
+            Self::EvidenceInventoryLimit { .. } => "evidence_inventory_limit",
+            Self::EvidenceSourceLimit { .. } => "evidence_source_limit",
+            Self::EvidenceResponseLimit { .. } => "evidence_response_limit",
+            Self::RetrievalPartLimit { .. } => "retrieval_part_limit",
+            Self::RetrievalStateLimit { .. } => "retrieval_state_limit",
+            Self::RepositorySelectorAmbiguous => "repository_selector_ambiguous",
+            Self::RepositoryEvidenceLimit => "repository_evidence_limit",
+            Self::NonFiniteNumber => "non_finite_number",
+        }
+    }
+}
+
+impl fmt::Display for Decline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.as_str();
+        match self {
+            Self::EvidenceUnavailable {
+                reference_index: None,
+            } => {
+                write!(f, "the evidence is not available ({word})")
+            }
+            Self::EvidenceUnavailable {
+                reference_index: Some(index),
+            } => {
+                write!(f, "reference {index} is not available ({word})")
+            }
+            Self::EvidencePartAbsent { reference_index } => {
+                write!(
+                    f,
+                    "reference {reference_index} names no part of its call ({word})"
+                )
+            }
+            Self::EvidenceInventoryLimit { count, limit }
+            | Self::RetrievalPartLimit { count, limit } => {
+                write!(f, "{count} are over the limit of {limit} ({word})")
+            }
+            Self::EvidenceSourceLimit { bytes, limit } => {
+                write!(
+                    f,
+                    "{bytes} stored bytes are over the limit of {limit} ({word})"
+                )
+            }
+            Self::EvidenceResponseLimit { limit } => {
+                write!(f, "the reply would be over {limit} bytes ({word})")
+            }
+            Self::RetrievalStateLimit { limit_bytes } => {
+                write!(
+                    f,
+                    "the candidates take more than {limit_bytes} bytes ({word})"
+                )
+            }
+            Self::RepositorySelectorAmbiguous => {
+                write!(f, "the selector names several repositories ({word})")
+            }
+            Self::RepositoryEvidenceLimit => write!(f, "too many repository claims ({word})"),
+            Self::NonFiniteNumber => {
+                write!(
+                    f,
+                    "the reply would hold a number that is not finite ({word})"
+                )
+            }
+        }
+    }
+}
+
+impl QueryFault {
+    /// Returns the fault as one closed word. On the wire it is a sentence.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::MalformedSha => "malformed_sha",
+            Self::ReversedBounds => "reversed_bounds",
+            Self::IncompleteIdentity => "incomplete_identity",
+            Self::MissingSelector => "missing_selector",
+            Self::SelectorConflict => "selector_conflict",
+            Self::InvalidCursor => "invalid_cursor",
+            Self::CursorMismatch => "cursor_mismatch",
+            Self::InvalidSessionCursor => "invalid_session_cursor",
+            Self::SessionCursorMismatch => "session_cursor_mismatch",
+            Self::CohortTooLong => "cohort_too_long",
+            Self::CohortReversed => "cohort_reversed",
+            Self::CohortAfterBoundary => "cohort_after_boundary",
+            Self::TargetAbsent => "target_absent",
+            Self::TargetAmbiguous => "target_ambiguous",
+        }
+    }
+}
+
+impl fmt::Display for QueryFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MalformedSha => "the commit is not 40 or 64 hexadecimal digits",
+            Self::ReversedBounds => "the range of capture ends before it begins",
+            Self::IncompleteIdentity => "a repository identity is provider, host and id together",
+            Self::MissingSelector => "a repository must be selected",
+            Self::SelectorConflict => "the repository never had that name",
+            Self::InvalidCursor | Self::InvalidSessionCursor => {
+                "the cursor is none of this service"
+            }
+            Self::CursorMismatch | Self::SessionCursorMismatch => {
+                "the cursor no longer fits: another question, or facts were quarantined or \
+             released since"
+            }
+            Self::CohortTooLong => "the cohort is longer than 31 days",
+            Self::CohortReversed => "the cohort ends before it begins",
+            Self::CohortAfterBoundary => "the cohort ends after the moment up to which facts count",
+            Self::TargetAbsent => "no fact of this table has this id",
+            Self::TargetAmbiguous => "the ids of several facts of this table begin so",
+        })
+    }
+}
+
+impl fmt::Display for SessionBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reconciliation => "the Session has too many calls to list",
+            Self::Compatibility => "the Session has too many facts for the compatibility evidence",
+            Self::Dossier => "the Session has too many events for a dossier",
+            Self::Delivery => "the Session has too many commits, pushes or CI outcomes",
+        })
+    }
+}
+
+impl fmt::Display for RequiredAuthority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ingest => "ingest authority required",
+            Self::Operator => "operator authority required",
+            Self::Retrieval => "retrieval authority required",
+        })
+    }
+}
