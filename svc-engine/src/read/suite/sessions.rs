@@ -411,7 +411,7 @@ fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
         (
             pushes[0].push_id,
             &pushes[0].after_sha,
-            pushes[0].match_kind
+            pushes[0].match_kind.clone()
         ),
         (
             id(1),
