@@ -9,6 +9,7 @@
 //! | deliver a model call of your own program | [`Client::ingest_call`] |
 //! | pass on what a gateway logs | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
 //! | deliver the outcome of a CI run | [`Client::ingest_ci`] |
+//! | relay a forge's webhooks | [`Client::ingest_forge`] |
 //! | report what became of edits | [`Client::ingest_events`] |
 //! | pass on an agent's OTLP logs | [`Client::ingest_logs`] |
 //! | lose none of these while the service is away | [`Outbox`] |
@@ -98,6 +99,7 @@ pub mod environment;
 mod error;
 mod evidence;
 mod facts;
+mod forge;
 mod identity;
 mod ingest;
 pub mod outbox;

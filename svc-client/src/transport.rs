@@ -127,7 +127,7 @@ impl Client {
             return Err(ErrorKind::TooLarge);
         }
         let authorization = match E::ACCESS {
-            // Only the forge can sign, so a webhook's route is of no use to a client.
+            // A webhook is signed instead.
             Access::Open | Access::Signature => None,
             Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
                 self.shared.authorization.clone()
@@ -263,7 +263,7 @@ async fn body(mut response: Response, bytes_max: usize) -> Result<Bytes, Failure
     Ok(body.into())
 }
 
-fn unwritable(error: WriteError) -> Failure {
+pub(crate) fn unwritable(error: WriteError) -> Failure {
     let kind = match error {
         WriteError::Budget => ErrorKind::TooLarge,
         WriteError::NonFinite

@@ -40,6 +40,8 @@ pub struct LocalCredentials {
     pub ingest_token: SecretString,
     /// The retrieval token; it is valid when a Session is granted.
     pub retrieval_token: SecretString,
+    /// The secret with which forges sign.
+    pub webhook_secret: SecretString,
     /// The private file they are kept in.
     pub file: PathBuf,
 }
@@ -89,6 +91,7 @@ pub fn local_credentials() -> Option<LocalCredentials> {
         operator_token: secret(env::OPERATOR_TOKEN)?,
         ingest_token: SecretString::from(tokens.as_object()?.get(CLIENT)?.as_str()?),
         retrieval_token: secret(env::RETRIEVAL_TOKEN)?,
+        webhook_secret: secret(env::FORGE_WEBHOOK_SECRET)?,
         file,
     })
 }

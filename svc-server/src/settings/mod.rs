@@ -40,6 +40,10 @@ pub struct Overrides {
     pub retrieval_session_id: Option<String>,
     /// The folder of the mirrors.
     pub mirror_path: Option<String>,
+    /// Seconds after a push until its repository is fetched.
+    pub mirror_settle_seconds: Option<String>,
+    /// Whether mirrors are fetched from this machine too.
+    pub dev_mode: Option<String>,
 }
 
 impl Overrides {
@@ -51,6 +55,8 @@ impl Overrides {
             (env::ORG_ID, self.org_id),
             (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
             (env::MIRROR_PATH, self.mirror_path),
+            (env::MIRROR_SETTLE_SECONDS, self.mirror_settle_seconds),
+            (env::DEV_MODE, self.dev_mode),
         ];
         let flags = flags
             .into_iter()
@@ -238,6 +244,11 @@ impl Settings {
     /// Returns the operator's token, for a program that starts a server of its own.
     pub fn operator_token(&self) -> &SecretString {
         &self.operator_token
+    }
+
+    /// Returns a secret with which forges sign, for a program that starts a server of its own.
+    pub fn webhook_secret(&self) -> Option<&SecretString> {
+        self.webhook_secrets.first()
     }
 
     /// Reads settings from these variables alone.

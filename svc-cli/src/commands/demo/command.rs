@@ -8,12 +8,11 @@ use svc_model::evidence::{
     EvidenceRead, EvidenceReadRequest, InventoryRequest, ManifestRequest, PartType, Reference, Side,
 };
 use svc_model::id::InferenceCallId;
-use svc_model::ingest::IngestReceipt;
-use svc_model::open::Open;
 use svc_model::version::Version1;
 
 use super::local::{self, Place};
-use super::report::{self, Planted, Report};
+use super::planting;
+use super::report::{self, Report};
 use super::story;
 use crate::commands::{context, evidence};
 use crate::error::CommandError;
@@ -25,6 +24,10 @@ pub(crate) struct Demo {
     /// Plant at a service that is not on this machine.
     #[arg(long)]
     force: bool,
+
+    /// Plant one Session only, without the organization around it.
+    #[arg(long)]
+    small: bool,
 
     #[command(flatten)]
     service: ServiceOptions,
@@ -53,7 +56,12 @@ impl Demo {
             )
             .hint("plant it there nevertheless: svc demo --force"));
         }
-        let planted = plant(client).await?;
+        let planted = planting::session(client).await?;
+        let organization = if self.small {
+            None
+        } else {
+            Some(planting::organization(place).await?)
+        };
         let discovery = discover(client).await?;
         let found = discovery
             .as_ref()
@@ -64,6 +72,8 @@ impl Demo {
             server: client.url().to_owned(),
             embedded: place.is_embedded(),
             planted,
+            organization,
+            mirrors: place.mirrors().map(|path| path.display().to_string()),
             discovery: discovery.map(Into::into),
             read: read.into(),
         };
@@ -71,27 +81,6 @@ impl Demo {
         output.next(&self.service, &report::next(&report));
         Ok(())
     }
-}
-
-/// Delivers the story.
-async fn plant(client: &Client) -> Result<Planted, CommandError> {
-    let mut planted = Planted::default();
-    for call in story::calls() {
-        match client.ingest_gateway(&call).await? {
-            Open::Known(IngestReceipt::Fact(fact)) => planted.calls.count(fact.stored),
-            Open::Unknown(receipt) => return Err(CommandError::newer("the receipt", receipt)),
-            Open::Known(IngestReceipt::Skipped(skipped)) => {
-                let reason = skipped.reason.as_str();
-                return Err(CommandError::refused(
-                    reason,
-                    "the service did not store a call",
-                ));
-            }
-        }
-    }
-    let outcome = client.ingest_ci(&story::outcome()).await?;
-    planted.ci_outcomes.count(outcome.stored);
-    Ok(planted)
 }
 
 /// Finds the story by keywords; nothing when the service does not offer its Session to agents.

@@ -1,7 +1,10 @@
-//! A first look: plant a small session, find it, read it.
+//! A first look: plant evidence, find it, read it.
 
 mod command;
+mod conversation;
 mod local;
+mod organization;
+mod planting;
 mod report;
 mod story;
 

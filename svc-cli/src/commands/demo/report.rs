@@ -14,6 +14,9 @@ pub(super) struct Report {
     pub(super) server: String,
     pub(super) embedded: bool,
     pub(super) planted: Planted,
+    pub(super) organization: Option<PlantedOrganization>,
+    /// The mirrors of a service of the demo's own.
+    pub(super) mirrors: Option<String>,
     pub(super) discovery: Option<Exact<DiscoveryResult>>,
     pub(super) read: Exact<EvidenceRead>,
 }
@@ -25,6 +28,23 @@ pub(super) struct Planted {
     pub(super) ci_outcomes: Delivered,
 }
 
+/// How much of the organization was delivered.
+#[derive(Debug, Serialize)]
+pub(super) struct PlantedOrganization {
+    pub(super) repository: &'static str,
+    pub(super) sessions: usize,
+    pub(super) calls: Delivered,
+    pub(super) decisions_and_edits: usize,
+    pub(super) webhooks: Delivered,
+    pub(super) ci_outcomes: Delivered,
+    /// Links of Sessions to commits in the whole store.
+    pub(super) commits_with_a_session: u64,
+    /// Whether the service has a mirror of the repository.
+    pub(super) mirrored: bool,
+    /// A commit to look at.
+    pub(super) commit: String,
+}
+
 /// How many facts there are now, and how many of them are new.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Delivered {
@@ -33,6 +53,10 @@ pub(super) struct Delivered {
 }
 
 impl Delivered {
+    pub(super) fn is_new(&self) -> bool {
+        self.stored > 0
+    }
+
     pub(super) fn count(&mut self, stored: bool) {
         self.total += 1;
         self.stored += u64::from(stored);
@@ -75,19 +99,60 @@ pub(super) fn render(report: &Report) -> String {
         references.join(" "),
         evidence::render_read(&report.read.value)
     );
-    [planted, discovered, read].concat()
+    let organization = report.organization.as_ref();
+    let organization = organization.map_or_else(String::new, render_organization);
+    [planted, organization, discovered, read].concat()
+}
+
+fn render_organization(planted: &PlantedOrganization) -> String {
+    let mirror = if planted.mirrored {
+        String::new()
+    } else {
+        "The service keeps no mirror of it, so nothing ties its Sessions to commits. To see that too, stop\n\
+         the service and run: svc demo\n"
+            .to_owned()
+    };
+    format!(
+        "planted {}: {} Sessions with {} calls ({} new), {} decisions and edits,\n\
+         {} events of its forge ({} new), {} CI outcomes ({} new)\n{mirror}",
+        planted.repository,
+        planted.sessions,
+        planted.calls.total,
+        planted.calls.stored,
+        planted.decisions_and_edits,
+        planted.webhooks.total,
+        planted.webhooks.stored,
+        planted.ci_outcomes.total,
+        planted.ci_outcomes.stored,
+    )
 }
 
 pub(super) fn next(report: &Report) -> Vec<String> {
-    if report.embedded {
+    if let Some(mirrors) = &report.mirrors {
         // Until it runs, nothing else has a service to ask.
-        return vec![format!(
-            "SVC_RETRIEVAL_SESSION_ID={} svc serve",
+        let mut next = vec![format!(
+            "SVC_MIRROR_PATH={} SVC_RETRIEVAL_SESSION_ID={} svc serve",
+            quote(mirrors),
             story::SESSION
         )];
+        if report.organization.is_some() {
+            next.push(format!("svc report model --mirror-path {}", quote(mirrors)));
+            next.push(format!(
+                "svc report lifecycle --mirror-path {}",
+                quote(mirrors)
+            ));
+        }
+        return next;
     }
-    vec![
-        format!("svc evidence inventory {}", story::SESSION),
-        "svc facts".to_owned(),
-    ]
+    let mut next = vec![format!("svc evidence inventory {}", story::SESSION)];
+    if let Some(organization) = &report.organization {
+        next.push(format!("svc commit {}", organization.commit));
+        next.push(format!(
+            "svc ci failures --repo {}",
+            organization.repository
+        ));
+        next.push("svc report model".to_owned());
+    }
+    next.push("svc facts".to_owned());
+    next
 }

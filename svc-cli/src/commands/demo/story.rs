@@ -1,13 +1,11 @@
 //! A session that could have happened: an agent mends a pager in four calls, and CI passes.
-//!
-//! Like a real agent it sends its whole history with every call, so each call holds the ones before
-//! it. Ids and times are fixed: planting it again stores nothing new.
+//! Ids and times are fixed: planting it again stores nothing new.
 
-use svc_model::id::{SessionId, UserId};
-use svc_model::ingest::{Capture, GatewayIngestRequest, GatewayProvider, VendorCIRequest};
-use svc_model::json::{self, Json, Object};
-use svc_model::time::Instant;
-use uuid::Uuid;
+use svc_model::id::SessionId;
+use svc_model::ingest::{GatewayIngestRequest, VendorCIRequest};
+use svc_model::json::{self, Json};
+
+use super::conversation::Conversation;
 
 /// The Session of the story.
 pub(super) const SESSION: &str = "svc-demo";
@@ -45,83 +43,22 @@ pub(super) fn calls() -> Vec<GatewayIngestRequest> {
     let messages = Json::parse(MESSAGES.as_bytes())
         .ok()
         .and_then(Json::into_array);
-    let messages = messages.expect("the story is a list");
-    let answers = messages
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| is_answer(message));
-    answers
-        .zip(0_u32..)
-        .map(|((position, answer), turn)| call(turn, &messages[..position], answer))
-        .collect()
+    let conversation = Conversation {
+        session_id: session_id(),
+        user: USER,
+        model: "demo/model-1",
+        provider: "demo",
+        first_capture: FIRST_CAPTURE,
+        observed_us: FIRST_OBSERVED_US,
+        turn_us: TURN_US,
+        messages: messages.expect("the story is a list"),
+    };
+    conversation.calls()
 }
 
 /// Returns the outcome of the CI run.
 pub(super) fn outcome() -> VendorCIRequest {
     json::from_slice(OUTCOME.as_bytes()).expect("the outcome is one")
-}
-
-fn is_answer(message: &Json) -> bool {
-    let role = message.as_object().and_then(|message| message.get("role"));
-    role.and_then(Json::as_str) == Some("assistant")
-}
-
-fn call(turn: u32, history: &[Json], answer: &Json) -> GatewayIngestRequest {
-    let observed_us = FIRST_OBSERVED_US + TURN_US * i64::from(turn);
-    GatewayIngestRequest {
-        provider: GatewayProvider::GatewayA,
-        session_id: Some(session_id()),
-        user_id: UserId::new(USER).ok(),
-        payload: Json::Object(payload(turn, history, answer)),
-        capture: Some(Capture {
-            id: Uuid::from_u128(FIRST_CAPTURE + u128::from(turn)),
-            observed_at: Instant::from_microseconds(observed_us).expect("a moment of our time"),
-        }),
-    }
-}
-
-/// Returns what the gateway would log of the call.
-fn payload(turn: u32, history: &[Json], answer: &Json) -> Object {
-    let asks = answer
-        .as_object()
-        .is_some_and(|answer| answer.contains_key("tool_calls"));
-    let finish_reason = if asks { "tool_calls" } else { "stop" };
-    let choice = Object::from_iter([
-        ("index", Json::from(0_i32)),
-        ("finish_reason", Json::from(finish_reason)),
-        ("message", answer.clone()),
-    ]);
-    let usage = Object::from_iter([
-        ("prompt_tokens", Json::from(tokens(history))),
-        (
-            "completion_tokens",
-            Json::from(tokens(std::slice::from_ref(answer))),
-        ),
-    ]);
-    Object::from_iter([
-        ("litellm_call_id", Json::from(format!("svc-demo-{turn}"))),
-        ("call_type", Json::from("acompletion")),
-        ("model", Json::from("demo/model-1")),
-        ("custom_llm_provider", Json::from("demo")),
-        ("response_time_ms", Json::from(4_200 + 310 * turn)),
-        ("messages", Json::Array(history.to_vec())),
-        (
-            "response",
-            Json::Object(Object::from_iter([
-                ("id", Json::from(format!("chatcmpl-svc-demo-{turn}"))),
-                ("choices", Json::Array(vec![Json::Object(choice)])),
-                ("usage", Json::Object(usage)),
-            ])),
-        ),
-    ])
-}
-
-/// Returns about as many tokens as a model would count.
-fn tokens(messages: &[Json]) -> u64 {
-    messages
-        .iter()
-        .map(|message| message.canonical_len() as u64 / 4)
-        .sum()
 }
 
 #[cfg(test)]

@@ -1,0 +1,104 @@
+//! A conversation as a gateway logs it: one payload for each answer of the model.
+//!
+//! Like a real agent it sends its whole history with every call, so each call holds the ones before it.
+
+use svc_model::id::{SessionId, UserId};
+use svc_model::ingest::{Capture, GatewayIngestRequest, GatewayProvider};
+use svc_model::json::{Json, Object};
+use svc_model::time::Instant;
+use uuid::Uuid;
+
+/// A Session, and the messages of it in their order.
+#[derive(Clone, Debug)]
+pub(super) struct Conversation {
+    pub(super) session_id: SessionId,
+    pub(super) user: &'static str,
+    pub(super) model: &'static str,
+    pub(super) provider: &'static str,
+    /// The capture id of the first call; each call adds one.
+    pub(super) first_capture: u128,
+    /// When the first call was observed, in microseconds of Unix time.
+    pub(super) observed_us: i64,
+    /// How long a turn takes.
+    pub(super) turn_us: i64,
+    pub(super) messages: Vec<Json>,
+}
+
+impl Conversation {
+    /// Returns the deliveries of the calls, in order.
+    pub(super) fn calls(&self) -> Vec<GatewayIngestRequest> {
+        let answers = self
+            .messages
+            .iter()
+            .enumerate()
+            .filter(|(_, message)| is_answer(message));
+        answers
+            .zip(0_u32..)
+            .map(|((position, answer), turn)| self.call(turn, &self.messages[..position], answer))
+            .collect()
+    }
+
+    fn call(&self, turn: u32, history: &[Json], answer: &Json) -> GatewayIngestRequest {
+        let observed_us = self.observed_us + self.turn_us * i64::from(turn);
+        GatewayIngestRequest {
+            provider: GatewayProvider::GatewayA,
+            session_id: Some(self.session_id.clone()),
+            user_id: UserId::new(self.user).ok(),
+            payload: Json::Object(self.payload(turn, history, answer)),
+            capture: Some(Capture {
+                id: Uuid::from_u128(self.first_capture + u128::from(turn)),
+                observed_at: Instant::from_microseconds(observed_us).expect("a moment of our time"),
+            }),
+        }
+    }
+
+    /// Returns what the gateway would log of the call.
+    fn payload(&self, turn: u32, history: &[Json], answer: &Json) -> Object {
+        let asks = answer
+            .as_object()
+            .is_some_and(|answer| answer.contains_key("tool_calls"));
+        let finish_reason = if asks { "tool_calls" } else { "stop" };
+        let choice = Object::from_iter([
+            ("index", Json::from(0_i32)),
+            ("finish_reason", Json::from(finish_reason)),
+            ("message", answer.clone()),
+        ]);
+        let usage = Object::from_iter([
+            ("prompt_tokens", Json::from(tokens(history))),
+            (
+                "completion_tokens",
+                Json::from(tokens(std::slice::from_ref(answer))),
+            ),
+        ]);
+        let session = self.session_id.as_str();
+        Object::from_iter([
+            ("litellm_call_id", Json::from(format!("{session}-{turn}"))),
+            ("call_type", Json::from("acompletion")),
+            ("model", Json::from(self.model)),
+            ("custom_llm_provider", Json::from(self.provider)),
+            ("response_time_ms", Json::from(4_200 + 310 * turn)),
+            ("messages", Json::Array(history.to_vec())),
+            (
+                "response",
+                Json::Object(Object::from_iter([
+                    ("id", Json::from(format!("chatcmpl-{session}-{turn}"))),
+                    ("choices", Json::Array(vec![Json::Object(choice)])),
+                    ("usage", Json::Object(usage)),
+                ])),
+            ),
+        ])
+    }
+}
+
+fn is_answer(message: &Json) -> bool {
+    let role = message.as_object().and_then(|message| message.get("role"));
+    role.and_then(Json::as_str) == Some("assistant")
+}
+
+/// Returns about as many tokens as a model would count.
+fn tokens(messages: &[Json]) -> u64 {
+    messages
+        .iter()
+        .map(|message| message.canonical_len() as u64 / 4)
+        .sum()
+}

@@ -1,0 +1,164 @@
+//! The changes that the organization's agents and people made.
+
+use svc_model::facts::AgentHarness;
+
+/// Who works with which agent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Author {
+    pub(super) user: &'static str,
+    pub(super) agent: AgentHarness,
+    pub(super) model: &'static str,
+    pub(super) provider: &'static str,
+}
+
+const ADA: Author = Author {
+    user: "ada",
+    agent: AgentHarness::ClaudeCode,
+    model: "claude-sonnet-4-5",
+    provider: "anthropic",
+};
+const BOB: Author = Author {
+    user: "bob",
+    agent: AgentHarness::Codex,
+    model: "gpt-5-codex",
+    provider: "openai",
+};
+const EVE: Author = Author {
+    user: "eve",
+    agent: AgentHarness::Pi,
+    model: "qwen3-coder",
+    provider: "vllm",
+};
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Its pull request was merged with a commit of its own.
+    Merged,
+    /// It became one commit.
+    Squashed,
+    /// It became one commit, and its file lies elsewhere.
+    SquashedElsewhere,
+    /// Its commits were made again on top of the main branch.
+    Rebased,
+    /// Its pull request is open.
+    Open,
+    /// It was thrown away before anybody committed it.
+    Abandoned,
+}
+
+/// What is peculiar about a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Oddity {
+    None,
+    /// The first proposal was refused, and a second one accepted.
+    Retried,
+    /// A person changed a part of it before it was committed.
+    Reworked,
+    /// A test failed and passed when it ran again.
+    Flaky,
+    /// A test failed.
+    Broken,
+    /// Nobody stamped its commits.
+    Unstamped,
+}
+
+/// A change: a file of code, and its tests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) code: &'static str,
+    pub(super) tests: &'static str,
+    pub(super) author: Author,
+    pub(super) way: Way,
+    pub(super) oddity: Oddity,
+}
+
+macro_rules! change {
+    ($name:literal, $title:literal, $author:expr, $way:ident, $oddity:ident) => {
+        Change {
+            name: $name,
+            title: $title,
+            code: include_str!(concat!("files/", $name, ".py")),
+            tests: include_str!(concat!("files/test_", $name, ".py")),
+            author: $author,
+            way: Way::$way,
+            oddity: Oddity::$oddity,
+        }
+    };
+}
+
+/// In the order in which they were made.
+pub(super) const CHANGES: [Change; 10] = [
+    change!("paging", "Page the list of orders", ADA, Merged, None),
+    change!(
+        "currency",
+        "Keep amounts in minor units",
+        BOB,
+        Squashed,
+        None
+    ),
+    change!(
+        "retry_policy",
+        "Retry with a bounded wait",
+        ADA,
+        Squashed,
+        Flaky
+    ),
+    change!("stock", "Reserve all lines or none", EVE, Merged, Retried),
+    change!("invoice", "Render invoices as text", BOB, Rebased, Reworked),
+    change!(
+        "webhooks",
+        "Sign what is sent to others",
+        ADA,
+        SquashedElsewhere,
+        None
+    ),
+    change!("search", "Find orders by words", EVE, Abandoned, None),
+    change!("discount", "Grant the better discount", BOB, Open, Broken),
+    change!("audit_log", "Record who changed what", ADA, Rebased, None),
+    change!(
+        "rate_limit",
+        "Limit how often a customer asks",
+        EVE,
+        Open,
+        Unstamped
+    ),
+];
+
+impl Change {
+    pub(super) fn code_path(&self) -> String {
+        format!("orders/{}.py", self.name)
+    }
+
+    pub(super) fn tests_path(&self) -> String {
+        format!("tests/test_{}.py", self.name)
+    }
+
+    /// Returns where the code lies on the main branch.
+    pub(super) fn merged_path(&self) -> String {
+        match self.way {
+            Way::SquashedElsewhere => format!("orders/outgoing/{}.py", self.name),
+            _ => self.code_path(),
+        }
+    }
+
+    pub(super) fn branch(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// Returns the code as it was committed.
+    pub(super) fn committed(&self) -> String {
+        match self.oddity {
+            Oddity::Reworked => {
+                let kept = self.code.lines().filter(|line| !line.contains("weekend"));
+                let kept: String = kept.map(|line| format!("{line}\n")).collect();
+                kept.replace("heading", "top")
+                    .replace("footer", "bottom")
+                    .replace("lines", "items")
+            }
+            _ => self.code.to_owned(),
+        }
+    }
+}

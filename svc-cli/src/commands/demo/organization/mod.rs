@@ -1,0 +1,165 @@
+//! A small organization that could exist: three people and their agents make ten changes to one
+//! repository within six days. Some are merged, squashed, rebased or moved, one is thrown away, two are
+//! open; one test is flaky and one fails; one proposal is refused and mended.
+//!
+//! Everything follows from the moment at which it begins. So it can be planted again, and nothing is
+//! stored twice.
+
+mod change;
+mod events;
+mod forge;
+mod repository;
+mod sessions;
+
+use std::path::Path;
+
+use svc_model::id::SessionId;
+use svc_model::ingest::event::Event;
+use svc_model::ingest::{ForgeDelivery, GatewayIngestRequest, VendorCIRequest};
+use svc_model::time::Instant;
+
+use self::change::CHANGES;
+use self::repository::Commits;
+use crate::error::CommandError;
+
+/// The repository, as the forge names it.
+pub(super) const REPOSITORY: &str = "acme/orders";
+/// The Session of which one call is quarantined.
+const QUARANTINED: (&str, &str) = ("search", "plan");
+
+const MINUTE_US: i64 = 60 * 1_000_000;
+/// How long ago it begins.
+const DAYS: i64 = 6;
+/// Between two changes.
+const CHANGE_MINUTES: i64 = 14 * 60;
+/// How long before now the last change begins: its commits are pushed while its calls are near.
+const LAST_MINUTES: i64 = 45;
+
+/// When everything happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeline {
+    begin: Instant,
+}
+
+impl Timeline {
+    /// Returns the one of an organization that is planted now.
+    pub(super) fn until(now: Instant) -> Self {
+        let minute = now.microseconds() / MINUTE_US - DAYS * 24 * 60;
+        Self {
+            begin: moment(minute.max(1) * MINUTE_US),
+        }
+    }
+
+    /// Returns the one whose first call was observed then.
+    pub(super) fn of_first_call(observed_at: Instant) -> Self {
+        Self { begin: observed_at }
+    }
+
+    fn begin(&self) -> Instant {
+        self.begin
+    }
+
+    /// Returns a moment so many minutes after a change was begun.
+    fn change(&self, number: usize, minutes: i64) -> Instant {
+        let begun = if number + 1 == CHANGES.len() {
+            DAYS * 24 * 60 - LAST_MINUTES
+        } else {
+            i64::try_from(number).unwrap_or(0) * CHANGE_MINUTES
+        };
+        moment(self.begin.microseconds() + (begun + minutes) * MINUTE_US)
+    }
+}
+
+fn moment(microseconds: i64) -> Instant {
+    Instant::from_microseconds(microseconds).expect("a moment of our time")
+}
+
+fn pr_number(change: usize) -> usize {
+    11 + change
+}
+
+/// What is planted, in the order in which it is sent.
+#[derive(Debug)]
+pub(super) struct Organization {
+    pub(super) calls: Vec<GatewayIngestRequest>,
+    pub(super) events: Vec<Event>,
+    pub(super) webhooks: Vec<ForgeDelivery>,
+    pub(super) outcomes: Vec<VendorCIRequest>,
+    /// The Sessions of the calls.
+    pub(super) sessions: usize,
+    /// The notes that a mirror of the repository shows.
+    pub(super) notes: u64,
+    /// A commit to look at: one that an agent wrote and that was merged.
+    pub(super) commit: String,
+}
+
+impl Organization {
+    /// Makes the repository in a folder, and all that is said of it.
+    pub(super) fn make(timeline: &Timeline, folder: &Path) -> Result<Self, CommandError> {
+        let commits: Commits = repository::make(folder, timeline)?;
+        let conversations = sessions::all(timeline);
+        let first = commits.changes.iter().flatten().next();
+        Ok(Self {
+            calls: conversations.iter().flat_map(|it| it.calls()).collect(),
+            events: events::all(timeline),
+            webhooks: forge::webhooks(timeline, &commits, &folder.display().to_string())?,
+            outcomes: forge::outcomes(&commits)?,
+            sessions: conversations.len(),
+            notes: commits.notes,
+            commit: first.map_or(&commits.base, |it| &it.code).to_string(),
+        })
+    }
+}
+
+/// Returns the first Session, by which it is known whether the organization was planted before.
+pub(super) fn first_session() -> SessionId {
+    repository::session_id(&CHANGES[0], sessions::PLAN)
+}
+
+/// Returns the Session of which one call is quarantined.
+pub(super) fn quarantined_session() -> SessionId {
+    let (name, kind) = QUARANTINED;
+    let change = CHANGES.iter().find(|change| change.name == name);
+    repository::session_id(change.unwrap_or(&CHANGES[0]), kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_organization_is_the_same_whenever_it_is_made_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let make = |name: &str| {
+            let now = Instant::parse("2026-05-06T07:08:09Z").expect("a moment");
+            let timeline = Timeline::until(now);
+            let again = Timeline::of_first_call(timeline.change(0, 0));
+            assert_eq!(again.begin, timeline.begin);
+            Organization::make(&again, &folder.path().join(name)).expect("git works")
+        };
+        let (first, second) = (make("one"), make("one"));
+        assert_eq!(first.calls, second.calls);
+        assert_eq!(first.events, second.events);
+        assert_eq!(first.webhooks, second.webhooks);
+        assert_eq!(first.outcomes.len(), second.outcomes.len());
+        assert_eq!(first.commit, second.commit);
+        let captures: BTreeSet<_> = first
+            .calls
+            .iter()
+            .filter_map(|call| Some(call.capture.as_ref()?.id))
+            .collect();
+        assert_eq!(captures.len(), first.calls.len());
+        assert_eq!((first.sessions, first.notes), (40, 16));
+    }
+
+    #[test]
+    fn everything_is_in_the_past() {
+        let now = Instant::parse("2026-05-06T07:08:09Z").expect("a moment");
+        let timeline = Timeline::until(now);
+        for number in 0..CHANGES.len() {
+            assert!(timeline.change(number, 41) < now, "{number}");
+        }
+    }
+}

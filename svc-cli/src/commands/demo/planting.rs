@@ -1,0 +1,163 @@
+//! Sending what the demo tells.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant as Moment};
+
+use svc_client::Client;
+use svc_engine::clock::Clock;
+use svc_model::endpoint::{EvidenceInventory, GrantInventory};
+use svc_model::evidence::InventoryRequest;
+use svc_model::facts::FactTable;
+use svc_model::id::ForeignId;
+use svc_model::ingest::{GatewayIngestRequest, IngestReceipt};
+use svc_model::open::Open;
+use svc_model::quarantine::{QuarantineReason, QuarantineRequest};
+
+use super::local::Place;
+use super::organization::{Organization, REPOSITORY, Timeline, first_session, quarantined_session};
+use super::report::{Delivered, Planted, PlantedOrganization};
+use super::story;
+use crate::commands::evidence;
+use crate::error::CommandError;
+
+/// How long the mirror of the repository may take.
+const MIRROR_MAX: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(50);
+const REASON: &str = "svc demo: what a quarantined call looks like";
+
+/// Delivers the story of one Session.
+pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
+    let mut planted = Planted::default();
+    for call in story::calls() {
+        planted.calls.count(deliver(client, &call).await?);
+    }
+    let outcome = client.ingest_ci(&story::outcome()).await?;
+    planted.ci_outcomes.count(outcome.stored);
+    Ok(planted)
+}
+
+/// Delivers everything that is said of the organization.
+pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, CommandError> {
+    let client = place.client();
+    let timeline = timeline(client).await?;
+    let organization = Organization::make(&timeline, &folder()?)?;
+    let mut planted = PlantedOrganization {
+        repository: REPOSITORY,
+        sessions: organization.sessions,
+        commit: organization.commit.clone(),
+        calls: Delivered::default(),
+        ci_outcomes: Delivered::default(),
+        webhooks: Delivered::default(),
+        decisions_and_edits: organization.events.len(),
+        commits_with_a_session: 0,
+        mirrored: false,
+    };
+    for call in &organization.calls {
+        planted.calls.count(deliver(client, call).await?);
+    }
+    client.ingest_events(&organization.events).await?;
+    let before = client.facts().await?.tables.session_commit_observations;
+    if let Some(secret) = place.webhook_secret() {
+        for webhook in &organization.webhooks {
+            let receipt = client.ingest_forge(webhook, secret).await?;
+            planted.webhooks.count(is_stored(&receipt)?);
+        }
+    }
+    for outcome in &organization.outcomes {
+        let result = client.ingest_ci(outcome).await?;
+        planted.ci_outcomes.count(result.stored);
+    }
+    // Those who planted it before have the mirror already.
+    let wanted = if planted.webhooks.is_new() {
+        before.total + organization.notes
+    } else {
+        organization.notes
+    };
+    planted.commits_with_a_session = observed(place, wanted).await?;
+    planted.mirrored = planted.commits_with_a_session >= wanted;
+    quarantine(client).await?;
+    Ok(planted)
+}
+
+async fn deliver(client: &Client, call: &GatewayIngestRequest) -> Result<bool, CommandError> {
+    is_stored(&client.ingest_gateway(call).await?)
+}
+
+fn is_stored(receipt: &Open<IngestReceipt>) -> Result<bool, CommandError> {
+    match receipt {
+        Open::Known(IngestReceipt::Fact(fact)) => Ok(fact.stored),
+        Open::Known(IngestReceipt::Skipped(skipped)) => Err(CommandError::refused(
+            skipped.reason.as_str(),
+            "the service did not store what the demo sent",
+        )),
+        _ => Ok(false),
+    }
+}
+
+/// Returns when the organization began: when it was planted before, the same moment.
+async fn timeline(client: &Client) -> Result<Timeline, CommandError> {
+    let request = InventoryRequest {
+        session_id: first_session(),
+    };
+    let inventory = evidence::ask::<EvidenceInventory, GrantInventory>(client, &request).await;
+    let first = inventory.ok().and_then(|inventory| {
+        let calls = inventory.value.calls;
+        calls.into_iter().map(|call| call.observed_at).min()
+    });
+    Ok(first.map_or_else(
+        || Timeline::until(Clock::system().now()),
+        Timeline::of_first_call,
+    ))
+}
+
+/// Returns where the repository is made. It stays there: the same one is fetched when the demo is
+/// planted again.
+fn folder() -> Result<PathBuf, CommandError> {
+    let data = svc_server::data_folder().ok_or_else(|| {
+        CommandError::refused("no_home", "there is no folder for the demo's repository")
+            .hint("name one: XDG_DATA_HOME")
+    })?;
+    let folder = data.join("demo");
+    fs::create_dir_all(&folder)?;
+    Ok(folder.join("orders.git"))
+}
+
+/// Waits until the mirror has shown so many notes, and returns how many it has shown.
+async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
+    let begun = Moment::now();
+    loop {
+        let facts = place.client().facts().await?;
+        let observed = facts.tables.session_commit_observations.total;
+        if observed >= wanted || !place.is_embedded() || begun.elapsed() > MIRROR_MAX {
+            return Ok(observed);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Takes one call out of every answer.
+async fn quarantine(client: &Client) -> Result<(), CommandError> {
+    let calls = client
+        .session_inference_calls(&quarantined_session())
+        .await?;
+    let Some(call) = calls.inference_calls.first() else {
+        // It was quarantined before.
+        return Ok(());
+    };
+    let (Ok(fact_id), Ok(reason)) = (
+        ForeignId::new(&call.inference_call_id.to_string()),
+        QuarantineReason::new(REASON),
+    ) else {
+        return Ok(());
+    };
+    client
+        .quarantine(&QuarantineRequest {
+            table: FactTable::InferenceCalls,
+            fact_id,
+            reason,
+            force: false,
+        })
+        .await?;
+    Ok(())
+}
