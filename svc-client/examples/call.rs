@@ -29,7 +29,7 @@ pub async fn deliver(
     Ok(client.ingest_call(&call).await?)
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env()?;
     let said = match deliver(&client, "fix-the-pager").await? {
