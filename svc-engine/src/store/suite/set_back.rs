@@ -147,21 +147,26 @@ fn what_is_said_of_a_session_is_stored_again_after_the_database_was_set_back(
     let database = database!(backend);
     let store = database.open("acme");
     let claims = || {
-        database
-            .rows("SELECT session_id FROM session_claims", 1)
-            .len()
+        let sql = "SELECT session_id FROM session_claims";
+        database.rows(sql, 1).len()
     };
-    append(&store, vec![said(1, "s", "before")]);
+    let decide = |number: u8, session_id: &str| {
+        let fact = crate::fact::DeveloperDecision {
+            session_id: session(session_id),
+            occurred_at: at(number.into()),
+            ..decision(number.into())
+        };
+        append_one(&store, Append::DeveloperDecision, fact)
+    };
+    decide(1, "s");
     database.back_up();
-    append(&store, vec![said(2, "t", "after")]);
+    decide(2, "t");
     assert_eq!(claims(), 2);
     database.restore();
     assert_eq!(claims(), 1);
-    append(&store, vec![said(3, "t", "again")]);
+    decide(3, "t");
     assert_eq!(claims(), 2);
-    append(&store, vec![said(4, "t", "once more")]);
-    assert_eq!(
-        (claims(), count(&store, FactTable::InferenceCalls).total),
-        (2, 3)
-    );
+    decide(4, "t");
+    let decisions = count(&store, FactTable::DeveloperDecisions);
+    assert_eq!((claims(), decisions.total), (2, 3));
 }
