@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
-    mirror, note, outbox, quarantine, report, serve, session,
+    mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -65,11 +65,23 @@ pub(crate) enum Command {
     /// was captured of each Session that was observed there. Nothing is guessed: without a note on
     /// the commit no Session is named.
     Investigate(Box<investigate::Investigate>),
+    /// List Sessions, the latest first.
+    ///
+    /// They are in the order in which their first facts were captured. A Session is found by its
+    /// visible facts: the user that one names, the model of a call, the agent behind a decision or an
+    /// edit, the repository of a commit that a note ties to it.
+    Sessions(sessions::Sessions),
     /// Show what was captured of a Session, and what became of its commits.
     ///
     /// No content is shown, only when what happened. What was not captured is listed as such; it says
     /// nothing about whether it happened.
     Session(session::Session),
+    /// Print what was said in a Session, exactly and in order.
+    ///
+    /// Of a Session, each message is printed once, though a client sends the whole history with
+    /// every call; of one call, all that was sent and answered. For a terminal, control characters
+    /// are escaped; a file gets every text as it is, and --json prints one part a line.
+    Transcript(transcript::Transcript),
     /// Show what is known of a commit: the Sessions observed at it, and its CI runs.
     ///
     /// Facts whose repository cannot be told are counted as skipped, with the reason.
@@ -217,6 +229,8 @@ mod tests {
             "svc release-inference-calls --reason x --between 2026-01-01T00:00:00Z",
             "svc login",
             "svc session",
+            "svc sessions --limit 101",
+            "svc sessions --cursor c --all",
             "svc session s --tail 1 --all",
             "svc investigate",
             "svc investigate 7 --attempt 0",

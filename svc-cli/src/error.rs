@@ -182,7 +182,7 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::ReportEvidence => {
             "take fewer days, or an earlier end: --since-days 7, --as-of -30d"
         }
-        ErrorKind::Query(QueryFault::CursorMismatch) => {
+        ErrorKind::Query(QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch) => {
             "a fact was quarantined or released, or another question was asked: start again without --cursor"
         }
         ErrorKind::Conflict(Code::DatabaseUnavailable)

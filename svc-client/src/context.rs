@@ -10,7 +10,7 @@ use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::repository::CommitAnchor;
 use svc_model::version::Version1;
 
-use crate::{Client, Error, evidence};
+use crate::{Client, Error, PartStream, evidence};
 
 /// The evidence of the configured Sessions, for a retrieval or operator token: see
 /// [`Client::context`].
@@ -118,6 +118,16 @@ impl Context<'_> {
     ) -> Result<Manifest, Error> {
         let request = evidence::manifest(session_id, inference_call_id);
         self.client.call::<GrantManifest>(&request).await
+    }
+
+    /// Reads parts within the grant, complete and in this order, however many, as
+    /// [`Evidence::parts`](crate::Evidence::parts) does.
+    pub fn parts(
+        &self,
+        session_id: &SessionId,
+        references: impl IntoIterator<Item = Reference>,
+    ) -> PartStream {
+        PartStream::by::<GrantRead>(self.client, session_id, references)
     }
 
     /// Reads 1 to 32 distinct parts, complete and in this order; reasoning too.

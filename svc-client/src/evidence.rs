@@ -6,7 +6,7 @@ use svc_model::evidence::{
 use svc_model::id::{InferenceCallId, SessionId};
 use svc_model::version::Version1;
 
-use crate::{Client, Error};
+use crate::{Client, Error, PartStream};
 
 /// The exact evidence of every Session, for an operator token: see [`Client::evidence`].
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,8 @@ impl Evidence<'_> {
             .await
     }
 
-    /// Lists the messages and parts of a call, with the reference of each part.
+    /// Lists the messages and parts of a call, with the reference of each part, and what the capture
+    /// left out of it.
     ///
     /// # Errors
     ///
@@ -63,6 +64,33 @@ impl Evidence<'_> {
     }
 }
 
+impl Evidence<'_> {
+    /// Reads parts, complete and in this order, however many: as many at once as a reply may hold.
+    ///
+    /// ```no_run
+    /// # async fn read(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use svc_client::model::id::{InferenceCallId, SessionId};
+    ///
+    /// let (session, call) = (SessionId::new("s")?, InferenceCallId::new("c")?);
+    /// let evidence = client.evidence();
+    /// let manifest = evidence.manifest(&session, &call).await?;
+    /// let mut parts = evidence.parts(&session, manifest.references());
+    /// while let Some(part) = parts.next().await {
+    ///     let part = part?;
+    ///     println!("{:?} {:?}", part.role, part.part);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn parts(
+        &self,
+        session_id: &SessionId,
+        references: impl IntoIterator<Item = Reference>,
+    ) -> PartStream {
+        PartStream::by::<EvidenceReading>(self.0, session_id, references)
+    }
+}
+
 pub(crate) fn inventory(session_id: &SessionId) -> InventoryRequest {
     InventoryRequest {
         session_id: session_id.clone(),
@@ -73,10 +101,7 @@ pub(crate) fn manifest(
     session_id: &SessionId,
     inference_call_id: &InferenceCallId,
 ) -> ManifestRequest {
-    ManifestRequest {
-        session_id: session_id.clone(),
-        inference_call_id: inference_call_id.clone(),
-    }
+    ManifestRequest::new(session_id.clone(), inference_call_id.clone())
 }
 
 pub(crate) fn read(

@@ -1,8 +1,8 @@
 use svc_model::endpoint::{IngestCi, IngestGateway, IngestGatewayBatch, Logs};
 use svc_model::ingest::event::Event;
 use svc_model::ingest::{
-    GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, IngestReceipt,
-    IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
+    GatewayBatchReceipt, GatewayBatchRequest, GatewayCall, GatewayIngestRequest, GatewayProvider,
+    IngestReceipt, IngestResult, LogsReceipt, LogsRequest, VendorCIRequest,
 };
 use svc_model::json::{Json, Object};
 use svc_model::open::Open;
@@ -23,6 +23,16 @@ impl Client {
         let named =
             request.capture.is_some() || request.payload.as_object().is_some_and(names_itself);
         self.delivering(named).call::<IngestGateway>(request).await
+    }
+
+    /// Delivers one model call of any program: see [`GatewayCall::builder`], and the first example of
+    /// this crate.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn ingest_call(&self, call: &GatewayCall) -> Result<Open<IngestReceipt>, Error> {
+        self.ingest_gateway(call.request()).await
     }
 
     /// Delivers payloads as a gateway's own webhook logger does.

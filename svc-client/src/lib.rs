@@ -6,7 +6,8 @@
 //!
 //! | To | Use |
 //! |---|---|
-//! | deliver a model call | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
+//! | deliver a model call of your own program | [`Client::ingest_call`] |
+//! | pass on what a gateway logs | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
 //! | deliver the outcome of a CI run | [`Client::ingest_ci`] |
 //! | relay a forge's webhooks | [`Client::ingest_forge`] |
 //! | report what became of edits | [`Client::ingest_events`] |
@@ -22,34 +23,8 @@
 //! A delivery that names itself may be sent again without harm, so the client repeats it by itself
 //! for a while:
 //!
-//! ```
-//! # use svc_client::testing::{Answer, FakeServer};
-//! use svc_client::Client;
-//! use svc_client::model::ingest::{GatewayIngestRequest, GatewayProvider, IngestReceipt};
-//! use svc_client::model::json::Json;
-//!
-//! # let server = FakeServer::start([Answer::text(503, ""), Answer::stored()]);
-//! # let url = server.url();
-//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-//! # runtime.block_on(async {
-//! let client = Client::builder(url).token("0123456789abcdef0123456789abcdef").build()?;
-//! let payload = Json::parse(br#"{"litellm_call_id":"c-1","model":"gpt-4o"}"#)?;
-//! let receipt = client
-//!     .ingest_gateway(&GatewayIngestRequest {
-//!         provider: GatewayProvider::GatewayA,
-//!         session_id: None,
-//!         user_id: None,
-//!         payload,
-//!         capture: None,
-//!     })
-//!     .await?;
-//! match receipt {
-//!     IngestReceipt::Fact(fact) => println!("{}, new: {}", fact.fact_id, fact.stored),
-//!     IngestReceipt::Skipped(skipped) => println!("skipped: {}", skipped.reason),
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! # })?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```no_run
+#![doc = include_str!("../examples/call.rs")]
 //! ```
 //!
 //! # A sender that loses nothing
@@ -128,6 +103,7 @@ mod forge;
 mod identity;
 mod ingest;
 pub mod outbox;
+mod parts;
 mod quarantine;
 mod query;
 mod refusal;
@@ -151,7 +127,8 @@ pub use self::context::Context;
 pub use self::error::{Denial, Error, ErrorKind};
 pub use self::evidence::Evidence;
 pub use self::outbox::{Outbox, OutboxError, OutboxLimits};
-pub use self::query::CiFailureStream;
+pub use self::parts::PartStream;
+pub use self::query::{CiFailureStream, SessionStream};
 pub use self::reply::RawReply;
 pub use self::retry::RetryPolicy;
 pub use self::trace::{Answered, Trace};

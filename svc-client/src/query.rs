@@ -4,13 +4,13 @@ use std::task::{Context, Poll};
 
 use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use svc_model::endpoint::{
-    CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery, SessionQuery,
+    CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery, SessionQuery, SessionsQuery,
 };
-use svc_model::facts::SessionRequest;
 use svc_model::id::SessionId;
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitLink, CommitRequest, SessionDossier,
+    CommitEvidence, CommitLink, CommitRequest, SessionDossier, SessionDossierRequest, SessionList,
+    SessionSummary, SessionsRequest,
 };
 
 use crate::error::Failure;
@@ -94,7 +94,61 @@ impl Client {
         CiFailureStream(Box::pin(pages.try_flatten()))
     }
 
-    /// Returns everything that was captured of a Session, as metadata; nothing when no fact named it.
+    /// Returns one page of Sessions, the latest first. It may hold fewer than were asked for, even
+    /// none, and name a next page all the same.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn sessions_page(&self, request: &SessionsRequest) -> Result<SessionList, Error> {
+        self.call::<SessionsQuery>(request).await
+    }
+
+    /// Returns Sessions, the latest first, page after page as they are asked for.
+    ///
+    /// The order is that in which their first facts were captured, so a Session that goes on meanwhile
+    /// is neither missed nor told twice. When a fact is quarantined or released between two pages, the
+    /// stream ends with
+    /// [`QueryFault::SessionCursorMismatch`](svc_model::problem::QueryFault).
+    ///
+    /// ```no_run
+    /// # async fn follow(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// use svc_client::model::{query::*, repository::RepositoryName};
+    ///
+    /// let shop = RepositoryName::new("acme/shop").ok_or("no name")?;
+    /// let mut sessions = client.sessions(SessionsRequest {
+    ///     repository: RepositorySelector::named(shop),
+    ///     ..SessionsRequest::default()
+    /// });
+    /// while let Some(session) = sessions.next().await {
+    ///     let session = session?;
+    ///     println!("{}: {:?}", session.session_id, session.models);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sessions(&self, request: SessionsRequest) -> SessionStream {
+        let client = self.clone();
+        let pages = stream::try_unfold(Some(request), move |next| {
+            let client = client.clone();
+            async move {
+                let Some(request) = next else {
+                    return Ok(None);
+                };
+                let page = client.sessions_page(&request).await?;
+                let next = page.next_cursor.map(|cursor| SessionsRequest {
+                    cursor: Some(cursor),
+                    ..request
+                });
+                let sessions = stream::iter(page.sessions.into_iter().map(Ok));
+                Ok::<_, Error>(Some((sessions, next)))
+            }
+        });
+        SessionStream(Box::pin(pages.try_flatten()))
+    }
+
+    /// Returns everything that was captured of a Session, as metadata, with the files of its
+    /// events and what was pushed and checked with its commits; nothing when no fact named it.
     ///
     /// # Errors
     ///
@@ -103,9 +157,7 @@ impl Client {
         &self,
         session_id: &SessionId,
     ) -> Result<Option<SessionDossier>, Error> {
-        let request = SessionRequest {
-            session_id: session_id.clone(),
-        };
+        let request = SessionDossierRequest::new(session_id.clone());
         Ok(self.call::<SessionQuery>(&request).await?.dossier())
     }
 
@@ -170,5 +222,40 @@ impl Stream for CiFailureStream {
 impl fmt::Debug for CiFailureStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("CiFailureStream")
+    }
+}
+
+/// Sessions, page after page: see [`Client::sessions`]. It ends after its first error.
+pub struct SessionStream(
+    Pin<Box<dyn Stream<Item = Result<SessionSummary, Error>> + Send + 'static>>,
+);
+
+impl SessionStream {
+    /// Returns the next Session, or why there is none; nothing at the end.
+    pub async fn next(&mut self) -> Option<Result<SessionSummary, Error>> {
+        self.0.next().await
+    }
+
+    /// Returns every Session that is left.
+    ///
+    /// # Errors
+    ///
+    /// That of the page that could not be read. What was read before is lost.
+    pub async fn collect_all(self) -> Result<Vec<SessionSummary>, Error> {
+        self.0.try_collect().await
+    }
+}
+
+impl Stream for SessionStream {
+    type Item = Result<SessionSummary, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl fmt::Debug for SessionStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionStream")
     }
 }

@@ -22,7 +22,8 @@ use svc_model::quarantine::{
 };
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
 };
 use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
@@ -444,7 +445,10 @@ impl Engine {
     }
 
     /// See [`read::session_dossier`].
-    pub async fn session_dossier(&self, request: SessionRequest) -> Result<SessionAnswer, Error> {
+    pub async fn session_dossier(
+        &self,
+        request: SessionDossierRequest,
+    ) -> Result<SessionAnswer, Error> {
         let read =
             move |_: &Inner, snapshot: &mut Snapshot<'_>| read::session_dossier(snapshot, request);
         self.scan(read).await
@@ -494,6 +498,14 @@ impl Engine {
     pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::ci_failures(snapshot, &inner.cursor_key, &request)
+        };
+        self.short(read).await
+    }
+
+    /// See [`read::sessions`]. It takes no slot.
+    pub async fn sessions(&self, request: SessionsRequest) -> Result<SessionList, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::sessions(snapshot, &inner.cursor_key, &request)
         };
         self.short(read).await
     }

@@ -92,6 +92,14 @@ pub const CI_RUNS_MAX: usize = 100;
 pub const CI_RUN_OUTCOMES_MAX: u64 = 1_000;
 /// Commits, and separately Sessions at them, of what was delivered with a run's commit.
 pub const CI_DELIVERY_MAX: u64 = 500;
+/// Sessions of one page of `GET /v1/sessions`.
+pub const SESSION_PAGE_MAX: u64 = 100;
+/// Sessions of a page whose request names no limit.
+pub const SESSION_PAGE_DEFAULT: u64 = 50;
+/// Sessions that one page looks at, wanted or not.
+pub const SESSION_PAGE_ROWS_MAX: u64 = 1_000;
+/// Visible calls of a Session that the list counts. A Session with more is listed with this many.
+pub const SESSION_CALLS_COUNTED_MAX: u64 = 1_000;
 /// Visible events of a Session's dossier, over all kinds.
 pub const DOSSIER_EVENTS_MAX: u64 = 500;
 /// Visible commit observations of a Session's dossier.

@@ -193,6 +193,10 @@ pub enum QueryFault {
     InvalidCursor,
     /// The cursor is of another question, or the quarantine log has moved since.
     CursorMismatch,
+    /// The cursor of a list of Sessions is none of this service.
+    InvalidSessionCursor,
+    /// The cursor is of another list of Sessions, or the quarantine log has moved since.
+    SessionCursorMismatch,
     /// The cohort of a report is longer than 31 days.
     CohortTooLong,
     /// The cohort of a report does not begin before its end.
@@ -207,7 +211,7 @@ pub enum QueryFault {
 
 impl QueryFault {
     /// Every fault.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::MalformedSha,
         Self::ReversedBounds,
         Self::IncompleteIdentity,
@@ -215,6 +219,8 @@ impl QueryFault {
         Self::SelectorConflict,
         Self::InvalidCursor,
         Self::CursorMismatch,
+        Self::InvalidSessionCursor,
+        Self::SessionCursorMismatch,
         Self::CohortTooLong,
         Self::CohortReversed,
         Self::CohortAfterBoundary,
@@ -232,6 +238,8 @@ impl QueryFault {
             Self::SelectorConflict => "repository selector conflicts with declared evidence",
             Self::InvalidCursor => "invalid CI outcome cursor",
             Self::CursorMismatch => "CI outcome cursor doesn't match filters",
+            Self::InvalidSessionCursor => "invalid Session cursor",
+            Self::SessionCursorMismatch => "Session cursor doesn't match filters",
             Self::CohortTooLong => "report cohort must not exceed 31 days",
             Self::CohortReversed => "cohort_start must precede cohort_end",
             Self::CohortAfterBoundary => "cohort_end must not follow as_of",

@@ -1,6 +1,7 @@
 //! Instants: UTC, microseconds, 1970-01-01 to 2262-01-01.
 
 use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 #[cfg(feature = "schema")]
@@ -107,6 +108,18 @@ impl From<InstantError> for Violation {
             InstantError::NoOffset => Self::new(FieldKind::TimezoneAware, "must have an offset"),
             InstantError::OutOfRange => Self::rule("must be from 1970 to 2261"),
         }
+    }
+}
+
+impl TryFrom<SystemTime> for Instant {
+    type Error = InstantError;
+    fn try_from(time: SystemTime) -> Result<Self, InstantError> {
+        let since = time.duration_since(UNIX_EPOCH);
+        let since = since.map_err(|_| InstantError::OutOfRange)?;
+        i64::try_from(since.as_micros())
+            .ok()
+            .and_then(Self::from_microseconds)
+            .ok_or(InstantError::OutOfRange)
     }
 }
 

@@ -100,6 +100,7 @@ const TABLE: &[Row] = &[
     operator("GET /query/ci/outcome"),
     operator("GET /query/ci/runs"),
     operator("GET /query/ci/failures"),
+    operator("GET /v1/sessions"),
     operator("GET /query/session/{session_id}"),
     operator("GET /query/commit/{sha}"),
     operator("GET /v1/reports/model-outcomes"),

@@ -5,8 +5,8 @@ use serde::Serialize;
 use svc_client::{Client, ErrorKind};
 use svc_engine::clock::Clock;
 use svc_model::endpoint::{CommitQuery, SessionQuery};
-use svc_model::facts::SessionRequest;
 use svc_model::id::SessionId;
+use svc_model::query::SessionDossierRequest;
 use svc_model::query::{
     CiDelivery, CiOutcomeAnswer, CiRun, CommitEvidence, CommitRepository, CommitRequest,
     LifetimeIdentity, RepositorySelector, SessionAnswer,
@@ -140,8 +140,10 @@ async fn examine(
     session_id: SessionId,
     commits: Vec<CommitSha>,
 ) -> Result<Examined, CommandError> {
-    let request = SessionRequest {
+    // What stands here is told by commit already.
+    let request = SessionDossierRequest {
         session_id: session_id.clone(),
+        explain: false,
     };
     match client.call_raw::<SessionQuery>(&request).await {
         Ok(reply) => Ok(Examined {

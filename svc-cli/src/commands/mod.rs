@@ -27,4 +27,6 @@ mod sending;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod session;
+pub(crate) mod sessions;
 mod store;
+pub(crate) mod transcript;

@@ -46,6 +46,25 @@ pub(crate) fn part_line(part: &Open<Part>, characters_max: usize) -> String {
     }
 }
 
+/// Who reads what is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A person at a terminal, which text from outside must not steer.
+    Terminal,
+    /// A file or a program, which gets text as it is.
+    Program,
+}
+
+impl Reader {
+    fn text(self, text: &Text) -> String {
+        match (self, text.as_str()) {
+            (Self::Program, Some(text)) => text.to_owned(),
+            // A lone surrogate is no text.
+            _ => escape_text(text),
+        }
+    }
+}
+
 /// Returns what stands behind the role of a part.
 fn heading(part: &Part) -> String {
     match part {
@@ -59,24 +78,29 @@ fn heading(part: &Part) -> String {
 }
 
 /// Returns the whole content of a part.
-fn content(part: &Part) -> String {
+fn content(reader: Reader, part: &Part) -> String {
     match part {
-        Part::Text { content } | Part::Reasoning { content } => escape_text(content),
+        Part::Text { content } | Part::Reasoning { content } => reader.text(content),
         Part::ToolCall { arguments, .. } => canonical(&Json::Object(arguments.clone())),
         Part::ToolCallResponse {
             result: Json::String(text),
             ..
-        } => escape_text(text),
+        } => reader.text(text),
         Part::ToolCallResponse { result, .. } => canonical(result),
     }
 }
 
+/// Returns a whole part for a terminal: see [`item_block_for`].
+pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
+    item_block_for(Reader::Terminal, item)
+}
+
 /// Returns a whole part under a line that says where it stands. Every line of the content is
 /// indented, so that no content can look like such a line.
-pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
+pub(crate) fn item_block_for(reader: Reader, item: &EvidenceReadItem) -> String {
     let mut block = String::new();
     let (heading, content) = match &item.part {
-        Open::Known(part) => (heading(part), content(part)),
+        Open::Known(part) => (heading(part), content(reader, part)),
         Open::Unknown(newer) => (format!(" ({newer})"), canonical(newer.value())),
     };
     let role = one_line(&item.role, 80);
@@ -97,7 +121,11 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
         finish.unwrap_or_default()
     ));
     for content_line in content.split('\n') {
-        line(format_args!("{}", format!("    {content_line}").trim_end()));
+        let indented = format!("    {content_line}");
+        match reader {
+            Reader::Terminal => line(format_args!("{}", indented.trim_end())),
+            Reader::Program => line(format_args!("{indented}")),
+        }
     }
     block
 }

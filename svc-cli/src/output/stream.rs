@@ -100,6 +100,15 @@ impl Output {
         Ok(self.standard.flush()?)
     }
 
+    /// Prints text as it is, where no terminal reads it: colours and all. Who prints it has asked
+    /// whether one does.
+    pub(crate) fn untouched(&mut self, text: &str) -> Result<(), CommandError> {
+        self.standard.flush()?;
+        let mut standard = std::io::stdout().lock();
+        standard.write_all(text.as_bytes())?;
+        Ok(standard.flush()?)
+    }
+
     /// Prints JSON that was read or made before, in printable ASCII.
     fn exact(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         self.standard.write_all(&printable(bytes))?;

@@ -24,9 +24,73 @@ pub(crate) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
+/// Characters of a day in a moment, and of a day and a time.
+const DAY_CHARACTERS: usize = 10;
+const CLOCK_CHARACTERS: usize = 19;
+
+/// Returns the day and the time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
+pub(crate) fn clock(at: Instant) -> String {
+    let text = at.to_string().replacen('T', " ", 1);
+    text.chars().take(CLOCK_CHARACTERS).collect()
+}
+
+/// Returns the time of a moment, and its day too when it is another than that of the moment before.
+pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
+    let text = clock(at);
+    let same_day = clock(before).get(..DAY_CHARACTERS) == text.get(..DAY_CHARACTERS);
+    match text.get(DAY_CHARACTERS + 1..) {
+        Some(time) if same_day => time.to_owned(),
+        _ => text,
+    }
+}
+
+/// Returns how much later a moment is than another, in words and in its largest whole unit: `3
+/// minutes`. Nothing when it is less than a second.
+pub(crate) fn later(before: Instant, at: Instant) -> Option<String> {
+    let seconds = at.microseconds().abs_diff(before.microseconds()) / 1_000_000;
+    let (count, unit) = match seconds {
+        0 => return None,
+        1..MINUTE => (seconds, "second"),
+        MINUTE..HOUR => (seconds / MINUTE, "minute"),
+        HOUR..172_800 => (seconds / HOUR, "hour"),
+        _ => (seconds / DAY, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    Some(format!("{count} {unit}{plural}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_is_told_in_words() {
+        let at = |text: &str| Instant::parse(text).unwrap();
+        let begin = at("2026-01-31T23:59:00.25Z");
+        for (text, told, time) in [
+            ("2026-01-31T23:59:01Z", None, "23:59:01"),
+            ("2026-01-31T23:59:02Z", Some("1 second"), "23:59:02"),
+            (
+                "2026-02-01T00:02:00.25Z",
+                Some("3 minutes"),
+                "2026-02-01 00:02:00",
+            ),
+            (
+                "2026-02-01T01:00:00Z",
+                Some("1 hour"),
+                "2026-02-01 01:00:00",
+            ),
+            (
+                "2026-02-03T00:00:00Z",
+                Some("2 days"),
+                "2026-02-03 00:00:00",
+            ),
+        ] {
+            assert_eq!(later(begin, at(text)).as_deref(), told, "{text}");
+            assert_eq!(time_of_day(begin, at(text)), time);
+        }
+        assert_eq!(clock(begin), "2026-01-31 23:59:00");
+    }
 
     #[test]
     fn a_moment_is_told_by_its_largest_unit() {

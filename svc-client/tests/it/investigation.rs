@@ -164,7 +164,10 @@ async fn a_session_that_no_fact_named_is_nothing() {
         server.client().session_dossier(&session).await.unwrap(),
         None
     );
-    assert_eq!(server.received()[0].target, "/query/session/a%2Fb");
+    assert_eq!(
+        server.received()[0].target,
+        "/query/session/a%2Fb?explain=true"
+    );
 }
 
 #[tokio::test]

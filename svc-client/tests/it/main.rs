@@ -10,3 +10,4 @@ mod resume;
 mod retries;
 mod routes;
 mod secrets;
+mod streams;

@@ -10,6 +10,7 @@ use svc_client::model::id::{ForeignId, InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
 use svc_client::model::json::{self, Json};
 use svc_client::model::quarantine::{QuarantineLogRequest, QuarantineReason, QuarantineRequest};
+use svc_client::model::query::SessionsRequest;
 use svc_client::model::reports::ReportScope;
 use svc_client::model::time::Instant;
 use svc_client::testing::{Answer, FakeServer};
@@ -84,6 +85,12 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
     errors.push(
         client
             .ci_failures_page(&investigation::failures())
+            .await
+            .err(),
+    );
+    errors.push(
+        client
+            .sessions_page(&SessionsRequest::default())
             .await
             .err(),
     );

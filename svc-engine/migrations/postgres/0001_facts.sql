@@ -63,9 +63,25 @@ CREATE TABLE sessions (
     user_id_conflict BIGINT NOT NULL,
     first_observed_at_us BIGINT NOT NULL,
     last_observed_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
     touch_count BIGINT NOT NULL,
-    PRIMARY KEY (org_id, session_id)
+    PRIMARY KEY (session_id, org_id)
 );
+CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_id);
+
+-- What facts say of a Session: its users, models, harnesses and repositories, each once. It tells where
+-- to look; what counts is a visible fact. Like the list of Sessions it is in the order in which their
+-- first facts were captured, which never changes.
+CREATE TABLE session_claims (
+    org_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C" NOT NULL,
+    kind TEXT COLLATE "C" NOT NULL,
+    value TEXT COLLATE "C" NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    PRIMARY KEY (session_id, org_id, kind, value)
+);
+CREATE INDEX session_claims_by_value
+    ON session_claims (value, kind, org_id, captured_at_us, session_id);
 
 CREATE TABLE inference_calls (
     call_number BIGINT GENERATED ALWAYS AS IDENTITY,
@@ -88,7 +104,8 @@ CREATE TABLE inference_calls (
     output_byte_count BIGINT NOT NULL,
     output_part_count BIGINT NOT NULL,
     input_contents BYTEA NOT NULL,
-    output_contents BYTEA NOT NULL
+    output_contents BYTEA NOT NULL,
+    left_out TEXT COLLATE "C"
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
 CREATE UNIQUE INDEX inference_calls_by_model_call

@@ -63,9 +63,25 @@ CREATE TABLE sessions (
     user_id_conflict BIGINT NOT NULL,
     first_observed_at_us BIGINT NOT NULL,
     last_observed_at_us BIGINT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
     touch_count BIGINT NOT NULL,
-    PRIMARY KEY (org_id, session_id)
+    PRIMARY KEY (session_id, org_id)
 ) WITHOUT ROWID;
+CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_id);
+
+-- What facts say of a Session: its users, models, harnesses and repositories, each once. It tells where
+-- to look; what counts is a visible fact. Like the list of Sessions it is in the order in which their
+-- first facts were captured, which never changes.
+CREATE TABLE session_claims (
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    value TEXT NOT NULL,
+    captured_at_us BIGINT NOT NULL,
+    PRIMARY KEY (session_id, org_id, kind, value)
+) WITHOUT ROWID;
+CREATE INDEX session_claims_by_value
+    ON session_claims (value, kind, org_id, captured_at_us, session_id);
 
 CREATE TABLE inference_calls (
     call_number INTEGER PRIMARY KEY,
@@ -88,7 +104,8 @@ CREATE TABLE inference_calls (
     output_byte_count BIGINT NOT NULL,
     output_part_count BIGINT NOT NULL,
     input_contents BLOB NOT NULL,
-    output_contents BLOB NOT NULL
+    output_contents BLOB NOT NULL,
+    left_out TEXT
 );
 CREATE UNIQUE INDEX inference_calls_by_id ON inference_calls (inference_call_id);
 CREATE UNIQUE INDEX inference_calls_by_model_call

@@ -135,6 +135,7 @@ mod tests {
             occurred_at: at(seconds),
             agent_harness: AgentHarness::Pi.into(),
             has_file_path: false,
+            file_path: None,
             call_id: "t".to_owned(),
         };
         let observation = |number, seconds| TimelineEvent::EditObservation {
@@ -142,6 +143,7 @@ mod tests {
             occurred_at: at(seconds),
             agent_harness: AgentHarness::Pi.into(),
             has_file_path: false,
+            file_path: None,
             call_id: "t".to_owned(),
             external_lines_added_present: false,
             external_lines_removed_present: false,

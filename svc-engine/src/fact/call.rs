@@ -1,4 +1,4 @@
-use svc_model::evidence::Message;
+use svc_model::evidence::{LeftOut, Message};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
@@ -34,6 +34,8 @@ pub struct InferenceCall {
     pub input_messages: Vec<Message>,
     /// What the model answered.
     pub output_messages: Vec<Message>,
+    /// What the capture left out of them.
+    pub left_out: LeftOut,
     /// Under which ids decisions may name the call: the tool calls of its output and its own id,
     /// distinct and sorted.
     pub call_aliases: Vec<String>,

@@ -21,9 +21,9 @@ use crate::fact::Lifetime;
 /// The version of the layout: it is the first byte of every cursor.
 const VERSION: u8 = 1;
 /// Bytes of the digest of a question that are kept.
-const SCOPE_BYTES: usize = 16;
+pub(super) const SCOPE_BYTES: usize = 16;
 /// Bytes of the authentication code that are kept.
-const CODE_BYTES: usize = 16;
+pub(super) const CODE_BYTES: usize = 16;
 /// Bytes before the code: the version, the moment, the id, the scope.
 const SIGNED_BYTES: usize = 1 + 8 + 16 + SCOPE_BYTES;
 /// What the key is derived for. Another purpose of the same secret has another key.
@@ -37,6 +37,22 @@ impl CursorKey {
     /// Derives the key from a secret, which cannot be told from it.
     pub fn derive(secret: &[u8]) -> Self {
         Self(code(secret, PURPOSE))
+    }
+
+    /// Appends the authentication code of bytes to them.
+    pub(super) fn seal(&self, bytes: &mut Vec<u8>) {
+        let code = code(&self.0, bytes);
+        bytes.extend(&code[..CODE_BYTES]);
+    }
+
+    /// Returns the first bytes, as many as are signed, when the rest is their authentication code.
+    pub(super) fn opened<'b>(&self, bytes: &'b [u8], signed: usize) -> Option<&'b [u8]> {
+        let (signed, given) = bytes.split_at_checked(signed)?;
+        let mut authentic = hmac(&self.0);
+        authentic.update(signed);
+        let is_authentic =
+            given.len() == CODE_BYTES && authentic.verify_truncated_left(given).is_ok();
+        is_authentic.then_some(signed)
     }
 }
 
@@ -107,7 +123,7 @@ impl Scope<'_> {
         bytes.extend(position.captured_at.microseconds().to_be_bytes());
         bytes.extend(position.outcome_id.uuid().as_bytes());
         bytes.extend(self.digest());
-        bytes.extend(&code(&key.0, &bytes)[..CODE_BYTES]);
+        key.seal(&mut bytes);
         CiCursor::new(URL_SAFE_NO_PAD.encode(bytes))
     }
 
@@ -134,12 +150,7 @@ impl Scope<'_> {
 /// Returns the position and the scope of a cursor that was made under this key.
 fn open(key: &CursorKey, cursor: &CiCursor) -> Option<(Position, [u8; SCOPE_BYTES])> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.as_str()).ok()?;
-    let (signed, given) = bytes.split_at_checked(SIGNED_BYTES)?;
-    let mut authentic = hmac(&key.0);
-    authentic.update(signed);
-    if given.len() != CODE_BYTES || authentic.verify_truncated_left(given).is_err() {
-        return None;
-    }
+    let signed = key.opened(&bytes, SIGNED_BYTES)?;
     let (version, rest) = signed.split_first()?;
     let (captured_at, rest) = rest.split_first_chunk()?;
     let (outcome_id, rest) = rest.split_first_chunk()?;

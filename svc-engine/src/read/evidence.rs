@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest as _, Sha256};
 use svc_model::evidence::{
     CaptureCompleteness, EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Inventory,
-    InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Part, Reference,
-    Side,
+    InventoryRequest, Manifest, ManifestMessage, ManifestPart, ManifestRequest, Message, Part,
+    Reference, Side,
 };
 use svc_model::facts::FactTable;
 use svc_model::id::InferenceCallId;
+use svc_model::json;
 use svc_model::limit::{EVIDENCE_CALLS_MAX, EVIDENCE_SOURCE_BYTES_MAX};
 use svc_model::problem::Decline;
 use svc_model::version::Version1;
@@ -114,6 +116,7 @@ pub fn manifest(
                 role: message.role.clone(),
                 finish_reason: message.finish_reason.clone(),
                 parts,
+                digest: request.explain.then(|| digest(message)),
             });
         }
     }
@@ -123,7 +126,28 @@ pub fn manifest(
         quarantine_revision,
         call: call.summary,
         messages,
+        left_out: request.explain.then_some(call.left_out),
     })
+}
+
+/// Characters of a digest.
+const DIGEST_CHARACTERS: usize = 32;
+
+/// Returns what tells equal messages. Why the model stopped is no part of it: a client that sends an
+/// answer again does not say so.
+fn digest(message: &Message) -> String {
+    let message = Message {
+        finish_reason: None,
+        ..message.clone()
+    };
+    let canonical = json::to_vec(&message, usize::MAX).unwrap_or_default();
+    let mut digits = String::with_capacity(2 * DIGEST_CHARACTERS);
+    for byte in Sha256::digest(&canonical) {
+        use std::fmt::Write as _;
+        write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
+    }
+    digits.truncate(DIGEST_CHARACTERS);
+    digits
 }
 
 /// Returns exact parts, all or none.

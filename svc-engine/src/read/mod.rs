@@ -18,6 +18,8 @@ mod reports;
 mod repository;
 mod runs;
 mod session;
+mod session_cursor;
+mod sessions;
 #[cfg(test)]
 mod suite;
 
@@ -37,3 +39,4 @@ pub use reports::{
 };
 pub use runs::ci_runs;
 pub use session::session_dossier;
+pub use sessions::sessions;

@@ -1,15 +1,14 @@
 //! A Session's dossier: what was captured of it, and how its work was delivered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use svc_model::facts::SessionRequest;
 use svc_model::id::FactId;
 use svc_model::limit::{DOSSIER_DELIVERIES_MAX, DOSSIER_EVENTS_MAX, DOSSIER_OBSERVATIONS_MAX};
 use svc_model::open::Open;
 use svc_model::problem::{Decline, SessionBound};
 use svc_model::query::{
     AttributedCommit, DossierCiOutcome, DossierPush, Found, PushMatch, SessionAnswer,
-    SessionDossier,
+    SessionDossier, SessionDossierRequest, TimelineEvent,
 };
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
@@ -31,7 +30,7 @@ type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 /// When a bound is broken. There is no partial dossier.
 pub fn session_dossier(
     snapshot: &mut Snapshot<'_>,
-    request: SessionRequest,
+    request: SessionDossierRequest,
 ) -> Result<SessionAnswer, Error> {
     let session_id = request.session_id;
     let Some((first_observed_at, last_observed_at)) = snapshot.session_span(&session_id)? else {
@@ -70,6 +69,15 @@ pub fn session_dossier(
     })?;
     let mut timeline = snapshot.session_events(&session_id)?;
     timeline.sort_unstable_by(dossier::order);
+    if !request.explain {
+        timeline.iter_mut().for_each(TimelineEvent::hide_path);
+    }
+    let brought = if request.explain {
+        let behind = snapshot.pushes_behind_session(&session_id, boundary, rows_max)?;
+        Some(brought(snapshot, &commits, &pushes, &behind, boundary)?)
+    } else {
+        None
+    };
     let gaps = dossier::gaps(
         &coverage,
         Deliveries {
@@ -78,6 +86,20 @@ pub fn session_dossier(
             ci_outcomes: outcomes.len(),
         },
     );
+    let mut attributed_commits = attributed(commits, &repositories);
+    let (delivering_pushes, delivering_ci_outcomes) = match brought {
+        None => (None, None),
+        Some(brought) => {
+            for commit in &mut attributed_commits {
+                commit.delivered_by_push_ids = Some(brought.of(commit));
+            }
+            let outcomes = brought.outcomes.map(|outcomes| checked(outcomes, boundary));
+            (
+                Some(received(brought.further_on, PushMatch::Brought)),
+                outcomes,
+            )
+        }
+    };
     Ok(SessionAnswer::Known(Box::new(SessionDossier {
         found: Found,
         session_id,
@@ -87,9 +109,11 @@ pub fn session_dossier(
         omitted_events: counts.iter().map(|count| count.quarantined).sum(),
         gaps: gaps.into_iter().map(Open::Known).collect(),
         timeline: timeline.into_iter().map(Open::Known).collect(),
-        session_commit_unobserved: u64::from(commits.is_empty()),
-        attributed_commits: attributed(commits, &repositories),
-        pushes: received(pushes),
+        session_commit_unobserved: u64::from(attributed_commits.is_empty()),
+        attributed_commits,
+        pushes: received(pushes, PushMatch::AfterSha),
+        delivering_pushes,
+        delivering_ci_outcomes,
         ci_outcomes: checked(outcomes, boundary),
         repository_skipped: declined.into_counts(),
     })))
@@ -113,6 +137,71 @@ fn deliveries<T>(
     Ok(found)
 }
 
+/// The pushes for which the links of a Session were made.
+struct Brought {
+    /// By link.
+    behind: BTreeMap<FactId, FactId>,
+    /// Those that left their branch at no commit of the Session.
+    further_on: Vec<(Lifetime, Push)>,
+    /// The CI outcomes of where these left their branches, unless there are too many.
+    outcomes: Option<Vec<(Lifetime, CiOutcomeRow)>>,
+}
+
+impl Brought {
+    /// Returns the pushes that brought a commit, sorted.
+    fn of(&self, commit: &AttributedCommit) -> Vec<FactId> {
+        let links = commit.session_commit_observation_ids.iter();
+        let pushes: BTreeSet<FactId> = links
+            .filter_map(|it| self.behind.get(it))
+            .copied()
+            .collect();
+        pushes.into_iter().collect()
+    }
+}
+
+/// Returns the pushes that brought the commits of a Session, beside those that left a branch at one.
+fn brought(
+    snapshot: &mut Snapshot<'_>,
+    commits: &Commits,
+    at_commit: &[(Lifetime, Push)],
+    pushes: &BTreeMap<FactId, Push>,
+    boundary: Instant,
+) -> Result<Brought, Error> {
+    let known: BTreeSet<FactId> = at_commit.iter().map(|(_, push)| push.push_id).collect();
+    let mut behind = BTreeMap::new();
+    let mut further_on = BTreeMap::new();
+    // Of links whose repository cannot be told nothing is shown.
+    for (repository, links) in commits {
+        for link in links.values().flatten() {
+            let Some(push) = pushes.get(link) else {
+                continue;
+            };
+            behind.insert(*link, push.push_id);
+            if !known.contains(&push.push_id) {
+                further_on.insert(push.push_id, (repository.clone(), push.clone()));
+            }
+        }
+    }
+    let further_on: Vec<_> = further_on.into_values().collect();
+    let mut heads = Commits::new();
+    for (repository, push) in &further_on {
+        let heads = heads.entry(repository.clone()).or_default();
+        heads.insert(push.after_sha.clone(), Vec::new());
+    }
+    let outcomes = deliveries(&heads, |repository, heads, rows_max| {
+        Ok(snapshot.ci_outcomes_of_delivery(repository, heads.keys(), boundary, rows_max)?)
+    });
+    Ok(Brought {
+        behind,
+        further_on,
+        outcomes: match outcomes {
+            Ok(outcomes) => Some(outcomes),
+            Err(Error::SessionBound(SessionBound::Delivery)) => None,
+            Err(error) => return Err(error),
+        },
+    })
+}
+
 fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCommit> {
     let mut attributed = Vec::new();
     for (repository, commits) in commits {
@@ -128,6 +217,7 @@ fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCo
                         attribution_sources: Vec::new(),
                         session_commit_observation_ids: observation_ids,
                         repository_identity: repository.identity().cloned().map(Into::into),
+                        delivered_by_push_ids: None,
                     }
                 }),
         );
@@ -135,7 +225,7 @@ fn attributed(commits: Commits, repositories: &Repositories) -> Vec<AttributedCo
     attributed
 }
 
-fn received(mut pushes: Vec<(Lifetime, Push)>) -> Vec<DossierPush> {
+fn received(mut pushes: Vec<(Lifetime, Push)>, match_kind: PushMatch) -> Vec<DossierPush> {
     pushes.sort_unstable_by_key(|(_, push)| (push.captured_at, push.push_id));
     pushes
         .into_iter()
@@ -148,7 +238,7 @@ fn received(mut pushes: Vec<(Lifetime, Push)>) -> Vec<DossierPush> {
             after_sha: push.after_sha,
             forced: push.forced,
             captured_at: push.captured_at,
-            match_kind: PushMatch::AfterSha.into(),
+            match_kind: match_kind.into(),
             repository_identity: push.repository.map(Into::into),
         })
         .collect()

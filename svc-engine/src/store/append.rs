@@ -15,6 +15,7 @@ use super::content::{ContentDigest, Encoded, Encoder};
 use super::jobs::{self, RefreshRequest};
 use super::organization::Stamp;
 use super::redelivery::Difference;
+use super::session_claims::{KnownSessionClaim, KnownSessionClaims};
 use super::traces::Traces;
 use super::transaction::Transaction;
 use super::witness::Epoch;
@@ -177,7 +178,7 @@ macro_rules! kinds {
                     transaction.add_facts(FactTable::$table, &fact_ids, captured_at)?;
                 }
             })+
-            traces.write(appending)?;
+            traces.write(appending, captured_at)?;
             let outcomes: Option<Vec<Outcome>> = outcomes.into_iter().collect();
             outcomes.ok_or(StoreError::NotStored)
         }
@@ -376,6 +377,7 @@ pub(super) struct Appending<'a, 't> {
     pub(super) transaction: &'a mut Transaction<'t>,
     pub(super) encoder: &'a Encoder,
     pub(super) known_claims: &'a KnownClaims,
+    pub(super) known_session_claims: &'a KnownSessionClaims,
     pub(super) epoch: &'a mut Epoch,
     /// The kind of fact whose table is being written.
     pub(super) table: &'a Cell<Option<FactTable>>,
@@ -391,25 +393,40 @@ pub(super) struct Afterwards {
     pub(super) content: HashMap<ContentDigest, i64>,
     /// The claims on names that it stored.
     pub(super) claims: Vec<KnownClaim>,
+    /// What it stored of what facts say of Sessions.
+    pub(super) session_claims: Vec<KnownSessionClaim>,
+    /// The Sessions that nobody knew before.
+    pub(super) new_sessions: Vec<String>,
     /// The redeliveries that say otherwise than what is stored.
     pub(super) differences: Vec<Difference>,
 }
 
 impl Afterwards {
-    /// Tells what differs from what is stored.
+    /// Names the new Sessions, and tells what differs from what is stored.
     pub(super) fn tell(&self) {
+        for session_id in &self.new_sessions {
+            tracing::debug!(session_id, "session_stored");
+        }
         for difference in &self.differences {
             difference.log();
         }
     }
 
     /// Remembers what is stored now.
-    pub(super) fn remember(self, encoder: &Encoder, known_claims: &mut KnownClaims) {
+    pub(super) fn remember(
+        self,
+        encoder: &Encoder,
+        known_claims: &mut KnownClaims,
+        known_session_claims: &mut KnownSessionClaims,
+    ) {
         for (digest, content_id) in self.content {
             encoder.remember(digest, content_id);
         }
         for claim in self.claims {
             known_claims.remember(claim);
+        }
+        for claim in self.session_claims {
+            known_session_claims.remember(claim);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use svc_model::evidence::{CallSummary, Message};
+use svc_model::evidence::{CallSummary, LeftOut, Message};
 use svc_model::facts::SessionInferenceCall;
 use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId, UserId};
 use svc_model::ingest::GatewayProvider;
@@ -18,6 +18,7 @@ use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewConte
 use super::error::corrupt;
 use super::organization::Stamp;
 use super::said::Ids;
+use super::sessions::Sighting;
 use super::skeleton::Pieces;
 use super::table::Table;
 use super::traces::Traces;
@@ -33,8 +34,8 @@ const INSERT: Insert = Insert {
         (inference_call_id, org_id, session_id, user_id, gateway_provider, model_call_id,
          model_provider, model, input_tokens, output_tokens, duration_ms, observed_at_us,
          captured_at_us, call_alias_count, input_byte_count, input_part_count, output_byte_count,
-         output_part_count, input_contents, output_contents)",
-    columns: 20,
+         output_part_count, input_contents, output_contents, left_out)",
+    columns: 21,
     then: "ON CONFLICT DO NOTHING",
     returning: "call_number, inference_call_id",
     unique: 0,
@@ -99,7 +100,7 @@ const OUTPUTS: &str = "SELECT f.output_contents
     FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
     ORDER BY f.observed_at_us, f.inference_call_id";
 const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
-        f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents
+        f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out
     FROM visible_inference_calls f
     WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
 /// Sizes on the canonical form: of a row, and of the part of it that is no message.
@@ -216,6 +217,22 @@ struct Columns {
     input_contents: Vec<u8>,
     output_contents: Vec<u8>,
     raw_contents: Vec<u8>,
+    left_out: Option<String>,
+}
+
+/// Returns what was left out as it is stored: nothing when that is nothing.
+fn written(left_out: LeftOut) -> Option<String> {
+    let bytes = json::to_vec(&left_out, usize::MAX).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    (left_out != LeftOut::default()).then_some(text)
+}
+
+/// Reads what was left out, as it is stored.
+fn left_out(text: Option<String>) -> Result<LeftOut, StoreError> {
+    let Some(text) = text else {
+        return Ok(LeftOut::default());
+    };
+    json::from_slice(text.as_bytes()).map_err(|_| corrupt("inference_calls", "its left_out"))
 }
 
 fn number(count: usize) -> Value<'static> {
@@ -254,9 +271,14 @@ impl Kind for Encoded {
     fn trace<'a>(fact: &'a Box<Self>, traces: &mut Traces<'a>) {
         let call = &fact.call;
         let user_id = call.user_id.as_ref().map(UserId::as_str);
-        traces
-            .sessions
-            .add(call.session_id.as_str(), user_id, call.observed_at);
+        traces.sessions.add(&Sighting {
+            session_id: call.session_id.as_str(),
+            user_id,
+            observed_at: call.observed_at,
+            model: call.model.as_deref(),
+            agent_harness: None,
+            repo: None,
+        });
     }
 }
 
@@ -359,6 +381,7 @@ fn insert(
                 input_contents: ids(&encoded.input.contents)?,
                 output_contents: ids(&encoded.output.contents)?,
                 raw_contents: ids(&encoded.raw_contents)?,
+                left_out: written(encoded.call.left_out),
             })
         })
         .collect::<Result<_, StoreError>>()?;
@@ -386,6 +409,7 @@ fn insert(
             number(encoded.output.part_count),
             Value::Blob(&columns.input_contents),
             Value::Blob(&columns.output_contents),
+            columns.left_out.as_deref().into(),
         ]);
     }
     let inserted = connection.insert(&INSERT, values.chunks_exact(INSERT.columns))?;
@@ -490,6 +514,8 @@ pub struct CallRow {
     pub input: CallSide,
     /// What the model answered.
     pub output: CallSide,
+    /// What the capture left out of them.
+    pub left_out: LeftOut,
 }
 
 /// The scalars of a call that the facts route lists.
@@ -610,6 +636,7 @@ pub(super) fn one(
                     byte_count: row.count(5)?,
                     contents: id_list::read_ids(&row.blob(7)?)?,
                 },
+                left_out: left_out(row.optional_text(8)?)?,
             })
         },
     )

@@ -1,5 +1,7 @@
 //! How a Session's work was delivered: the commits that it was observed at, and the pushes of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use svc_model::id::{FactId, SessionId};
 use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
@@ -86,6 +88,12 @@ pub(super) use observed;
 const OF_SESSION: &str = observed!("$3", "f.session_id = $2 LIMIT $4");
 const OF_COMMIT: &str = observed!("$3", "f.commit_sha = $2 LIMIT $4");
 const OF_PUSH: &str = observed!("$3", "f.source_push_id = $2 LIMIT $4");
+
+/// The links of a Session with the pushes for which they were made.
+const SOURCES: &str = "SELECT f.observation_id, f.source_push_id
+    FROM visible_session_commit_observations f WHERE COALESCE(f.org_id, '') = $1
+    AND f.session_id = $2 AND f.captured_at_us + 0 <= $3 LIMIT $4";
+const SOURCE_COLUMNS: [&str; 2] = ["observation_id", "source_push_id"];
 
 macro_rules! revisions {
     ($condition:literal) => {
@@ -271,6 +279,47 @@ impl Snapshot<'_> {
             OF_NAMED
         };
         self.connection()?.all(sql, &keys, PullRequestHead::read)
+    }
+
+    /// Returns the visible pushes for which the visible links of a Session to commits were made, by
+    /// link, as far as both were received by the boundary.
+    pub fn pushes_behind_session(
+        &mut self,
+        session_id: &SessionId,
+        boundary: Instant,
+        rows_max: u64,
+    ) -> Result<BTreeMap<FactId, Push>, StoreError> {
+        let keys = [
+            self.org_id.as_str().into(),
+            session_id.as_str().into(),
+            boundary.microseconds().into(),
+            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
+        ];
+        let links: Vec<(FactId, FactId)> = self.connection()?.all(SOURCES, &keys, |row| {
+            let mut columns = Columns::of(row, "session_commit_observations", &SOURCE_COLUMNS);
+            Ok((columns.next()?, columns.next()?))
+        })?;
+        let ids: BTreeSet<String> = links.iter().map(|(_, push)| push.to_string()).collect();
+        let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        let select = format!(
+            "{} AND f.captured_at_us + 0 <= $2 AND f.push_id",
+            Push::TABLE.select
+        );
+        let lookup = Lookup {
+            select: &select,
+            then: "",
+        };
+        let shared = [self.org_id.as_str().into(), boundary.microseconds().into()];
+        let mut pushes = BTreeMap::new();
+        self.connection()?.lookup(&lookup, &shared, &ids, |row| {
+            let push = Push::read(&mut Columns::of(row, Push::TABLE.name, Push::TABLE.members))?;
+            pushes.insert(push.push_id, push);
+            Ok(())
+        })?;
+        let links = links.into_iter();
+        Ok(links
+            .filter_map(|(observation, push)| Some((observation, pushes.get(&push)?.clone())))
+            .collect())
     }
 
     fn observed(

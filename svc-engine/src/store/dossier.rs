@@ -1,5 +1,4 @@
-//! The events of a Session as metadata: what was said, who said it and which file it was about is
-//! not even read.
+//! The events of a Session as metadata: what was said and who said it is not even read.
 
 use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
@@ -40,27 +39,27 @@ const DECISIONS: &str = events!(
     "developer_decisions",
     "decision_id",
     "f.occurred_at_us, f.agent_harness, f.accepted, f.explicit, f.interaction_mode,
-    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.call_id,
+    f.file_path, f.call_id,
     f.commit_sha"
 );
 const EDITS: &str = events!(
     "edit_observations",
     "observation_id",
     "f.occurred_at_us, f.agent_harness,
-    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.call_id,
+    f.file_path, f.call_id,
     f.external_lines_added, f.external_lines_removed"
 );
 const REJECTIONS: &str = events!(
     "rejected_edits",
     "rejection_id",
     "f.occurred_at_us, f.agent_harness,
-    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.call_id"
+    f.file_path, f.call_id"
 );
 const RETRIES: &str = events!(
     "retry_linkages",
     "retry_linkage_id",
     "f.occurred_at_us, f.agent_harness,
-    CASE WHEN f.file_path <> '' THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END, f.tool_name,
+    f.file_path, f.tool_name,
     f.rejected_call_id, f.accepted_call_id"
 );
 
@@ -109,6 +108,12 @@ fn columns<'r>(row: &'r Row<'r>, table: &'static str) -> Columns<'r> {
     Columns::of(row, table, &[])
 }
 
+/// Reads the path of a file; an empty one is none.
+fn path(columns: &mut Columns<'_>) -> Result<Option<String>, StoreError> {
+    let path: String = columns.next()?;
+    Ok(Some(path).filter(|path| !path.is_empty()))
+}
+
 fn call(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     const TABLE: &str = "inference_calls";
     let mut columns = columns(row, TABLE);
@@ -132,14 +137,19 @@ fn call(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
 
 fn decision(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     let mut columns = columns(row, "developer_decisions");
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
+    let (accepted, explicit, interaction_mode) =
+        (columns.next()?, columns.next()?, columns.next()?);
+    let file_path = path(&mut columns)?;
     Ok(TimelineEvent::DeveloperDecision {
-        fact_id: columns.next()?,
-        occurred_at: columns.next()?,
-        agent_harness: Open::Known(columns.next()?),
-        accepted: columns.next()?,
-        explicit: columns.next()?,
-        interaction_mode: Open::Known(columns.next()?),
-        has_file_path: columns.next()?,
+        fact_id,
+        occurred_at,
+        agent_harness: Open::Known(agent_harness),
+        accepted,
+        explicit,
+        interaction_mode: Open::Known(interaction_mode),
+        has_file_path: file_path.is_some(),
+        file_path,
         call_id: columns.next()?,
         commit_sha: columns.next()?,
     })
@@ -148,14 +158,15 @@ fn decision(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
 fn edit(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     let mut columns = columns(row, "edit_observations");
     let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
-    let (has_file_path, call_id) = (columns.next()?, columns.next()?);
+    let (file_path, call_id) = (path(&mut columns)?, columns.next()?);
     let external_lines_added: Option<i64> = columns.next()?;
     let external_lines_removed: Option<i64> = columns.next()?;
     Ok(TimelineEvent::EditObservation {
         fact_id,
         occurred_at,
         agent_harness: Open::Known(agent_harness),
-        has_file_path,
+        has_file_path: file_path.is_some(),
+        file_path,
         call_id,
         external_lines_added_present: external_lines_added.is_some(),
         external_lines_removed_present: external_lines_removed.is_some(),
@@ -166,11 +177,14 @@ fn edit(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
 
 fn rejection(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     let mut columns = columns(row, "rejected_edits");
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
+    let file_path = path(&mut columns)?;
     Ok(TimelineEvent::RejectedEdit {
-        fact_id: columns.next()?,
-        occurred_at: columns.next()?,
-        agent_harness: Open::Known(columns.next()?),
-        has_file_path: columns.next()?,
+        fact_id,
+        occurred_at,
+        agent_harness: Open::Known(agent_harness),
+        has_file_path: file_path.is_some(),
+        file_path,
         call_id: columns.next()?,
     })
 }
@@ -178,11 +192,14 @@ fn rejection(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
 fn retry(row: &Row<'_>) -> Result<TimelineEvent, StoreError> {
     const TABLE: &str = "retry_linkages";
     let mut columns = columns(row, TABLE);
+    let (fact_id, occurred_at, agent_harness) = (columns.next()?, columns.next()?, columns.next()?);
+    let file_path = path(&mut columns)?;
     Ok(TimelineEvent::RetryLinkage {
-        fact_id: columns.next()?,
-        occurred_at: columns.next()?,
-        agent_harness: Open::Known(columns.next()?),
-        has_file_path: columns.next()?,
+        fact_id,
+        occurred_at,
+        agent_harness: Open::Known(agent_harness),
+        has_file_path: file_path.is_some(),
+        file_path,
         tool_name: {
             let tool: String = columns.next()?;
             RetryTool::from_wire(&tool)

@@ -55,6 +55,8 @@ mod retries;
 mod row;
 mod runtime;
 mod said;
+mod session_claims;
+mod session_pages;
 mod sessions;
 mod skeleton;
 mod snapshot;
@@ -88,6 +90,8 @@ pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
 pub use report::{CohortOutcome, OwnedId};
+pub use session_claims::{ClaimKind, SessionClaims};
+pub use session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use snapshot::Snapshot;
 pub use url::DatabaseUrl;
 

@@ -71,6 +71,8 @@ const ALLOWED: &[(May, &str)] = &[
     (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
     // The tally and the list of an operator's bulk change, by whatever conditions are given.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
+    // The calls of a Session in the list, which are counted up to a bound.
+    (Walk, "AND f.session_id = s.session_id LIMIT 1000) counted"),
     // A Session's calls: the index has them in the order of their moments, and leaves those of one
     // moment to be put in the order of their ids, which would take half its size again.
     (

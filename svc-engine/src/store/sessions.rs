@@ -1,22 +1,23 @@
 //! Sessions: metadata that every stored fact of a Session moves. They are no facts.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use svc_model::id::{OrgId, SessionId};
 use svc_model::time::Instant;
 
 use super::StoreError;
 use super::connection::{Connection, Insert};
+use super::session_claims::{ClaimKind, SessionClaim};
 use super::value::Value;
 
 const TOUCH: Insert = Insert {
     into: "INSERT INTO sessions
         (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us,
-         touch_count)",
-    columns: 7,
+         captured_at_us, touch_count)",
+    columns: 8,
     // The first user stays; a second, different one makes the user unknown for ever.
-    then: "ON CONFLICT (org_id, session_id) DO UPDATE SET
+    then: "ON CONFLICT (session_id, org_id) DO UPDATE SET
         user_id_conflict = CASE
             WHEN sessions.user_id_conflict = 1 OR excluded.user_id_conflict = 1
                 OR sessions.user_id <> excluded.user_id THEN 1 ELSE 0 END,
@@ -31,7 +32,8 @@ const TOUCH: Insert = Insert {
             WHEN excluded.last_observed_at_us > sessions.last_observed_at_us
             THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END,
         touch_count = sessions.touch_count + 1",
-    returning: "touch_count, session_id",
+    // One integer for two: when the first fact was captured, and whether that is this one.
+    returning: "captured_at_us * 2 + CASE WHEN touch_count = 1 THEN 1 ELSE 0 END, session_id",
     unique: 1,
     is_row_number: false,
 };
@@ -49,27 +51,47 @@ struct Touch<'a> {
     conflict: bool,
     first: Instant,
     last: Instant,
+    claims: BTreeSet<(ClaimKind, &'a str)>,
+}
+
+/// What one stored fact says of its Session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sighting<'a> {
+    pub(super) session_id: &'a str,
+    pub(super) user_id: Option<&'a str>,
+    pub(super) observed_at: Instant,
+    pub(super) model: Option<&'a str>,
+    pub(super) agent_harness: Option<&'a str>,
+    pub(super) repo: Option<&'a str>,
+}
+
+/// What became of the Sessions of a transaction.
+#[derive(Debug, Default)]
+pub(super) struct TouchedSessions<'a> {
+    /// Those that were not known before.
+    pub(super) new: Vec<&'a str>,
+    /// What was said of all of them.
+    pub(super) claims: Vec<SessionClaim<'a>>,
 }
 
 impl<'a> Touched<'a> {
     /// Adds what one stored fact says.
-    pub(super) fn add(
-        &mut self,
-        session_id: &'a str,
-        user_id: Option<&'a str>,
-        observed_at: Instant,
-    ) {
-        match self.0.entry(session_id) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(Touch {
-                    user_id,
-                    conflict: false,
-                    first: observed_at,
-                    last: observed_at,
-                });
-            }
-            Entry::Occupied(mut occupied) => {
-                let touch = occupied.get_mut();
+    pub(super) fn add(&mut self, sighting: &Sighting<'a>) {
+        let Sighting {
+            user_id,
+            observed_at,
+            ..
+        } = *sighting;
+        let touch = match self.0.entry(sighting.session_id) {
+            Entry::Vacant(vacant) => vacant.insert(Touch {
+                user_id,
+                conflict: false,
+                first: observed_at,
+                last: observed_at,
+                claims: BTreeSet::new(),
+            }),
+            Entry::Occupied(occupied) => {
+                let touch = occupied.into_mut();
                 touch.first = touch.first.min(observed_at);
                 touch.last = touch.last.max(observed_at);
                 match (touch.user_id, user_id) {
@@ -77,17 +99,28 @@ impl<'a> Touched<'a> {
                     (None, Some(other)) => touch.user_id = Some(other),
                     _ => {}
                 }
+                touch
             }
+        };
+        let said = [
+            (ClaimKind::User, user_id),
+            (ClaimKind::Model, sighting.model),
+            (ClaimKind::Harness, sighting.agent_harness),
+            (ClaimKind::Repository, sighting.repo),
+        ];
+        for (kind, value) in said {
+            touch.claims.extend(value.map(|value| (kind, value)));
         }
     }
 
-    /// Writes it, and returns how many of the Sessions were not known before: those that were
-    /// touched for the first time.
+    /// Writes it. The Sessions that are new were captured at a moment: that of the transaction, so
+    /// that every later one's is later.
     pub(super) fn write(
         &self,
         connection: &mut Connection,
         org_id: &OrgId,
-    ) -> Result<i64, StoreError> {
+        captured_at: Instant,
+    ) -> Result<TouchedSessions<'a>, StoreError> {
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
         for (session_id, touch) in &self.0 {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
@@ -98,13 +131,27 @@ impl<'a> Touched<'a> {
                 Value::Integer(i64::from(touch.conflict)),
                 Value::Integer(touch.first.microseconds()),
                 Value::Integer(touch.last.microseconds()),
+                Value::Integer(captured_at.microseconds()),
                 Value::Integer(1),
             ]);
         }
         let rows = values.chunks_exact(TOUCH.columns);
-        let touched = connection.insert(&TOUCH, rows)?;
-        let new = touched.iter().filter(|count| **count == Some(1));
-        Ok(i64::try_from(new.count()).unwrap_or(i64::MAX))
+        let rows = connection.insert(&TOUCH, rows)?;
+        let mut touched = TouchedSessions::default();
+        for ((session_id, touch), row) in self.0.iter().zip(rows) {
+            let row = row.unwrap_or_default();
+            if row & 1 == 1 {
+                touched.new.push(session_id);
+            }
+            let claims = touch.claims.iter().map(|(kind, value)| SessionClaim {
+                session_id,
+                kind: *kind,
+                value,
+                captured_at_us: row >> 1,
+            });
+            touched.claims.extend(claims);
+        }
+        Ok(touched)
     }
 }
 

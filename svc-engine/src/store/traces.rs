@@ -6,7 +6,8 @@ use super::StoreError;
 use super::append::Appending;
 use super::claims::Claims;
 use super::row::NewRow;
-use super::sessions::Touched;
+use super::session_claims;
+use super::sessions::{Sighting, Touched};
 use super::table::Table;
 
 /// What the stored facts of a transaction leave beside their rows: their Sessions, and the names of
@@ -23,21 +24,40 @@ impl<'a> Traces<'a> {
         let captured_at = row.integer(table, "captured_at_us");
         let captured_at = captured_at.and_then(Instant::from_microseconds);
         if let (Some(session_id), Some(at)) = (row.text(table, "session_id"), captured_at) {
-            self.sessions
-                .add(session_id, row.text(table, "user_id"), at);
+            self.sessions.add(&Sighting {
+                session_id,
+                user_id: row.text(table, "user_id"),
+                observed_at: at,
+                model: None,
+                agent_harness: row.text(table, "agent_harness"),
+                repo: row.text(table, "repo"),
+            });
         }
         self.claims.row(table, row);
     }
 
-    /// Writes it.
-    pub(super) fn write(&self, appending: &mut Appending<'_, '_>) -> Result<(), StoreError> {
+    /// Writes it. The last of the facts was captured at a moment.
+    pub(super) fn write(
+        &self,
+        appending: &mut Appending<'_, '_>,
+        captured_at: Instant,
+    ) -> Result<(), StoreError> {
         let transaction = &mut *appending.transaction;
-        let sessions = self
+        let org_id = transaction.org_id;
+        let touched = self
             .sessions
-            .write(transaction.connection, transaction.org_id)?;
-        if sessions > 0 {
-            transaction.add_sessions(sessions)?;
+            .write(transaction.connection, org_id, captured_at)?;
+        if !touched.new.is_empty() {
+            transaction.add_sessions(i64::try_from(touched.new.len()).unwrap_or(i64::MAX))?;
         }
+        appending.afterwards.session_claims = session_claims::write(
+            transaction.connection,
+            org_id,
+            &touched.claims,
+            appending.known_session_claims,
+        )?;
+        let new = touched.new.into_iter().map(str::to_owned);
+        appending.afterwards.new_sessions = new.collect();
         appending.afterwards.claims = self.claims.write(
             transaction.connection,
             transaction.org_id,

@@ -22,6 +22,7 @@ use super::claims::KnownClaims;
 use super::connection::Connection;
 use super::content::Encoder;
 use super::organization::Moments;
+use super::session_claims::KnownSessionClaims;
 use super::transaction::{self, Changed, Transaction, Unwritten};
 use super::witness::Epoch;
 use crate::deadline::Deadline;
@@ -168,6 +169,7 @@ impl Writer {
             encoder,
             uncounted,
             known_claims: KnownClaims::default(),
+            known_session_claims: KnownSessionClaims::default(),
             locked: Vec::new(),
             epoch: None,
         };
@@ -318,6 +320,7 @@ struct Worker {
     encoder: Encoder,
     uncounted: Arc<Uncounted>,
     known_claims: KnownClaims,
+    known_session_claims: KnownSessionClaims,
     /// The tables that somebody had locked when they were written last.
     locked: Vec<FactTable>,
     /// Begun with the first transaction, and after everything was forgotten.
@@ -512,6 +515,7 @@ impl Worker {
                 transaction,
                 encoder: &self.encoder,
                 known_claims: &self.known_claims,
+                known_session_claims: &self.known_session_claims,
                 epoch,
                 table,
                 retained_calls: Vec::new(),
@@ -552,7 +556,11 @@ impl Worker {
             if let Some(epoch) = &mut self.epoch {
                 epoch.committed();
             }
-            afterwards.remember(&self.encoder, &mut self.known_claims);
+            afterwards.remember(
+                &self.encoder,
+                &mut self.known_claims,
+                &mut self.known_session_claims,
+            );
         }
         for (append, outcomes) in appends.iter_mut().zip(outcomes) {
             append.outcomes = outcomes;
@@ -564,6 +572,7 @@ impl Worker {
     fn forget(&mut self) {
         self.encoder.forget();
         self.known_claims = KnownClaims::default();
+        self.known_session_claims = KnownSessionClaims::default();
         if let Some(epoch) = &mut self.epoch {
             epoch.end();
         }

@@ -1,6 +1,6 @@
 //! Facts with sensible defaults, made different where a test says so.
 
-use svc_model::evidence::{Message, Part};
+use svc_model::evidence::{LeftOut, Message, Part};
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId, UserId};
 use svc_model::ingest::{CiProvider, CiResult, GatewayProvider};
@@ -55,6 +55,7 @@ pub fn call(number: u128) -> CallBuilder {
         observed_at: at(i64::try_from(number % 1_000_000).unwrap_or(0)),
         input_messages: vec![text("user", "ask")],
         output_messages: vec![text("assistant", "answer")],
+        left_out: LeftOut::default(),
         call_aliases: Vec::new(),
         raw: Json::Object(Object::new()).into(),
     })

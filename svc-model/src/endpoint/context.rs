@@ -1,7 +1,7 @@
 #[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::evidence::{CALL, SESSION};
+use super::evidence::{CALL, EXPLAIN, SESSION};
 #[cfg(feature = "schema")]
 use super::SchemaOf;
 use super::{Access, Endpoint, Grant, Method, Parameter};
@@ -98,7 +98,7 @@ impl Endpoint for GrantManifest {
     const STATUSES: &'static [u16] = GET;
     type Request = ManifestRequest;
     type Reply = Manifest;
-    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL];
+    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL, EXPLAIN];
 }
 
 /// `POST /query/context/evidence/read`.

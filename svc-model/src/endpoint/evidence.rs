@@ -22,6 +22,14 @@ pub(super) const CALL: Parameter = Parameter {
     description: "The call.",
 };
 
+pub(super) const EXPLAIN: Parameter = Parameter {
+    name: "explain",
+    place: Place::Query,
+    required: false,
+    description: "`true` asks for what the capture left out of the call, and for what tells equal messages; by \
+                  default `false`.",
+};
+
 /// `GET /query/evidence`.
 #[derive(Debug)]
 pub enum EvidenceInventory {}
@@ -49,7 +57,7 @@ impl Endpoint for EvidenceManifest {
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
     type Request = ManifestRequest;
     type Reply = Manifest;
-    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL];
+    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL, EXPLAIN];
 }
 
 /// `POST /query/evidence/read`.

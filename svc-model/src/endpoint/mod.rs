@@ -255,7 +255,9 @@ endpoints! {
     quarantine { Quarantine, Release, QuarantineLogPage }
     facts { Facts, SessionFacts, SessionCalls, Compatibility }
     evidence { EvidenceInventory, EvidenceManifest, EvidenceReading }
-    query { CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionQuery, CommitQuery }
+    query {
+        CiOutcomeQuery, CiRunsQuery, CiFailuresQuery, SessionsQuery, SessionQuery, CommitQuery,
+    }
     reports { ModelOutcomesReport, AcceptedWorkLifecycleReport }
     context {
         ContextRetrieval, Discovery, Selected, GrantInventory, GrantManifest, GrantRead,

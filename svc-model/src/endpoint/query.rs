@@ -1,10 +1,10 @@
 use super::{Access, Endpoint, Method, Parameter, Place};
-use crate::facts::SessionRequest;
 use crate::limit;
 use crate::problem::Problem;
 use crate::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
 };
 
 const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
@@ -176,6 +176,56 @@ impl Endpoint for CiFailuresQuery {
     ];
 }
 
+/// `GET /v1/sessions`.
+#[derive(Debug)]
+pub enum SessionsQuery {}
+impl Endpoint for SessionsQuery {
+    const NAME: &'static str = "sessions";
+    const SUMMARY: &'static str =
+        "One page of Sessions, latest first, by time, user, model, agent or repository.";
+    const METHOD: Method = Method::Get;
+    const PATH: &'static str = "/v1/sessions";
+    const ACCESS: Access = Access::Operator;
+    const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
+    const STATUSES: &'static [u16] = STATUSES;
+    const OVERSIZE: Problem = Problem::ReplyTooLarge;
+    type Request = SessionsRequest;
+    type Reply = SessionList;
+    const PARAMETERS: &'static [Parameter] = &[
+        query(
+            "captured_after",
+            false,
+            "Only Sessions whose first fact was captured at this moment or later.",
+        ),
+        query(
+            "captured_before",
+            false,
+            "Only Sessions whose first fact was captured before this moment.",
+        ),
+        query("user_id", false, "Only Sessions of this user, exactly."),
+        query(
+            "model",
+            false,
+            "Only Sessions with a call of this model, exactly.",
+        ),
+        query(
+            "agent_harness",
+            false,
+            "Only Sessions of this agent: `claude-code`, `copilot`, `codex`, `cursor` or `pi`.",
+        ),
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        query("limit", false, "Sessions of a page: 1 to 100, by default 50."),
+        query(
+            "cursor",
+            false,
+            "The `next_cursor` of the page before, with otherwise the same parameters.",
+        ),
+    ];
+}
+
 /// `GET /query/session/{session_id}`.
 #[derive(Debug)]
 pub enum SessionQuery {}
@@ -188,14 +238,19 @@ impl Endpoint for SessionQuery {
     const REPLY_BYTES_MAX: usize = limit::QUERY_REPLY_BYTES_MAX;
     const STATUSES: &'static [u16] = STATUSES;
     const OVERSIZE: Problem = Problem::ReplyTooLarge;
-    type Request = SessionRequest;
+    type Request = SessionDossierRequest;
     type Reply = SessionAnswer;
     const PARAMETERS: &'static [Parameter] = &[Parameter {
         name: "session_id",
         place: Place::Path,
         required: true,
         description: "The Session; a slash in it is percent-encoded.",
-    }];
+    }, query(
+            "explain",
+            false,
+            "`true` asks for the files of events, and for the pushes and CI outcomes that came with \
+             a commit at which no push left its branch; by default `false`.",
+        )];
 }
 
 /// `GET /query/commit/{sha}`.

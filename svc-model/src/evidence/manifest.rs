@@ -7,6 +7,7 @@ use crate::field::Violations;
 use crate::id::{InferenceCallId, SessionId};
 use crate::json::{Text, WriteError};
 use crate::open::Open;
+use crate::query::Truth;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
@@ -18,6 +19,20 @@ pub struct ManifestRequest {
     pub session_id: SessionId,
     /// The call.
     pub inference_call_id: InferenceCallId,
+    /// Whether the answer is to have what the capture left out, and what tells equal messages.
+    #[serde(default)]
+    pub explain: bool,
+}
+
+impl ManifestRequest {
+    /// Asks for all that there is.
+    pub const fn new(session_id: SessionId, inference_call_id: InferenceCallId) -> Self {
+        Self {
+            session_id,
+            inference_call_id,
+            explain: true,
+        }
+    }
 }
 
 impl Request for ManifestRequest {
@@ -26,18 +41,25 @@ impl Request for ManifestRequest {
         let query = incoming.query_fields();
         let session_id = query.required("session_id", &mut violations);
         let inference_call_id = query.required("inference_call_id", &mut violations);
+        let explain = query.present::<Truth>("explain", &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 session_id: session_id?,
                 inference_call_id: inference_call_id?,
+                explain: explain.is_some_and(Truth::get),
             })
         })?)
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        Ok(Outgoing::default()
+        let outgoing = Outgoing::default()
             .with_query("session_id", self.session_id.as_str())
-            .with_query("inference_call_id", self.inference_call_id.as_str()))
+            .with_query("inference_call_id", self.inference_call_id.as_str());
+        Ok(if self.explain {
+            outgoing.with_query("explain", "true")
+        } else {
+            outgoing
+        })
     }
 }
 
@@ -68,6 +90,43 @@ pub struct ManifestMessage {
     pub finish_reason: Option<Text>,
     /// The parts in order; a message without parts is listed too.
     pub parts: Vec<ManifestPart>,
+    /// What tells equal messages: 32 hexadecimal digits of the SHA-256 of the canonical role and
+    /// parts. There when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}
+
+impl Manifest {
+    /// Returns the reference of every part, in order.
+    pub fn references(&self) -> Vec<Reference> {
+        let parts = self.messages.iter().flat_map(|message| &message.parts);
+        parts.map(|part| part.reference.clone()).collect()
+    }
+}
+
+/// What a capture left out of a call, because it is of a kind that is not kept. It is no error of the
+/// sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
+pub struct LeftOut {
+    /// Messages and parts of a kind that is not kept: images, files, searches.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsupported_content: u64,
+    /// Parts of reasoning that are encrypted or empty.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub opaque_reasoning: u64,
+    /// Tool calls and results without an id.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missing_id: u64,
+    /// Arguments of tool calls that are no JSON object; the calls are kept without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub malformed_arguments: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The structure of one call: all input messages in order, then all output messages.
@@ -85,4 +144,8 @@ pub struct Manifest {
     pub call: CallSummary,
     /// The messages.
     pub messages: Vec<ManifestMessage>,
+    /// What the capture left out of them, counted by kind; a kind that is not named is left out
+    /// nowhere. There when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
 }

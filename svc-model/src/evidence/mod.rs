@@ -7,7 +7,7 @@ mod read;
 mod reference;
 
 pub use inventory::{CallSummary, CaptureCompleteness, Inventory, InventoryRequest};
-pub use manifest::{Manifest, ManifestMessage, ManifestPart, ManifestRequest};
+pub use manifest::{LeftOut, Manifest, ManifestMessage, ManifestPart, ManifestRequest};
 pub use message::{Message, Part, PartType};
 pub use read::{EvidenceRead, EvidenceReadItem, EvidenceReadRequest};
 pub use reference::{Reference, Side};

@@ -5,6 +5,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+#[cfg(feature = "schema")]
+use super::GatewayPayload;
 use crate::closed_set;
 use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
 use crate::id::{SessionId, UserId};
@@ -64,8 +66,9 @@ pub struct GatewayIngestRequest {
     /// The user of the call; without it the payload is searched for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// The gateway's own description of the call. Any content is accepted.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "object_schema"))]
+    /// The gateway's own description of the call. Any content is accepted; what is read of it is a
+    /// `GatewayPayload`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "payload_schema"))]
     pub payload: Json,
     /// The sender's name of this delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,8 +76,9 @@ pub struct GatewayIngestRequest {
 }
 
 #[cfg(feature = "schema")]
-fn object_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object" })
+fn payload_schema(generator: &mut SchemaGenerator) -> Schema {
+    let read = generator.subschema_for::<GatewayPayload>();
+    json_schema!({ "anyOf": [read, { "type": "object" }] })
 }
 
 struct UuidField(Uuid);

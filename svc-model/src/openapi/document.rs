@@ -61,9 +61,14 @@ const AREAS: &[Area] = &[
         description: "What became of the work of agents, counted from facts for one answer.",
     },
     Area {
-        prefixes: &["/query/ci/", "/query/session/", "/query/commit/"],
+        prefixes: &[
+            "/query/ci/",
+            "/v1/sessions",
+            "/query/session/",
+            "/query/commit/",
+        ],
         name: "investigation",
-        description: "From a failed run to its commit, from a commit to the Sessions that made it.",
+        description: "From a failed run to its commit, from a commit to the Sessions that made it; and the list of Sessions.",
     },
     Area {
         prefixes: &["/v1/capture"],

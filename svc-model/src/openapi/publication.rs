@@ -5,11 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::endpoint::{Endpoint as _, IngestGateway, IngestGatewayBatch};
+
 use super::catalogue::{Catalogue, Route, type_name};
 use super::document::document;
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
+/// The payload of a gateway, which is no whole body.
+const PAYLOAD: &str = "GatewayPayload";
 /// The name of the index.
 const INDEX: &str = "index.json";
 
@@ -52,6 +56,8 @@ struct Entry<'a> {
 #[serde(rename_all = "snake_case")]
 enum Direction {
     Request,
+    /// Within a request, where any object may stand: what is read of it.
+    Payload,
     Reply,
     Problem,
 }
@@ -74,7 +80,7 @@ impl Usage {
     }
 }
 
-/// Lists every request, every reply and the problem body, by name.
+/// Lists every request, every reply, the payload of a gateway and the problem body, by name.
 fn index(catalogue: &Catalogue) -> Vec<Entry<'_>> {
     let mut entries = BTreeMap::<&str, Entry<'_>>::new();
     let mut add = |schema, direction, route: &Route| {
@@ -98,6 +104,16 @@ fn index(catalogue: &Catalogue) -> Vec<Entry<'_>> {
             add(&catalogue.problem, Direction::Problem, route);
         }
     }
+    let payloads = [IngestGateway::NAME, IngestGatewayBatch::NAME];
+    let routes = catalogue.routes.iter();
+    let routes = routes.filter(|route| payloads.contains(&route.endpoint.name));
+    let payload = Entry {
+        name: PAYLOAD,
+        file: format!("{PAYLOAD}.json"),
+        direction: Direction::Payload,
+        routes: routes.map(Usage::of).collect(),
+    };
+    entries.insert(PAYLOAD, payload);
     entries.into_values().collect()
 }
 

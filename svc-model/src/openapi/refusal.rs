@@ -7,6 +7,7 @@ use crate::endpoint::{
     AcceptedWorkLifecycleReport, Access, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery,
     Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch, Logs,
     ModelOutcomesReport, Place, Quarantine, QuarantineLogPage, Release, SessionCalls, SessionQuery,
+    SessionsQuery,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::ingest::EVENT_HEADERS;
@@ -225,7 +226,11 @@ fn conflict(route: &Route) -> Described {
         ),
         (
             _,
-            CiOutcomeQuery::NAME | CiRunsQuery::NAME | CiFailuresQuery::NAME | CommitQuery::NAME,
+            CiOutcomeQuery::NAME
+            | CiRunsQuery::NAME
+            | CiFailuresQuery::NAME
+            | SessionsQuery::NAME
+            | CommitQuery::NAME,
         ) => (
             "Several repositories are meant, and one must be selected; or a bound would be exceeded. \
              There is no partial answer.",
@@ -281,6 +286,13 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
             SELECTOR,
             ("cursor", QueryFault::InvalidCursor),
             ("filters", QueryFault::CursorMismatch),
+        ],
+        SessionsQuery::NAME => &[
+            ("bounds", QueryFault::ReversedBounds),
+            IDENTITY,
+            SELECTOR,
+            ("cursor", QueryFault::InvalidSessionCursor),
+            ("filters", QueryFault::SessionCursorMismatch),
         ],
         CommitQuery::NAME => &[("sha", QueryFault::MalformedSha), IDENTITY, SELECTOR],
         ModelOutcomesReport::NAME | AcceptedWorkLifecycleReport::NAME => &[

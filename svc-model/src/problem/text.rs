@@ -103,6 +103,8 @@ impl QueryFault {
             Self::SelectorConflict => "selector_conflict",
             Self::InvalidCursor => "invalid_cursor",
             Self::CursorMismatch => "cursor_mismatch",
+            Self::InvalidSessionCursor => "invalid_session_cursor",
+            Self::SessionCursorMismatch => "session_cursor_mismatch",
             Self::CohortTooLong => "cohort_too_long",
             Self::CohortReversed => "cohort_reversed",
             Self::CohortAfterBoundary => "cohort_after_boundary",
@@ -120,8 +122,10 @@ impl fmt::Display for QueryFault {
             Self::IncompleteIdentity => "a repository identity is provider, host and id together",
             Self::MissingSelector => "a repository must be selected",
             Self::SelectorConflict => "the repository never had that name",
-            Self::InvalidCursor => "the cursor is none of this service",
-            Self::CursorMismatch => {
+            Self::InvalidCursor | Self::InvalidSessionCursor => {
+                "the cursor is none of this service"
+            }
+            Self::CursorMismatch | Self::SessionCursorMismatch => {
                 "the cursor no longer fits: another question, or facts were quarantined or \
              released since"
             }

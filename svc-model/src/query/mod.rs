@@ -13,6 +13,7 @@ mod parameter;
 mod runs;
 mod selector;
 mod session;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -29,5 +30,8 @@ pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunNam
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
-    RetryTool, SessionAnswer, SessionDossier, TimelineEvent, UnknownSession,
+    RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent, UnknownSession,
+};
+pub use sessions::{
+    ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
 };

@@ -4,17 +4,64 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::parameter::Truth;
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
 use crate::closed_set;
 use crate::facts::{AgentHarness, InteractionMode};
+use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
-use crate::json::{Json, Text};
+use crate::json::{Json, Text, WriteError};
 use crate::open::{Open, Vocabulary};
 use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
+
+/// Asks for what was captured of a Session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionDossierRequest {
+    /// The Session; a slash in it is percent-encoded.
+    pub session_id: SessionId,
+    /// Whether the answer is to have the files of events, and what was pushed and checked with a
+    /// commit that no push left its branch at.
+    pub explain: bool,
+}
+
+impl SessionDossierRequest {
+    /// Asks for all that there is.
+    pub const fn new(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            explain: true,
+        }
+    }
+}
+
+impl Request for SessionDossierRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let session_id = incoming.path_fields().required("session_id", v);
+        let explain = incoming.query_fields().present::<Truth>("explain", v);
+        Ok(violations.finish(|| {
+            Some(Self {
+                session_id: session_id?,
+                explain: explain.is_some_and(Truth::get),
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let outgoing = Outgoing::default().with_path("session_id", self.session_id.as_str());
+        Ok(if self.explain {
+            outgoing.with_query("explain", "true")
+        } else {
+            outgoing
+        })
+    }
+}
 
 /// How many events of one kind a Session has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,8 +139,8 @@ closed_set! {
     }
 }
 
-/// One captured event of a Session, without its content, its user and its path. Members that are
-/// not known are left out.
+/// One captured event of a Session, without its content and its user, and without its path unless it
+/// was asked for. Members that are not known are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "event_type", rename_all = "snake_case")]
@@ -144,6 +191,9 @@ pub enum TimelineEvent {
         interaction_mode: Open<InteractionMode>,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The agent's id of the tool call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
@@ -162,6 +212,9 @@ pub enum TimelineEvent {
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The agent's id of the tool call.
         call_id: String,
         /// Whether anybody measured the lines added by something other than the agent.
@@ -186,6 +239,9 @@ pub enum TimelineEvent {
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The agent's id of the tool call.
         call_id: String,
     },
@@ -200,6 +256,9 @@ pub enum TimelineEvent {
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
+        /// The file, when it is known and was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_path: Option<String>,
         /// The tool.
         tool_name: Open<RetryTool>,
         /// The agent's id of the refused call.
@@ -230,6 +289,28 @@ impl Vocabulary for TimelineEvent {
 }
 
 impl TimelineEvent {
+    /// Takes the path of the file out of it.
+    pub fn hide_path(&mut self) {
+        match self {
+            Self::InferenceCall { .. } => {}
+            Self::DeveloperDecision { file_path, .. }
+            | Self::EditObservation { file_path, .. }
+            | Self::RejectedEdit { file_path, .. }
+            | Self::RetryLinkage { file_path, .. } => *file_path = None,
+        }
+    }
+
+    /// Returns the file that it is about, when that is known and was asked for.
+    pub fn file_path(&self) -> Option<&str> {
+        match self {
+            Self::InferenceCall { .. } => None,
+            Self::DeveloperDecision { file_path, .. }
+            | Self::EditObservation { file_path, .. }
+            | Self::RejectedEdit { file_path, .. }
+            | Self::RetryLinkage { file_path, .. } => file_path.as_deref(),
+        }
+    }
+
     /// Returns when it occurred.
     pub const fn occurred_at(&self) -> Instant {
         match self {
@@ -280,6 +361,10 @@ pub struct AttributedCommit {
     /// The identity of the repository; absent when it is only known by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
+    /// The visible pushes that brought the commit, whether they left a branch there or further on,
+    /// sorted. There when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_by_push_ids: Option<Vec<FactId>>,
 }
 
 closed_set! {
@@ -287,10 +372,12 @@ closed_set! {
     pub enum PushMatch {
         /// The push left its branch at the commit.
         AfterSha = "after_sha",
+        /// The push brought the commit, and left its branch further on.
+        Brought = "brought",
     }
 }
 
-/// A push that left its branch at a commit of the Session.
+/// A push that brought a commit of the Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -311,7 +398,7 @@ pub struct DossierPush {
     pub forced: bool,
     /// When the service received it.
     pub captured_at: Instant,
-    /// Always `after_sha`.
+    /// How it is tied to the commit: `after_sha` in `pushes`.
     pub match_kind: Open<PushMatch>,
     /// The identity of the repository; absent when it is only known by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -367,7 +454,8 @@ pub struct DossierCiOutcome {
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// Everything that was captured of a Session, as metadata: no content, no user, no path.
+/// Everything that was captured of a Session, as metadata: no content, no user, and no path unless it
+/// was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -394,6 +482,14 @@ pub struct SessionDossier {
     pub pushes: Vec<DossierPush>,
     /// The CI outcomes of them, by capture, then id.
     pub ci_outcomes: Vec<DossierCiOutcome>,
+    /// The pushes that brought one of the commits and left their branch further on, by capture, then
+    /// id. There when it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivering_pushes: Option<Vec<DossierPush>>,
+    /// The CI outcomes of where these pushes left their branches, by capture, then id. There when it
+    /// was asked for, unless there are more than 500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivering_ci_outcomes: Option<Vec<DossierCiOutcome>>,
     /// 1 when no commit was observed, else 0.
     pub session_commit_unobserved: u64,
     /// How many observations of this Session name a repository that cannot be told, by reason.

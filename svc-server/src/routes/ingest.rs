@@ -25,11 +25,13 @@ enum Prepared {
     Skipped(SkipReason),
 }
 
-/// Captures one payload. What it says of the payload is counts and ids, never content.
+/// Captures one payload, which may say itself when its call was made. What is logged of it is counts
+/// and ids, never content.
 fn prepare(
     exchange: &Exchange,
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
+    made_at: Option<Instant>,
 ) -> Result<Prepared, GatewayError> {
     let provider = request.provider;
     let (captured, notes) = gateway::capture(request, receipt, &exchange.memory)?;
@@ -40,7 +42,8 @@ fn prepare(
         tracing::info!(redactions = ?notes.redactions, "fact_redacted");
     }
     Ok(match captured {
-        Captured::Call(call) => {
+        Captured::Call(mut call) => {
+            call.observed_at = made_at.unwrap_or(call.observed_at);
             Prepared::Fact(exchange.app.engine.prepare(*call, receipt.received_at))
         }
         Captured::Skipped {
@@ -50,6 +53,7 @@ fn prepare(
             tracing::info!(
                 provider = provider.as_str(),
                 call_id = model_call_id.as_deref(),
+                reason = reason.as_str(),
                 "gateway_ingest_skipped_no_session"
             );
             Prepared::Skipped(reason)
@@ -57,8 +61,17 @@ fn prepare(
     })
 }
 
+/// Logs why a payload can never be stored; in a batch with its place.
+fn log_rejected(reason: RejectedPayload, place: Option<usize>) {
+    tracing::info!(
+        reason = reason.as_str(),
+        place,
+        "gateway_ingest_invalid_payload"
+    );
+}
+
 fn invalid_payload() -> Problem {
-    tracing::info!("gateway_ingest_invalid_payload");
+    log_rejected(RejectedPayload::InvalidPayload, None);
     Problem::Invalid(Violations::one(
         Violation::rule("the identities of the payload must hold no NUL and no surrogate, and have at most 1024 bytes")
             .at(vec!["body".into(), "payload".into()]),
@@ -131,7 +144,7 @@ pub(super) async fn gateway(
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
     let prepared = exchange
-        .apart(|| prepare(&exchange, request, receipt))
+        .apart(|| prepare(&exchange, request, receipt, None))
         .map_err(|error| match error {
             GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
             GatewayError::InvalidPayload => invalid_payload(),
@@ -162,12 +175,18 @@ pub(super) async fn gateway_batch(
         request
             .payloads
             .into_iter()
-            .map(|payload| {
+            .enumerate()
+            .map(|(place, payload)| {
+                let rejected = |reason| {
+                    log_rejected(reason, Some(place));
+                    Ok(Err(reason))
+                };
                 let payload = match payload {
                     Ok(payload) => payload,
-                    Err(reason) => return Ok(Err(reason)),
+                    Err(reason) => return rejected(reason),
                 };
                 let receipt = exchange.app.engine.receipt();
+                let made_at = gateway::delivery_moment(&payload);
                 let request = GatewayIngestRequest {
                     provider: request.provider,
                     session_id: None,
@@ -175,12 +194,12 @@ pub(super) async fn gateway_batch(
                     capture: gateway::delivery_name(&payload, receipt.received_at),
                     payload: Json::Object(payload),
                 };
-                match prepare(&exchange, request, receipt) {
+                match prepare(&exchange, request, receipt, made_at) {
                     Ok(prepared) => Ok(Ok(prepared)),
                     // The others of the batch are refused with it: none of them is stored.
                     Err(GatewayError::TooLarge) => Err(Problem::TooManyValues),
                     Err(GatewayError::UnsupportedProvider | GatewayError::InvalidPayload) => {
-                        Ok(Err(RejectedPayload::InvalidPayload))
+                        rejected(RejectedPayload::InvalidPayload)
                     }
                 }
             })

@@ -26,7 +26,7 @@ use svc_model::endpoint::{
     HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
     IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
     ModelOutcomesReport, Quarantine, QuarantineLogPage, Release, Selected, SessionCalls,
-    SessionFacts, SessionQuery,
+    SessionFacts, SessionQuery, SessionsQuery,
 };
 use svc_model::problem::Problem;
 
@@ -79,6 +79,7 @@ bindings! {
     CiOutcomeQuery => query::ci_outcome;
     CiRunsQuery => query::ci_runs;
     CiFailuresQuery => query::ci_failures;
+    SessionsQuery => query::sessions;
     SessionQuery => query::session;
     CommitQuery => query::commit;
     ModelOutcomesReport => reports::model_outcomes;

@@ -1,8 +1,8 @@
-use svc_model::facts::SessionRequest;
 use svc_model::problem::Problem;
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
-    CommitEvidence, CommitRequest, SessionAnswer,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
 };
 
 use crate::dispatch::Exchange;
@@ -40,9 +40,21 @@ pub(super) async fn ci_failures(
         .map_err(Problem::from)
 }
 
+pub(super) async fn sessions(
+    exchange: Exchange,
+    request: SessionsRequest,
+) -> Result<SessionList, Problem> {
+    exchange
+        .app
+        .engine
+        .sessions(request)
+        .await
+        .map_err(Problem::from)
+}
+
 pub(super) async fn session(
     exchange: Exchange,
-    request: SessionRequest,
+    request: SessionDossierRequest,
 ) -> Result<SessionAnswer, Problem> {
     exchange
         .app

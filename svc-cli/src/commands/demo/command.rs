@@ -144,10 +144,7 @@ async fn last_answer(client: &Client) -> Result<Reference, CommandError> {
     let last = inventory.value.calls.last().ok_or_else(hidden)?;
     let inference_call_id =
         InferenceCallId::new(&last.inference_call_id.to_string()).map_err(|_| hidden())?;
-    let request = ManifestRequest {
-        session_id,
-        inference_call_id,
-    };
+    let request = ManifestRequest::new(session_id, inference_call_id);
     let manifest = evidence::ask::<EvidenceManifest, GrantManifest>(client, &request).await?;
     let messages = manifest.value.messages.into_iter().rev();
     messages

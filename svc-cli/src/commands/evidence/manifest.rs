@@ -1,6 +1,6 @@
 use clap::Args;
 use svc_model::endpoint::{EvidenceManifest, GrantManifest};
-use svc_model::evidence::{Manifest, ManifestRequest};
+use svc_model::evidence::{LeftOut, Manifest, ManifestRequest};
 use svc_model::id::InferenceCallId;
 
 use super::ask;
@@ -24,11 +24,11 @@ pub(crate) struct ReadManifest {
 
 impl ReadManifest {
     pub(super) fn run(self, output: &mut Output) -> Result<(), CommandError> {
-        let request = ManifestRequest {
-            session_id: session_id(&self.session)?,
-            inference_call_id: InferenceCallId::new(&self.call)
+        let request = ManifestRequest::new(
+            session_id(&self.session)?,
+            InferenceCallId::new(&self.call)
                 .map_err(|rule| CommandError::argument("the call", rule))?,
-        };
+        );
         let client = service::client(&self.service)?;
         let reply = service::block_on(async {
             Ok(ask::<EvidenceManifest, GrantManifest>(&client, &request).await?)
@@ -51,6 +51,7 @@ fn render_manifest(manifest: &Manifest) -> String {
         escape(manifest.session_id.as_str()),
         manifest.messages.len(),
     );
+    text.extend(left_out(manifest));
     if manifest.messages.is_empty() {
         return text;
     }
@@ -76,6 +77,34 @@ fn render_manifest(manifest: &Manifest) -> String {
     text.push('\n');
     text.push_str(&table.render());
     text
+}
+
+/// Returns a line that says what the capture left out of a call, when it left anything out.
+pub(crate) fn left_out(manifest: &Manifest) -> Option<String> {
+    let LeftOut {
+        unsupported_content,
+        opaque_reasoning,
+        missing_id,
+        malformed_arguments,
+    } = manifest.left_out?;
+    let counts = [
+        (
+            unsupported_content,
+            "of a kind that is not kept (images, files, searches)",
+        ),
+        (opaque_reasoning, "of reasoning that cannot be read"),
+        (missing_id, "tool calls or results without an id"),
+        (
+            malformed_arguments,
+            "arguments of a tool call that are no object",
+        ),
+    ];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!counts.is_empty()).then(|| format!("left out by the capture: {}\n", counts.join(", ")))
 }
 
 fn after_manifest(manifest: &Manifest) -> Vec<String> {

@@ -4,7 +4,7 @@ mod ask;
 mod command;
 mod file;
 mod inventory;
-mod manifest;
+pub(crate) mod manifest;
 mod read;
 mod selection;
 

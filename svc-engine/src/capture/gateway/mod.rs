@@ -23,6 +23,6 @@ mod redact;
 mod testing;
 
 pub use captured::{Captured, GatewayError, Notes, capture};
-pub use litellm::delivery_name;
+pub use litellm::{delivery_moment, delivery_name};
 
 pub use super::messages::Degradation;

@@ -1,4 +1,6 @@
-/// What was left out of a call, as counts for the log.
+use svc_model::evidence::LeftOut;
+
+/// What was left out of a call, as counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Degradation {
     /// Arguments of tool calls that are no JSON object.
@@ -9,6 +11,17 @@ pub struct Degradation {
     pub unsupported_content: u64,
     /// Reasoning that is encrypted or empty.
     pub opaque_reasoning: u64,
+}
+
+impl From<Degradation> for LeftOut {
+    fn from(degradation: Degradation) -> Self {
+        Self {
+            malformed_arguments: degradation.malformed_arguments,
+            missing_id: degradation.missing_id,
+            unsupported_content: degradation.unsupported_content,
+            opaque_reasoning: degradation.opaque_reasoning,
+        }
+    }
 }
 
 impl Degradation {

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 
 use rstest::rstest;
-use svc_model::facts::{FactTable, SessionRequest};
+use svc_model::facts::FactTable;
 use svc_model::id::{FactId, RunId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::problem::{Decline, QueryFault, SessionBound};
 use svc_model::query::{
     CiFailures, CiFailuresRequest, CiOutcomeRecord, CiOutcomeRequest, CiRuns, CiRunsRequest,
     CommitEvidence, CommitRequest, LifetimeIdentity, PageLimit, RepositorySelector, RunName,
-    RunUrl, SessionAnswer, SessionDossier,
+    RunUrl, SessionAnswer, SessionDossier, SessionDossierRequest,
 };
 use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
@@ -42,6 +42,7 @@ macro_rules! stage {
 mod commits;
 mod failures;
 mod inferred;
+mod listing;
 mod outcomes;
 mod reports;
 mod sessions;
@@ -123,8 +124,9 @@ impl Stage {
     }
 
     fn session(&self, session: &str) -> Result<SessionAnswer, Error> {
-        let request = SessionRequest {
+        let request = SessionDossierRequest {
             session_id: SessionId::new(session).unwrap(),
+            explain: false,
         };
         session_dossier(&mut self.snapshot(), request)
     }

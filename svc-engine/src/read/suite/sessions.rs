@@ -366,3 +366,65 @@ fn quarantined_deliveries_are_gaps(#[values(Backend::Sqlite, Backend::Postgres)]
     stage.release(FactTable::CiOutcomes, id(20));
     assert_eq!(delivery_gaps(), []);
 }
+
+#[rstest]
+fn what_was_pushed_and_checked_with_a_commit_is_told_when_it_is_asked_for(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    // The push leaves its branch one commit further on, and CI checks that one.
+    let (push, observation) = delivered(1, Some(7));
+    let observation = SessionCommitObservation {
+        commit_sha: commit('b'),
+        ..observation
+    };
+    let run = CiOutcome {
+        commit_sha: commit('c'),
+        ..checked(3, "r", Some(7), 1)
+    };
+    stage.add([
+        pushed(push),
+        observed(observation),
+        ci(run),
+        Append::DeveloperDecision(Box::new(decision(4))),
+    ]);
+    let path = |dossier: &SessionDossier| {
+        let event = dossier.timeline[0].known();
+        event.and_then(TimelineEvent::file_path).map(str::to_owned)
+    };
+    let plain = stage.dossier("s");
+    assert_eq!(path(&plain), None);
+    assert_eq!((plain.pushes.len(), plain.delivering_pushes), (0, None));
+    assert_eq!(plain.attributed_commits[0].delivered_by_push_ids, None);
+
+    let explained = || {
+        let request = SessionDossierRequest::new(SessionId::new("s").unwrap());
+        let answer = session_dossier(&mut stage.snapshot(), request).unwrap();
+        answer.dossier().unwrap()
+    };
+    let told = explained();
+    assert_eq!(path(&told).as_deref(), Some("src/a.rs"));
+    let commit_told = &told.attributed_commits[0];
+    assert_eq!(commit_told.delivered_by_push_ids, Some(vec![id(1)]));
+    let pushes = told.delivering_pushes.unwrap();
+    assert_eq!(
+        (
+            pushes[0].push_id,
+            &pushes[0].after_sha,
+            pushes[0].match_kind.clone()
+        ),
+        (
+            id(1),
+            &commit('c'),
+            svc_model::query::PushMatch::Brought.into()
+        )
+    );
+    assert_eq!(told.delivering_ci_outcomes.unwrap()[0].outcome_id, id(3));
+    assert_eq!(told.gaps, plain.gaps, "what was asked for changes no gap");
+
+    // What is quarantined brought nothing.
+    stage.quarantine(FactTable::CiOutcomes, id(3));
+    assert_eq!(explained().delivering_ci_outcomes, Some(Vec::new()));
+    stage.quarantine(FactTable::Pushes, id(1));
+    assert_eq!(explained().delivering_pushes, Some(Vec::new()));
+}

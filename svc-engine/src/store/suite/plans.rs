@@ -63,3 +63,65 @@ fn the_cost_of_a_question_about_commits_is_in_the_commits(
     }
     assert!(questions >= 4, "{questions}");
 }
+
+/// A page of Sessions is read along one index, whatever the number of Sessions.
+#[rstest]
+fn the_cost_of_a_page_of_sessions_is_in_its_rows(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    use crate::fact::Lifetime;
+
+    let database = database!(backend);
+    let store = database.open("acme");
+    let mut snapshot = store.snapshot_now();
+    let (identified, named) = (
+        Lifetime::Identified(repository(7)),
+        Lifetime::Named(name("own/repo")),
+    );
+    let of = |repository| SessionCondition::Repository {
+        repository,
+        names: &["own/repo"],
+    };
+    let claims = [
+        ClaimKind::User,
+        ClaimKind::Model,
+        ClaimKind::Harness,
+        ClaimKind::Repository,
+    ];
+    let claims = claims.map(|kind| vec![SessionCondition::Claim(kind, "x")]);
+    let mut questions = vec![Vec::new(), vec![of(&identified)], vec![of(&named)]];
+    questions.extend(claims);
+    questions.push(vec![
+        of(&identified),
+        SessionCondition::Claim(ClaimKind::User, "x"),
+        SessionCondition::Claim(ClaimKind::Harness, "x"),
+        SessionCondition::Claim(ClaimKind::Model, "x"),
+    ]);
+    for conditions in &questions {
+        let page = SessionPage {
+            captured_from: None,
+            before: None,
+            conditions,
+            rows_max: 10,
+        };
+        assert_eq!(snapshot.session_page(&page).unwrap(), []);
+    }
+    let plans = plan_check::of(snapshot.connection().unwrap(), "s.first_observed_at_us");
+    assert!(plans.len() >= questions.len(), "{}", plans.len());
+    for (sql, plan) in plans {
+        let index = if sql.contains("session_claims") {
+            "session_claims_by_value"
+        } else {
+            "sessions_by_capture"
+        };
+        assert!(plan.contains(index), "{sql}\n{plan}");
+    }
+    let of_sessions = [session("s"), session("t")];
+    assert!(snapshot.session_claims(&of_sessions).unwrap().is_empty());
+    assert!(
+        snapshot
+            .session_call_counts(&of_sessions)
+            .unwrap()
+            .is_empty()
+    );
+}

@@ -330,6 +330,7 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
                 let mut appending = append::Appending {
                     encoder: &Encoder::default(),
                     known_claims: &claims::KnownClaims::default(),
+                    known_session_claims: &session_claims::KnownSessionClaims::default(),
                     epoch: &mut witness::Epoch::begin(transaction.connection, None)?,
                     transaction,
                     table: &std::cell::Cell::new(None),

@@ -139,3 +139,34 @@ fn an_id_of_content_is_never_given_again(
     assert!(given.len() > kept.len() + 1);
     assert!(!lost.is_empty() && lost.iter().all(|id| !given.contains(id)));
 }
+
+#[rstest]
+fn what_is_said_of_a_session_is_stored_again_after_the_database_was_set_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let claims = || {
+        let sql = "SELECT session_id FROM session_claims";
+        database.rows(sql, 1).len()
+    };
+    let decide = |number: u8, session_id: &str| {
+        let fact = crate::fact::DeveloperDecision {
+            session_id: session(session_id),
+            occurred_at: at(number.into()),
+            ..decision(number.into())
+        };
+        append_one(&store, Append::DeveloperDecision, fact)
+    };
+    decide(1, "s");
+    database.back_up();
+    decide(2, "t");
+    assert_eq!(claims(), 2);
+    database.restore();
+    assert_eq!(claims(), 1);
+    decide(3, "t");
+    assert_eq!(claims(), 2);
+    decide(4, "t");
+    let decisions = count(&store, FactTable::DeveloperDecisions);
+    assert_eq!((claims(), decisions.total), (2, 3));
+}

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use crate::id::is_trimmed;
 use crate::json::Text;
@@ -43,14 +43,8 @@ impl TryFrom<Instant> for EventTime {
 impl TryFrom<SystemTime> for EventTime {
     type Error = EventTimeError;
     fn try_from(time: SystemTime) -> Result<Self, EventTimeError> {
-        let since = time
-            .duration_since(UNIX_EPOCH)
-            .map_err(|_| EventTimeError)?;
-        i64::try_from(since.as_micros())
-            .ok()
-            .and_then(Instant::from_microseconds)
-            .ok_or(EventTimeError)?
-            .try_into()
+        let instant = Instant::try_from(time).map_err(|_| EventTimeError)?;
+        instant.try_into()
     }
 }
 
@@ -161,7 +155,7 @@ fn surrogates(text: &Text) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
     use crate::json::Json;

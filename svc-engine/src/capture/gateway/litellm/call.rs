@@ -70,6 +70,7 @@ pub(in crate::capture::gateway) fn capture(
             .map_or(receipt.received_at, |capture| capture.observed_at),
         input_messages,
         output_messages,
+        left_out: normaliser.degradation.into(),
         raw: RawPayload {
             payload: request.payload,
             segments,

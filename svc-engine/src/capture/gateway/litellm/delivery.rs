@@ -11,18 +11,22 @@ use uuid::Uuid;
 /// while is dated by its calls and not by its arrival.
 pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> {
     let text = payload.get("litellm_call_id").and_then(Json::as_str)?;
+    Some(Capture {
+        id: Uuid::try_parse(text.trim()).ok()?,
+        observed_at: delivery_moment(payload).unwrap_or(received_at),
+    })
+}
+
+/// Returns when the call of such a delivery was made, whatever its id: when it ended, or else began,
+/// as the payload says.
+pub fn delivery_moment(payload: &Object) -> Option<Instant> {
     let instant = |name: &str| {
         let value = payload
             .get(name)
             .filter(|value| value.as_number().is_some())?;
         Instant::from_field(value).ok()
     };
-    Some(Capture {
-        id: Uuid::try_parse(text.trim()).ok()?,
-        observed_at: instant("endTime")
-            .or_else(|| instant("startTime"))
-            .unwrap_or(received_at),
-    })
+    instant("endTime").or_else(|| instant("startTime"))
 }
 
 #[cfg(test)]

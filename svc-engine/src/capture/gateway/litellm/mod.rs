@@ -9,4 +9,4 @@ mod session;
 mod user;
 
 pub(super) use call::capture;
-pub use delivery::delivery_name;
+pub use delivery::{delivery_moment, delivery_name};

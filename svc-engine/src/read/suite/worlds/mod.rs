@@ -132,8 +132,9 @@ impl Asked<'_> {
     }
 
     fn dossier(&self, session: &str) {
-        let request = SessionRequest {
+        let request = SessionDossierRequest {
             session_id: SessionId::new(session).unwrap(),
+            explain: false,
         };
         let answer = session_dossier(&mut self.store.snapshot_now(), request);
         let answer = match answer.map(SessionAnswer::dossier) {

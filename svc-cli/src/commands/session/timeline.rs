@@ -1,0 +1,197 @@
+//! What happened in a Session, event by event.
+
+use svc_model::open::Open;
+use svc_model::query::TimelineEvent;
+
+use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
+
+/// Characters that the id of a fact is cut to at least. Those of one moment begin alike, so of them the
+/// moment and a part that is random is kept: what is printed names one fact of the store.
+const FACT_CHARACTERS: usize = 8;
+const TIMED_FACT_CHARACTERS: usize = 18;
+
+/// Returns to how many characters ids are cut at least.
+fn least_characters(ids: &[String]) -> usize {
+    // The version of a UUID whose beginning is a moment.
+    let is_timed = |id: &String| id.as_bytes().get(14) == Some(&b'7');
+    if ids.iter().any(is_timed) {
+        TIMED_FACT_CHARACTERS
+    } else {
+        FACT_CHARACTERS
+    }
+}
+
+/// Returns the last events, when there are any.
+pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<String> {
+    let shown = &events[events.len().saturating_sub(tail)..];
+    if shown.is_empty() {
+        return None;
+    }
+    let ids = shown.iter().filter_map(Open::known);
+    let ids: Vec<String> = ids.map(|it| it.fact_id().to_string()).collect();
+    let facts = ShortIds::of(least_characters(&ids), &ids);
+    let mut table = Table::new(["time (UTC)", "", "event", "from", "what", "file", "fact"]);
+    let mut before = None;
+    for event in shown {
+        let Open::Known(event) = event else {
+            let kind = escape(event.as_str()).replace('_', " ");
+            let row = ["-", "", &kind, "-", "known to a newer svc", "-", "-"];
+            table.row(row.map(str::to_owned));
+            continue;
+        };
+        let (from, what) = told(event);
+        let at = event.occurred_at();
+        // The day stands where it begins.
+        let time = before.map_or_else(|| clock(at), |before| time_of_day(before, at));
+        let gap = before.and_then(|before| later(before, at));
+        table.row([
+            time,
+            gap.map_or_else(String::new, |length| format!("{length} later")),
+            event.event_type().replace('_', " "),
+            from,
+            what,
+            event.file_path().map_or_else(|| "-".to_owned(), escape),
+            facts.short(&event.fact_id().to_string()),
+        ]);
+        before = Some(at);
+    }
+    let mut text = table.render();
+    if shown.len() < events.len() {
+        text = format!(
+            "the last {} of {} events (--all for all)\n{text}",
+            shown.len(),
+            events.len()
+        );
+    }
+    Some(text)
+}
+
+/// Returns who told of an event, and what it was.
+fn told(event: &TimelineEvent) -> (String, String) {
+    let name = |name: Option<&String>| name.map_or_else(|| "-".to_owned(), |name| escape(name));
+    match event {
+        TimelineEvent::InferenceCall {
+            gateway_provider,
+            model_provider,
+            model,
+            input_tokens,
+            output_tokens,
+            duration_ms,
+            ..
+        } => {
+            let model = format!("{}/{}", name(model_provider.as_ref()), name(model.as_ref()));
+            let tokens = input_tokens.zip(*output_tokens);
+            let tokens = tokens.map(|(input, output)| format!("{input} tokens in, {output} out"));
+            let duration = duration_ms.map(|duration| format!("{duration} ms"));
+            let what: Vec<_> = [Some(model), tokens, duration]
+                .into_iter()
+                .flatten()
+                .collect();
+            (gateway_provider.to_string(), what.join(", "))
+        }
+        TimelineEvent::DeveloperDecision {
+            agent_harness,
+            accepted,
+            explicit,
+            interaction_mode,
+            call_id,
+            ..
+        } => {
+            let verdict = if *accepted { "accepted" } else { "rejected" };
+            let who = if *explicit { "a person" } else { "a rule" };
+            let call_id = call_id.as_ref();
+            let call_id = call_id.map_or_else(String::new, |id| format!(", {}", escape(id)));
+            let what = format!("{verdict} by {who}, {interaction_mode}{call_id}");
+            (agent_harness.to_string(), what)
+        }
+        TimelineEvent::EditObservation {
+            agent_harness,
+            call_id,
+            external_lines_added,
+            external_lines_removed,
+            ..
+        } => {
+            let lines = |sign: char, lines: &Option<i64>| match lines {
+                Some(lines) => format!("{sign}{lines}"),
+                None => format!("{sign}?"),
+            };
+            let what = format!(
+                "{}, by others {} {}",
+                escape(call_id),
+                lines('+', external_lines_added),
+                lines('-', external_lines_removed)
+            );
+            (agent_harness.to_string(), what)
+        }
+        TimelineEvent::RejectedEdit {
+            agent_harness,
+            call_id,
+            ..
+        } => (agent_harness.to_string(), escape(call_id)),
+        TimelineEvent::RetryLinkage {
+            agent_harness,
+            tool_name,
+            rejected_call_id,
+            accepted_call_id,
+            ..
+        } => {
+            let what = format!(
+                "{tool_name} {}, accepted as {}",
+                escape(rejected_call_id),
+                escape(accepted_call_id)
+            );
+            (agent_harness.to_string(), what)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    #[test]
+    fn events_stand_with_their_clock_times_and_what_lies_between() {
+        let event = |at: &str, id: &str| {
+            format!(
+                r#"{{"event_type":"rejected_edit","fact_id":"{id}","occurred_at":"{at}",
+                "agent_harness":"pi","has_file_path":true,"file_path":"src/a\u001b.rs","call_id":"t"}}"#
+            )
+        };
+        let events = format!(
+            "[{},{},{},{}]",
+            event(
+                "2026-01-01T23:58:30Z",
+                "0192f6c4-0000-7abc-8000-000000000001"
+            ),
+            event(
+                "2026-01-01T23:58:30.5Z",
+                "0192f6c4-0000-7abd-8000-000000000002"
+            ),
+            event(
+                "2026-01-01T23:59:30.5Z",
+                "0192f6c4-0000-7abe-8000-000000000003"
+            ),
+            event(
+                "2026-01-02T02:00:00Z",
+                "0192f6c4-0000-7abf-8000-000000000004"
+            ),
+        );
+        let events: Vec<Open<TimelineEvent>> = json::from_slice(events.as_bytes()).unwrap();
+        assert_eq!(
+            render(&events, 20).unwrap(),
+            "time (UTC)                           event          from  what  file            fact\n\
+             2026-01-01 23:58:30                  rejected edit  pi    t     src/a\\u{1b}.rs  0192f6c4-0000-7abc…\n\
+             23:58:30                             rejected edit  pi    t     src/a\\u{1b}.rs  0192f6c4-0000-7abd…\n\
+             23:59:30             1 minute later  rejected edit  pi    t     src/a\\u{1b}.rs  0192f6c4-0000-7abe…\n\
+             2026-01-02 02:00:00  2 hours later   rejected edit  pi    t     src/a\\u{1b}.rs  0192f6c4-0000-7abf…\n"
+        );
+        let last = render(&events, 1).unwrap();
+        assert!(
+            last.starts_with("the last 1 of 4 events (--all for all)\ntime (UTC)"),
+            "{last}"
+        );
+        assert_eq!(render(&[], 1), None);
+    }
+}

@@ -1,0 +1,370 @@
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{IsTerminal as _, stdout};
+
+use clap::Args;
+use svc_client::model::problem::RequiredAuthority;
+use svc_client::{Client, Denial, Error, ErrorKind, PartStream};
+use svc_model::evidence::{CallSummary, Inventory, Manifest, Reference, Side};
+use svc_model::id::{InferenceCallId, SessionId};
+
+use super::context::session_id;
+use super::evidence::manifest::left_out;
+use super::service;
+use crate::error::CommandError;
+use crate::options::ServiceOptions;
+use crate::output::{Output, Reader, escape, item_block_for, quote};
+
+/// Characters of the whole id of a call.
+const CALL_CHARACTERS: usize = 36;
+
+#[derive(Debug, Args)]
+pub(crate) struct Transcript {
+    /// The Session.
+    session: String,
+
+    /// The call, or the beginning of its id; without one, every call of the Session.
+    call: Option<String>,
+
+    /// Print every message of every call, also those that were printed with an earlier one.
+    #[arg(long, conflicts_with = "call")]
+    all: bool,
+
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Transcript {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let session_id = session_id(&self.session)?;
+        let client = service::client(&self.service)?;
+        let reader = if stdout().is_terminal() {
+            Reader::Terminal
+        } else {
+            Reader::Program
+        };
+        service::block_on(async {
+            let mut source = Source {
+                client: &client,
+                session_id: &session_id,
+                is_granted: false,
+            };
+            let calls = match &self.call {
+                Some(call) if call.len() == CALL_CHARACTERS => vec![call_id(call)?],
+                other => named(&source.inventory().await?, other.as_deref())?,
+            };
+            let mut printer = Printer {
+                output,
+                reader,
+                seen: (!self.all && self.call.is_none()).then(Seen::default),
+                is_first: true,
+            };
+            let mut left = 0;
+            for call in &calls {
+                match printer.call(&mut source, call).await {
+                    // One call that is too large to be told does not hide the others.
+                    Err(Failed::Asked(error)) if calls.len() > 1 && is_of_call(&error) => {
+                        printer.refused(call, &error);
+                        left += 1;
+                    }
+                    Err(Failed::Asked(error)) => return Err(error.into()),
+                    Err(Failed::Printed(error)) => return Err(error),
+                    Ok(()) => {}
+                }
+            }
+            if left > 0 {
+                let message = format!("{left} of {} calls cannot be shown", calls.len());
+                return Err(CommandError::refused("incomplete", message));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Where a transcript is read: of any Session, or within the grant of the token.
+struct Source<'a> {
+    client: &'a Client,
+    session_id: &'a SessionId,
+    is_granted: bool,
+}
+
+const NO_OPERATOR: ErrorKind = ErrorKind::Forbidden(Denial::Authority(RequiredAuthority::Operator));
+
+impl Source<'_> {
+    async fn inventory(&mut self) -> Result<Inventory, Error> {
+        if !self.is_granted {
+            match self.client.evidence().inventory(self.session_id).await {
+                Err(error) if *error.kind() == NO_OPERATOR => self.is_granted = true,
+                outcome => return outcome,
+            }
+        }
+        self.client.context().inventory(self.session_id).await
+    }
+
+    async fn manifest(&mut self, call: &InferenceCallId) -> Result<Manifest, Error> {
+        if !self.is_granted {
+            match self.client.evidence().manifest(self.session_id, call).await {
+                Err(error) if *error.kind() == NO_OPERATOR => self.is_granted = true,
+                outcome => return outcome,
+            }
+        }
+        self.client.context().manifest(self.session_id, call).await
+    }
+
+    fn parts(&self, references: Vec<Reference>) -> PartStream {
+        if self.is_granted {
+            self.client.context().parts(self.session_id, references)
+        } else {
+            self.client.evidence().parts(self.session_id, references)
+        }
+    }
+}
+
+/// Why a call was not printed.
+enum Failed {
+    Asked(Error),
+    Printed(CommandError),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Asked(error)
+    }
+}
+
+impl From<CommandError> for Failed {
+    fn from(error: CommandError) -> Self {
+        Self::Printed(error)
+    }
+}
+
+/// Returns whether it is the call that cannot be told.
+fn is_of_call(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Declined(_) | ErrorKind::Oversize)
+}
+
+fn call_id(text: &str) -> Result<InferenceCallId, CommandError> {
+    InferenceCallId::new(text).map_err(|rule| CommandError::argument("the call", rule))
+}
+
+/// Returns the calls whose ids begin so; without a beginning, all.
+fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCallId>, CommandError> {
+    let session = escape(inventory.session_id.as_str());
+    let ids = inventory.calls.iter();
+    let ids = ids.map(|call| call.inference_call_id.to_string());
+    let found: Vec<String> = ids
+        .filter(|id| begin.is_none_or(|begin| id.starts_with(begin)))
+        .collect();
+    match (begin, found.len()) {
+        (Some(begin), 0) => Err(CommandError::refused(
+            "absent",
+            format!(
+                "no visible call of Session {session} has an id that begins with {}",
+                escape(begin)
+            ),
+        )
+        .hint(format!(
+            "svc evidence inventory {}",
+            quote(inventory.session_id.as_str())
+        ))),
+        (Some(begin), 2..) => Err(CommandError::refused(
+            "ambiguous",
+            format!(
+                "the ids of {} calls begin with {}",
+                found.len(),
+                escape(begin)
+            ),
+        )),
+        (None, 0) => Err(CommandError::refused(
+            "absent",
+            if inventory.found {
+                format!("no call of Session {session} is visible")
+            } else {
+                format!("Session {session} is not known")
+            },
+        )),
+        _ => found.iter().map(|id| call_id(id)).collect(),
+    }
+}
+
+/// The beginnings of conversations that were printed, each as one number that is made of what tells
+/// its messages. A message is printed again where it follows other messages than before.
+#[derive(Debug, Default)]
+struct Seen(HashSet<u64>);
+
+impl Seen {
+    /// Returns how many messages of a call, from the first on, were printed with earlier ones.
+    fn printed(&mut self, manifest: &Manifest) -> usize {
+        let mut begin = 0_u64;
+        let mut printed = None;
+        for (place, message) in manifest.messages.iter().enumerate() {
+            let Some(digest) = &message.digest else {
+                return 0;
+            };
+            let mut hasher = DefaultHasher::new();
+            (begin, digest).hash(&mut hasher);
+            begin = hasher.finish();
+            // What a model answers is new, however often it answers so.
+            let is_new = self.0.insert(begin) || message.side == Side::Output;
+            if is_new && printed.is_none() {
+                printed = Some(place);
+            }
+        }
+        printed.unwrap_or(manifest.messages.len())
+    }
+}
+
+struct Printer<'o> {
+    output: &'o mut Output,
+    reader: Reader,
+    /// What was printed, when nothing is to be printed twice.
+    seen: Option<Seen>,
+    is_first: bool,
+}
+
+impl Printer<'_> {
+    async fn call(
+        &mut self,
+        source: &mut Source<'_>,
+        call: &InferenceCallId,
+    ) -> Result<(), Failed> {
+        let manifest = source.manifest(call).await?;
+        let printed = self.seen.as_mut().map_or(0, |seen| seen.printed(&manifest));
+        let new = &manifest.messages[printed..];
+        let references = new.iter().flat_map(|message| &message.parts);
+        let references = references.map(|part| part.reference.clone()).collect();
+        self.text(&heading(&manifest, printed))?;
+        let mut parts = source.parts(references);
+        while let Some(part) = parts.next().await {
+            let part = part?;
+            if self.output.is_for_people() {
+                self.text(&format!("\n{}", item_block_for(self.reader, &part)))?;
+            } else {
+                self.output.value(&part, |_| String::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says why a call is not there.
+    fn refused(&mut self, call: &InferenceCallId, error: &Error) {
+        self.output
+            .warning(&format!("call {call} is not shown: {error}"));
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), CommandError> {
+        if !self.output.is_for_people() {
+            return Ok(());
+        }
+        let text = if std::mem::take(&mut self.is_first) {
+            text.trim_start_matches('\n')
+        } else {
+            text
+        };
+        match self.reader {
+            Reader::Terminal => self.output.text(text),
+            Reader::Program => self.output.untouched(text),
+        }
+    }
+}
+
+/// Returns what stands above the parts of a call.
+fn heading(manifest: &Manifest, printed: usize) -> String {
+    let CallSummary {
+        inference_call_id,
+        observed_at,
+        model_provider,
+        model,
+    } = &manifest.call;
+    let name = |name: &Option<String>| name.as_deref().map_or_else(|| "-".to_owned(), escape);
+    let mut text = format!(
+        "\ncall {inference_call_id}  {observed_at}  {}/{}\n",
+        name(model_provider),
+        name(model)
+    );
+    text.extend(left_out(manifest));
+    if printed > 0 {
+        text.extend([&printed.to_string(), " messages as above\n"]);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json;
+
+    use super::*;
+
+    fn manifest(messages: &[(&str, &str)]) -> Manifest {
+        let messages: Vec<String> = messages
+            .iter()
+            .map(|(side, digest)| {
+                format!(
+                    r#"{{"side":"{side}","message_index":0,"role":"r","finish_reason":null,"parts":[],"digest":"{digest}"}}"#
+                )
+            })
+            .collect();
+        let text = format!(
+            r#"{{"schema_version":1,"session_id":"s","quarantine_revision":0,"call":{{
+            "inference_call_id":"f8d5f475-40a1-5ebb-9796-b05b24001822","observed_at":"2026-01-15T09:30:00Z",
+            "model_provider":null,"model":"m\u001b"}},"messages":[{}],"left_out":{{"unsupported_content":2}}}}"#,
+            messages.join(",")
+        );
+        json::from_slice(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_history_that_is_sent_again_is_printed_once() {
+        let mut seen = Seen::default();
+        let mut printed = |messages: &[(&str, &str)]| seen.printed(&manifest(messages));
+        let (input, output) = ("input", "output");
+        assert_eq!(printed(&[(input, "a"), (output, "b")]), 0);
+        assert_eq!(
+            printed(&[(input, "a"), (input, "b"), (input, "c"), (output, "d")]),
+            2
+        );
+        // Another conversation of the Session begins alike.
+        assert_eq!(printed(&[(input, "a"), (input, "x"), (output, "y")]), 1);
+        // The same words at another place are said again, and so is the same answer.
+        assert_eq!(printed(&[(input, "b"), (output, "b")]), 0);
+        assert_eq!(printed(&[(input, "a"), (output, "b")]), 1);
+    }
+
+    #[test]
+    fn what_was_left_out_stands_above_a_call() {
+        assert_eq!(
+            heading(&manifest(&[]), 3),
+            "\ncall f8d5f475-40a1-5ebb-9796-b05b24001822  2026-01-15T09:30:00Z  -/m\\u{1b}\n\
+             left out by the capture: 2 of a kind that is not kept (images, files, searches)\n\
+             3 messages as above\n"
+        );
+    }
+
+    #[test]
+    fn a_call_is_named_by_the_beginning_of_its_id() {
+        let call = |id: &str| {
+            format!(
+                r#"{{"inference_call_id":"{id}","observed_at":"2026-01-15T09:30:00Z","model_provider":null,"model":null}}"#
+            )
+        };
+        let inventory = |calls: &[String]| -> Inventory {
+            let text = format!(
+                r#"{{"schema_version":1,"session_id":"s","quarantine_revision":0,"found":true,
+                "visible_inference_calls":2,"quarantined_inference_calls":0,"calls":[{}],
+                "capture_completeness":"unknown"}}"#,
+                calls.join(",")
+            );
+            json::from_slice(text.as_bytes()).unwrap()
+        };
+        let both = [
+            call("f8d5f475-40a1-5ebb-9796-b05b24001822"),
+            call("f8d5f476-40a1-5ebb-9796-b05b24001822"),
+        ];
+        let found = |begin| named(&inventory(&both), begin).map(|found| found.len());
+        assert_eq!(found(Some("f8d5f475")).unwrap(), 1);
+        assert_eq!(found(None).unwrap(), 2);
+        assert_eq!(found(Some("f8d5")).unwrap_err().code(), "ambiguous");
+        assert_eq!(found(Some("a")).unwrap_err().code(), "absent");
+        assert_eq!(named(&inventory(&[]), None).unwrap_err().code(), "absent");
+    }
+}

@@ -1,0 +1,44 @@
+use std::error::Error;
+use std::io::Write as _;
+use std::time::{Duration, SystemTime};
+
+use svc_client::Client;
+use svc_client::model::id::SessionId;
+use svc_client::model::ingest::{GatewayCall, IngestReceipt};
+use svc_client::model::open::Open;
+
+/// What a program does after each answer of its model: it delivers the call. The call has an id, so it
+/// may be delivered again without harm, and the client repeats it by itself for a while.
+pub async fn deliver(
+    client: &Client,
+    session: &str,
+) -> Result<Open<IngestReceipt>, Box<dyn Error>> {
+    let ended = SystemTime::now();
+    let began = ended - Duration::from_millis(2_250);
+    let call = GatewayCall::builder()
+        .session(SessionId::new(session)?)
+        .id("call-1")
+        .model("gpt-5")
+        .model_provider("openai")
+        .said("user", "Why does the pager fire at night?")
+        .answered_text("A cron job restarts the queue.")
+        .finish_reason("stop")
+        .tokens(12, 7)
+        .time(began.try_into()?, ended.try_into()?)
+        .build()?;
+    Ok(client.ingest_call(&call).await?)
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env()?;
+    let said = match deliver(&client, "fix-the-pager").await? {
+        Open::Known(IngestReceipt::Fact(fact)) => {
+            format!("{}, new: {}", fact.fact_id, fact.stored)
+        }
+        Open::Known(IngestReceipt::Skipped(skipped)) => format!("skipped: {}", skipped.reason),
+        // A newer service may answer what this program does not know.
+        newer => format!("{newer:?}"),
+    };
+    Ok(writeln!(std::io::stdout(), "{said}")?)
+}

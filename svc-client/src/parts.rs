@@ -1,0 +1,120 @@
+use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+use svc_model::endpoint::Endpoint;
+use svc_model::evidence::{EvidenceRead, EvidenceReadItem, EvidenceReadRequest, Reference};
+use svc_model::id::SessionId;
+use svc_model::limit::EVIDENCE_REFERENCES_MAX;
+use svc_model::problem::Decline;
+
+use crate::evidence::read;
+use crate::{Client, Error, ErrorKind};
+
+/// Exact parts, in the order in which they were asked for, however many: see
+/// [`Evidence::parts`](crate::Evidence::parts). It ends after its first error.
+pub struct PartStream(Pin<Box<dyn Stream<Item = Result<EvidenceReadItem, Error>> + Send>>);
+
+/// Parts that are being read.
+struct Reading {
+    client: Client,
+    session_id: SessionId,
+    rest: VecDeque<Reference>,
+    /// How many are read at once.
+    at_once: usize,
+}
+
+impl Reading {
+    /// Returns the next references that one request may hold: distinct ones of one call.
+    fn next(&self) -> Vec<Reference> {
+        let mut seen = BTreeSet::new();
+        let call = self.rest.front().map(|first| &first.inference_call_id);
+        let next = self.rest.iter().take(self.at_once);
+        next.take_while(|it| Some(&it.inference_call_id) == call && seen.insert(*it))
+            .cloned()
+            .collect()
+    }
+}
+
+/// Returns whether fewer parts at once may be read.
+fn is_too_much(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Oversize
+            | ErrorKind::Declined(
+                Decline::EvidenceResponseLimit { .. } | Decline::EvidenceSourceLimit { .. }
+            )
+    )
+}
+
+impl PartStream {
+    /// Reads parts by a route. A reply that would be too large is asked for in halves.
+    pub(crate) fn by<E>(
+        client: &Client,
+        session_id: &SessionId,
+        references: impl IntoIterator<Item = Reference>,
+    ) -> Self
+    where
+        E: Endpoint<Request = EvidenceReadRequest, Reply = EvidenceRead>,
+    {
+        let reading = Reading {
+            client: client.clone(),
+            session_id: session_id.clone(),
+            rest: references.into_iter().collect(),
+            at_once: EVIDENCE_REFERENCES_MAX,
+        };
+        let pages = stream::try_unfold(reading, |mut reading| async move {
+            loop {
+                let next = reading.next();
+                let count = next.len();
+                if count == 0 {
+                    return Ok(None);
+                }
+                let request = read(&reading.session_id, next);
+                match reading.client.call::<E>(&request).await {
+                    Ok(found) => {
+                        reading.rest.drain(..count);
+                        reading.at_once = (reading.at_once * 2).min(EVIDENCE_REFERENCES_MAX);
+                        let items = stream::iter(found.items.into_iter().map(Ok));
+                        return Ok::<_, Error>(Some((items, reading)));
+                    }
+                    Err(error) if count > 1 && is_too_much(&error) => {
+                        reading.at_once = count.div_ceil(2);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        });
+        Self(Box::pin(pages.try_flatten()))
+    }
+
+    /// Returns the next part, or why there is none; nothing at the end.
+    pub async fn next(&mut self) -> Option<Result<EvidenceReadItem, Error>> {
+        self.0.next().await
+    }
+
+    /// Returns every part that is left.
+    ///
+    /// # Errors
+    ///
+    /// That of the parts that could not be read. What was read before is lost.
+    pub async fn collect_all(self) -> Result<Vec<EvidenceReadItem>, Error> {
+        self.0.try_collect().await
+    }
+}
+
+impl Stream for PartStream {
+    type Item = Result<EvidenceReadItem, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl fmt::Debug for PartStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PartStream")
+    }
+}

@@ -1,0 +1,145 @@
+//! Sessions page after page, and parts as many at once as a reply may hold.
+
+use svc_client::ErrorKind;
+use svc_client::model::evidence::{Reference, Side};
+use svc_client::model::id::{InferenceCallId, SessionId};
+use svc_client::model::problem::{Decline, Problem, QueryFault};
+use svc_client::model::query::{ModelName, SessionsRequest};
+use svc_client::testing::{Answer, FakeServer};
+
+fn session(id: &str) -> String {
+    format!(
+        r#"{{"session_id":"{id}","captured_at":"2026-11-20T12:00:00Z","first_observed_at":"2026-11-20T12:00:00Z",
+        "last_observed_at":"2026-11-20T12:00:00Z","user_ids":[],"models":["m"],"agent_harnesses":[],
+        "repositories":[],"inference_calls":1}}"#
+    )
+}
+
+fn page(sessions: &[&str], next: &str) -> Answer {
+    let sessions: Vec<String> = sessions.iter().map(|id| session(id)).collect();
+    let sessions = sessions.join(",");
+    Answer::text(
+        200,
+        format!(r#"{{"sessions":[{sessions}],"next_cursor":{next}}}"#),
+    )
+}
+
+#[tokio::test]
+async fn sessions_follow_the_cursors_past_an_empty_page() {
+    let server = FakeServer::start([
+        page(&["b"], r#""one""#),
+        page(&[], r#""two""#),
+        page(&["a"], "null"),
+    ]);
+    let request = SessionsRequest {
+        model: ModelName::new("m"),
+        ..SessionsRequest::default()
+    };
+    let read = server.client().sessions(request).collect_all().await;
+    let read: Vec<String> = read
+        .unwrap()
+        .iter()
+        .map(|it| it.session_id.to_string())
+        .collect();
+    assert_eq!(read, ["b", "a"]);
+    let asked: Vec<String> = server.received().into_iter().map(|it| it.target).collect();
+    let first = "/v1/sessions?model=m&limit=50";
+    assert_eq!(
+        asked,
+        [
+            first.to_owned(),
+            format!("{first}&cursor=one"),
+            format!("{first}&cursor=two"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn sessions_end_with_the_fault_when_the_quarantine_log_has_moved() {
+    let moved = Problem::Query(QueryFault::SessionCursorMismatch);
+    let server = FakeServer::start([page(&["b"], r#""one""#), Answer::problem(422, &moved)]);
+    let mut sessions = server.client().sessions(SessionsRequest::default());
+    assert!(sessions.next().await.unwrap().is_ok());
+    let error = sessions.next().await.unwrap().unwrap_err();
+    assert_eq!(
+        error.kind(),
+        &ErrorKind::Query(QueryFault::SessionCursorMismatch)
+    );
+    assert!(sessions.next().await.is_none(), "it has ended");
+}
+
+fn reference(call: &str, message_index: u64) -> Reference {
+    Reference {
+        inference_call_id: InferenceCallId::new(call).expect("an id"),
+        side: Side::Input.into(),
+        message_index,
+        part_index: 0,
+    }
+}
+
+fn parts(references: &[Reference]) -> Answer {
+    let items: Vec<String> = references
+        .iter()
+        .map(|it| {
+            format!(
+                r#"{{"reference":{{"inference_call_id":"{}","side":"input","message_index":{},"part_index":0}},
+                "observed_at":"2026-01-01T00:00:00Z","role":"user","finish_reason":null,
+                "part":{{"type":"text","content":"x"}}}}"#,
+                it.inference_call_id, it.message_index
+            )
+        })
+        .collect();
+    Answer::text(
+        200,
+        format!(
+            r#"{{"schema_version":1,"session_id":"s","quarantine_revision":0,"items":[{}]}}"#,
+            items.join(",")
+        ),
+    )
+}
+
+#[tokio::test]
+async fn parts_are_asked_for_in_halves_until_a_reply_may_hold_them() {
+    let all: Vec<Reference> = (0..5).map(|place| reference("c", place)).collect();
+    let last = reference("d", 0);
+    let too_much = Problem::Declined(Decline::EvidenceResponseLimit { limit: 1 });
+    let server = FakeServer::start([
+        Answer::problem(409, &too_much),
+        Answer::problem(409, &too_much),
+        parts(&all[..2]),
+        parts(&all[2..]),
+        parts(std::slice::from_ref(&last)),
+    ]);
+    let client = server.client();
+    let session = SessionId::new("s").expect("an id");
+    let wanted = all.iter().cloned().chain([last]);
+    let wanted: Vec<Reference> = wanted.collect();
+    let read = client.evidence().parts(&session, wanted.clone());
+    let read = read.collect_all().await.unwrap();
+    let found: Vec<Reference> = read.into_iter().map(|item| item.reference).collect();
+    assert_eq!(found, wanted);
+    let counts: Vec<usize> = server
+        .received()
+        .iter()
+        .map(|request| {
+            let body = String::from_utf8_lossy(&request.body);
+            body.matches("message_index").count()
+        })
+        .collect();
+    // Five, three, two; then as many as were left of the call, and those of the next.
+    assert_eq!(counts, [5, 3, 2, 3, 1]);
+}
+
+#[tokio::test]
+async fn a_part_that_no_reply_holds_ends_the_stream() {
+    let too_much = Problem::Declined(Decline::EvidenceResponseLimit { limit: 1 });
+    let server = FakeServer::start([Answer::problem(409, &too_much)]);
+    let session = SessionId::new("s").expect("an id");
+    let mut parts = server
+        .client()
+        .evidence()
+        .parts(&session, [reference("c", 0)]);
+    let error = parts.next().await.unwrap().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Declined(_)), "{error}");
+    assert!(parts.next().await.is_none());
+}

@@ -1,0 +1,224 @@
+//! Where a page of Sessions ended, as text that only this service can make: a position and the digest
+//! of the question, under the code of [`super::cursor`].
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+use svc_model::id::{OrgId, SessionId, UserId};
+use svc_model::problem::QueryFault;
+use svc_model::query::{ModelName, SessionCursor, SessionsRequest};
+use svc_model::repository::RepositoryName;
+use svc_model::time::Instant;
+
+use super::cursor::{CODE_BYTES, CursorKey, SCOPE_BYTES};
+use crate::store::ListedSession;
+
+/// The version of the layout: it is the first byte of every cursor, and none of another list.
+const VERSION: u8 = 2;
+
+/// A place in the list of Sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) captured_at: Instant,
+    pub(super) session_id: SessionId,
+}
+
+impl Position {
+    pub(super) fn of(listed: &ListedSession) -> Self {
+        Self {
+            captured_at: listed.captured_at,
+            session_id: listed.session_id.clone(),
+        }
+    }
+}
+
+/// The question that a cursor belongs to. How many Sessions a page has is no part of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope<'a> {
+    pub(super) org_id: &'a OrgId,
+    pub(super) quarantine_revision: u64,
+    pub(super) request: &'a SessionsRequest,
+}
+
+impl Scope<'_> {
+    /// Returns a digest of the question. No two questions are written alike.
+    fn digest(&self) -> [u8; SCOPE_BYTES] {
+        let mut hash = Sha256::new();
+        // What is absent is no empty text.
+        let mut add = |member: Option<&[u8]>| match member {
+            None => hash.update([0]),
+            Some(member) => {
+                hash.update([1]);
+                hash.update((member.len() as u64).to_be_bytes());
+                hash.update(member);
+            }
+        };
+        let request = self.request;
+        add(Some(self.org_id.as_str().as_bytes()));
+        add(Some(&self.quarantine_revision.to_be_bytes()));
+        for moment in [request.captured_after, request.captured_before] {
+            let moment = moment.map(|it| it.microseconds().to_be_bytes());
+            add(moment.as_ref().map(<[u8; 8]>::as_slice));
+        }
+        let identity = request.repository.identity.as_ref();
+        let texts = [
+            request.user_id.as_ref().map(UserId::as_str),
+            request.model.as_ref().map(ModelName::as_str),
+            request.agent_harness.as_ref().map(|it| it.as_str()),
+            request.repository.repo.as_ref().map(RepositoryName::as_str),
+            identity.map(|it| it.repository_provider.as_str()),
+            identity.map(|it| it.repository_host.as_str()),
+            identity.map(|it| it.repository_id.as_str()),
+        ];
+        for text in texts {
+            add(text.map(str::as_bytes));
+        }
+        let mut digest = [0; SCOPE_BYTES];
+        digest.copy_from_slice(&hash.finalize()[..SCOPE_BYTES]);
+        digest
+    }
+
+    /// Returns the cursor of a position.
+    pub(super) fn cursor(&self, key: &CursorKey, position: &Position) -> SessionCursor {
+        let mut bytes = vec![VERSION];
+        bytes.extend(self.digest());
+        bytes.extend(position.captured_at.microseconds().to_be_bytes());
+        bytes.extend(position.session_id.as_str().as_bytes());
+        key.seal(&mut bytes);
+        SessionCursor::new(URL_SAFE_NO_PAD.encode(bytes))
+    }
+
+    /// Returns the position of a cursor.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryFault::InvalidSessionCursor`] when this service did not make it, and
+    /// [`QueryFault::SessionCursorMismatch`] when it belongs to another question.
+    pub(super) fn position(
+        &self,
+        key: &CursorKey,
+        cursor: &SessionCursor,
+    ) -> Result<Position, QueryFault> {
+        let (scope, position) = open(key, cursor).ok_or(QueryFault::InvalidSessionCursor)?;
+        if scope == self.digest() {
+            Ok(position)
+        } else {
+            Err(QueryFault::SessionCursorMismatch)
+        }
+    }
+}
+
+/// Returns the scope and the position of a cursor that was made under this key.
+fn open(key: &CursorKey, cursor: &SessionCursor) -> Option<([u8; SCOPE_BYTES], Position)> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor.as_str()).ok()?;
+    let signed = key.opened(&bytes, bytes.len().checked_sub(CODE_BYTES)?)?;
+    let (version, rest) = signed.split_first()?;
+    let (scope, rest) = rest.split_first_chunk()?;
+    let (captured_at, session_id) = rest.split_first_chunk()?;
+    let position = Position {
+        captured_at: Instant::from_microseconds(i64::from_be_bytes(*captured_at))?,
+        session_id: SessionId::new(std::str::from_utf8(session_id).ok()?).ok()?,
+    };
+    (*version == VERSION).then_some((*scope, position))
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::facts::AgentHarness;
+    use svc_model::query::{RepositorySelector, SessionPageLimit};
+
+    use super::*;
+    use crate::testing::builders::{at, repository};
+
+    fn key() -> CursorKey {
+        CursorKey::derive(b"operator-operator-operator")
+    }
+
+    fn position() -> Position {
+        Position {
+            captured_at: at(5),
+            session_id: SessionId::new("a/b é").unwrap(),
+        }
+    }
+
+    fn with<T>(request: &SessionsRequest, ask: impl FnOnce(Scope<'_>) -> T) -> T {
+        ask(Scope {
+            org_id: &OrgId::new("acme").unwrap(),
+            quarantine_revision: 3,
+            request,
+        })
+    }
+
+    fn cursor(request: &SessionsRequest) -> SessionCursor {
+        with(request, |scope| scope.cursor(&key(), &position()))
+    }
+
+    #[test]
+    fn a_cursor_gives_its_position_back_to_the_same_question() {
+        let cursor = cursor(&SessionsRequest::default());
+        let other_limit = SessionsRequest {
+            limit: SessionPageLimit::new(1).unwrap(),
+            cursor: Some(cursor.clone()),
+            ..SessionsRequest::default()
+        };
+        let found = with(&other_limit, |scope| scope.position(&key(), &cursor));
+        assert_eq!(found, Ok(position()));
+    }
+
+    #[test]
+    fn a_cursor_belongs_to_one_question() {
+        let first = cursor(&SessionsRequest::default());
+        let request = |change: fn(&mut SessionsRequest)| {
+            let mut request = SessionsRequest::default();
+            change(&mut request);
+            request
+        };
+        let mut seen = vec![first.clone()];
+        for other in [
+            request(|it| it.captured_after = Some(at(1))),
+            request(|it| it.captured_before = Some(at(1))),
+            request(|it| it.user_id = UserId::new("x").ok()),
+            request(|it| it.model = ModelName::new("x")),
+            request(|it| it.agent_harness = Some(AgentHarness::Pi)),
+            request(|it| {
+                it.repository = RepositorySelector::named(RepositoryName::new("a/b").unwrap());
+            }),
+            request(|it| it.repository = RepositorySelector::identified(repository(7))),
+        ] {
+            let found = with(&other, |scope| scope.position(&key(), &first));
+            assert_eq!(found, Err(QueryFault::SessionCursorMismatch));
+            let own = cursor(&other);
+            assert!(!seen.contains(&own), "two questions are written alike");
+            seen.push(own);
+        }
+        let moved = Scope {
+            org_id: &OrgId::new("acme").unwrap(),
+            quarantine_revision: 4,
+            request: &SessionsRequest::default(),
+        };
+        let found = moved.position(&key(), &first);
+        assert_eq!(found, Err(QueryFault::SessionCursorMismatch));
+    }
+
+    #[test]
+    fn only_this_service_makes_cursors() {
+        let made = cursor(&SessionsRequest::default());
+        let invalid = |text: &str| {
+            let found = with(&SessionsRequest::default(), |scope| {
+                scope.position(&key(), &SessionCursor::new(text))
+            });
+            assert_eq!(found, Err(QueryFault::InvalidSessionCursor), "{text}");
+        };
+        for text in ["", "x", "AA", "not a cursor", "\u{e9}"] {
+            invalid(text);
+        }
+        invalid(&format!("{}A", made.as_str()));
+        let bytes = URL_SAFE_NO_PAD.decode(made.as_str()).unwrap();
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1;
+            invalid(&URL_SAFE_NO_PAD.encode(&changed));
+            invalid(&URL_SAFE_NO_PAD.encode(&bytes[..place]));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Sessions page by page, by what visible facts say of them.
+
+use svc_model::facts::AgentHarness;
+use svc_model::id::{SessionId, UserId};
+use svc_model::limit::SESSION_PAGE_ROWS_MAX;
+use svc_model::problem::QueryFault;
+use svc_model::query::{ModelName, SessionList, SessionSummary, SessionsRequest};
+use svc_model::repository::RepositoryName;
+
+use super::cursor::CursorKey;
+use super::repository::{Touched, select};
+use super::session_cursor::{Position, Scope};
+use crate::derive::repository::{Names, Selection};
+use crate::error::Error;
+use crate::store::{
+    ClaimKind, ListedSession, SessionClaims, SessionCondition, SessionPage, Snapshot,
+};
+
+/// Returns one page of Sessions.
+///
+/// # Errors
+///
+/// When several repositories are meant, the selector contradicts what is stored, or the cursor does
+/// not belong to the question.
+pub fn sessions(
+    snapshot: &mut Snapshot<'_>,
+    key: &CursorKey,
+    request: &SessionsRequest,
+) -> Result<SessionList, Error> {
+    let org_id = snapshot.org_id().clone();
+    let scope = Scope {
+        org_id: &org_id,
+        quarantine_revision: snapshot.quarantine_revision()?,
+        request,
+    };
+    let after = match &request.cursor {
+        Some(cursor) => Some(scope.position(key, cursor)?),
+        None => None,
+    };
+    let boundary = snapshot.boundary(None)?;
+    let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
+    let repository = match select(snapshot, &repositories, &request.repository, boundary)? {
+        Selection::All => None,
+        Selection::One(repository) => Some(repository),
+        Selection::None if request.cursor.is_some() => {
+            return Err(QueryFault::SessionCursorMismatch.into());
+        }
+        Selection::None => return Ok(SessionList::default()),
+    };
+    let names = repository.as_ref().and_then(|it| repositories.names(it));
+    let names: Vec<&str> = names
+        .iter()
+        .flat_map(Names::all)
+        .map(RepositoryName::as_str)
+        .collect();
+    let repository = repository.as_ref();
+    let claim = |kind, value: Option<_>| value.map(|value| SessionCondition::Claim(kind, value));
+    // Rows are read along the first, so what few Sessions share comes first.
+    let conditions: Vec<SessionCondition<'_>> = [
+        repository.map(|repository| SessionCondition::Repository {
+            repository,
+            names: &names,
+        }),
+        claim(
+            ClaimKind::User,
+            request.user_id.as_ref().map(UserId::as_str),
+        ),
+        claim(
+            ClaimKind::Harness,
+            request.agent_harness.as_ref().map(|it| it.as_str()),
+        ),
+        claim(
+            ClaimKind::Model,
+            request.model.as_ref().map(ModelName::as_str),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let question = SessionPage {
+        captured_from: request.captured_after,
+        before: request.captured_before.map(|before| (before, None)),
+        conditions: &conditions,
+        rows_max: SESSION_PAGE_ROWS_MAX,
+    };
+    let found = find(snapshot, &question, request.limit.get(), after)?;
+    let ids: Vec<SessionId> = found
+        .wanted
+        .iter()
+        .map(|it| it.session_id.clone())
+        .collect();
+    let mut claims = snapshot.session_claims(&ids)?;
+    let calls = snapshot.session_call_counts(&ids)?;
+    let sessions = found.wanted.into_iter().map(|listed| {
+        let calls = calls.get(&listed.session_id).copied().unwrap_or_default();
+        summary(listed, &mut claims, calls)
+    });
+    Ok(SessionList {
+        sessions: sessions.collect(),
+        next_cursor: found.next.map(|position| scope.cursor(key, &position)),
+    })
+}
+
+/// The Sessions of a page, and where the next one begins.
+struct Found {
+    wanted: Vec<ListedSession>,
+    next: Option<Position>,
+}
+
+/// Looks through rows until a page is full, the rows end, or as many were looked at as a page may.
+fn find(
+    snapshot: &mut Snapshot<'_>,
+    question: &SessionPage<'_>,
+    limit: u64,
+    mut after: Option<Position>,
+) -> Result<Found, Error> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut wanted: Vec<ListedSession> = Vec::new();
+    let mut looked_at = 0;
+    loop {
+        // One more than the page tells whether another follows.
+        let rows_max = (limit as u64 + 1)
+            .max(looked_at)
+            .min(question.rows_max - looked_at);
+        let position = after
+            .as_ref()
+            .map(|it| (it.captured_at, Some(&it.session_id)));
+        let before = position.or(question.before);
+        let rows = snapshot.session_page(&SessionPage {
+            before,
+            rows_max,
+            ..*question
+        })?;
+        let is_last = (rows.len() as u64) < rows_max;
+        looked_at += rows.len() as u64;
+        after = rows.last().map(Position::of).or(after);
+        wanted.extend(rows.into_iter().filter(|row| row.is_wanted));
+        if wanted.len() > limit {
+            wanted.truncate(limit);
+            let next = wanted.last().map(Position::of);
+            return Ok(Found { wanted, next });
+        }
+        if is_last {
+            return Ok(Found { wanted, next: None });
+        }
+        if looked_at >= question.rows_max {
+            return Ok(Found {
+                wanted,
+                next: after,
+            });
+        }
+        snapshot.check_deadline()?;
+    }
+}
+
+fn summary(
+    listed: ListedSession,
+    claims: &mut SessionClaims,
+    inference_calls: u64,
+) -> SessionSummary {
+    let session_id = listed.session_id;
+    let mut values = |kind| {
+        let values = claims.remove(&(session_id.clone(), kind));
+        values.unwrap_or_default().into_iter()
+    };
+    SessionSummary {
+        captured_at: listed.captured_at,
+        first_observed_at: listed.first_observed_at,
+        last_observed_at: listed.last_observed_at,
+        user_ids: values(ClaimKind::User)
+            .filter_map(|it| UserId::new(&it).ok())
+            .collect(),
+        models: values(ClaimKind::Model).collect(),
+        agent_harnesses: values(ClaimKind::Harness)
+            .filter_map(|it| AgentHarness::from_wire(&it).map(Into::into))
+            .collect(),
+        repositories: values(ClaimKind::Repository)
+            .filter_map(|it| RepositoryName::new(&it))
+            .collect(),
+        inference_calls,
+        session_id,
+    }
+}

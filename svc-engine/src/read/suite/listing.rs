@@ -1,0 +1,297 @@
+//! The list of Sessions.
+
+use std::collections::BTreeSet;
+
+use svc_model::facts::AgentHarness;
+use svc_model::id::UserId;
+use svc_model::limit::SESSION_PAGE_ROWS_MAX;
+use svc_model::query::{ModelName, SessionList, SessionPageLimit, SessionSummary, SessionsRequest};
+
+use super::*;
+use crate::fact::{DeveloperDecision, InferenceCall};
+
+impl Stage {
+    fn list(&self, request: &SessionsRequest) -> Result<SessionList, Error> {
+        super::super::sessions(
+            &mut self.snapshot(),
+            &CursorKey::derive(b"a secret"),
+            request,
+        )
+    }
+
+    fn listed(&self, request: SessionsRequest) -> Vec<SessionSummary> {
+        let page = self.list(&request).unwrap();
+        assert_eq!(page.next_cursor, None);
+        page.sessions
+    }
+
+    fn call(&self, number: u128, session: &str, seconds: i64) {
+        self.call_of(call(number).session(session).build(), seconds);
+    }
+
+    fn call_of(&self, call: InferenceCall, seconds: i64) {
+        let encoded = self.store.encode(call, at(seconds));
+        self.add([Append::InferenceCall(Box::new(encoded))]);
+    }
+}
+
+fn ask() -> SessionsRequest {
+    SessionsRequest::default()
+}
+
+fn names(sessions: &[SessionSummary]) -> Vec<&str> {
+    sessions.iter().map(|it| it.session_id.as_str()).collect()
+}
+
+fn limit(limit: u64) -> SessionPageLimit {
+    SessionPageLimit::new(limit).unwrap()
+}
+
+#[rstest]
+fn sessions_are_listed_by_their_first_capture_and_stay_there(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    assert_eq!(stage.listed(ask()), []);
+    stage.call(1, "first", 10);
+    stage.call(2, "second", 20);
+    // Captured in one transaction: the ids decide.
+    let both = [(3, "a"), (4, "b")].map(|(number, session)| {
+        let call = call(number).session(session).build();
+        Append::InferenceCall(Box::new(stage.store.encode(call, at(30))))
+    });
+    stage.add(both);
+    // It goes on, and keeps its place.
+    stage.call(5, "first", 40);
+    let sessions = stage.listed(ask());
+    assert_eq!(names(&sessions), ["b", "a", "second", "first"]);
+    let first = &sessions[3];
+    assert_eq!(
+        (first.captured_at, first.inference_calls, &*first.models),
+        (at(10), 2, &["m".to_owned()][..])
+    );
+    assert_eq!(
+        (first.first_observed_at, first.last_observed_at),
+        (at(1), at(5))
+    );
+    let between = SessionsRequest {
+        captured_after: Some(at(20)),
+        captured_before: Some(at(30)),
+        ..ask()
+    };
+    assert_eq!(names(&stage.listed(between)), ["second"]);
+}
+
+#[rstest]
+fn pages_hold_each_session_once_while_sessions_go_on_and_begin(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    for number in 1..=5 {
+        let seconds = i64::try_from(number).unwrap();
+        stage.call(number, &format!("s{number}"), seconds);
+    }
+    let mut request = SessionsRequest {
+        limit: limit(2),
+        ..ask()
+    };
+    let mut seen = Vec::new();
+    for number in 10.. {
+        let page = stage.list(&request).unwrap();
+        seen.extend(page.sessions.iter().map(|it| it.session_id.to_string()));
+        // Between two pages one Session goes on, and another begins.
+        stage.call(number, "s3", 100);
+        stage.call(number + 100, &format!("new{number}"), 100);
+        let Some(cursor) = page.next_cursor else {
+            break;
+        };
+        request.cursor = Some(cursor);
+    }
+    assert_eq!(seen, ["s5", "s4", "s3", "s2", "s1"]);
+}
+
+#[rstest]
+fn a_session_is_found_by_what_its_visible_facts_say(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.call_of(call(1).session("s").user("ann").build(), 1);
+    stage.call_of(call(2).session("t").user("bob").build(), 2);
+    stage.add([Append::DeveloperDecision(Box::new(DeveloperDecision {
+        user_id: UserId::new("eve").ok(),
+        agent_harness: AgentHarness::Codex,
+        ..decision(3)
+    }))]);
+    let by_user = |user: &str| SessionsRequest {
+        user_id: UserId::new(user).ok(),
+        ..ask()
+    };
+    let by_model = |model: &str| SessionsRequest {
+        model: ModelName::new(model),
+        ..ask()
+    };
+    let by_harness = |agent_harness| SessionsRequest {
+        agent_harness: Some(agent_harness),
+        ..ask()
+    };
+    let found = |request| {
+        let sessions = stage.listed(request);
+        sessions
+            .iter()
+            .map(|it| it.session_id.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(by_user("ann")), ["s"]);
+    assert_eq!(found(by_user("eve")), ["s"]);
+    assert_eq!(found(by_user("an")), [""; 0]);
+    assert_eq!(found(by_model("m")), ["t", "s"]);
+    assert_eq!(found(by_harness(AgentHarness::Codex)), ["s"]);
+    assert_eq!(found(by_harness(AgentHarness::ClaudeCode)), [""; 0]);
+    let both = SessionsRequest {
+        model: ModelName::new("m"),
+        ..by_user("bob")
+    };
+    assert_eq!(found(both), ["t"]);
+    let sessions = stage.listed(ask());
+    assert_eq!(
+        sessions[1].user_ids,
+        [UserId::new("ann").unwrap(), UserId::new("eve").unwrap()]
+    );
+    assert_eq!(sessions[1].agent_harnesses, [AgentHarness::Codex]);
+
+    // What is quarantined says nothing, and a Session without a visible fact is not there.
+    stage.quarantine(FactTable::InferenceCalls, id(1));
+    assert_eq!(found(by_user("ann")), [""; 0]);
+    assert_eq!(found(by_model("m")), ["t"]);
+    let sessions = stage.listed(by_user("eve"));
+    assert_eq!(
+        (sessions[0].inference_calls, sessions[0].models.len()),
+        (0, 0)
+    );
+    assert_eq!(sessions[0].user_ids, [UserId::new("eve").unwrap()]);
+    stage.quarantine(FactTable::DeveloperDecisions, id(3));
+    assert_eq!(found(ask()), ["t"]);
+    stage.release(FactTable::InferenceCalls, id(1));
+    assert_eq!(found(by_user("ann")), ["s"]);
+}
+
+#[rstest]
+fn a_session_is_found_by_the_repository_of_its_commits(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let (push, at_commit) = delivered(1, Some(7));
+    stage.add([pushed(push), observed(at_commit)]);
+    let (push, at_commit) = delivered(3, None);
+    let renamed = |of: &str| (of.to_owned(), name(of));
+    let (repo, as_name) = renamed("own/bare");
+    stage.add([
+        pushed(Push { repo, ..push }),
+        observed(SessionCommitObservation {
+            repo: as_name,
+            session_id: SessionId::new("t").unwrap(),
+            ..at_commit
+        }),
+    ]);
+    // The same name, in another life of it.
+    let (push, at_commit) = delivered(5, Some(8));
+    stage.add([
+        pushed(push),
+        observed(SessionCommitObservation {
+            session_id: SessionId::new("u").unwrap(),
+            ..at_commit
+        }),
+    ]);
+    let of = |repository| {
+        stage.list(&SessionsRequest {
+            repository,
+            ..ask()
+        })
+    };
+    let found = |repository| {
+        let sessions = of(repository).unwrap().sessions;
+        sessions
+            .iter()
+            .map(|it| it.session_id.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(found(by_identity(7)), ["s"]);
+    assert_eq!(found(by_identity(8)), ["u"]);
+    assert_eq!(found(by_identity(9)), [""; 0], "nobody knows it");
+    assert_eq!(found(by_name("own/bare")), ["t"]);
+    assert_eq!(found(by_name("own/none")), [""; 0]);
+    is_declined(
+        &of(by_name("own/repo")),
+        &Decline::RepositorySelectorAmbiguous,
+    );
+    assert_eq!(stage.listed(ask())[1].repositories, [name("own/bare")]);
+    // Without its push nobody knows whose commit it was.
+    stage.quarantine(FactTable::Pushes, id(1));
+    assert_eq!(found(by_identity(7)), [""; 0]);
+}
+
+#[rstest]
+fn a_cursor_ends_with_a_quarantine_and_is_good_for_its_question(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    stage.call(1, "s", 1);
+    stage.call(2, "t", 2);
+    let first = SessionsRequest {
+        limit: limit(1),
+        ..ask()
+    };
+    let next = SessionsRequest {
+        cursor: stage.list(&first).unwrap().next_cursor,
+        ..first
+    };
+    assert_eq!(names(&stage.listed(next.clone())), ["s"]);
+    let other = SessionsRequest {
+        model: ModelName::new("m"),
+        ..next.clone()
+    };
+    is_faulted(&stage.list(&other), QueryFault::SessionCursorMismatch);
+    stage.quarantine(FactTable::InferenceCalls, id(2));
+    is_faulted(&stage.list(&next), QueryFault::SessionCursorMismatch);
+}
+
+#[rstest]
+fn a_page_looks_at_a_bounded_number_of_sessions_and_goes_on_behind_them(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let mut wanted = call(1).session("wanted").user("ann").build();
+    wanted.model = Some("rare".to_owned());
+    stage.call_of(wanted, 0);
+    let many = (2..SESSION_PAGE_ROWS_MAX + 3).map(|number| {
+        let call = call(number.into()).session(&format!("s{number}"));
+        let call = call
+            .user("ann")
+            .input(Vec::new())
+            .output(Vec::new())
+            .build();
+        Append::InferenceCall(Box::new(stage.store.encode(call, at(1))))
+    });
+    stage.add(many);
+    let request = SessionsRequest {
+        user_id: UserId::new("ann").ok(),
+        model: ModelName::new("rare"),
+        ..ask()
+    };
+    let page = stage.list(&request).unwrap();
+    assert_eq!(page.sessions, []);
+    let next = SessionsRequest {
+        cursor: page.next_cursor,
+        ..request
+    };
+    assert!(next.cursor.is_some());
+    assert_eq!(names(&stage.listed(next)), ["wanted"]);
+    let pages: BTreeSet<_> = stage
+        .list(&ask())
+        .unwrap()
+        .sessions
+        .into_iter()
+        .map(|it| it.session_id)
+        .collect();
+    assert_eq!(pages.len(), 50);
+}

@@ -1,0 +1,288 @@
+//! The list of Sessions, page by page, in the order in which their first facts were captured, the
+//! latest first.
+//!
+//! A page reads a bounded run of rows along one index: that of the Sessions, or of the first condition.
+//! Whether visible facts prove the Session and every condition is decided of each row, so a condition
+//! that few rows meet costs more pages and no longer ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::id::SessionId;
+use svc_model::limit::SESSION_CALLS_COUNTED_MAX;
+use svc_model::repository::RepositoryIdentity;
+use svc_model::time::Instant;
+
+use super::column::Columns;
+use super::connection::Lookup;
+use super::error::corrupt;
+use super::session_claims::{self, ClaimKind, SessionClaims};
+use super::value::Value;
+use super::{Snapshot, StoreError};
+use crate::fact::Lifetime;
+
+/// Something that a visible fact of a Session says.
+#[derive(Clone, Copy, Debug)]
+pub enum SessionCondition<'a> {
+    /// It has exactly this value.
+    Claim(ClaimKind, &'a str),
+    /// It ties the Session to a commit of a repository, under one of its names.
+    Repository {
+        /// The repository.
+        repository: &'a Lifetime,
+        /// Every name under which facts may know it.
+        names: &'a [&'a str],
+    },
+}
+
+/// Which Sessions are wanted. The latest come first.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionPage<'a> {
+    /// The first moment at which the first fact of a Session was captured; without one, all.
+    pub captured_from: Option<Instant>,
+    /// The place in the order, of moments and then ids, before which the Sessions are. Without an id
+    /// it is before every Session of that moment. Without a place they are all.
+    pub before: Option<(Instant, Option<&'a SessionId>)>,
+    /// What visible facts must say of each. Rows are read along the first.
+    pub conditions: &'a [SessionCondition<'a>],
+    /// How many rows at most.
+    pub rows_max: u64,
+}
+
+/// A Session in the list, wanted or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedSession {
+    /// The Session.
+    pub session_id: SessionId,
+    /// When its first fact was captured.
+    pub captured_at: Instant,
+    /// The first moment that a stored fact tells of.
+    pub first_observed_at: Instant,
+    /// The last moment that a stored fact tells of.
+    pub last_observed_at: Instant,
+    /// Whether visible facts prove it and every condition.
+    pub is_wanted: bool,
+}
+
+const COLUMNS: [&str; 5] = [
+    "session_id",
+    "captured_at_us",
+    "first_observed_at_us",
+    "last_observed_at_us",
+    "whether it is wanted",
+];
+
+/// The tables whose facts belong to a Session.
+const TABLES: [&str; 6] = [
+    "inference_calls",
+    "developer_decisions",
+    "edit_observations",
+    "rejected_edits",
+    "retry_linkages",
+    "session_commit_observations",
+];
+
+/// A statement that is put together, with the values of its placeholders.
+struct Statement<'v> {
+    text: String,
+    values: Vec<Value<'v>>,
+}
+
+impl<'v> Statement<'v> {
+    /// Adds a value and returns its placeholder.
+    fn value(&mut self, value: impl Into<Value<'v>>) -> String {
+        self.values.push(value.into());
+        format!("${}", self.values.len())
+    }
+}
+
+/// Returns the condition that some visible fact belongs to the Session of `row`.
+fn exists(row: &str) -> String {
+    let exist = TABLES.map(|table| {
+        format!(
+            "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = {row}.org_id \
+            AND f.session_id = {row}.session_id)"
+        )
+    });
+    format!("({})", exist.join(" OR "))
+}
+
+/// Returns the condition that a visible observation ties the Session of `row` to a repository. It is
+/// decided as [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation)
+/// does.
+fn observed<'v>(statement: &mut Statement<'v>, row: &str, repository: &'v Lifetime) -> String {
+    let rest = match repository {
+        Lifetime::Identified(identity) => {
+            let RepositoryIdentity {
+                repository_provider,
+                repository_host,
+                repository_id,
+            } = identity;
+            let provider = statement.value(repository_provider.as_str());
+            let host = statement.value(repository_host.as_str());
+            let id = statement.value(repository_id.as_str());
+            format!(
+                "JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
+                WHERE (f.repository_id IS NULL OR f.repository_provider = {provider} \
+                AND f.repository_host = {host} AND f.repository_id = {id}) \
+                AND p.repository_provider = {provider} AND p.repository_host = {host} \
+                AND p.repository_id = {id}"
+            )
+        }
+        Lifetime::Named(name) => {
+            let name = statement.value(name.as_str());
+            format!(
+                "LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
+                WHERE f.repository_id IS NULL AND f.repo = {name} \
+                AND (p.push_id IS NULL OR p.repository_id IS NULL AND p.repo = f.repo)"
+            )
+        }
+    };
+    format!(
+        "EXISTS (SELECT 1 FROM visible_session_commit_observations f {rest} \
+        AND f.org_id = {row}.org_id AND f.session_id = {row}.session_id)"
+    )
+}
+
+/// Returns the statement of a page, along one value of the first condition when there is one.
+fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>) -> Statement<'v> {
+    let mut it = Statement {
+        text: String::new(),
+        values: Vec::new(),
+    };
+    let org = it.value(org_id);
+    let from = it.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
+    let (before, id) = page.before.unzip();
+    let before = it.value(before.map_or(i64::MAX, Instant::microseconds));
+    // No id is before the empty text.
+    let id = it.value(id.flatten().map_or("", SessionId::as_str));
+    let rows = it.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
+    let (row, along) = match (page.conditions.first(), value) {
+        (Some(condition), Some(value)) => {
+            let kind = it.value(condition.kind().as_str());
+            let value = it.value(value);
+            let along = format!(
+                "session_claims c JOIN sessions s ON s.org_id = c.org_id \
+                AND s.session_id = c.session_id \
+                WHERE c.value = {value} AND c.kind = {kind} AND c.org_id = {org}"
+            );
+            ("c", along)
+        }
+        _ => ("s", format!("sessions s WHERE (s.org_id || '') = {org}")),
+    };
+    let mut proofs: Vec<String> = Vec::new();
+    for condition in page.conditions {
+        proofs.push(match condition {
+            SessionCondition::Claim(kind, value) => {
+                let value = it.value(*value);
+                kind.proof(row, &value)
+            }
+            SessionCondition::Repository { repository, .. } => observed(&mut it, row, repository),
+        });
+    }
+    if proofs.is_empty() {
+        proofs.push(exists(row));
+    }
+    it.text = format!(
+        "SELECT s.session_id, s.captured_at_us, s.first_observed_at_us, s.last_observed_at_us, \
+        CASE WHEN {} THEN CAST(1 AS BIGINT) ELSE CAST(0 AS BIGINT) END FROM {along} \
+        AND {row}.captured_at_us >= {from} \
+        AND ({row}.captured_at_us, {row}.session_id) < ({before}, {id}) \
+        ORDER BY {row}.captured_at_us DESC, {row}.session_id DESC LIMIT {rows}",
+        proofs.join(" AND "),
+    );
+    it
+}
+
+impl<'a> SessionCondition<'a> {
+    const fn kind(&self) -> ClaimKind {
+        match self {
+            Self::Claim(kind, _) => *kind,
+            Self::Repository { .. } => ClaimKind::Repository,
+        }
+    }
+
+    /// Returns the values along which rows are read.
+    fn values(&self) -> Vec<&'a str> {
+        match self {
+            Self::Claim(_, value) => vec![*value],
+            Self::Repository { names, .. } => names.to_vec(),
+        }
+    }
+}
+
+/// Selects how many visible calls Sessions have, as far as they are counted.
+static CALLS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+    format!(
+        "SELECT s.session_id, (SELECT COUNT(*) FROM (SELECT 1 FROM visible_inference_calls f \
+        WHERE f.org_id = s.org_id AND f.session_id = s.session_id \
+        LIMIT {SESSION_CALLS_COUNTED_MAX}) counted) FROM sessions s \
+        WHERE s.org_id = $1 AND s.session_id"
+    )
+});
+
+impl Snapshot<'_> {
+    /// Returns the next rows of the list, latest first, then by falling id.
+    pub fn session_page(
+        &mut self,
+        page: &SessionPage<'_>,
+    ) -> Result<Vec<ListedSession>, StoreError> {
+        let org_id = self.org_id.as_str();
+        let along = page.conditions.first().map(SessionCondition::values);
+        let along: Vec<Option<&str>> = match along {
+            Some(values) => values.into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let mut rows = Vec::new();
+        for value in along {
+            let statement = statement(org_id, page, value);
+            let read = self
+                .connection()?
+                .all(&statement.text, &statement.values, |row| {
+                    let mut columns = Columns::of(row, "sessions", &COLUMNS);
+                    Ok(ListedSession {
+                        session_id: columns.next()?,
+                        captured_at: columns.next()?,
+                        first_observed_at: columns.next()?,
+                        last_observed_at: columns.next()?,
+                        is_wanted: columns.next()?,
+                    })
+                })?;
+            rows.extend(read);
+        }
+        rows.sort_unstable_by(|a, b| {
+            (b.captured_at, &b.session_id).cmp(&(a.captured_at, &a.session_id))
+        });
+        // One Session may be known under several names of its repository.
+        rows.dedup_by(|a, b| a.session_id == b.session_id);
+        rows.truncate(usize::try_from(page.rows_max).unwrap_or(usize::MAX));
+        Ok(rows)
+    }
+
+    /// Returns what visible facts say of Sessions.
+    pub fn session_claims(&mut self, sessions: &[SessionId]) -> Result<SessionClaims, StoreError> {
+        let org_id = self.org_id;
+        session_claims::proven(self.connection()?, org_id, sessions)
+    }
+
+    /// Returns how many visible calls each of some Sessions has, up to [`SESSION_CALLS_COUNTED_MAX`].
+    pub fn session_call_counts(
+        &mut self,
+        sessions: &[SessionId],
+    ) -> Result<BTreeMap<SessionId, u64>, StoreError> {
+        let shared = [self.org_id.as_str().into()];
+        let distinct: BTreeSet<&SessionId> = sessions.iter().collect();
+        let keys: Vec<Value<'_>> = distinct.iter().map(|it| it.as_str().into()).collect();
+        let lookup = Lookup {
+            select: &CALLS,
+            then: "",
+        };
+        let mut counts = BTreeMap::new();
+        self.connection()?.lookup(&lookup, &shared, &keys, |row| {
+            let session_id = SessionId::new(&row.text(0)?);
+            let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
+            counts.insert(session_id, row.count(1)?);
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+}

@@ -1,0 +1,513 @@
+//! A model call of any program, written as the payload that the service reads.
+
+#[cfg(feature = "schema")]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use uuid::Uuid;
+
+use super::{Capture, GatewayIngestRequest, GatewayProvider};
+use crate::evidence::{Message, Part};
+use crate::id::{SessionId, UserId};
+use crate::json::{Json, Number, Object, Text};
+use crate::time::Instant;
+
+/// The namespace of the ids of deliveries that are made from the ids of calls.
+const DELIVERIES: Uuid = Uuid::from_u128(0x6c6f_2a1e_5d0b_4c55_9e5e_0b0f_5a2c_7d11);
+
+/// A model call of any program, ready to be delivered: see [`GatewayCall::builder`].
+///
+/// It is written as a payload of `gateway_a` (`GatewayPayload`), so the service needs to know
+/// nothing of the program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayCall(GatewayIngestRequest);
+
+impl GatewayCall {
+    /// Begins a call. A Session and an id are needed, and everything else is known or not.
+    pub fn builder() -> GatewayCallBuilder {
+        GatewayCallBuilder::default()
+    }
+
+    /// Returns the delivery.
+    pub const fn request(&self) -> &GatewayIngestRequest {
+        &self.0
+    }
+}
+
+impl From<GatewayCall> for GatewayIngestRequest {
+    fn from(call: GatewayCall) -> Self {
+        call.0
+    }
+}
+
+/// What a call needs and has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayCallError {
+    /// The Session is not given: the service would pass the call over.
+    #[error("a call needs a Session")]
+    NoSession,
+    /// The id is not given or blank: a call that is sent again would be stored again.
+    #[error("a call needs an id of its own")]
+    NoId,
+    /// A number in a part is not finite.
+    #[error("a number of the call is not finite")]
+    NotFinite,
+}
+
+/// A call in the making.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayCallBuilder {
+    session_id: Option<SessionId>,
+    user_id: Option<UserId>,
+    id: String,
+    model: Option<String>,
+    model_provider: Option<String>,
+    messages: Vec<Message>,
+    answer: Vec<Part>,
+    finish_reason: Option<String>,
+    tokens: Option<(u64, u64)>,
+    time: Option<(Instant, Instant)>,
+}
+
+impl GatewayCallBuilder {
+    /// Sets the Session that the call belongs to.
+    #[must_use]
+    pub fn session(mut self, session_id: SessionId) -> Self {
+        self.session_id = Some(session_id);
+        self
+    }
+
+    /// Sets who made it.
+    #[must_use]
+    pub fn user(mut self, user_id: UserId) -> Self {
+        self.user_id = Some(user_id);
+        self
+    }
+
+    /// Sets its id, at most 1,024 bytes: that of the model's answer, or any that no other call has.
+    /// Whoever delivers it again under the id changes nothing.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = id.into();
+        self
+    }
+
+    /// Sets the model, as the program names it.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Sets who provides the model.
+    #[must_use]
+    pub fn model_provider(mut self, model_provider: impl Into<String>) -> Self {
+        self.model_provider = Some(model_provider.into());
+        self
+    }
+
+    /// Adds a message that the model was sent, behind those that were added before. Its finish reason
+    /// is not sent: only an answer has one.
+    #[must_use]
+    pub fn message(mut self, message: Message) -> Self {
+        self.messages.push(message);
+        self
+    }
+
+    /// Adds a message of one text.
+    #[must_use]
+    pub fn said(self, role: &str, text: &str) -> Self {
+        self.message(Message {
+            role: role.into(),
+            parts: vec![Part::Text {
+                content: text.into(),
+            }],
+            finish_reason: None,
+        })
+    }
+
+    /// Adds a part to what the model answered.
+    #[must_use]
+    pub fn answered(mut self, part: Part) -> Self {
+        self.answer.push(part);
+        self
+    }
+
+    /// Adds a text to what the model answered.
+    #[must_use]
+    pub fn answered_text(self, text: &str) -> Self {
+        self.answered(Part::Text {
+            content: text.into(),
+        })
+    }
+
+    /// Sets why the model stopped.
+    #[must_use]
+    pub fn finish_reason(mut self, finish_reason: impl Into<String>) -> Self {
+        self.finish_reason = Some(finish_reason.into());
+        self
+    }
+
+    /// Sets the tokens of what the model was sent and of what it answered.
+    #[must_use]
+    pub const fn tokens(mut self, input: u64, output: u64) -> Self {
+        self.tokens = Some((input, output));
+        self
+    }
+
+    /// Sets when the call began and when it ended. Without that it counts as observed when the service
+    /// receives it.
+    #[must_use]
+    pub const fn time(mut self, began: Instant, ended: Instant) -> Self {
+        self.time = Some((began, ended));
+        self
+    }
+
+    /// Returns the call.
+    ///
+    /// # Errors
+    ///
+    /// See [`GatewayCallError`].
+    pub fn build(self) -> Result<GatewayCall, GatewayCallError> {
+        let parts = self.messages.iter().flat_map(|message| &message.parts);
+        if !parts.chain(&self.answer).all(Part::is_finite) {
+            return Err(GatewayCallError::NotFinite);
+        }
+        let session_id = self.session_id.ok_or(GatewayCallError::NoSession)?;
+        if self.id.trim().is_empty() {
+            return Err(GatewayCallError::NoId);
+        }
+        let capture = self.time.map(|(_, ended)| {
+            let name = format!("{session_id}\n{}", self.id.trim());
+            Capture {
+                id: Uuid::new_v5(&DELIVERIES, name.as_bytes()),
+                observed_at: ended,
+            }
+        });
+        let mut payload = Object::new();
+        payload.insert("litellm_call_id", self.id);
+        let mut add = |name: &str, value: Option<Json>| {
+            if let Some(value) = value {
+                payload.insert(name, value);
+            }
+        };
+        add("model", self.model.map(Json::from));
+        add("custom_llm_provider", self.model_provider.map(Json::from));
+        let messages = self.messages.into_iter();
+        let messages = messages.map(|it| message(it.role, it.parts));
+        add("messages", Some(messages.collect()));
+        let answer = (!self.answer.is_empty()).then(|| {
+            let mut choice = Object::new();
+            if let Some(finish_reason) = self.finish_reason {
+                choice.insert("finish_reason", finish_reason);
+            }
+            choice.insert("message", message("assistant".into(), self.answer));
+            let choices = Json::from(vec![Json::Object(choice)]);
+            Json::Object(Object::from_iter([("choices", choices)]))
+        });
+        add("response", answer);
+        let usage = self.tokens.map(|(input, output)| {
+            let usage = [("prompt_tokens", input), ("completion_tokens", output)];
+            Json::Object(Object::from_iter(usage))
+        });
+        add("usage", usage);
+        add("startTime", self.time.map(|(began, _)| seconds(began)));
+        add("endTime", self.time.map(|(_, ended)| seconds(ended)));
+        Ok(GatewayCall(GatewayIngestRequest {
+            provider: GatewayProvider::GatewayA,
+            session_id: Some(session_id),
+            user_id: self.user_id,
+            payload: Json::Object(payload),
+            capture,
+        }))
+    }
+}
+
+/// Returns a moment in Unix seconds, to the microsecond.
+fn seconds(at: Instant) -> Json {
+    let microseconds = at.microseconds();
+    let (whole, rest) = (
+        microseconds.div_euclid(1_000_000),
+        microseconds.rem_euclid(1_000_000),
+    );
+    Number::parse(&format!("{whole}.{rest:06}")).map_or(Json::Null, Json::from)
+}
+
+fn message(role: Text, parts: Vec<Part>) -> Json {
+    let content: Json = parts.into_iter().map(part).collect();
+    Json::Object(Object::from_iter([
+        ("role", Json::from(role)),
+        ("content", content),
+    ]))
+}
+
+fn part(part: Part) -> Json {
+    let (kind, members) = match part {
+        Part::Text { content } => ("text", vec![("text", Json::from(content))]),
+        Part::Reasoning { content } => ("thinking", vec![("thinking", Json::from(content))]),
+        Part::ToolCall {
+            id,
+            name,
+            arguments,
+        } => (
+            "tool_call",
+            vec![
+                ("id", Json::from(id)),
+                ("name", Json::from(name)),
+                ("arguments", Json::Object(arguments)),
+            ],
+        ),
+        Part::ToolCallResponse { id, result } => (
+            "tool_call_response",
+            vec![("id", Json::from(id)), ("result", result)],
+        ),
+    };
+    let kind = std::iter::once(("type", Json::from(kind)));
+    Json::Object(kind.chain(members).collect())
+}
+
+/// What is read of a payload of `gateway_a`: the published schema, with examples.
+///
+/// A payload may be any object. What is not named here, or of another type, is kept with the call and
+/// not read; only an id that cannot be kept refuses it.
+#[cfg(feature = "schema")]
+#[derive(Clone, Copy, Debug)]
+pub enum GatewayPayload {}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for GatewayPayload {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "GatewayPayload".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = |what: &str| serde_json::json!({ "type": "string", "description": what });
+        let count =
+            |what: &str| serde_json::json!({ "type": "number", "minimum": 0, "description": what });
+        let parts = serde_json::json!({
+            "description": "What is said: a text, or a list of parts. Parts of other kinds, such as \
+                            images and files, are counted as left out.",
+            "anyOf": [
+                { "type": "string" },
+                { "type": "null" },
+                { "type": "array", "items": { "anyOf": [
+                    {
+                        "type": "object",
+                        "required": ["type", "text"],
+                        "properties": {
+                            "type": { "enum": ["text", "input_text", "output_text"] },
+                            "text": text("The text."),
+                        },
+                    },
+                    {
+                        "type": "object",
+                        "required": ["type", "thinking"],
+                        "properties": {
+                            "type": { "const": "thinking" },
+                            "thinking": text("Readable reasoning."),
+                        },
+                    },
+                    {
+                        "type": "object",
+                        "required": ["type", "id"],
+                        "properties": {
+                            "type": { "enum": ["tool_call", "tool_use"] },
+                            "id": text("The id that the model gave the call."),
+                            "name": text("The name of the tool."),
+                            "arguments": { "type": "object", "description": "The arguments; `input` in a `tool_use`." },
+                        },
+                    },
+                    {
+                        "type": "object",
+                        "required": ["type"],
+                        "properties": {
+                            "type": { "enum": ["tool_call_response", "tool_result"] },
+                            "id": text("The id of the tool call; `tool_use_id` in a `tool_result`."),
+                            "result": { "description": "The result, any value; `content` in a `tool_result`." },
+                        },
+                    },
+                ] } },
+            ],
+        });
+        let message = serde_json::json!({
+            "type": "object",
+            "required": ["role"],
+            "properties": {
+                "role": text("Who speaks: any word, such as `system`, `user`, `assistant` or `tool`."),
+                "content": parts,
+                "tool_calls": {
+                    "type": "array",
+                    "description": "Tool calls in OpenAI's form.",
+                    "items": { "type": "object" },
+                },
+                "tool_call_id": text("Of the role `tool`: the id of the call whose result this is."),
+            },
+        });
+        json_schema!({
+            "type": "object",
+            "description": "What is read of a payload of `gateway_a`: LiteLLM's standard logging object, or \
+                            the same of any program. A payload may be any object. What is not named here, or \
+                            of another type, is kept with the call and not read; only an id that cannot be \
+                            kept (NUL, a lone surrogate, over 1,024 bytes) refuses it.",
+            "properties": {
+                "litellm_call_id": text("The id of the call, of any form. Whoever sends it again under the id changes nothing. Without it the id of the response counts."),
+                "model": text("The model; without it, that of the response."),
+                "custom_llm_provider": text("Who provides the model."),
+                "messages": {
+                    "description": "What the model was sent: messages in order, or one text of the user.",
+                    "anyOf": [{ "type": "array", "items": message.clone() }, { "type": "string" }],
+                },
+                "response": {
+                    "type": "object",
+                    "description": "What the model answered. Responses of OpenAI (`output`) and of Anthropic (`content`) are read too.",
+                    "properties": {
+                        "id": text("The id of the answer."),
+                        "model": text("The model that answered."),
+                        "choices": {
+                            "type": "array",
+                            "description": "Answers, of which the first is read.",
+                            "items": {
+                                "type": "object",
+                                "properties": {
+                                    "finish_reason": text("Why the model stopped."),
+                                    "message": message,
+                                },
+                            },
+                        },
+                    },
+                },
+                "usage": {
+                    "type": "object",
+                    "description": "How many tokens the call took; without it, that of the response.",
+                    "properties": {
+                        "prompt_tokens": count("Tokens of what the model was sent."),
+                        "completion_tokens": count("Tokens of what the model answered."),
+                    },
+                },
+                "startTime": count("When the call began, in Unix seconds. With the end it gives the duration."),
+                "endTime": count("When the call ended, in Unix seconds. `POST /ingest/gateway/{provider}` dates the call by it, else by its beginning; `POST /ingest/gateway` by `capture`."),
+                "response_time_ms": count("The duration in milliseconds; wins over the times."),
+                "end_user": text("The user."),
+                "metadata": {
+                    "type": "object",
+                    "description": "Where `POST /ingest/gateway/{provider}`, and an envelope that does not name them, finds the Session and the user.",
+                    "properties": {
+                        "session_id": text("The Session, any text."),
+                        "user_id": text("The user."),
+                    },
+                },
+            },
+            "examples": [
+                {
+                    "litellm_call_id": "call-1",
+                    "model": "gpt-5",
+                    "custom_llm_provider": "openai",
+                    "metadata": { "session_id": "fix-the-pager", "user_id": "ann" },
+                    "messages": [{ "role": "user", "content": "Why does the pager fire at night?" }],
+                    "response": { "choices": [{
+                        "finish_reason": "stop",
+                        "message": { "role": "assistant", "content": "A cron job restarts the queue." },
+                    }] },
+                    "usage": { "prompt_tokens": 12, "completion_tokens": 7 },
+                    "startTime": 1_795_177_187.25,
+                    "endTime": 1_795_177_189.5,
+                },
+                {
+                    "litellm_call_id": "call-2",
+                    "model": "claude-sonnet-5",
+                    "metadata": { "session_id": "fix-the-pager" },
+                    "messages": [
+                        { "role": "user", "content": [{ "type": "text", "text": "Look at the queue." }] },
+                        { "role": "assistant", "content": [
+                            { "type": "tool_call", "id": "t1", "name": "read_file", "arguments": { "path": "queue.rs" } },
+                        ] },
+                        { "role": "tool", "content": [
+                            { "type": "tool_call_response", "id": "t1", "result": "fn restart() {}" },
+                        ] },
+                    ],
+                    "response": { "choices": [{
+                        "message": { "role": "assistant", "content": [
+                            { "type": "thinking", "thinking": "It restarts." },
+                            { "type": "text", "text": "The restart is here." },
+                        ] },
+                    }] },
+                },
+            ],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Instant {
+        Instant::parse(text).unwrap()
+    }
+
+    fn whole() -> GatewayCallBuilder {
+        GatewayCall::builder()
+            .session(SessionId::new("s").unwrap())
+            .id(" c ")
+            .said("user", "why?")
+    }
+
+    #[test]
+    fn a_call_is_written_as_it_is_read() {
+        let call = whole()
+            .user(UserId::new("ann").unwrap())
+            .model("m")
+            .model_provider("p")
+            .answered(Part::Reasoning {
+                content: "hm".into(),
+            })
+            .answered(Part::ToolCall {
+                id: "t".to_owned(),
+                name: "f".into(),
+                arguments: Object::from_iter([("n", Number::parse("1.10").unwrap())]),
+            })
+            .finish_reason("tool_calls")
+            .tokens(3, 4)
+            .time(at("2026-01-02T03:04:05.5Z"), at("2026-01-02T03:04:07Z"))
+            .build()
+            .unwrap();
+        let request = call.request();
+        assert_eq!(
+            String::from_utf8(request.payload.to_canonical()).unwrap(),
+            r#"{"litellm_call_id":" c ","model":"m","custom_llm_provider":"p","messages":[{"role":"user","content":[{"type":"text","text":"why?"}]}],"response":{"choices":[{"finish_reason":"tool_calls","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"tool_call","id":"t","name":"f","arguments":{"n":1.10}}]}}]},"usage":{"prompt_tokens":3,"completion_tokens":4},"startTime":1767323045.500000,"endTime":1767323047.000000}"#
+        );
+        let capture = request.capture.unwrap();
+        assert_eq!(capture.observed_at, at("2026-01-02T03:04:07Z"));
+        let again = whole()
+            .id("c")
+            .time(at("2026-01-01T00:00:00Z"), at("2026-01-01T00:00:00Z"));
+        let again = again.build().unwrap();
+        assert_eq!(
+            again.request().capture.unwrap().id,
+            capture.id,
+            "the same call"
+        );
+        let other = whole()
+            .id("d")
+            .time(at("2026-01-01T00:00:00Z"), at("2026-01-01T00:00:00Z"));
+        assert_ne!(
+            other.build().unwrap().request().capture.unwrap().id,
+            capture.id
+        );
+        assert_eq!(whole().build().unwrap().request().capture, None);
+    }
+
+    #[test]
+    fn what_the_service_would_pass_over_is_not_built() {
+        let error = |builder: GatewayCallBuilder| builder.build().unwrap_err();
+        assert_eq!(
+            error(GatewayCall::builder().id("c")),
+            GatewayCallError::NoSession
+        );
+        assert_eq!(error(whole().id(" ")), GatewayCallError::NoId);
+        let part = Part::ToolCallResponse {
+            id: "t".to_owned(),
+            result: Json::parse(b"NaN").unwrap(),
+        };
+        assert_eq!(error(whole().answered(part)), GatewayCallError::NotFinite);
+    }
+}

@@ -1,0 +1,179 @@
+//! Model calls of any program: the published form of a payload, and what the SDK makes of it.
+
+use harness::pattern::dig;
+use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server};
+use serde_json::{Value, json};
+use svc_client::Client;
+use svc_client::model::evidence::{LeftOut, Message, Part};
+use svc_client::model::id::{InferenceCallId, SessionId};
+use svc_client::model::ingest::{GatewayCall, IngestReceipt};
+use svc_client::model::json::Json;
+use svc_client::model::open::Open;
+
+use crate::cli::{done, svc};
+
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
+#[path = "../../svc-client/examples/call.rs"]
+mod example;
+
+on_both_backends! {
+    the_first_example_of_the_sdk_is_stored_and_read_back,
+    every_kind_of_part_comes_back_as_it_was_given,
+    the_examples_of_the_published_schema_are_read,
+    what_is_passed_over_leaves_one_line_with_its_reason,
+}
+
+fn start(backend: Backend) -> Option<Server> {
+    Server::start(backend, &Configuration::default())
+}
+
+fn client(server: &Server, token: &str) -> Client {
+    let builder = Client::builder(server.base_url()).token(token);
+    builder.build().expect("a client")
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(work)
+}
+
+fn stored(receipt: &Open<IngestReceipt>) -> (String, bool) {
+    match receipt {
+        Open::Known(IngestReceipt::Fact(fact)) => (fact.fact_id.to_string(), fact.stored),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn the_first_example_of_the_sdk_is_stored_and_read_back(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let sender = client(&server, INGEST_TOKEN);
+    let deliver = || run(example::deliver(&sender, "fix-the-pager")).expect("an answer");
+    let (first, is_new) = stored(&deliver());
+    assert!(is_new);
+    assert_eq!(
+        stored(&deliver()),
+        (first, false),
+        "it has a name of its own"
+    );
+    let told = done(&svc(&server, &["transcript", "fix-the-pager"]));
+    for text in [
+        "openai/gpt-5",
+        "    Why does the pager fire at night?\n",
+        "  assistant, stop\n    A cron job restarts the queue.\n",
+    ] {
+        assert!(told.contains(text), "{text}\n{told}");
+    }
+}
+
+fn every_kind_of_part_comes_back_as_it_was_given(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let session = SessionId::new("s").expect("an id");
+    let exact = |text: &[u8]| Json::parse(text).expect("JSON");
+    let arguments = exact(br#"{"n":1.10,"big":12345678901234567890123,"s":"\ud800"}"#);
+    let parts = vec![
+        Part::Text {
+            content: "a\u{0}b\n".into(),
+        },
+        Part::Reasoning {
+            content: " hm ".into(),
+        },
+        Part::ToolCall {
+            id: "t".to_owned(),
+            name: "edit".into(),
+            arguments: arguments.into_object().expect("an object"),
+        },
+        Part::ToolCallResponse {
+            id: "t".to_owned(),
+            result: exact(br#"{"ok":[true,null,1e5]}"#),
+        },
+    ];
+    let mut builder = GatewayCall::builder()
+        .session(session.clone())
+        .id("any id")
+        .message(Message {
+            role: "tool".into(),
+            parts: parts.clone(),
+            finish_reason: None,
+        });
+    for part in &parts[..3] {
+        builder = builder.answered(part.clone());
+    }
+    let call = builder.build().expect("a call");
+    let expected: Vec<Part> = parts.iter().chain(&parts[..3]).cloned().collect();
+    run(async {
+        let receipt = client(&server, INGEST_TOKEN).ingest_call(&call).await;
+        let (fact, _) = stored(&receipt.expect("an answer"));
+        let operator = client(&server, OPERATOR_TOKEN);
+        let evidence = operator.evidence();
+        let call = InferenceCallId::new(&fact).expect("an id");
+        let manifest = evidence
+            .manifest(&session, &call)
+            .await
+            .expect("a manifest");
+        let left_out = manifest.left_out.expect("it was asked for");
+        assert_eq!(left_out, LeftOut::default(), "nothing was left out");
+        let items = evidence.parts(&session, manifest.references());
+        let items = items.collect_all().await.expect("all parts");
+        let found = items.into_iter().filter_map(|item| item.part.into_known());
+        let found: Vec<Part> = found.collect();
+        assert_eq!(found, expected);
+    });
+}
+
+fn the_examples_of_the_published_schema_are_read(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let schema = include_str!("../../schemas/GatewayPayload.json");
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
+    let examples = schema["examples"].as_array().expect("examples");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    for example in examples {
+        assert!(validator.is_valid(example), "{example}");
+    }
+    let reply = server.deliver("/ingest/gateway/litellm", json!(examples).to_string());
+    let stored = dig(&reply.json(), "stored").cloned();
+    assert_eq!(
+        stored,
+        Some(Json::from(examples.len() as u64)),
+        "{}",
+        reply.text()
+    );
+    // The id is no UUID, and the call is dated by its payload.
+    let inventory = server.read_json("/query/evidence?session_id=fix-the-pager");
+    assert_eq!(
+        dig(&inventory, "calls.0.observed_at").and_then(Json::as_str),
+        Some("2026-11-20T12:19:49.500000Z")
+    );
+    let first = examples[0].clone();
+    let envelope =
+        json!({"provider": "gateway_a", "session_id": "fix-the-pager", "payload": first});
+    let again = server.deliver("/ingest/gateway", envelope.to_string());
+    assert_eq!(dig(&again.json(), "stored"), Some(&Json::from(false)));
+}
+
+fn what_is_passed_over_leaves_one_line_with_its_reason(backend: Backend) {
+    let Some(server) = start(backend) else { return };
+    let batch = json!([
+        {"litellm_call_id": "sessionless", "model": "m"},
+        5,
+        {"litellm_call_id": "\u{0}", "metadata": {"session_id": "s"}},
+    ]);
+    let reply = server.deliver("/ingest/gateway/litellm", batch.to_string());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let lines = |event: &str, reason: &str| {
+        let log = server.log();
+        let of = log
+            .lines()
+            .filter(|line| line.contains(event) && line.contains(reason));
+        of.count()
+    };
+    assert_eq!(lines("gateway_ingest_skipped_no_session", "no_session"), 1);
+    assert_eq!(lines("gateway_ingest_invalid_payload", "not_an_object"), 1);
+    // The words of the third stand in the name of the event too.
+    assert_eq!(lines("gateway_ingest_invalid_payload", "reason"), 2);
+}

@@ -1,0 +1,143 @@
+//! What was said in a Session, printed exactly and in order.
+
+use harness::http::Request;
+use harness::pattern::dig;
+use harness::server::{Backend, Configuration, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server};
+use serde_json::{Value, json};
+use svc_model::json::Json;
+
+use crate::cli::{done, refused, svc, svc_with};
+
+on_both_backends! {
+    a_transcript_holds_every_part_once_and_in_order,
+    a_call_is_printed_whole_however_large_it_is,
+}
+
+const SESSION: &str = "told";
+
+/// Delivers a call and returns its id.
+fn deliver(server: &Server, id: &str, messages: &[Value], answer: &str) -> String {
+    let body = json!({
+        "provider": "gateway_a",
+        "session_id": SESSION,
+        "payload": {
+            "litellm_call_id": id, "model": "m", "messages": messages,
+            "response": {"choices": [{"finish_reason": "stop",
+                "message": {"role": "assistant", "content": answer}}]},
+        },
+    });
+    let reply = server.deliver("/ingest/gateway", body.to_string());
+    let fact = dig(&reply.json(), "fact_id")
+        .and_then(Json::as_str)
+        .map(str::to_owned);
+    fact.unwrap_or_else(|| panic!("{}", reply.text()))
+}
+
+fn said(role: &str, text: &str) -> Value {
+    json!({"role": role, "content": text})
+}
+
+/// Asserts that texts stand one after another.
+fn in_order(text: &str, expected: &[&str]) {
+    let mut rest = text;
+    for expected in expected {
+        let found = rest.find(expected);
+        let found =
+            found.unwrap_or_else(|| panic!("no {expected:?} where it should be in\n{text}"));
+        rest = &rest[found + expected.len()..];
+    }
+}
+
+fn a_transcript_holds_every_part_once_and_in_order(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::granting(&[SESSION])) else {
+        return;
+    };
+    let unknown = refused(&svc(&server, &["transcript", SESSION]), 1);
+    assert!(unknown.contains("Session told is not known"), "{unknown}");
+
+    // More parts than one request reads, one of which is an image, and one steers terminals.
+    let mut history: Vec<Value> = (0..40)
+        .map(|n| said("user", &format!("word-{n:02}.")))
+        .collect();
+    history.push(json!({"role": "user", "content": [
+        {"type": "text", "text": "look \u{1b}[31m here "},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]}));
+    let first = deliver(&server, "one", &history, "answer-one.");
+    history.push(said("assistant", "answer-one."));
+    history.push(said("user", "go on."));
+    let second = deliver(&server, "two", &history, "answer-two.");
+
+    let told = done(&svc(&server, &["transcript", SESSION]));
+    let words: Vec<String> = (0..40).map(|n| format!("    word-{n:02}.\n")).collect();
+    let left_out =
+        "\nleft out by the capture: 1 of a kind that is not kept (images, files, searches)\n";
+    let first_call = format!("call {first}  ");
+    let mut expected = vec![&*first_call, left_out];
+    expected.extend(words.iter().map(String::as_str));
+    let second_call = format!("\ncall {second}  ");
+    expected.extend([
+        // A file gets the text as it is.
+        "    look \u{1b}[31m here \n",
+        "    answer-one.\n",
+        &second_call,
+        "\n42 messages as above\n",
+        "    go on.\n",
+        "    answer-two.\n",
+    ]);
+    in_order(&told, &expected);
+    for once in ["word-07.", "answer-one.", "go on."] {
+        assert_eq!(told.matches(once).count(), 1, "{once}\n{told}");
+    }
+    let all = done(&svc(&server, &["transcript", SESSION, "--all"]));
+    assert_eq!(all.matches("word-07.").count(), 2);
+
+    // An agent reads what it is granted, and programs read one part a line.
+    let agent = [("SVC_TOKEN", RETRIEVAL_TOKEN)];
+    assert_eq!(
+        done(&svc_with(&server, &agent, &["transcript", SESSION])),
+        told
+    );
+    let lines = done(&svc(&server, &["transcript", SESSION, "--json"]));
+    let parts: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a part a line"))
+        .collect();
+    assert_eq!(parts.len(), 44);
+    assert_eq!(parts[40]["part"]["content"], "look \u{1b}[31m here ");
+
+    // What is counted stands in the manifest, when it is asked for.
+    let manifest = |explain: &str| {
+        let path = format!(
+            "/query/evidence/manifest?session_id={SESSION}&inference_call_id={first}{explain}"
+        );
+        server
+            .send(&Request::get(path).bearer(OPERATOR_TOKEN))
+            .json()
+    };
+    let count = dig(&manifest("&explain=true"), "left_out.unsupported_content").cloned();
+    assert_eq!(count, Some(Json::from(1_i64)));
+    let plain = manifest("");
+    assert_eq!(dig(&plain, "left_out"), None);
+    assert_eq!(dig(&plain, "messages.0.digest"), None);
+    let shown = done(&svc(&server, &["evidence", "manifest", SESSION, &first]));
+    assert!(shown.contains(left_out), "{shown}");
+}
+
+fn a_call_is_printed_whole_however_large_it_is(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    // Each fits a reply, and no two of them do.
+    let large = ["a", "b", "c"].map(|letter| letter.repeat(700_000));
+    let messages: Vec<Value> = large.iter().map(|text| said("user", text)).collect();
+    let call = deliver(&server, "large", &messages, "yes.");
+    deliver(&server, "other", &[said("user", "apart.")], "no.");
+
+    // A call is named by the beginning of its id too.
+    let told = done(&svc(&server, &["transcript", SESSION, &call[..24]]));
+    in_order(&told, &[&large[0], &large[1], &large[2], "    yes.\n"]);
+    assert!(!told.contains("apart."), "another call");
+    let none = refused(&svc(&server, &["transcript", SESSION, "no-such"]), 1);
+    assert!(none.contains("no visible call"), "{none}");
+}
