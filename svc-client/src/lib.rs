@@ -105,11 +105,20 @@ pub mod model {
     #[cfg(feature = "schema")]
     #[doc(inline)]
     pub use svc_model::openapi;
+    // How requests are written and read: only code that adds routes needs it.
+    #[doc(hidden)]
+    pub use svc_model::request;
     #[doc(inline)]
     pub use svc_model::{
-        capture, context, endpoint, evidence, facts, field, id, identity, ingest, json, limit,
-        open, problem, quarantine, query, reports, repository, request, time, version,
+        capture, context, endpoint, evidence, facts, id, identity, ingest, json, limit, open,
+        problem, quarantine, query, reports, repository, time, version,
     };
+
+    /// Violated fields of a request: what is wrong, and where.
+    pub mod field {
+        #[doc(inline)]
+        pub use svc_model::field::{FieldError, FieldKind, Step};
+    }
 }
 
 mod address;

@@ -404,6 +404,7 @@ pub struct SessionDossier {
 /// A Session that no fact named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct UnknownSession {
     /// Always false.
     pub found: Unknown,
