@@ -27,6 +27,7 @@
 //! use svc_client::Client;
 //! use svc_client::model::ingest::{GatewayIngestRequest, GatewayProvider, IngestReceipt};
 //! use svc_client::model::json::Json;
+//! use svc_client::model::open::Open;
 //!
 //! # let server = FakeServer::start([Answer::text(503, ""), Answer::stored()]);
 //! # let url = server.url();
@@ -44,8 +45,9 @@
 //!     })
 //!     .await?;
 //! match receipt {
-//!     IngestReceipt::Fact(fact) => println!("{}, new: {}", fact.fact_id, fact.stored),
-//!     IngestReceipt::Skipped(skipped) => println!("skipped: {}", skipped.reason),
+//!     Open::Known(IngestReceipt::Fact(fact)) => println!("{}, new: {}", fact.fact_id, fact.stored),
+//!     Open::Known(IngestReceipt::Skipped(skipped)) => println!("skipped: {}", skipped.reason),
+//!     newer => println!("received: {}", newer.as_str()),
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;

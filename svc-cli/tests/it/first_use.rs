@@ -108,7 +108,7 @@ impl Drop for Service {
 }
 
 /// Returns the program, which knows nothing but its home.
-fn svc(home: &Path) -> Command {
+pub(super) fn svc(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
     command
         .env_clear()
