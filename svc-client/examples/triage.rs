@@ -8,6 +8,7 @@ use svc_client::model::repository::RepositoryName;
 use svc_client::model::time::Instant;
 
 /// A failed run, and the Sessions that were observed at its commit.
+#[derive(Debug)]
 pub struct Finding {
     pub run: CiOutcomeRecord,
     pub sessions: Vec<SessionId>,

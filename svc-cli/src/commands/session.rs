@@ -100,7 +100,7 @@ pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     for (reason, count) in &dossier.repository_skipped {
         fields.add("skipped", format!("{count} {reason}"));
     }
-    let gaps: Vec<&str> = dossier.gaps.iter().map(|gap| gap.as_str()).collect();
+    let gaps: Vec<&str> = dossier.gaps.iter().map(Open::as_str).collect();
     fields.add_some("not captured", (!gaps.is_empty()).then(|| gaps.join(", ")));
     fields
 }

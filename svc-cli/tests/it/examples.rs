@@ -70,7 +70,10 @@ async fn a_failure_that_ci_sends_is_found_by_whoever_triages() {
     let hour = Duration::from_hours(1);
     let range = moment(SystemTime::now() - hour)..moment(SystemTime::now() + hour);
     let found = triage::triage(&operator, "acme/shop", range.clone()).await;
-    let [finding] = found.unwrap().try_into().ok().expect("one run");
+    let found = found.unwrap();
+    let [finding] = &*found else {
+        panic!("one run, and not {found:?}");
+    };
     assert_eq!(finding.run.run_id, "jenkins-shop-7");
     assert_eq!(finding.run.result, CiResult::Failed);
     assert!(finding.sessions.is_empty(), "nobody observed one");

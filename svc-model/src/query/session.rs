@@ -219,7 +219,7 @@ const EVENT_TYPES: [&str; 5] = [
 ];
 
 impl Vocabulary for TimelineEvent {
-    fn word(&self) -> &str {
+    fn word(&self) -> &'static str {
         self.event_type()
     }
 
