@@ -161,7 +161,7 @@ pub(crate) enum Command {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
-    use svc_client::environment::{TOKEN, TOKEN_FILE, URL};
+    use svc_client::environment::{ALLOW_PLAIN_HTTP, CA_FILE, TOKEN, TOKEN_FILE, URL};
 
     use super::*;
 
@@ -189,6 +189,8 @@ mod tests {
             URL,
             TOKEN,
             TOKEN_FILE,
+            ALLOW_PLAIN_HTTP,
+            CA_FILE,
             "SVC_DATABASE_URL",
             "SVC_ORG_ID",
             "SVC_OUTBOX",

@@ -80,11 +80,20 @@ pub mod model {
     #[cfg(feature = "schema")]
     #[doc(inline)]
     pub use svc_model::openapi;
+    // How requests are written and read: only code that adds routes needs it.
+    #[doc(hidden)]
+    pub use svc_model::request;
     #[doc(inline)]
     pub use svc_model::{
-        capture, context, endpoint, evidence, facts, field, id, identity, ingest, json, limit,
-        open, problem, quarantine, query, reports, repository, request, time, version,
+        capture, context, endpoint, evidence, facts, id, identity, ingest, json, limit, open,
+        problem, quarantine, query, reports, repository, time, version,
     };
+
+    /// Violated fields of a request: what is wrong, and where.
+    pub mod field {
+        #[doc(inline)]
+        pub use svc_model::field::{FieldError, FieldKind, Step};
+    }
 }
 
 mod address;
@@ -103,6 +112,7 @@ mod forge;
 mod identity;
 mod ingest;
 pub mod outbox;
+mod pages;
 mod parts;
 mod quarantine;
 mod query;
@@ -127,8 +137,8 @@ pub use self::context::Context;
 pub use self::error::{Denial, Error, ErrorKind};
 pub use self::evidence::Evidence;
 pub use self::outbox::{Outbox, OutboxError, OutboxLimits};
+pub use self::pages::Pages;
 pub use self::parts::PartStream;
-pub use self::query::{CiFailureStream, SessionStream};
 pub use self::reply::RawReply;
 pub use self::retry::RetryPolicy;
 pub use self::trace::{Answered, Trace};

@@ -1,8 +1,3 @@
-use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use svc_model::endpoint::{
     CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery, SessionQuery, SessionsQuery,
 };
@@ -14,7 +9,7 @@ use svc_model::query::{
 };
 
 use crate::error::Failure;
-use crate::{Client, Error, ErrorKind};
+use crate::{Client, Error, ErrorKind, Pages};
 
 /// Investigating, for an operator token: from a failed run to its commit
 /// ([`CiOutcomeRecord::commit_query`], [`Client::commit_at`]), from a commit to its Sessions
@@ -74,24 +69,19 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn ci_failures(&self, request: CiFailuresRequest) -> CiFailureStream {
+    pub fn ci_failures(&self, request: CiFailuresRequest) -> Pages<CiOutcomeRecord> {
         let client = self.clone();
-        let pages = stream::try_unfold(Some(request), move |next| {
+        Pages::of(request, move |request| {
             let client = client.clone();
             async move {
-                let Some(request) = next else {
-                    return Ok(None);
-                };
                 let page = client.ci_failures_page(&request).await?;
                 let next = page.next_cursor.map(|cursor| CiFailuresRequest {
                     cursor: Some(cursor),
                     ..request
                 });
-                let outcomes = stream::iter(page.outcomes.into_iter().map(Ok));
-                Ok::<_, Error>(Some((outcomes, next)))
+                Ok((page.outcomes, next))
             }
-        });
-        CiFailureStream(Box::pin(pages.try_flatten()))
+        })
     }
 
     /// Returns one page of Sessions, the latest first. It may hold fewer than were asked for, even
@@ -127,24 +117,19 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn sessions(&self, request: SessionsRequest) -> SessionStream {
+    pub fn sessions(&self, request: SessionsRequest) -> Pages<SessionSummary> {
         let client = self.clone();
-        let pages = stream::try_unfold(Some(request), move |next| {
+        Pages::of(request, move |request| {
             let client = client.clone();
             async move {
-                let Some(request) = next else {
-                    return Ok(None);
-                };
                 let page = client.sessions_page(&request).await?;
                 let next = page.next_cursor.map(|cursor| SessionsRequest {
                     cursor: Some(cursor),
                     ..request
                 });
-                let sessions = stream::iter(page.sessions.into_iter().map(Ok));
-                Ok::<_, Error>(Some((sessions, next)))
+                Ok((page.sessions, next))
             }
-        });
-        SessionStream(Box::pin(pages.try_flatten()))
+        })
     }
 
     /// Returns everything that was captured of a Session, as metadata, with the files of its
@@ -187,75 +172,5 @@ impl Client {
             ..request
         };
         self.commit(&explained).await
-    }
-}
-
-/// CI outcomes, page after page: see [`Client::ci_failures`]. It ends after its first error.
-pub struct CiFailureStream(
-    Pin<Box<dyn Stream<Item = Result<CiOutcomeRecord, Error>> + Send + 'static>>,
-);
-
-impl CiFailureStream {
-    /// Returns the next outcome, or why there is none; nothing at the end.
-    pub async fn next(&mut self) -> Option<Result<CiOutcomeRecord, Error>> {
-        self.0.next().await
-    }
-
-    /// Returns every outcome that is left.
-    ///
-    /// # Errors
-    ///
-    /// That of the page that could not be read. What was read before is lost.
-    pub async fn collect_all(self) -> Result<Vec<CiOutcomeRecord>, Error> {
-        self.0.try_collect().await
-    }
-}
-
-impl Stream for CiFailureStream {
-    type Item = Result<CiOutcomeRecord, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(context)
-    }
-}
-
-impl fmt::Debug for CiFailureStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CiFailureStream")
-    }
-}
-
-/// Sessions, page after page: see [`Client::sessions`]. It ends after its first error.
-pub struct SessionStream(
-    Pin<Box<dyn Stream<Item = Result<SessionSummary, Error>> + Send + 'static>>,
-);
-
-impl SessionStream {
-    /// Returns the next Session, or why there is none; nothing at the end.
-    pub async fn next(&mut self) -> Option<Result<SessionSummary, Error>> {
-        self.0.next().await
-    }
-
-    /// Returns every Session that is left.
-    ///
-    /// # Errors
-    ///
-    /// That of the page that could not be read. What was read before is lost.
-    pub async fn collect_all(self) -> Result<Vec<SessionSummary>, Error> {
-        self.0.try_collect().await
-    }
-}
-
-impl Stream for SessionStream {
-    type Item = Result<SessionSummary, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(context)
-    }
-}
-
-impl fmt::Debug for SessionStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SessionStream")
     }
 }

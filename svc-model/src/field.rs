@@ -333,7 +333,7 @@ macro_rules! closed_set {
         }
 
         impl $crate::open::Vocabulary for $name {
-            fn word(&self) -> &str {
+            fn word(&self) -> &'static str {
                 self.as_str()
             }
 

@@ -50,7 +50,7 @@ pub struct UnknownValue {
 /// A set of words or kinds that grows with the versions of the service.
 pub trait Vocabulary {
     /// Returns the word itself, or the kind of the object.
-    fn word(&self) -> &str;
+    fn word(&self) -> &'static str;
 
     /// Returns the word or kind of a value when it is not of this set; nothing when it is, and when the
     /// value has none, which makes it malformed rather than new.

@@ -47,7 +47,7 @@ impl JsonSchema for Version1 {
 }
 
 impl Vocabulary for Version1 {
-    fn word(&self) -> &str {
+    fn word(&self) -> &'static str {
         "1"
     }
 

@@ -59,6 +59,8 @@ pub const OTHERS: &[&str] = &[
     "SVC_URL",
     "SVC_TOKEN",
     "SVC_TOKEN_FILE",
+    "SVC_ALLOW_PLAIN_HTTP",
+    "SVC_CA_FILE",
     // The hooks that the shell installs, and agents that have a Session.
     "SVC_PROGRAM",
     "SVC_SESSION_ID",

@@ -19,14 +19,14 @@ mod example;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A service in a home of its own.
-struct Service {
+pub(super) struct Service {
     home: TempDir,
     url: String,
     child: Child,
 }
 
 impl Service {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = free.local_addr().expect("an address").to_string();
@@ -43,7 +43,7 @@ impl Service {
     }
 
     /// Returns a client with no token, or with one of those that the service generated.
-    fn client(&self, token: Option<&str>) -> Client {
+    pub(super) fn client(&self, token: Option<&str>) -> Client {
         let builder = Client::builder(&*self.url);
         let builder = match token {
             Some(name) => builder.token(self.secret(name)),
@@ -62,7 +62,7 @@ impl Service {
         quoted.trim_matches('\'').to_owned()
     }
 
-    async fn wait_until_healthy(&self) {
+    pub(super) async fn wait_until_healthy(&self) {
         let start = Instant::now();
         while let Err(error) = self.client(None).health().await {
             assert!(
@@ -108,7 +108,7 @@ impl Drop for Service {
 }
 
 /// Returns the program, which knows nothing but its home.
-fn svc(home: &Path) -> Command {
+pub(super) fn svc(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc"));
     command
         .env_clear()

@@ -111,7 +111,7 @@ impl Record {
                 // Every call in an outbox has a capture, so a repeated one is recognised.
                 let client = client.with_named_deliveries();
                 let answer = client.exchange::<IngestGateway>(outgoing).await?;
-                acknowledged(answer, |answer| {
+                acknowledged(&answer, |answer| {
                     let receipt = answer.decode::<IngestReceipt>();
                     receipt.is_ok_and(|receipt| {
                         !matches!(
@@ -123,16 +123,16 @@ impl Record {
             }
             Route::IngestCi => {
                 let answer = client.exchange::<IngestCi>(outgoing).await?;
-                acknowledged(answer, |answer| answer.decode::<IngestResult>().is_ok())
+                acknowledged(&answer, |answer| answer.decode::<IngestResult>().is_ok())
             }
             Route::Logs => {
                 let answer = client.exchange::<Logs>(outgoing).await?;
-                acknowledged(answer, |answer| is_export_receipt(&answer.bytes))
+                acknowledged(&answer, |answer| is_export_receipt(&answer.bytes))
             }
             Route::LogsInProtobuf => {
                 let outgoing = outgoing.with_header("content-type", PROTOBUF);
                 let answer = client.exchange::<Logs>(outgoing).await?;
-                acknowledged(answer, |answer| answer.decode::<LogsReceipt>().is_ok())
+                acknowledged(&answer, |answer| answer.decode::<LogsReceipt>().is_ok())
             }
         }
     }
@@ -142,9 +142,9 @@ impl Record {
 /// also when it is some other object and names the request as the service does: that is the receipt of
 /// a newer service, and waiting for one that this version knows would hold up the queue for ever.
 /// Anything else came from something in between.
-fn acknowledged(answer: Success, is_receipt: impl Fn(&Success) -> bool) -> Result<(), Error> {
+fn acknowledged(answer: &Success, is_receipt: impl Fn(&Success) -> bool) -> Result<(), Error> {
     let is_object = || matches!(Json::parse(&answer.bytes), Ok(Json::Object(_)));
-    if is_receipt(&answer) || answer.request_id.is_some() && is_object() {
+    if is_receipt(answer) || answer.request_id.is_some() && is_object() {
         Ok(())
     } else {
         Err(answer.unreadable())

@@ -177,3 +177,30 @@ async fn a_dossier_that_cannot_be_read_is_not_taken_for_an_unknown_session() {
     let error = server.client().session_dossier(&session).await.unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Unreadable);
 }
+
+#[tokio::test]
+async fn the_log_of_quarantine_is_read_from_its_end() {
+    let page = |revisions: [u64; 2], next: &str| {
+        let entry = |revision: u64| {
+            format!(
+                r#"{{"quarantine_revision":{revision},"recorded_at":"2026-11-20T12:00:00Z","client_id":"c","action":"release","table":"pushes","fact_id":"f","reason":"r"}}"#
+            )
+        };
+        let [first, second] = revisions.map(entry);
+        Answer::text(
+            200,
+            format!(
+                r#"{{"org_id":"o","quarantine_revision":4,"rows":4,"entries":[{first},{second}],"next_before":{next}}}"#
+            ),
+        )
+    };
+    let server = FakeServer::start([page([3, 4], "3"), page([1, 2], "null")]);
+    let entries = server.client().quarantine_entries().collect_all().await;
+    let revisions = entries
+        .unwrap()
+        .into_iter()
+        .map(|it| it.quarantine_revision);
+    assert_eq!(revisions.collect::<Vec<_>>(), [4, 3, 2, 1]);
+    let asked: Vec<String> = server.received().into_iter().map(|it| it.target).collect();
+    assert!(asked[1].ends_with("&before=3"), "{asked:?}");
+}

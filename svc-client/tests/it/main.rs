@@ -1,5 +1,6 @@
 //! The client against a scripted peer.
 
+mod connection;
 mod exact;
 mod investigation;
 mod newer;

@@ -19,15 +19,15 @@ const WORD: &str = "a_newer_word";
 const KINDS_MAX: usize = 8;
 
 /// Makes replies as a schema describes them.
-struct Replies {
-    components: Value,
+struct Replies<'a> {
+    components: &'a Value,
     /// Which of several kinds is made; behind the last of them one that nobody knows.
     kind: usize,
     /// Whether the service is newer than the schema.
     newer: bool,
 }
 
-impl Replies {
+impl Replies<'_> {
     fn make(&self, schema: &Value) -> Value {
         let Some(schema) = schema.as_object() else {
             return json!("anything");
@@ -36,13 +36,7 @@ impl Replies {
             let name = reference.rsplit('/').next().unwrap_or_default();
             // It is what was asked for, given back: no word of it is new to who asked.
             let newer = self.newer && name != "CommitAnchor";
-            let components = self.components.clone();
-            return Self {
-                newer,
-                components,
-                ..*self
-            }
-            .make(&self.components[name]);
+            return Self { newer, ..*self }.make(&self.components[name]);
         }
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             return if self.newer {
@@ -161,7 +155,7 @@ fn string(schema: &Map<String, Value>) -> Value {
 fn answers(asked: &FakeServer, kind: usize, newer: bool) -> Vec<(String, Vec<u8>)> {
     let document: Value = serde_json::from_str(&openapi::openapi_json()).expect("a document");
     let replies = Replies {
-        components: document["components"]["schemas"].clone(),
+        components: &document["components"]["schemas"],
         kind,
         newer,
     };

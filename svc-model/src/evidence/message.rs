@@ -158,7 +158,7 @@ impl<'de> Deserialize<'de> for Part {
 }
 
 impl Vocabulary for Part {
-    fn word(&self) -> &str {
+    fn word(&self) -> &'static str {
         self.part_type().as_str()
     }
 

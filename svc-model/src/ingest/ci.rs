@@ -122,6 +122,42 @@ pub struct VendorCIRequest {
     pub compare: bool,
 }
 
+impl VendorCIRequest {
+    /// Describes the outcome of a run by what each must have. The other members are public.
+    pub fn new(
+        provider: CiProvider,
+        run_id: RunId,
+        repo: RepositoryName,
+        commit_sha: CommitSha,
+        branch: Branch,
+        result: CiResult,
+    ) -> Self {
+        Self {
+            provider,
+            run_id,
+            run_attempt: None,
+            repo,
+            repository_provider: None,
+            repository_host: None,
+            repository_id: None,
+            commit_sha,
+            branch,
+            workflow_name: Text::from(""),
+            workflow_id: None,
+            workflow_path: None,
+            result,
+            run_url: None,
+            provider_result: None,
+            error_type: None,
+            reason: None,
+            source_event_type: None,
+            source_spec_version: None,
+            source_event_id: None,
+            compare: false,
+        }
+    }
+}
+
 const DECLARED: [&str; 20] = [
     "provider",
     "run_id",

@@ -138,7 +138,7 @@ pub enum IngestReceipt {
 
 /// A receipt of another kind is known by its first member.
 impl Vocabulary for IngestReceipt {
-    fn word(&self) -> &str {
+    fn word(&self) -> &'static str {
         match self {
             Self::Fact(_) => "fact_id",
             Self::Skipped(_) => "skipped",

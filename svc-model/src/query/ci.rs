@@ -32,6 +32,20 @@ pub struct CiOutcomeRequest {
     pub as_of: Option<Instant>,
 }
 
+impl CiOutcomeRequest {
+    /// Asks for the last attempt of a run, in whichever repository.
+    pub fn latest(provider: CiProvider, run_id: RunId) -> Self {
+        Self {
+            provider,
+            run_id,
+            run_attempt: None,
+            latest: true,
+            repository: RepositorySelector::default(),
+            as_of: None,
+        }
+    }
+}
+
 impl Request for CiOutcomeRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let fields = incoming.query_fields();

@@ -278,7 +278,7 @@ const EVENT_TYPES: [&str; 5] = [
 ];
 
 impl Vocabulary for TimelineEvent {
-    fn word(&self) -> &str {
+    fn word(&self) -> &'static str {
         self.event_type()
     }
 
@@ -500,6 +500,7 @@ pub struct SessionDossier {
 /// A Session that no fact named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct UnknownSession {
     /// Always false.
     pub found: Unknown,

@@ -88,6 +88,7 @@ closed_set! {
     serialize = "M: crate::open::Vocabulary",
     deserialize = "M: Ord + crate::open::Vocabulary + serde::de::DeserializeOwned"
 ))]
+#[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Coverage<M> {
     /// How many the panel speaks of, in its own unit.
     pub observed: u64,

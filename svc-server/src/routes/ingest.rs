@@ -210,7 +210,7 @@ pub(super) async fn gateway_batch(
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),
             Ok(Prepared::Skipped(reason)) => {
-                *receipt.skipped.entry(reason.into()).or_default() += 1
+                *receipt.skipped.entry(reason.into()).or_default() += 1;
             }
             Err(reason) => *receipt.rejected.entry(reason.into()).or_default() += 1,
         }

@@ -1,0 +1,97 @@
+//! The examples of the SDK against a service. That of an agent that resumes work is run in
+//! [`first_use`](super::first_use).
+
+use std::time::{Duration, SystemTime};
+
+use svc_client::model::ingest::CiResult;
+use svc_client::model::time::Instant;
+use svc_client::{Outbox, OutboxLimits};
+
+use super::first_use::Service;
+
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
+#[path = "../../../svc-client/examples/outbox.rs"]
+mod outbox;
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
+#[path = "../../../svc-client/examples/send_ci.rs"]
+mod send_ci;
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
+#[path = "../../../svc-client/examples/triage.rs"]
+mod triage;
+
+/// What Jenkins says of a build.
+fn build(name: &str, result: &str) -> Option<String> {
+    let value = match name {
+        "BUILD_RESULT" => result,
+        "BUILD_TAG" => "jenkins-shop-7",
+        "REPOSITORY" => "acme/shop",
+        "GIT_COMMIT" => "9b2f3a6c1d4e5f708192a3b4c5d6e7f8091a2b3c",
+        "GIT_BRANCH" => "main",
+        "JOB_NAME" => "shop",
+        _ => return None,
+    };
+    Some(value.to_owned())
+}
+
+fn moment(at: SystemTime) -> Instant {
+    let since = at
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .expect("after 1970");
+    let microseconds = i64::try_from(since.as_micros()).expect("before the year 294247");
+    Instant::from_microseconds(microseconds).expect("a year of four digits")
+}
+
+#[tokio::test]
+async fn a_failure_that_ci_sends_is_found_by_whoever_triages() {
+    let service = Service::start();
+    service.wait_until_healthy().await;
+    let pipeline = service.client(Some("SVC_OPERATOR_TOKEN"));
+    let failed = send_ci::outcome(|name| build(name, "FAILURE")).unwrap();
+    let stored = send_ci::send(&pipeline, &failed).await.unwrap();
+    assert_eq!(stored, CiResult::Failed);
+    // The first word about a run stays.
+    let passed = send_ci::outcome(|name| build(name, "SUCCESS")).unwrap();
+    let stored = send_ci::send(&pipeline, &passed).await.unwrap();
+    assert_eq!(stored, CiResult::Failed);
+
+    let operator = service.client(Some("SVC_OPERATOR_TOKEN"));
+    let hour = Duration::from_hours(1);
+    let range = moment(SystemTime::now() - hour)..moment(SystemTime::now() + hour);
+    let found = triage::triage(&operator, "acme/shop", range.clone()).await;
+    let found = found.unwrap();
+    let [finding] = &*found else {
+        panic!("one run, and not {found:?}");
+    };
+    assert_eq!(finding.run.run_id, "jenkins-shop-7");
+    assert_eq!(finding.run.result, CiResult::Failed);
+    assert!(finding.sessions.is_empty(), "nobody observed one");
+    let elsewhere = triage::triage(&operator, "acme/other", range).await;
+    assert!(elsewhere.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_hook_of_an_agent_reports_its_edits() {
+    let service = Service::start();
+    service.wait_until_healthy().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let queue = Outbox::open(folder.path().join("outbox"), OutboxLimits::default()).unwrap();
+    let hook = service.client(Some("SVC_OPERATOR_TOKEN"));
+    for call in ["call-1", "call-2"] {
+        let reported = outbox::report(&queue, &hook, "s-1", call, "src/pager.rs");
+        reported.await.unwrap();
+    }
+    let facts = service.client(Some("SVC_OPERATOR_TOKEN")).facts().await;
+    assert_eq!(facts.unwrap().tables.developer_decisions.visible, 2);
+}

@@ -1,0 +1,65 @@
+//! Lists that come in pages.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
+
+use crate::Error;
+
+/// A list, page after page as its items are asked for. It ends after its first error.
+pub struct Pages<T>(Pin<Box<dyn Stream<Item = Result<T, Error>> + Send + 'static>>);
+
+impl<T: Send + 'static> Pages<T> {
+    /// Returns the items of the pages that `read` gives: each with what to ask for the next, when there
+    /// is one.
+    pub(crate) fn of<R, F>(first: R, read: impl Fn(R) -> F + Send + 'static) -> Self
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<(Vec<T>, Option<R>), Error>> + Send + 'static,
+    {
+        let pages = stream::try_unfold(Some(first), move |next| {
+            let page = next.map(&read);
+            async move {
+                let Some(page) = page else {
+                    return Ok(None);
+                };
+                let (items, next) = page.await?;
+                let items = stream::iter(items.into_iter().map(Ok));
+                Ok::<_, Error>(Some((items, next)))
+            }
+        });
+        Self(Box::pin(pages.try_flatten()))
+    }
+}
+
+impl<T> Pages<T> {
+    /// Returns the next item, or why there is none; nothing at the end.
+    pub async fn next(&mut self) -> Option<Result<T, Error>> {
+        self.0.next().await
+    }
+
+    /// Returns every item that is left.
+    ///
+    /// # Errors
+    ///
+    /// That of the page that could not be read. What was read before is lost.
+    pub async fn collect_all(self) -> Result<Vec<T>, Error> {
+        self.0.try_collect().await
+    }
+}
+
+impl<T> Stream for Pages<T> {
+    type Item = Result<T, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(context)
+    }
+}
+
+impl<T> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pages").finish_non_exhaustive()
+    }
+}
