@@ -41,7 +41,7 @@ pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
 pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, CommandError> {
     let client = place.client();
     let timeline = timeline(client).await?;
-    let organization = Organization::make(&timeline, &folder(place)?)?;
+    let organization = Organization::make(timeline, &folder(place)?)?;
     let mut planted = PlantedOrganization {
         repository: REPOSITORY,
         sessions: organization.sessions,

@@ -34,6 +34,9 @@ const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A commit of a repository.
 pub(super) type Place = (Lifetime, CommitSha);
 
+/// The commits that a push brought; nothing where that cannot be read.
+type CommitRange = Option<Arc<[CommitSha]>>;
+
 /// The ends of a push.
 #[derive(Debug)]
 struct Ends {
@@ -49,7 +52,7 @@ pub(super) struct History<'h> {
     memory: &'h ReportMemory,
     ends: HashMap<FactId, Ends>,
     /// The commits of each push that was asked for; nothing where the repository has no mirror.
-    ranges: HashMap<FactId, Option<Arc<[CommitSha]>>>,
+    ranges: HashMap<FactId, CommitRange>,
     /// The commits whose diffs may be needed again.
     wanted_again: HashSet<Place>,
     /// Diffs of such commits, as long as there is room.
@@ -140,7 +143,7 @@ impl<'h> History<'h> {
         &self,
         repository: &Lifetime,
         push_ids: &[FactId],
-    ) -> Result<Option<Vec<Option<Arc<[CommitSha]>>>>, Error> {
+    ) -> Result<Option<Vec<CommitRange>>, Error> {
         let range = |push_id: &FactId| {
             let ends = self.ends.get(push_id)?;
             Some(PushRange {
@@ -155,7 +158,7 @@ impl<'h> History<'h> {
             after: ObjectId::of(push.after),
             forced: push.forced,
         };
-        let mut ranges: Vec<Option<Arc<[CommitSha]>>> = push_ids
+        let mut ranges: Vec<CommitRange> = push_ids
             .iter()
             .map(|push_id| self.memory.ranges.get(&key(range(push_id)?)))
             .collect();

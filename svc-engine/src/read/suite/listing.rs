@@ -19,8 +19,8 @@ impl Stage {
         )
     }
 
-    fn listed(&self, request: SessionsRequest) -> Vec<SessionSummary> {
-        let page = self.list(&request).unwrap();
+    fn listed(&self, request: &SessionsRequest) -> Vec<SessionSummary> {
+        let page = self.list(request).unwrap();
         assert_eq!(page.next_cursor, None);
         page.sessions
     }
@@ -52,7 +52,7 @@ fn sessions_are_listed_by_their_first_capture_and_stay_there(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    assert_eq!(stage.listed(ask()), []);
+    assert_eq!(stage.listed(&ask()), []);
     stage.call(1, "first", 10);
     stage.call(2, "second", 20);
     // Captured in one transaction: the ids decide.
@@ -63,7 +63,7 @@ fn sessions_are_listed_by_their_first_capture_and_stay_there(
     stage.add(both);
     // It goes on, and keeps its place.
     stage.call(5, "first", 40);
-    let sessions = stage.listed(ask());
+    let sessions = stage.listed(&ask());
     assert_eq!(names(&sessions), ["b", "a", "second", "first"]);
     let first = &sessions[3];
     assert_eq!(
@@ -79,7 +79,7 @@ fn sessions_are_listed_by_their_first_capture_and_stay_there(
         captured_before: Some(at(30)),
         ..ask()
     };
-    assert_eq!(names(&stage.listed(between)), ["second"]);
+    assert_eq!(names(&stage.listed(&between)), ["second"]);
 }
 
 #[rstest]
@@ -135,7 +135,7 @@ fn a_session_is_found_by_what_its_visible_facts_say(
         ..ask()
     };
     let found = |request| {
-        let sessions = stage.listed(request);
+        let sessions = stage.listed(&request);
         sessions
             .iter()
             .map(|it| it.session_id.to_string())
@@ -152,7 +152,7 @@ fn a_session_is_found_by_what_its_visible_facts_say(
         ..by_user("bob")
     };
     assert_eq!(found(both), ["t"]);
-    let sessions = stage.listed(ask());
+    let sessions = stage.listed(&ask());
     assert_eq!(
         sessions[1].user_ids,
         [UserId::new("ann").unwrap(), UserId::new("eve").unwrap()]
@@ -163,7 +163,7 @@ fn a_session_is_found_by_what_its_visible_facts_say(
     stage.quarantine(FactTable::InferenceCalls, id(1));
     assert_eq!(found(by_user("ann")), [""; 0]);
     assert_eq!(found(by_model("m")), ["t"]);
-    let sessions = stage.listed(by_user("eve"));
+    let sessions = stage.listed(&by_user("eve"));
     assert_eq!(
         (sessions[0].inference_calls, sessions[0].models.len()),
         (0, 0)
@@ -224,7 +224,7 @@ fn a_session_is_found_by_the_repository_of_its_commits(
         &of(by_name("own/repo")),
         &Decline::RepositorySelectorAmbiguous,
     );
-    assert_eq!(stage.listed(ask())[1].repositories, [name("own/bare")]);
+    assert_eq!(stage.listed(&ask())[1].repositories, [name("own/bare")]);
     // Without its push nobody knows whose commit it was.
     stage.quarantine(FactTable::Pushes, id(1));
     assert_eq!(found(by_identity(7)), [""; 0]);
@@ -245,7 +245,7 @@ fn a_cursor_ends_with_a_quarantine_and_is_good_for_its_question(
         cursor: stage.list(&first).unwrap().next_cursor,
         ..first
     };
-    assert_eq!(names(&stage.listed(next.clone())), ["s"]);
+    assert_eq!(names(&stage.listed(&next)), ["s"]);
     let other = SessionsRequest {
         model: ModelName::new("m"),
         ..next.clone()
@@ -285,7 +285,7 @@ fn a_page_looks_at_a_bounded_number_of_sessions_and_goes_on_behind_them(
         ..request
     };
     assert!(next.cursor.is_some());
-    assert_eq!(names(&stage.listed(next)), ["wanted"]);
+    assert_eq!(names(&stage.listed(&next)), ["wanted"]);
     let pages: BTreeSet<_> = stage
         .list(&ask())
         .unwrap()

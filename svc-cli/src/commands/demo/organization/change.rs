@@ -153,8 +153,9 @@ impl Change {
         match self.oddity {
             Oddity::Reworked => {
                 let kept = self.code.lines().filter(|line| !line.contains("weekend"));
-                let kept: String = kept.map(|line| format!("{line}\n")).collect();
-                kept.replace("heading", "top")
+                let kept: Vec<&str> = kept.collect();
+                (kept.join("\n") + "\n")
+                    .replace("heading", "top")
                     .replace("footer", "bottom")
                     .replace("lines", "items")
             }

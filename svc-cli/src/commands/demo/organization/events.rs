@@ -14,7 +14,7 @@ use super::sessions::{CODE, TESTS, hasty, write_id};
 const TOOL: &str = "Write";
 const FITS: &str = "the demo's texts are within their bounds";
 
-pub(super) fn all(timeline: &Timeline) -> Vec<Event> {
+pub(super) fn all(timeline: Timeline) -> Vec<Event> {
     let mut events = Vec::new();
     for (number, change) in CHANGES.iter().enumerate() {
         let mut add = |kind: &str, minutes: i64, what: EventKind| {

@@ -67,7 +67,7 @@ impl Forge {
 
 /// Returns what the forge sends, in the order in which it happened.
 pub(super) fn webhooks(
-    timeline: &Timeline,
+    timeline: Timeline,
     commits: &Commits,
     clone_url: &str,
 ) -> Result<Vec<ForgeDelivery>, CommandError> {

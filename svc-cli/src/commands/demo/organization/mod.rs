@@ -20,6 +20,7 @@ use svc_model::time::Instant;
 
 use self::change::CHANGES;
 use self::repository::Commits;
+use super::conversation::Conversation;
 use crate::error::CommandError;
 
 /// The repository, as the forge names it.
@@ -55,12 +56,12 @@ impl Timeline {
         Self { begin: observed_at }
     }
 
-    fn begin(&self) -> Instant {
+    fn begin(self) -> Instant {
         self.begin
     }
 
     /// Returns a moment so many minutes after a change was begun.
-    fn change(&self, number: usize, minutes: i64) -> Instant {
+    fn change(self, number: usize, minutes: i64) -> Instant {
         let begun = if number + 1 == CHANGES.len() {
             DAYS * 24 * 60 - LAST_MINUTES
         } else {
@@ -95,12 +96,12 @@ pub(super) struct Organization {
 
 impl Organization {
     /// Makes the repository in a folder, and all that is said of it.
-    pub(super) fn make(timeline: &Timeline, folder: &Path) -> Result<Self, CommandError> {
+    pub(super) fn make(timeline: Timeline, folder: &Path) -> Result<Self, CommandError> {
         let commits: Commits = repository::make(folder, timeline)?;
         let conversations = sessions::all(timeline);
         let first = commits.changes.iter().flatten().next();
         Ok(Self {
-            calls: conversations.iter().flat_map(|it| it.calls()).collect(),
+            calls: conversations.iter().flat_map(Conversation::calls).collect(),
             events: events::all(timeline),
             webhooks: forge::webhooks(timeline, &commits, &folder.display().to_string())?,
             outcomes: forge::outcomes(&commits)?,
@@ -137,7 +138,7 @@ mod tests {
             let timeline = Timeline::until(now);
             let again = Timeline::of_first_call(timeline.change(0, 0));
             assert_eq!(again.begin, timeline.begin);
-            Organization::make(&again, &folder.path().join(name)).expect("git works")
+            Organization::make(again, &folder.path().join(name)).expect("git works")
         };
         let (first, second) = (make("one"), make("one"));
         assert_eq!(first.calls, second.calls);

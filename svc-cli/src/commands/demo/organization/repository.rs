@@ -95,7 +95,7 @@ impl Stream {
 }
 
 /// Makes the repository in a folder, in the place of the one that is there.
-pub(super) fn make(folder: &Path, timeline: &Timeline) -> Result<Commits, CommandError> {
+pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, CommandError> {
     let mut stream = Stream::default();
     let mut notes: Vec<(usize, String)> = Vec::new();
     let base = stream.commit("main", ("ada", timeline.begin()), "Begin with orders", &[]);

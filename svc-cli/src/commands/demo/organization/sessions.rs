@@ -22,7 +22,7 @@ const TURN_US: i64 = 38_000_000;
 
 const SYSTEM: &str = "You are a coding agent in the repository acme/orders. Use the tools, change as little as possible, and say what you did in one sentence.";
 
-pub(super) fn all(timeline: &Timeline) -> Vec<Conversation> {
+pub(super) fn all(timeline: Timeline) -> Vec<Conversation> {
     let mut all = Vec::new();
     for (number, change) in CHANGES.iter().enumerate() {
         for (kind, minutes) in KINDS {
