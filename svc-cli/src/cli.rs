@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    capture, ci, commit, context, db, demo, evidence, facts, hook, install, investigate, login, me,
-    mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
+    capture, ci, commit, context, db, demo, doctor, evidence, facts, hook, install, investigate,
+    login, me, mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -115,6 +115,11 @@ pub(crate) enum Command {
     /// exact part. It can be run again: nothing is planted twice. Without a service to ask, it runs
     /// one on this machine for as long as it takes.
     Demo(demo::Demo),
+    /// Check what is set up: the service, the token, the sources, this clone, the agents, the disk.
+    ///
+    /// Each check that fails comes with the command that mends it. Nothing is changed and nothing is
+    /// stored. It exits with 1 when a check fails; what is not used here is none.
+    Doctor(doctor::Doctor),
     /// Report what became of the work of agents: what was committed, kept, tested and merged.
     ///
     /// Reports are counted from the store and the mirrors, and stored nowhere. What each number says,

@@ -28,6 +28,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),
+        Command::Doctor(doctor) => doctor.run(output),
         Command::Report(report) => report.run(output),
         Command::Db(db) => db.run(output),
         Command::Mirror(mirror) => mirror.run(output),

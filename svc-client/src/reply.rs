@@ -1,5 +1,7 @@
 //! A reply, typed and as it came.
 
+use std::time::SystemTime;
+
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use svc_model::json::{self, NodeBudget};
@@ -34,6 +36,7 @@ pub(crate) struct Success {
     pub(crate) in_protobuf: bool,
     pub(crate) attempts: u32,
     pub(crate) request_id: Option<String>,
+    pub(crate) answered_at: Option<SystemTime>,
 }
 
 impl Success {

@@ -1,6 +1,7 @@
 //! What stands beside a reply: by which name the service knows the request, and how often it was sent.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use crate::Client;
 use crate::reply::Success;
@@ -16,6 +17,8 @@ pub struct Answered {
     pub request_id: Option<String>,
     /// How often the request was sent.
     pub attempts: u32,
+    /// When it was answered by the service's clock, to the second.
+    pub answered_at: Option<SystemTime>,
 }
 
 /// The last request of a client that was answered with success: see [`Client::traced`].
@@ -36,6 +39,7 @@ impl Trace {
             endpoint,
             request_id: success.request_id.clone(),
             attempts: success.attempts,
+            answered_at: success.answered_at,
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(answered);
     }

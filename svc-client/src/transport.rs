@@ -1,9 +1,11 @@
 //! One call: written, sent, perhaps sent again, read within its cap.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Response, Url};
 use svc_model::endpoint::{Access, Endpoint, Method, Repeat};
 use svc_model::ingest::is_protobuf;
@@ -206,10 +208,12 @@ impl Client {
         }
         let response = request.send().await.map_err(broken)?;
         let request_id = request_id(response.headers());
+        let answered_at = answered_at(response.headers());
         let outcome = self.read::<E>(response).await;
         match outcome {
             Ok(success) => Ok(Success {
                 request_id,
+                answered_at,
                 ..success
             }),
             Err(failure) => Err(Failure {
@@ -241,6 +245,7 @@ impl Client {
             in_protobuf,
             attempts: 0,
             request_id: None,
+            answered_at: None,
         })
     }
 }
@@ -284,6 +289,11 @@ fn broken(error: reqwest::Error) -> Failure {
         ErrorKind::Transport
     };
     Failure::new(kind).caused_by(error.without_url())
+}
+
+/// Returns when the service answered, by its own clock.
+fn answered_at(headers: &HeaderMap) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
 
 /// Returns the service's name of the request, when it is one that can be printed.

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use harness::delivery::Call;
+use harness::http::Request;
 use harness::process::{self, Output};
 use harness::programs;
 use harness::server::{
@@ -231,6 +232,60 @@ fn the_demo_plants_no_organization_among_the_evidence_of_others() {
     let text = done(&svc(&server, &["demo"]));
     assert!(text.contains("svc demo --folder ./svc-demo"), "{text}");
     assert!(!text.contains("acme/orders"), "{text}");
+}
+
+#[test]
+fn the_doctor_says_what_fails_and_what_mends_it() {
+    let server = start(&Configuration::default());
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let doctor = |token: &str, more: &[&str]| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", &path);
+        command
+            .env("SVC_URL", server.base_url())
+            .env("SVC_TOKEN", token);
+        command.current_dir(home.path()).arg("doctor").args(more);
+        process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+    };
+    let text = done(&doctor(OPERATOR_TOKEN, &[]));
+    for line in [
+        "clock             ok       within a minute of the service's",
+        "logs as protobuf  ok       received",
+        "agents' events    warning  nothing was stored yet",
+        "mend: svc install claude-code --print",
+        "store             -        this machine has none",
+        "clone             -        this folder is no clone of a repository",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    // What the doctor sends is no evidence.
+    let again = done(&doctor(OPERATOR_TOKEN, &[]));
+    assert!(again.contains("agents' events    warning"), "{again}");
+    let checks = json(&doctor(OPERATOR_TOKEN, &["--json"]));
+    assert_eq!(at(&checks, &["failed"]), &Json::from(0_u64));
+
+    let refused = doctor(UNKNOWN_TOKEN, &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    let mend = format!("mend: svc login {}", server.base_url());
+    assert!(text.contains(&mend), "{text}");
+
+    // A forge that signs with another secret.
+    let body = b"{}".to_vec();
+    let forged = Request::post("/ingest/forge/push", body).header("x-github-event", "push");
+    let forged = forged.header("x-hub-signature-256", format!("sha256={}", "0".repeat(64)));
+    assert_eq!(server.send(&forged).status, 401);
+    let text = doctor(OPERATOR_TOKEN, &[]);
+    assert_eq!(text.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("webhooks          FAILED   1 were signed with another secret"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -467,7 +522,7 @@ fn what_goes_wrong_says_what_to_do_next() {
             &[remote, ("SVC_URL", "http://svc.example")],
             &["facts"],
             "configuration",
-            "SVC_URL",
+            "SVC_ALLOW_PLAIN_HTTP",
         ),
         (
             &[remote],

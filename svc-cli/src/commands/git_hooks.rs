@@ -113,6 +113,20 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     output.value(&installed, render)
 }
 
+/// Returns the names of the hooks that are not installed in the repository that the program is called in.
+pub(super) fn missing() -> Result<Vec<&'static str>, CommandError> {
+    let folder = repository::own_path("hooks")?;
+    let is_missing = |hook: &&Hook| {
+        let present = fs::read_to_string(folder.join(hook.name));
+        !present.is_ok_and(|present| present.contains(MARK))
+    };
+    Ok(HOOKS
+        .iter()
+        .filter(is_missing)
+        .map(|hook| hook.name)
+        .collect())
+}
+
 fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
     let path = folder.join(hook.name);
     let before = folder.join(format!("{}.{BEFORE}", hook.name));

@@ -6,6 +6,7 @@ pub(crate) mod commit;
 pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod evidence;
 pub(crate) mod facts;
 mod git_hooks;

@@ -74,7 +74,7 @@ async fn an_agent_reads_what_stands_around_the_best_answer() {
         [
             "/query/context/discover",
             "/query/context/selected",
-            "/query/context/evidence/manifest?session_id=fix%2Fpager&inference_call_id=c-1",
+            "/query/context/evidence/manifest?session_id=fix%2Fpager&inference_call_id=c-1&explain=true",
             "/query/context/evidence/read",
         ]
     );

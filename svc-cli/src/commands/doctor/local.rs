@@ -1,0 +1,103 @@
+//! The store and the mirrors of this machine, where it has them.
+
+use svc_engine::clock::Clock;
+use svc_engine::mirror::free_space;
+use svc_engine::store::{self, DatabaseUrl, JobState, Ledger, SchemaState, StoreError};
+use svc_server::{MirrorSettings, Origin};
+
+use super::Check;
+use crate::commands::mirror::MirrorOptions;
+
+/// Free bytes below which a disk is called full: a day of a busy team.
+const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
+
+pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
+    let settings = match options.settings() {
+        Ok(settings) => settings,
+        Err(error) => return vec![Check::failed("settings", error.message(), "svc db status")],
+    };
+    let url = &settings.store.url;
+    let is_there = match url {
+        DatabaseUrl::Sqlite(path) => path.exists(),
+        DatabaseUrl::Postgres(_) => true,
+    };
+    if !is_there && settings.store.origin == Origin::Default {
+        return vec![Check::absent("store", "this machine has none")];
+    }
+    let mut checks = vec![schema(url)];
+    if let DatabaseUrl::Sqlite(path) = url {
+        checks.push(disk("disk of the store", path));
+    }
+    match &settings.mirror {
+        Some(mirror) => {
+            checks.push(disk("disk of the mirrors", &mirror.path));
+            checks.push(mirrors(&settings));
+        }
+        None => checks.push(Check::warning(
+            "mirrors",
+            "none are kept here, so notes are not read and reports know no commit",
+            "SVC_MIRROR_PATH=FOLDER svc serve",
+        )),
+    }
+    checks
+}
+
+fn schema(url: &DatabaseUrl) -> Check {
+    let shown = url.shown();
+    match store::schema_state(url) {
+        Ok(SchemaState::AtHead(_)) => Check::ok("store", shown),
+        Ok(SchemaState::Absent) => {
+            Check::failed("store", format!("{shown} has no tables"), "svc db upgrade")
+        }
+        Ok(SchemaState::Behind(_)) => Check::failed(
+            "store",
+            format!("{shown} has an older schema"),
+            "svc db upgrade",
+        ),
+        Ok(SchemaState::Ahead(_)) => Check::failed(
+            "store",
+            format!("{shown} has the schema of a newer version"),
+            "install the version of svc that the store is of",
+        ),
+        Err(error) => Check::failed("store", format!("{shown}: {error}"), "svc db status"),
+    }
+}
+
+fn disk(name: &'static str, path: &std::path::Path) -> Check {
+    let Some(free) = free_space(path) else {
+        return Check::absent(name, "the system does not say how much is free");
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "one digit after the point is shown"
+    )]
+    let shown = format!("{:.1} GiB free", free as f64 / (1024.0 * 1024.0 * 1024.0));
+    if free < FREE_BYTES_MIN {
+        let mend = format!("make room where {} is", path.display());
+        Check::failed(name, shown, mend)
+    } else {
+        Check::ok(name, shown)
+    }
+}
+
+fn mirrors(settings: &MirrorSettings) -> Check {
+    match failing(settings) {
+        Ok(failing) if failing.is_empty() => Check::ok("mirrors", "none of them fails"),
+        Ok(failing) => Check::failed(
+            "mirrors",
+            format!("not fetched: {}", failing.join(", ")),
+            "svc mirror status",
+        ),
+        Err(error) => Check::failed("mirrors", error.to_string(), "svc mirror status"),
+    }
+}
+
+/// Returns the names of the repositories whose mirrors were not fetched when last tried.
+fn failing(settings: &MirrorSettings) -> Result<Vec<String>, StoreError> {
+    let ledger = Ledger::open(&settings.store.url, settings.store.org_id.clone())?;
+    let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
+    let failing = mirrors
+        .into_iter()
+        .filter(|mirror| matches!(mirror.state, JobState::Retrying(_) | JobState::GivenUp));
+    Ok(failing.map(|mirror| mirror.repo).collect())
+}

@@ -1,0 +1,165 @@
+//! What is set up, what is not, and the command that mends it.
+
+mod agents;
+mod clone;
+mod local;
+mod remote;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::mirror::MirrorOptions;
+use crate::error::CommandError;
+use crate::options::ServiceOptions;
+use crate::output::{Output, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    service: ServiceOptions,
+
+    #[command(flatten)]
+    mirror: MirrorOptions,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// It works.
+    Ok,
+    /// It works, and something of it may be missing.
+    Warning,
+    /// It does not work.
+    Failed,
+    /// It is not there, so there is nothing to check.
+    Absent,
+}
+
+impl State {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "FAILED",
+            Self::Absent => "-",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    /// What mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            name,
+            state: State::Ok,
+            found: found.into(),
+            mend: None,
+        }
+    }
+
+    fn absent(name: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            state: State::Absent,
+            ..Self::ok(name, found)
+        }
+    }
+
+    fn warning(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self {
+            state: State::Warning,
+            mend: Some(mend.into()),
+            ..Self::ok(name, found)
+        }
+    }
+
+    fn failed(name: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self {
+            state: State::Failed,
+            ..Self::warning(name, found, mend)
+        }
+    }
+}
+
+/// Everything that was looked at.
+#[derive(Debug, Serialize)]
+struct Diagnosis {
+    failed: usize,
+    checks: Vec<Check>,
+}
+
+impl Doctor {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let mut checks = remote::checks(&self.service);
+        checks.extend(local::checks(&self.mirror));
+        checks.extend(clone::checks());
+        checks.extend(agents::checks());
+        let failed = checks.iter().filter(|it| it.state == State::Failed);
+        let diagnosis = Diagnosis {
+            failed: failed.count(),
+            checks,
+        };
+        output.value(&diagnosis, render)?;
+        match diagnosis.failed {
+            0 => Ok(()),
+            1 => Err(CommandError::refused("unhealthy", "one check failed")),
+            count => Err(CommandError::refused(
+                "unhealthy",
+                format!("{count} checks failed"),
+            )),
+        }
+    }
+}
+
+fn render(diagnosis: &Diagnosis) -> String {
+    let width = diagnosis.checks.iter().map(|it| it.name.len()).max();
+    let width = width.unwrap_or(0);
+    let mut text = String::new();
+    for check in &diagnosis.checks {
+        let (state, found) = (check.state.word(), escape(&check.found));
+        text.push_str(&format!("{:<width$}  {state:<7}  {found}\n", check.name));
+        if let Some(mend) = &check.mend {
+            text.push_str(&format!(
+                "{:<width$}  {:<7}  mend: {}\n",
+                "",
+                "",
+                escape(mend)
+            ));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_stands_above_what_mends_it() {
+        let diagnosis = Diagnosis {
+            failed: 1,
+            checks: vec![
+                Check::ok("service", "https://svc.example"),
+                Check::failed("token", "it is unknown", "svc login https://svc.example"),
+                Check::absent("codex", "no configuration"),
+            ],
+        };
+        assert_eq!(
+            render(&diagnosis),
+            "service  ok       https://svc.example\n\
+             token    FAILED   it is unknown\n                  \
+             mend: svc login https://svc.example\n\
+             codex    -        no configuration\n"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! The service: whether it answers, knows the token, and receives.
+
+use std::time::SystemTime;
+
+use svc_client::Client;
+use svc_engine::clock::Clock;
+use svc_model::capture::{CaptureCounts, CaptureSource};
+use svc_model::identity::Authority;
+use svc_model::ingest::LogsRequest;
+use svc_model::json::{Json, Object};
+use svc_model::open::Open;
+use svc_model::time::Instant;
+use svc_model::version::SERVICE_VERSION;
+
+use super::Check;
+use crate::commands::service;
+use crate::error::CommandError;
+use crate::options::ServiceOptions;
+use crate::output::relative;
+
+/// How far the clocks may be apart: an hour is how far a commit may be ahead of its push.
+const SKEW_SECONDS_MAX: i64 = 60;
+
+pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
+    let client = match service::client(options) {
+        Ok(client) => client,
+        Err(error) => {
+            let mend = if service::given(options).is_some() {
+                "svc login URL"
+            } else {
+                "svc serve"
+            };
+            return vec![Check::failed("service", error.message(), mend)];
+        }
+    };
+    let checks = service::block_on(async { Ok(asked(&client).await) });
+    checks.unwrap_or_else(|error: CommandError| {
+        vec![Check::failed("service", error.message(), "svc doctor")]
+    })
+}
+
+async fn asked(client: &Client) -> Vec<Check> {
+    let (traced, trace) = client.traced();
+    let url = client.url().to_owned();
+    let health = match traced.health().await {
+        Ok(health) => health,
+        Err(error) => {
+            let mend = if client.is_loopback() {
+                "svc serve".to_owned()
+            } else {
+                format!("curl --fail {}/health", url.trim_end_matches('/'))
+            };
+            return vec![Check::failed("service", format!("{url}: {error}"), mend)];
+        }
+    };
+    let mut checks = vec![
+        Check::ok("service", url.clone()),
+        version(&health.version),
+        clock(trace.last().and_then(|it| it.answered_at)),
+    ];
+    let probe = match client.me().await {
+        Ok(probe) => probe,
+        Err(error) => {
+            checks.push(Check::failed(
+                "token",
+                error.to_string(),
+                format!("svc login {url}"),
+            ));
+            return checks;
+        }
+    };
+    let authority = probe.authority.as_str().to_owned();
+    let whose = format!(
+        "{authority} of {}, organization {}",
+        probe.client_id, probe.org_id
+    );
+    let is_operator = probe.authority == Open::Known(Authority::Operator);
+    checks.push(if is_operator {
+        Check::ok("token", whose)
+    } else {
+        let mend = format!("svc login {url}");
+        Check::warning(
+            "token",
+            format!("{whose}: it may not read what operators read"),
+            mend,
+        )
+    });
+    checks.push(logs(client, "logs as JSON", LogsRequest::Json(empty_export())).await);
+    // An export without records is no byte at all.
+    checks.push(
+        logs(
+            client,
+            "logs as protobuf",
+            LogsRequest::Protobuf(Vec::new()),
+        )
+        .await,
+    );
+    if is_operator {
+        match client.capture_counts().await {
+            Ok(counts) => checks.extend(captured(&counts)),
+            Err(error) => checks.push(Check::failed("capture", error.to_string(), "svc capture")),
+        }
+    }
+    checks
+}
+
+fn version(version: &str) -> Check {
+    if version == SERVICE_VERSION {
+        Check::ok("version", version)
+    } else {
+        Check::warning(
+            "version",
+            format!("the service is {version}, this program {SERVICE_VERSION}"),
+            format!("install svc {version} here, or {SERVICE_VERSION} there"),
+        )
+    }
+}
+
+/// Compares the service's clock, as its answer tells it to the second.
+fn clock(answered_at: Option<SystemTime>) -> Check {
+    let Some(answered_at) = answered_at else {
+        return Check::absent("clock", "the service does not tell its time");
+    };
+    let seconds = match SystemTime::now().duration_since(answered_at) {
+        Ok(behind) => i64::try_from(behind.as_secs()).unwrap_or(i64::MAX),
+        Err(ahead) => -i64::try_from(ahead.duration().as_secs()).unwrap_or(i64::MAX),
+    };
+    if seconds.abs() <= SKEW_SECONDS_MAX {
+        return Check::ok("clock", "within a minute of the service's");
+    }
+    let how = if seconds > 0 { "ahead of" } else { "behind" };
+    Check::failed(
+        "clock",
+        format!("{} s {how} the service's", seconds.abs()),
+        "set the clocks of both machines by NTP: timedatectl set-ntp true",
+    )
+}
+
+fn empty_export() -> Object {
+    Object::from_iter([("resourceLogs", Json::Array(Vec::new()))])
+}
+
+/// Sends an export without a record, of which nothing is stored.
+async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check {
+    match client.ingest_logs(&export).await {
+        Ok(_) => Check::ok(name, "received"),
+        Err(error) if error.is_denied() => Check::absent(
+            name,
+            "the token may not send; senders have one of their own",
+        ),
+        Err(error) => Check::failed(name, error.to_string(), "svc capture"),
+    }
+}
+
+/// Returns what of each source arrived. What was never set up is none of anybody's faults.
+fn captured(counts: &CaptureCounts) -> Vec<Check> {
+    let now = Clock::system().now();
+    let last = |sources: &[CaptureSource]| {
+        let counts = sources
+            .iter()
+            .filter_map(|it| counts.sources.get(&Open::Known(*it)));
+        // An export without a record is a delivery too, and brings nothing.
+        counts.filter_map(|it| it.last_stored_at).max()
+    };
+    let arrived = |name, sources: &[CaptureSource], install: &str| match last(sources) {
+        Some(at) => Check::ok(name, format!("last fact {}", relative(at, now))),
+        None => Check::warning(name, "nothing was stored yet", install),
+    };
+    let forge = [
+        CaptureSource::ForgePush,
+        CaptureSource::ForgePullRequest,
+        CaptureSource::ForgeCi,
+        CaptureSource::ForgeRepository,
+        CaptureSource::ForgeOther,
+    ];
+    vec![
+        arrived(
+            "model calls",
+            &[CaptureSource::Gateway],
+            "svc install litellm --print",
+        ),
+        arrived(
+            "agents' events",
+            &[CaptureSource::Logs],
+            "svc install claude-code --print",
+        ),
+        arrived(
+            "CI",
+            &[CaptureSource::Ci, CaptureSource::ForgeCi],
+            "svc install github-actions --print",
+        ),
+        webhooks(counts, last(&forge), now),
+    ]
+}
+
+/// Returns how webhooks fare: a wrong secret is a delivery that was refused.
+fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Check {
+    let answers = counts.answers.iter();
+    let of_forges = answers.filter(|(path, _)| path.starts_with("/ingest/forge"));
+    let refused: u64 = of_forges
+        .filter_map(|(_, by_status)| by_status.get(&401))
+        .sum();
+    match (refused, last) {
+        (0, Some(at)) => Check::ok("webhooks", format!("last fact {}", relative(at, now))),
+        (0, None) => Check::warning(
+            "webhooks",
+            "nothing was stored yet",
+            "svc install github --print",
+        ),
+        (refused, _) => Check::failed(
+            "webhooks",
+            format!("{refused} were signed with another secret since the service was started"),
+            "give the forge the secret of the service, SVC_FORGE_WEBHOOK_SECRET: svc install github --print",
+        ),
+    }
+}
