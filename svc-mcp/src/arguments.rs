@@ -70,7 +70,7 @@ pub(crate) fn read(
 fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
     let operator = authority == Authority::Operator;
     if arguments.contains_key("references") {
-        if let Some(name) = ["inference_call_id", "limit", "cursor"]
+        if let Some(name) = ["inference_call_id", "explain", "limit", "cursor"]
             .into_iter()
             .find(|name| arguments.contains_key(*name))
         {
@@ -92,7 +92,7 @@ fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Ref
         CALLS
     };
     let question = if arguments.contains_key("inference_call_id") {
-        let request = queried(arguments, &["session_id", "inference_call_id"])?;
+        let request = queried(arguments, &["session_id", "inference_call_id", "explain"])?;
         if operator {
             Question::EvidenceManifest(request)
         } else {

@@ -92,6 +92,13 @@ pub(crate) fn opening() -> JsonObject {
             }),
         );
         properties.insert(
+            "explain".to_owned(),
+            json!({
+                "type": "boolean",
+                "description": "Whether to tell what the capture left out of the call. Only beside inference_call_id.",
+            }),
+        );
+        properties.insert(
             "limit".to_owned(),
             json!({
                 "type": "integer",

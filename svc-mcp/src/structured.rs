@@ -66,7 +66,7 @@ impl Walk {
             }
             Json::Object(members) => {
                 let mut plain = Map::new();
-                for (name, member) in members.iter() {
+                for (name, member) in members {
                     if name.has_surrogate() {
                         self.differs();
                     }
