@@ -33,7 +33,26 @@ pub(crate) const VERSION: &str = "schema_version";
 fn read(published: &str) -> JsonObject {
     let mut schema: JsonObject = serde_json::from_str(published).unwrap_or_default();
     schema.retain(|keyword, _| keyword != "$schema" && keyword != "$id");
+    schema.values_mut().for_each(plain);
     schema
+}
+
+/// Leaves out the formats of numbers, which JSON Schema does not have: some clients complain of each.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                name != "format" || !matches!(value.as_str(), Some(format) if is_of_number(format))
+            });
+            members.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn is_of_number(format: &str) -> bool {
+    matches!(format, "double" | "float") || format.trim_start_matches('u').starts_with("int")
 }
 
 /// Returns the schema of a reply. The protocol asks that it says to be an object.
@@ -151,6 +170,25 @@ mod tests {
         assert!(schema["properties"].get("commit").is_some());
         assert!(schema["properties"].get(VERSION).is_none());
         assert_eq!(reply(SESSION_ANSWER)["type"], "object");
+    }
+
+    #[test]
+    fn formats_of_numbers_are_left_out_and_others_stay() {
+        assert!(INVENTORY.contains("\"uint64\""));
+        let text = Value::from(opened()).to_string();
+        assert!(!text.contains("uint64") && text.contains("\"date-time\""));
+        assert!(
+            ["uint", "uint64", "int32", "double"]
+                .map(is_of_number)
+                .iter()
+                .all(|it| *it)
+        );
+        assert!(
+            !["uri", "uuid", "date-time"]
+                .map(is_of_number)
+                .iter()
+                .any(|it| *it)
+        );
     }
 
     #[test]
