@@ -9,10 +9,11 @@ use std::net::TcpStream;
 
 use harness::delivery::{Call, Receipt, ci_outcome};
 use harness::http::{Reply, Request};
+use harness::random::Random;
 use harness::server::{
     Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
 };
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{CallToolResult, ProtocolVersion};
 use serde_json::{Value, json};
 use svc_model::json::Json;
 
@@ -487,5 +488,74 @@ fn without_a_grant_an_agent_is_told_so() {
         let parts = agent.refused("find_evidence", json!({"query": "pager"}));
         assert_eq!(parts["code"], "retrieval_disabled");
         assert_eq!(parts["status"], 404);
+    }
+}
+
+#[test]
+fn a_question_without_a_free_slot_is_told_to_wait() {
+    let mut configuration = Configuration::granting(&["long"]);
+    enable(&mut configuration);
+    for (name, value) in [("SVC_READ_SLOTS", "1"), ("SVC_CACHE_BYTES", "0")] {
+        configuration.variables.insert(name.into(), value.into());
+    }
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
+    let mut random = Random::new(3);
+    for number in 0..30 {
+        let words: Vec<String> = (0..6_000).map(|_| format!("{:x}", random.bits())).collect();
+        let call = Call::new("long", &format!("call-{number}"))
+            .messages(vec![json!({"role": "user", "content": words.join(" ")})]);
+        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
+    }
+    let agents: Vec<Agent> = (0..8)
+        .map(|_| Agent::connect(&server, Transport::Http, RETRIEVAL_TOKEN))
+        .collect();
+    let together = std::sync::Barrier::new(agents.len());
+    let arguments = json!({"session_id": "long", "query": "window pager"});
+    let results: Vec<CallToolResult> = std::thread::scope(|scope| {
+        let calls: Vec<_> = agents
+            .iter()
+            .map(|agent| {
+                scope.spawn(|| {
+                    together.wait();
+                    agent.call("search_session", arguments.clone())
+                })
+            })
+            .collect();
+        calls
+            .into_iter()
+            .map(|call| call.join().expect("a result"))
+            .collect()
+    });
+    let refused: Vec<&CallToolResult> = results
+        .iter()
+        .filter(|result| result.is_error == Some(true))
+        .collect();
+    assert!(refused.len() < results.len(), "nobody got the slot");
+    assert!(!refused.is_empty(), "all shared one slot without a refusal");
+    for result in refused {
+        let parts = &result.meta.as_ref().expect("a refusal")["svc/refusal"];
+        assert_eq!(parts["code"], "busy", "{parts}");
+        assert_eq!(parts["status"], 503, "{parts}");
+        assert_eq!(parts["retry_after_seconds"], 1, "{parts}");
+    }
+    agents[0].structured("search_session", arguments);
+}
+
+#[test]
+fn the_log_holds_neither_content_nor_tokens_at_any_level() {
+    let mut configuration = Configuration::granting(&[SESSION]);
+    enable(&mut configuration);
+    let variables = &mut configuration.variables;
+    variables.insert("SVC_LOG".into(), "trace".into());
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
+    deliver(&server);
+    let agent = Agent::connect(&server, Transport::Http, RETRIEVAL_TOKEN);
+    let search = json!({"session_id": SESSION, "query": "pager window"});
+    let found = agent.structured("search_session", search);
+    assert!(found.to_string().contains("fix the pager in src"));
+    let log = server.log();
+    assert!(log.contains("/mcp"), "{log}");
+    for kept_out in ["fix the pager in src", "pager window", RETRIEVAL_TOKEN] {
+        assert!(!log.contains(kept_out), "{kept_out} is in the log");
     }
 }

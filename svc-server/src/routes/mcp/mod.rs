@@ -92,6 +92,8 @@ async fn answer(
     let (content, _memory) = content.decoded()?;
     let bytes = admission::estimate(&content, Encoding::Json);
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
+    // The caller is known; nothing behind this has a use for the token, or could log it.
+    parts.headers.remove(header::AUTHORIZATION);
     // The memory that replies take is held until the answer is written.
     let asker = Arc::new(Asker::new(app, caller));
     let server = McpServer::new(Arc::clone(&asker));
