@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     capture, ci, commit, context, db, demo, doctor, evidence, facts, hook, install, investigate,
-    login, me, mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
+    login, mcp, me, mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -103,6 +103,12 @@ pub(crate) enum Command {
     /// $XDG_DATA_HOME/svc/outbox (or the folder of SVC_OUTBOX), and sent with the next delivery.
     #[command(subcommand)]
     Outbox(outbox::Outbox),
+    /// Offer the evidence to an agent over the Model Context Protocol.
+    ///
+    /// It speaks the protocol over standard input and output until its input ends, and asks the
+    /// service with the authority of its token: a retrieval token reads the granted Sessions, an
+    /// operator's everything. svc install mcp-AGENT says how an agent is set up.
+    Mcp(mcp::Mcp),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
     Context(context::Context),

@@ -25,6 +25,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
             Ok(())
         }
         Command::Outbox(outbox) => outbox.run(output),
+        Command::Mcp(mcp) => mcp.run(),
         Command::Context(context) => context.run(output),
         Command::Evidence(evidence) => evidence.run(output),
         Command::Demo(demo) => demo.run(output),

@@ -10,7 +10,7 @@ use crate::admission::WORK_BYTES_MAX;
 use crate::auth::Tokens;
 use crate::counts::Counts;
 use crate::memory::MemoryBudget;
-use crate::settings::{Grant, Settings};
+use crate::settings::{Grant, McpSettings, Settings};
 use crate::signature::WebhookKeys;
 
 /// The running service. Cloning gives another handle to it.
@@ -26,6 +26,7 @@ pub(crate) struct Inner {
     pub(crate) grant: Grant,
     pub(crate) sessions: Arc<[SessionId]>,
     pub(crate) docs: bool,
+    pub(crate) mcp: Option<McpSettings>,
     pub(crate) counts: Counts,
     /// The memory that requests work in.
     pub(crate) work: MemoryBudget,
@@ -42,6 +43,7 @@ impl App {
             grant: settings.grant.clone(),
             sessions: settings.grant.sessions().into(),
             docs: settings.docs,
+            mcp: settings.mcp.clone(),
             work: MemoryBudget::new(WORK_BYTES_MAX),
         }))
     }

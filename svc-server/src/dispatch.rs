@@ -43,6 +43,16 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
+    /// Makes one of a request that came as a value, in the message of another.
+    pub(crate) fn of(app: App, caller: Caller) -> Self {
+        Self {
+            app,
+            caller: Some(caller),
+            memory: NodeBudget::new(REQUEST_MEMORY_BYTES_MAX),
+            body_bytes: 0,
+        }
+    }
+
     /// Runs work on a body: a large one lets other requests go on meanwhile.
     pub(crate) fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.body_bytes > INLINE_BYTES_MAX {
@@ -149,7 +159,8 @@ where
         .map_err(|error| problem::of_write(error, E::OVERSIZE))
 }
 
-fn check_grant(needs: Needs, grant: &Grant) -> Result<(), Problem> {
+/// Checks that the deployment has a grant such as a route needs.
+pub(crate) fn check_grant(needs: Needs, grant: &Grant) -> Result<(), Problem> {
     match (needs, grant) {
         (Needs::Single, Grant::Single(_))
         | (Needs::Configured, Grant::Single(_) | Grant::Plural(_)) => Ok(()),

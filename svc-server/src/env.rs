@@ -133,6 +133,12 @@ variables! {
     RETRIEVAL_SESSION_IDS = "SVC_RETRIEVAL_SESSION_IDS", "none", List, false;
     /// Serves `/docs`, `/redoc` and `/openapi.json`.
     ENABLE_DOCS = "SVC_ENABLE_DOCS", "`false`", Text, false;
+    /// Serves the Model Context Protocol to agents at `/mcp`.
+    ENABLE_MCP = "SVC_ENABLE_MCP", "`false`", Text, false;
+    /// The hosts that agents call `/mcp` by, with or without a port: a JSON array. Another is 403.
+    MCP_HOSTS = "SVC_MCP_HOSTS", "loopback, and the address of `SVC_LISTEN`", List, false;
+    /// The origins of pages that may call `/mcp`, such as `https://agents.example:443`: a JSON array.
+    MCP_ORIGINS = "SVC_MCP_ORIGINS", "none", List, false;
     /// Lifts the rules for secrets and for where mirrors are fetched from. For development only.
     DEV_MODE = "SVC_DEV_MODE", "`false`", Text, false;
     /// Brings an absent or older schema to head at start.

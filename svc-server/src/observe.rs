@@ -24,7 +24,7 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Starts logging to standard error. A second call, as tests make, changes nothing.
 pub(crate) fn start(settings: &Settings) {
-    let filter = tracing_subscriber::EnvFilter::new(&settings.log);
+    let filter = filter(&settings.log);
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -35,6 +35,16 @@ pub(crate) fn start(settings: &Settings) {
     };
     if started.is_err() {
         tracing::debug!("logging was started before");
+    }
+}
+
+/// Returns what is logged. The library of the Model Context Protocol would log whole messages at
+/// `debug`, captured content among them, so of it only warnings are.
+fn filter(text: &str) -> tracing_subscriber::EnvFilter {
+    let filter = tracing_subscriber::EnvFilter::new(text);
+    match "rmcp=warn".parse() {
+        Ok(directive) => filter.add_directive(directive),
+        Err(_) => filter,
     }
 }
 

@@ -61,6 +61,11 @@ const fn context(endpoint: &'static str) -> Row {
     row(endpoint, [401, 403, 200, 200, 404])
 }
 
+/// Whether there is a grant is said by the tools that need one.
+const fn tools(endpoint: &'static str) -> Row {
+    row(endpoint, [401, 403, 200, 200, 200])
+}
+
 const fn row(endpoint: &'static str, statuses: [u16; 5]) -> Row {
     let [anybody, ingest, operator, retrieval, operator_without_grant] = statuses;
     Row {
@@ -111,7 +116,11 @@ const TABLE: &[Row] = &[
     context("GET /query/context/evidence"),
     context("GET /query/context/evidence/manifest"),
     context("POST /query/context/evidence/read"),
+    tools(MCP),
 ];
+
+/// The one route that is no endpoint, but a protocol: what it is asked for are the endpoints.
+const MCP: &str = "POST /mcp";
 
 /// Returns a path with its parameters filled in.
 fn filled(path: &str) -> String {
@@ -148,6 +157,17 @@ fn valid(endpoint: &str, call: &str) -> Request {
         "POST /ingest/gateway/{provider}" => json!([Call::new(SESSION, "again").bare()]),
         "POST /ingest/ci" => ci_outcome("run-1"),
         "POST /v1/logs" => logs(&allowed_edit(SESSION, "edit-1")),
+        MCP => {
+            let message = json!({
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/call",
+                "params": {"name": "find_evidence", "arguments": {"query": "pager"}},
+            });
+            return Request::post(path, message.to_string())
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream");
+        }
         _ if endpoint.starts_with("POST /ingest/forge") => {
             return Request::post(path, push('a', 'b').to_string()).header("x-forge-event", "push");
         }
@@ -182,7 +202,10 @@ fn present(request: &Request, who: Credential) -> Request {
 
 /// Starts a server that holds one call, and returns the call's id.
 fn with_a_call(configuration: &Configuration) -> (Server, String) {
-    let server = Server::start(Backend::Sqlite, configuration).expect("SQLite is never skipped");
+    let mut configuration = configuration.clone();
+    let variables = &mut configuration.variables;
+    variables.insert("SVC_ENABLE_MCP".into(), "true".into());
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
     let stored = server.deliver("/ingest/gateway", Call::new(SESSION, "first").body());
     let call = Receipt::of(&stored).fact;
     (server, call)
@@ -202,6 +225,7 @@ fn every_endpoint_has_a_row_and_every_row_an_endpoint() {
         endpoints
             .iter()
             .map(String::as_str)
+            .chain([MCP])
             .collect::<BTreeSet<_>>()
     );
 }

@@ -39,6 +39,7 @@ mod integrate;
 mod investigate;
 mod login;
 mod logs;
+mod mcp;
 mod memory;
 mod mirror;
 mod outage;

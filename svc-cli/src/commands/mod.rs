@@ -14,6 +14,7 @@ pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod investigate;
 pub(crate) mod login;
+pub(crate) mod mcp;
 pub(crate) mod me;
 pub(crate) mod mirror;
 mod moment;

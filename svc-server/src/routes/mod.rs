@@ -9,6 +9,7 @@ mod forge;
 mod identity;
 mod ingest;
 mod logs;
+mod mcp;
 mod quarantine;
 mod query;
 mod reports;
@@ -123,6 +124,9 @@ pub(crate) fn router(app: &App) -> Router {
 
     if app.docs {
         docs::add(&mut routes);
+    }
+    if let Some(settings) = &app.mcp {
+        mcp::add(&mut routes, settings);
     }
 
     let mut router = Router::new();

@@ -1,6 +1,7 @@
 //! The settings of a server, checked as a whole: every mistake is named, no value is shown.
 
 pub(crate) mod address;
+mod mcp;
 mod mirrors;
 mod reader;
 mod redaction;
@@ -20,6 +21,7 @@ use svc_model::id::{OrgId, SessionId};
 use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
+pub(crate) use self::mcp::McpSettings;
 use self::reader::Reader;
 use self::secrets::Secrets;
 use crate::embedded;
@@ -193,6 +195,8 @@ pub struct Settings {
     pub grant: Grant,
     /// Whether the documentation is served.
     pub docs: bool,
+    /// How the Model Context Protocol is served, when it is.
+    pub(crate) mcp: Option<McpSettings>,
     /// What is logged.
     pub log: String,
     /// The form of log lines.
@@ -291,6 +295,8 @@ impl Settings {
         };
         let migrate = reader.boolean(env::MIGRATE_ON_START, true);
         let docs = reader.boolean(env::ENABLE_DOCS, false);
+        let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000)));
+        let mcp = mcp::read(&mut reader, listen);
         let log = reader.parsed(
             env::LOG,
             "must be off, error, warn, info, debug or trace, or directives such as \
@@ -320,7 +326,7 @@ impl Settings {
         engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
         engine.mirror = mirror;
         Ok(Self {
-            listen: listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000))),
+            listen,
             metrics_listen,
             engine,
             operator_token: secrets.operator,
@@ -330,6 +336,7 @@ impl Settings {
             forge_host,
             grant,
             docs,
+            mcp,
             log,
             log_format: log_format.unwrap_or(LogFormat::Text),
             secrets_file: None,

@@ -10,7 +10,7 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// The source of evidence.
+    /// The source of evidence; or, as mcp-AGENT, the agent that may ask for it.
     #[arg(value_parser = source_parser())]
     source: Source,
 
@@ -30,6 +30,9 @@ struct Printed {
     language: &'static str,
     snippet: String,
     notes: &'static [&'static str],
+    /// What goes into AGENTS.md or CLAUDE.md, for an agent that may ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paragraph: Option<&'static str>,
 }
 
 /// What is installed.
@@ -44,7 +47,10 @@ enum Source {
 const GIT_HOOKS: &str = "git-hooks";
 
 fn source_parser() -> impl clap::builder::TypedValueParser<Value = Source> {
-    let snippets = snippet::ALL.iter().map(|snippet| snippet.source);
+    let snippets = snippet::ALL
+        .iter()
+        .chain(snippet::AGENTS)
+        .map(|snippet| snippet.source);
     PossibleValuesParser::new(snippets.chain([GIT_HOOKS])).try_map(|source| match &*source {
         GIT_HOOKS => Ok(Source::GitHooks),
         source => snippet::of(source)
@@ -67,7 +73,9 @@ impl Install {
             notes,
             ..
         } = snippet;
-        if !self.print {
+        let paragraph = snippet.asks().then_some(snippet::PARAGRAPH);
+        // An agent is set up by a line that a person runs, so there is nothing else to do here.
+        if !self.print && paragraph.is_none() {
             return Err(CommandError::refused(
                 "print_only",
                 format!("{source} is told by {place}, and svc changes no file of yours"),
@@ -82,9 +90,19 @@ impl Install {
             language,
             snippet: snippet.text(&service::checked_url(&self.service)?),
             notes,
+            paragraph,
         };
-        output.value(&printed, |printed| printed.snippet.clone())?;
-        output.note(&format!("it goes into {place}"));
+        output.value(&printed, |printed| match printed.paragraph {
+            None => printed.snippet.clone(),
+            Some(paragraph) => format!("{}\n{paragraph}", printed.snippet),
+        })?;
+        if paragraph.is_some() {
+            output.note(&format!(
+                "the first line goes into {place}, the rest into AGENTS.md or CLAUDE.md"
+            ));
+        } else {
+            output.note(&format!("it goes into {place}"));
+        }
         for note in notes {
             output.note(note);
         }

@@ -1,4 +1,4 @@
-//! The snippets, one file a source. docs/integrate.md holds the very same text.
+//! The snippets, one file a source. docs/integrate.md and docs/agents.md hold the very same text.
 
 /// The URL in the files, which stands for that of the service.
 pub(super) const EXAMPLE_URL: &str = "https://svc.example";
@@ -18,9 +18,9 @@ pub(super) struct Snippet {
 }
 
 macro_rules! snippets {
-    ($($source:literal, $file:literal, $language:literal, $place:literal, [$($note:literal),* $(,)?];)+) => {
-        /// Every source, in the order of the guide.
-        pub(super) const ALL: &[Snippet] = &[$(Snippet {
+    ($(#[$about:meta])* $all:ident; $($source:literal, $file:literal, $language:literal, $place:literal, [$($note:literal),* $(,)?];)+) => {
+        $(#[$about])*
+        pub(super) const $all: &[Snippet] = &[$(Snippet {
             source: $source,
             place: $place,
             language: $language,
@@ -31,6 +31,8 @@ macro_rules! snippets {
 }
 
 snippets! {
+    /// Every source, in the order of the guide.
+    ALL;
     "claude-code", "claude-code.json", "json", "~/.claude/settings.json, or managed-settings.json for a fleet", [
         "put an ingest token in place of YOUR_INGEST_TOKEN: values of env are taken literally. To keep it out of the file, leave OTEL_EXPORTER_OTLP_HEADERS out and export it where claude is started",
         "without OTEL_LOG_TOOL_DETAILS no decision names its file",
@@ -88,7 +90,36 @@ snippets! {
     ];
 }
 
+snippets! {
+    /// Every agent that may ask, in the order of its guide.
+    AGENTS;
+    "mcp-claude-code", "mcp-claude-code.sh", "sh", "a shell with claude", [
+        "SVC_RETRIEVAL_TOKEN is the service's setting of that name; claude keeps its value in its own file",
+        "the service needs SVC_ENABLE_MCP=true; without it: claude mcp add svc --env SVC_URL=URL --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
+    ];
+    "mcp-codex", "mcp-codex.sh", "sh", "a shell with codex", [
+        "codex reads SVC_RETRIEVAL_TOKEN, the service's setting of that name, from the environment that it is started from",
+        "the service needs SVC_ENABLE_MCP=true; without it: codex mcp add svc --env SVC_URL=URL --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
+    ];
+    "mcp-cursor", "mcp-cursor.json", "json", "~/.cursor/mcp.json, or .cursor/mcp.json of a project", [
+        "Cursor reads SVC_RETRIEVAL_TOKEN, the service's setting of that name, from the environment that it is started from",
+        "the service needs SVC_ENABLE_MCP=true; without it give the command svc with the argument mcp in place of url and headers",
+    ];
+    "mcp-vscode", "mcp-vscode.sh", "sh", "a shell with code", [
+        "VS Code reads SVC_RETRIEVAL_TOKEN, the service's setting of that name, from the environment that it is started from",
+        "the service needs SVC_ENABLE_MCP=true; without it: code --add-mcp '{\"name\":\"svc\",\"command\":\"svc\",\"args\":[\"mcp\"]}'",
+    ];
+}
+
+/// What tells an agent when to look, for AGENTS.md or CLAUDE.md.
+pub(super) const PARAGRAPH: &str = include_str!("../../../snippets/mcp-paragraph.md");
+
 impl Snippet {
+    /// Returns whether it is an agent that may ask.
+    pub(super) fn asks(&self) -> bool {
+        AGENTS.iter().any(|agent| agent.source == self.source)
+    }
+
     /// Returns the snippet for a service at this URL.
     pub(super) fn text(&self, url: &str) -> String {
         self.template.replace(EXAMPLE_URL, url)
@@ -97,7 +128,7 @@ impl Snippet {
 
 /// Returns the snippet of a source.
 pub(super) fn of(source: &str) -> Option<Snippet> {
-    let mut snippets = ALL.iter();
+    let mut snippets = ALL.iter().chain(AGENTS);
     snippets.find(|snippet| snippet.source == source).copied()
 }
 
@@ -109,25 +140,46 @@ mod tests {
     use super::*;
 
     const GUIDE: &str = include_str!("../../../../docs/integrate.md");
+    const GUIDE_OF_AGENTS: &str = include_str!("../../../../docs/agents.md");
+
+    fn all() -> impl Iterator<Item = &'static Snippet> {
+        ALL.iter().chain(AGENTS)
+    }
 
     #[test]
     fn the_guide_has_every_snippet() {
-        for snippet in ALL {
+        for snippet in all() {
+            let (guide, command) = if snippet.asks() {
+                let command = format!("`svc install {}`", snippet.source);
+                (GUIDE_OF_AGENTS, command)
+            } else {
+                let command = format!("`svc install {} --print`", snippet.source);
+                (GUIDE, command)
+            };
             let text = snippet.text(EXAMPLE_URL);
             let block = format!("```{}\n{text}```\n", snippet.language);
             assert!(
-                GUIDE.contains(&block),
-                "put this into docs/integrate.md, at {}:\n{block}",
+                guide.contains(&block),
+                "put this into the guide, at {}:\n{block}",
                 snippet.source
             );
-            let command = format!("`svc install {} --print`", snippet.source);
-            assert!(GUIDE.contains(&command), "{command}");
+            assert!(guide.contains(&command), "{command}");
+        }
+        let paragraph = format!("```markdown\n{PARAGRAPH}```\n");
+        assert!(GUIDE_OF_AGENTS.contains(&paragraph), "{paragraph}");
+    }
+
+    #[test]
+    fn an_agent_is_set_up_by_one_line() {
+        for snippet in AGENTS {
+            let text = snippet.text(EXAMPLE_URL);
+            assert_eq!(text.lines().count(), 1, "{text}");
         }
     }
 
     #[test]
     fn every_snippet_names_the_service_and_holds_no_token() {
-        for snippet in ALL {
+        for snippet in all() {
             let text = snippet.text("https://evidence.acme.dev:8443");
             assert!(
                 text.contains("https://evidence.acme.dev:8443"),
@@ -146,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_snippet_is_valid_in_its_language() {
-        for snippet in ALL {
+        for snippet in all() {
             let text = snippet.text("http://127.0.0.1:8000");
             let parsed = match snippet.language {
                 "json" => Json::parse(text.as_bytes())

@@ -1,0 +1,122 @@
+use std::sync::Arc;
+
+use clap::Args;
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use svc_client::{Client, Error};
+use svc_mcp::{McpServer, Question, Refusal, Service};
+use svc_model::endpoint::{self, Endpoint};
+use svc_model::identity::Authority;
+use tokio::sync::OnceCell;
+
+use super::service;
+use crate::error::CommandError;
+use crate::options::ServiceOptions;
+
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    #[command(flatten)]
+    service: ServiceOptions,
+}
+
+impl Mcp {
+    /// Serves until the input ends. Standard output belongs to the protocol.
+    pub(crate) fn run(self) -> Result<(), CommandError> {
+        let asker = Asker {
+            client: service::client(&self.service)?,
+            authority: OnceCell::new(),
+        };
+        service::block_on(async {
+            let server = McpServer::new(Arc::new(asker));
+            let running = match server.serve(rmcp::transport::stdio()).await {
+                Ok(running) => running,
+                // An agent that looks whether the program starts, and says nothing.
+                Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+                Err(error) => return Err(broken(&error)),
+            };
+            let ended = running.waiting().await;
+            ended.map(drop).map_err(|error| broken(&error))
+        })
+    }
+}
+
+fn broken(error: &dyn std::error::Error) -> CommandError {
+    CommandError::refused(
+        "protocol",
+        format!(
+            "the agent does not speak the Model Context Protocol: {}",
+            crate::error::chain(error)
+        ),
+    )
+    .hint("an agent starts this command by itself: svc install mcp-claude-code")
+}
+
+/// Asks a service over HTTP.
+struct Asker {
+    client: Client,
+    /// What the token allows, once the service has said so.
+    authority: OnceCell<Authority>,
+}
+
+impl Asker {
+    async fn put<E: Endpoint>(&self, request: E::Request) -> Result<bytes::Bytes, Error>
+    where
+        E::Request: Sync,
+    {
+        let reply = self.client.call_raw::<E>(&request).await?;
+        Ok(reply.bytes)
+    }
+}
+
+impl Service for Asker {
+    async fn authority(&self) -> Result<Authority, Refusal> {
+        let authority = self.authority.get_or_try_init(|| async {
+            let identity = self.client.me().await.map_err(|error| refusal(&error))?;
+            identity.authority.known().copied().ok_or_else(|| Refusal {
+                code: "unknown_word".to_owned(),
+                status: None,
+                message: "the service is newer: update svc".to_owned(),
+                retry_after: None,
+            })
+        });
+        authority.await.copied()
+    }
+
+    async fn ask(&self, question: Question) -> Result<bytes::Bytes, Refusal> {
+        macro_rules! put {
+            ($($endpoint:ident)+) => {
+                match question {
+                    $(Question::$endpoint(request) => {
+                        self.put::<endpoint::$endpoint>(request).await
+                    })+
+                }
+            };
+        }
+        let reply = put! {
+            Discovery
+            Selected
+            GrantInventory
+            GrantManifest
+            GrantRead
+            EvidenceInventory
+            EvidenceManifest
+            EvidenceReading
+            SessionQuery
+            CommitQuery
+            CiRunsQuery
+            ModelOutcomesReport
+            AcceptedWorkLifecycleReport
+        };
+        reply.map_err(|error| refusal(&error))
+    }
+}
+
+/// Says an error to an agent.
+fn refusal(error: &Error) -> Refusal {
+    Refusal {
+        code: error.kind().code().to_owned(),
+        status: error.status(),
+        message: error.to_string(),
+        retry_after: error.retry_after(),
+    }
+}

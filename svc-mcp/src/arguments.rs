@@ -1,0 +1,370 @@
+//! From the arguments of a tool to the question that it asks.
+
+use std::num::NonZeroUsize;
+
+use rmcp::model::JsonObject;
+use serde_json::Value;
+use svc_model::endpoint::{
+    AcceptedWorkLifecycleReport, CiRunsQuery, CommitQuery, Endpoint, ModelOutcomesReport, Place,
+    SessionQuery,
+};
+use svc_model::field::{FieldError, Step};
+use svc_model::identity::Authority;
+use svc_model::json::{Json, NodeBudget, Object};
+use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
+use svc_model::problem::{Detail, Problem, QueryFault};
+use svc_model::request::{Incoming, Refusal as Unread, Request};
+
+use crate::page::{CALLS, MESSAGES, Page, Paged};
+use crate::question::Question;
+use crate::refusal::Refusal;
+use crate::schema::VERSION;
+use crate::tool::Tool;
+
+/// A question, and which page of its reply is wanted.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) question: Question,
+    pub(crate) page: Option<(Page, Paged)>,
+}
+
+impl From<Question> for Asked {
+    fn from(question: Question) -> Self {
+        Self {
+            question,
+            page: None,
+        }
+    }
+}
+
+/// Reads the arguments of a tool. Evidence is opened by the routes of the caller's authority.
+///
+/// # Errors
+///
+/// When they are none of the tool's.
+pub(crate) fn read(
+    tool: Tool,
+    arguments: JsonObject,
+    authority: Authority,
+) -> Result<Asked, Refusal> {
+    Ok(match tool {
+        Tool::FindEvidence => Question::Discovery(body(arguments)?).into(),
+        Tool::SearchSession => Question::Selected(body(arguments)?).into(),
+        Tool::OpenEvidence => opening(arguments, authority)?,
+        Tool::SessionDossier => {
+            Question::SessionQuery(parameters::<SessionQuery>(arguments)?).into()
+        }
+        Tool::CommitDossier => Question::CommitQuery(parameters::<CommitQuery>(arguments)?).into(),
+        Tool::CiRun => Question::CiRunsQuery(parameters::<CiRunsQuery>(arguments)?).into(),
+        Tool::ModelOutcomes => {
+            Question::ModelOutcomesReport(parameters::<ModelOutcomesReport>(arguments)?).into()
+        }
+        Tool::AcceptedWorkLifecycle => Question::AcceptedWorkLifecycleReport(parameters::<
+            AcceptedWorkLifecycleReport,
+        >(arguments)?)
+        .into(),
+    })
+}
+
+/// Reads what is to be opened.
+fn opening(mut arguments: JsonObject, authority: Authority) -> Result<Asked, Refusal> {
+    let operator = authority == Authority::Operator;
+    if arguments.contains_key("references") {
+        if let Some(name) = ["inference_call_id", "explain", "limit", "cursor"]
+            .into_iter()
+            .find(|name| arguments.contains_key(*name))
+        {
+            return Err(Refusal::invalid(format!(
+                "{name} must not stand beside references"
+            )));
+        }
+        let request = body(arguments)?;
+        return Ok(Asked::from(if operator {
+            Question::EvidenceReading(request)
+        } else {
+            Question::GrantRead(request)
+        }));
+    }
+    let page = page(&mut arguments)?;
+    let paged = if arguments.contains_key("inference_call_id") {
+        MESSAGES
+    } else {
+        CALLS
+    };
+    let question = if arguments.contains_key("inference_call_id") {
+        let request = queried(arguments, &["session_id", "inference_call_id", "explain"])?;
+        if operator {
+            Question::EvidenceManifest(request)
+        } else {
+            Question::GrantManifest(request)
+        }
+    } else {
+        let request = queried(arguments, &["session_id"])?;
+        if operator {
+            Question::EvidenceInventory(request)
+        } else {
+            Question::GrantInventory(request)
+        }
+    };
+    let page = (!page.is_whole()).then_some((page, paged));
+    Ok(Asked { question, page })
+}
+
+fn page(arguments: &mut JsonObject) -> Result<Page, Refusal> {
+    let limit = match arguments.remove("limit") {
+        None => None,
+        Some(limit) => Some(
+            limit
+                .as_u64()
+                .and_then(|limit| NonZeroUsize::new(usize::try_from(limit).ok()?))
+                .ok_or_else(|| Refusal::invalid("limit must be a whole number from 1"))?,
+        ),
+    };
+    let cursor = match arguments.remove("cursor") {
+        None => None,
+        Some(Value::String(cursor)) => Some(cursor),
+        Some(_) => return Err(Refusal::invalid("cursor must be a string")),
+    };
+    Ok(Page { limit, cursor })
+}
+
+/// Reads a request that travels in a body.
+fn body<R: Request>(mut arguments: JsonObject) -> Result<R, Refusal> {
+    if arguments.contains_key(VERSION) {
+        return Err(undeclared(VERSION));
+    }
+    arguments.insert(VERSION.to_owned(), 1.into());
+    let body = Value::Object(arguments).to_string();
+    request(&Object::new(), &Object::new(), body.as_bytes())
+}
+
+/// Reads a request that travels in parameters of the query.
+fn queried<R: Request>(arguments: JsonObject, declared: &[&str]) -> Result<R, Refusal> {
+    let mut query = Object::new();
+    for (name, value) in arguments {
+        if !declared.contains(&name.as_str()) {
+            return Err(undeclared(&name));
+        }
+        query.insert(name.clone(), text(&name, value)?);
+    }
+    request(&Object::new(), &query, b"")
+}
+
+/// Reads a request that travels in the parameters of a route.
+fn parameters<E: Endpoint>(arguments: JsonObject) -> Result<E::Request, Refusal> {
+    let (mut path, mut query) = (Object::new(), Object::new());
+    for (name, value) in arguments {
+        let mut declared = E::PARAMETERS.iter();
+        let declared = declared.find(|parameter| parameter.name == name);
+        let place = match declared.map(|parameter| parameter.place) {
+            Some(Place::Path) => &mut path,
+            Some(Place::Query) => &mut query,
+            Some(Place::Header) | None => return Err(undeclared(&name)),
+        };
+        place.insert(name.clone(), text(&name, value)?);
+    }
+    for parameter in E::PARAMETERS {
+        let given = path.contains_key(parameter.name) || query.contains_key(parameter.name);
+        if parameter.required && !given {
+            return Err(Refusal::invalid(format!("{} is missing", parameter.name)));
+        }
+    }
+    request(&path, &query, b"")
+}
+
+fn request<R: Request>(path: &Object, query: &Object, body: &[u8]) -> Result<R, Refusal> {
+    let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
+    let headers = Object::new();
+    let incoming = Incoming {
+        path,
+        query,
+        headers: &headers,
+        body,
+        memory: &memory,
+    };
+    R::read(&incoming).map_err(refusal)
+}
+
+/// Returns a parameter as the text that it is in a URL. Agents write numbers and truth values as such.
+fn text(name: &str, value: Value) -> Result<Json, Refusal> {
+    match value {
+        Value::String(text) => Ok(text.into()),
+        Value::Bool(_) | Value::Number(_) => Ok(value.to_string().into()),
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(Refusal::invalid(format!("{name} must be a string")))
+        }
+    }
+}
+
+/// Refuses an argument that the tool does not have. Only a plain name is repeated.
+fn undeclared(name: &str) -> Refusal {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.len() <= 64 && name.bytes().all(plain) {
+        Refusal::invalid(format!("the tool has no argument {name}"))
+    } else {
+        Refusal::invalid("the tool has no such argument")
+    }
+}
+
+fn refusal(unread: Unread) -> Refusal {
+    let code = match &unread {
+        Unread::Query(fault) => QueryFault::as_str(*fault),
+        Unread::OverBudget => "too_large",
+        Unread::Malformed { .. } | Unread::NotAnObject | Unread::Invalid(_) => "invalid",
+    };
+    let message = match Problem::from(unread).body().detail {
+        Detail::Text(text) => text.into_owned(),
+        Detail::Fields(fields) => {
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            fields.join("; ")
+        }
+        Detail::Declined(_) | Detail::Code(_) => String::new(),
+    };
+    Refusal {
+        code: code.to_owned(),
+        ..Refusal::invalid(message)
+    }
+}
+
+/// Says what is wrong with an argument. In what part of a request it travels means nothing here.
+fn field(error: &FieldError) -> String {
+    let steps = error.loc.iter().skip(1).map(|step| match step {
+        Step::Index(index) => index.to_string(),
+        Step::Name(name) => name.escape_debug().to_string(),
+    });
+    let place: Vec<String> = steps.collect();
+    format!("{} {}", place.join("."), error.msg)
+        .trim_start()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn asked(tool: Tool, arguments: Value) -> Result<Asked, Refusal> {
+        let Value::Object(arguments) = arguments else {
+            panic!("an object");
+        };
+        read(tool, arguments, Authority::Retrieval)
+    }
+
+    #[test]
+    fn what_is_opened_follows_from_the_arguments_and_the_authority() {
+        let part =
+            json!({"inference_call_id": "c", "side": "input", "message_index": 0, "part_index": 0});
+        for (arguments, retrieval, operator) in [
+            (
+                json!({"session_id": "s"}),
+                "GrantInventory",
+                "EvidenceInventory",
+            ),
+            (
+                json!({"session_id": "s", "inference_call_id": "c", "limit": 3}),
+                "GrantManifest",
+                "EvidenceManifest",
+            ),
+            (
+                json!({"session_id": "s", "references": [part]}),
+                "GrantRead",
+                "EvidenceReading",
+            ),
+        ] {
+            for (authority, expected) in [
+                (Authority::Retrieval, retrieval),
+                (Authority::Operator, operator),
+            ] {
+                let arguments = arguments.as_object().unwrap().clone();
+                let asked = read(Tool::OpenEvidence, arguments, authority).unwrap();
+                let question = format!("{:?}", asked.question);
+                assert!(question.starts_with(expected), "{question}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_argument_is_refused_with_its_name() {
+        for (tool, arguments, says) in [
+            (Tool::FindEvidence, json!({}), "query"),
+            (
+                Tool::FindEvidence,
+                json!({"query": "a b", "max_bytes": 1}),
+                "max_bytes",
+            ),
+            (
+                Tool::FindEvidence,
+                json!({"query": "pager", "schema_version": 1}),
+                "schema_version",
+            ),
+            (Tool::SearchSession, json!({"query": "pager"}), "session_id"),
+            (Tool::OpenEvidence, json!({}), "session_id"),
+            (
+                Tool::OpenEvidence,
+                json!({"session_id": "s", "limit": 0}),
+                "limit",
+            ),
+            (
+                Tool::OpenEvidence,
+                json!({"session_id": "s", "cursor": 1}),
+                "cursor",
+            ),
+            (
+                Tool::OpenEvidence,
+                json!({"session_id": "s", "references": []}),
+                "references",
+            ),
+            (
+                Tool::OpenEvidence,
+                json!({"session_id": "s", "references": [], "limit": 1}),
+                "beside references",
+            ),
+            (
+                Tool::OpenEvidence,
+                json!({"session_id": "s", "x y": 1}),
+                "no such argument",
+            ),
+            (Tool::SessionDossier, json!({}), "session_id is missing"),
+            (
+                Tool::SessionDossier,
+                json!({"session_id": ["s"]}),
+                "must be a string",
+            ),
+            (
+                Tool::SessionDossier,
+                json!({"session_id": "s", "repo": "a/b"}),
+                "repo",
+            ),
+            (Tool::CiRun, json!({}), "run_id"),
+        ] {
+            let refusal = asked(tool, arguments.clone()).unwrap_err();
+            assert_eq!(refusal.code, "invalid", "{arguments}");
+            assert!(
+                refusal.message.contains(says),
+                "{arguments}: {}",
+                refusal.message
+            );
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_together_has_its_own_word() {
+        let arguments = json!({
+            "cohort_start": "2026-02-01T00:00:00Z",
+            "cohort_end": "2026-01-01T00:00:00Z",
+            "as_of": "2026-03-01T00:00:00Z",
+        });
+        let refusal = asked(Tool::ModelOutcomes, arguments).unwrap_err();
+        assert_eq!(refusal.code, "cohort_reversed");
+        let refusal = asked(Tool::CommitDossier, json!({"sha": "abc"})).unwrap_err();
+        assert_eq!(refusal.code, "malformed_sha");
+    }
+
+    #[test]
+    fn numbers_and_truth_values_are_taken_as_such() {
+        let sha = "a".repeat(40);
+        asked(Tool::CommitDossier, json!({"sha": sha, "explain": true})).unwrap();
+        asked(Tool::CiRun, json!({"run_id": 7})).unwrap();
+    }
+}

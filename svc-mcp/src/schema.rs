@@ -1,0 +1,207 @@
+//! The schemas of the tools, made of the published ones.
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+use svc_model::endpoint::Parameter;
+
+macro_rules! published {
+    ($($name:ident = $file:literal;)+) => {
+        $(pub(crate) const $name: &str = include_str!(concat!("../../schemas/", $file, ".json"));)+
+    };
+}
+
+published! {
+    DISCOVERY_REQUEST = "ContextDiscoveryRequest";
+    SELECTED_REQUEST = "ContextSelectedRequest";
+    READ_REQUEST = "EvidenceReadRequest";
+    DISCOVERY_RESULT = "DiscoveryResult";
+    CONTEXT_RESULT = "ContextResult";
+    INVENTORY = "Inventory";
+    MANIFEST = "Manifest";
+    EVIDENCE_READ = "EvidenceRead";
+    SESSION_ANSWER = "SessionAnswer";
+    COMMIT_EVIDENCE = "CommitEvidence";
+    CI_RUNS = "CiRuns";
+    MODEL_OUTCOMES = "ModelOutcomes";
+    ACCEPTED_WORK_LIFECYCLE = "AcceptedWorkLifecycle";
+}
+
+/// The member of requests that says their version, which the tools fill in.
+pub(crate) const VERSION: &str = "schema_version";
+
+/// Reads a published schema, without what only a document of its own needs.
+fn read(published: &str) -> JsonObject {
+    let mut schema: JsonObject = serde_json::from_str(published).unwrap_or_default();
+    schema.retain(|keyword, _| keyword != "$schema" && keyword != "$id");
+    schema.values_mut().for_each(plain);
+    schema
+}
+
+/// Leaves out the formats of numbers, which JSON Schema does not have: some clients complain of each.
+fn plain(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                name != "format" || !matches!(value.as_str(), Some(format) if is_of_number(format))
+            });
+            members.values_mut().for_each(plain);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn is_of_number(format: &str) -> bool {
+    matches!(format, "double" | "float") || format.trim_start_matches('u').starts_with("int")
+}
+
+/// Returns the schema of a reply. The protocol asks that it says to be an object.
+pub(crate) fn reply(published: &str) -> JsonObject {
+    let mut schema = read(published);
+    schema.insert("type".to_owned(), "object".into());
+    schema
+}
+
+/// Returns the schema of a request body, without its version.
+pub(crate) fn body(published: &str) -> JsonObject {
+    let mut schema = read(published);
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.retain(|name, _| name != VERSION);
+    }
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| name != VERSION);
+    }
+    schema
+}
+
+/// Returns the schema of the parameters of a route.
+pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
+    let properties: JsonObject = parameters
+        .iter()
+        .map(|parameter| {
+            let schema = json!({"type": "string", "description": parameter.description});
+            (parameter.name.to_owned(), schema)
+        })
+        .collect();
+    let required = parameters.iter().filter(|parameter| parameter.required);
+    let required: Vec<&str> = required.map(|parameter| parameter.name).collect();
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("required".to_owned(), required.into());
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// Returns the schema of what is opened: the calls of a Session, the parts of a call, or exact parts.
+pub(crate) fn opening() -> JsonObject {
+    let mut schema = body(READ_REQUEST);
+    schema.insert("required".to_owned(), json!(["session_id"]));
+    schema.insert(
+        "description".to_owned(),
+        "Asks for the calls of a Session, the parts of a call, or exact parts.".into(),
+    );
+    schema.insert("title".to_owned(), "OpenEvidence".into());
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert(
+            "inference_call_id".to_owned(),
+            json!({
+                "$ref": "#/$defs/InferenceCallId",
+                "description": "The call whose messages and parts are listed. Not beside references.",
+            }),
+        );
+        properties.insert(
+            "explain".to_owned(),
+            json!({
+                "type": "boolean",
+                "description": "Whether to tell what the capture left out of the call. Only beside inference_call_id.",
+            }),
+        );
+        properties.insert(
+            "limit".to_owned(),
+            json!({
+                "type": "integer",
+                "minimum": 1,
+                "description": "The most entries of a list of calls or messages; by default all. Not beside references.",
+            }),
+        );
+        properties.insert(
+            "cursor".to_owned(),
+            json!({
+                "type": "string",
+                "description": "The last entry of the page before: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4.",
+            }),
+        );
+    }
+    schema
+}
+
+/// Returns the schema of what was opened: one of three replies.
+pub(crate) fn opened() -> JsonObject {
+    let mut definitions = JsonObject::new();
+    let mut alternatives = Vec::new();
+    for (name, published) in [
+        ("Inventory", INVENTORY),
+        ("Manifest", MANIFEST),
+        ("EvidenceRead", EVIDENCE_READ),
+    ] {
+        let mut schema = read(published);
+        if let Some(Value::Object(theirs)) = schema.remove("$defs") {
+            definitions.extend(theirs);
+        }
+        definitions.insert(name.to_owned(), schema.into());
+        alternatives.push(json!({"$ref": format!("#/$defs/{name}")}));
+    }
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("anyOf".to_owned(), alternatives.into());
+    schema.insert("$defs".to_owned(), definitions.into());
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_read_and_the_version_is_left_out() {
+        let schema = body(DISCOVERY_REQUEST);
+        assert_eq!(schema["required"], json!(["query"]));
+        assert!(schema["properties"].get("commit").is_some());
+        assert!(schema["properties"].get(VERSION).is_none());
+        assert_eq!(reply(SESSION_ANSWER)["type"], "object");
+    }
+
+    #[test]
+    fn formats_of_numbers_are_left_out_and_others_stay() {
+        assert!(INVENTORY.contains("\"uint64\""));
+        let text = Value::from(opened()).to_string();
+        assert!(!text.contains("uint64") && text.contains("\"date-time\""));
+        assert!(
+            ["uint", "uint64", "int32", "double"]
+                .map(is_of_number)
+                .iter()
+                .all(|it| *it)
+        );
+        assert!(
+            !["uri", "uuid", "date-time"]
+                .map(is_of_number)
+                .iter()
+                .any(|it| *it)
+        );
+    }
+
+    #[test]
+    fn definitions_of_the_same_name_are_the_same() {
+        let definitions = |published: &str| match read(published).remove("$defs") {
+            Some(Value::Object(definitions)) => definitions,
+            _ => JsonObject::new(),
+        };
+        let all = [INVENTORY, MANIFEST, EVIDENCE_READ].map(definitions);
+        for (name, schema) in all.iter().flatten() {
+            for other in &all {
+                assert!(other.get(name).is_none_or(|it| it == schema), "{name}");
+            }
+        }
+    }
+}

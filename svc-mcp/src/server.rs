@@ -1,0 +1,236 @@
+//! What answers the messages of the protocol.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, ListResourceTemplatesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool as Definition,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use svc_model::identity::Authority;
+use svc_model::json::{Json, NodeBudget};
+use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
+use svc_model::version::SERVICE_VERSION;
+
+use crate::REPLY_BYTES_MAX;
+use crate::arguments::{self, Asked};
+use crate::question::Service;
+use crate::refusal::Refusal;
+use crate::resource::{self, Place};
+use crate::structured::Structured;
+use crate::text::Form;
+use crate::tool::{INSTRUCTIONS, Tool};
+
+/// The member of `_meta` that names the values which the protocol cannot carry.
+const INEXACT: &str = "svc/inexact";
+/// The member of `_meta` with the cursor of the next page.
+const NEXT_CURSOR: &str = "svc/next_cursor";
+
+/// The tools and resources of a service, for one caller.
+#[derive(Debug)]
+pub struct McpServer<S>(Arc<S>);
+
+impl<S> Clone for McpServer<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Service> McpServer<S> {
+    /// Makes tools of a service.
+    pub fn new(service: Arc<S>) -> Self {
+        Self(service)
+    }
+
+    async fn call(&self, request: CallToolRequestParams) -> Result<CallToolResult, ErrorData> {
+        let Some(tool) = Tool::named(&request.name) else {
+            return Err(ErrorData::invalid_params("there is no such tool", None));
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        let answer = async {
+            let authority = match tool {
+                // Only what is opened goes another way for an operator.
+                Tool::OpenEvidence => self.0.authority().await?,
+                _ => Authority::Retrieval,
+            };
+            self.answer(arguments::read(tool, arguments, authority)?)
+                .await
+        };
+        Ok(answer.await.unwrap_or_else(Refusal::into_result))
+    }
+
+    /// Asks, and makes a result of the reply.
+    async fn answer(&self, asked: Asked) -> Result<CallToolResult, Refusal> {
+        let form = Form::of(&asked.question);
+        let mut reply = parsed(&self.0.ask(asked.question).await?)?;
+        let mut meta = MetaObject::new();
+        let next = match asked.page {
+            Some((page, paged)) => page.cut(&mut reply, paged)?,
+            None => None,
+        };
+        let mut twin = reply
+            .as_object()
+            .map(|body| form.write(body))
+            .ok_or_else(Refusal::unreadable)?;
+        if let Some(cursor) = next {
+            twin.push_str("\nThere are more: ask again with cursor ");
+            twin.push_str(&Value::String(cursor.clone()).to_string());
+            meta.0.insert(NEXT_CURSOR.to_owned(), cursor.into());
+        }
+        let structured = Structured::of(&reply);
+        if !structured.inexact.is_empty() {
+            twin.push_str(
+                "\nSome values cannot be carried exactly and stand as the nearest text; read them as \
+                 resources: ",
+            );
+            twin.push_str(&structured.inexact.join(" "));
+            meta.0.insert(INEXACT.to_owned(), json!(structured.inexact));
+        }
+        let mut result = CallToolResult::success(vec![ContentBlock::text(twin)]);
+        result.structured_content = Some(structured.value);
+        result.meta = (!meta.0.is_empty()).then_some(meta);
+        Ok(result)
+    }
+
+    async fn read(&self, uri: &str) -> Result<ReadResourceResult, Refusal> {
+        let place = Place::parse(uri).ok_or_else(|| Refusal {
+            code: "not_found".to_owned(),
+            status: Some(404),
+            ..Refusal::invalid("there is no such resource")
+        })?;
+        let arguments = match place.clone() {
+            Place::Session(session_id) => json!({"session_id": session_id}),
+            Place::Call(session_id, inference_call_id) => {
+                json!({"session_id": session_id, "inference_call_id": inference_call_id})
+            }
+            Place::Part {
+                session_id,
+                inference_call_id,
+                side,
+                message_index,
+                part_index,
+            } => json!({
+                "session_id": session_id,
+                "references": [{
+                    "inference_call_id": inference_call_id,
+                    "side": side,
+                    "message_index": message_index,
+                    "part_index": part_index,
+                }],
+            }),
+        };
+        let Value::Object(arguments) = arguments else {
+            return Err(Refusal::unreadable());
+        };
+        let authority = self.0.authority().await?;
+        let asked = arguments::read(Tool::OpenEvidence, arguments, authority)?;
+        let mut reply = parsed(&self.0.ask(asked.question).await?)?;
+        if let Place::Part { .. } = place {
+            let items = reply
+                .as_object_mut()
+                .and_then(|body| body.remove("items"))
+                .and_then(Json::into_array);
+            reply = items
+                .and_then(|mut items| items.pop())
+                .ok_or_else(Refusal::unreadable)?;
+        }
+        // As text it is exact: nothing on its way looks inside.
+        let text = String::from_utf8_lossy(&reply.to_canonical()).into_owned();
+        let contents = ResourceContents::text(text, uri).with_mime_type(resource::JSON);
+        Ok(ReadResourceResult::new(vec![contents]))
+    }
+}
+
+/// Reads the body of a reply.
+fn parsed(body: &Bytes) -> Result<Json, Refusal> {
+    if body.len() > REPLY_BYTES_MAX {
+        return Err(Refusal::oversize());
+    }
+    let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
+    Json::parse_within(body, &memory).map_err(|_| Refusal::unreadable())
+}
+
+/// Waits for an answer as long as somebody waits for it.
+async fn until_cancelled<T>(
+    context: &RequestContext<RoleServer>,
+    answer: impl Future<Output = Result<T, ErrorData>>,
+) -> Result<T, ErrorData> {
+    tokio::select! {
+        answer = answer => answer,
+        () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+    }
+}
+
+impl<S: Service> ServerHandler for McpServer<S> {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
+        let mut implementation = Implementation::new("svc", SERVICE_VERSION);
+        implementation.title = Some("Evidence of agent work".to_owned());
+        ServerConfig::new(capabilities)
+            .with_server_info(implementation)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Definition> {
+        Tool::named(name).map(Tool::definition)
+    }
+
+    /// Lists what the caller is offered. While the service cannot be asked who that is, it is what
+    /// every reader is offered; each call says then what is wrong.
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let authority = async { Ok(self.0.authority().await) };
+        let authority = until_cancelled(&context, authority).await?;
+        let authority = authority.unwrap_or(Authority::Retrieval);
+        let tools = Tool::ALL.into_iter();
+        let offered = tools.filter(|tool| tool.is_for(authority));
+        Ok(ListToolsResult::with_all_items(
+            offered.map(Tool::definition).collect(),
+        ))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        until_cancelled(&context, self.call(request))
+            .await
+            .map(CallToolResponse::from)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(
+            resource::templates(),
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let answer = async {
+            let read = self.read(&request.uri).await;
+            read.map_err(Refusal::into_error)
+        };
+        until_cancelled(&context, answer)
+            .await
+            .map(ReadResourceResponse::from)
+    }
+}

@@ -1,0 +1,193 @@
+//! From exact JSON to what libraries of the protocol can carry, with the places where it differs.
+//!
+//! The replies of the service keep every captured value as it was. The libraries that agents use to
+//! read messages do not: half a surrogate pair or a deep document ends the whole message, and an
+//! integer of forty digits is rounded. Such a value stands as the nearest text, and its place is told.
+
+use serde_json::{Map, Number as Plain, Value};
+use svc_model::json::{Json, Number};
+
+/// The deepest nesting that is carried; a deeper value stands as its JSON text. The strictest known
+/// library stops at 128, of which the message around the value takes a few.
+const DEPTH_MAX: usize = 96;
+/// How many places are told.
+const PLACES_MAX: usize = 64;
+
+/// A value that every library can carry.
+#[derive(Debug)]
+pub(crate) struct Structured {
+    /// The value.
+    pub(crate) value: Value,
+    /// Where it differs from what was captured, as JSON pointers: the first of them.
+    pub(crate) inexact: Vec<String>,
+}
+
+impl Structured {
+    pub(crate) fn of(json: &Json) -> Self {
+        let mut walk = Walk::default();
+        let value = walk.value(json, 0);
+        Self {
+            value,
+            inexact: walk.inexact,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    place: String,
+    inexact: Vec<String>,
+}
+
+impl Walk {
+    fn value(&mut self, json: &Json, depth: usize) -> Value {
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(number) => plain(number).unwrap_or_else(|| {
+                self.differs();
+                Value::String(number.as_str().to_owned())
+            }),
+            Json::String(text) => {
+                if text.has_surrogate() {
+                    self.differs();
+                }
+                Value::String(text.to_string_lossy().into_owned())
+            }
+            Json::Array(_) | Json::Object(_) if depth == DEPTH_MAX => {
+                self.differs();
+                Value::String(String::from_utf8_lossy(&json.to_canonical()).into_owned())
+            }
+            Json::Array(items) => {
+                let items = items.iter().enumerate();
+                items
+                    .map(|(index, item)| self.within(&index.to_string(), item, depth))
+                    .collect()
+            }
+            Json::Object(members) => {
+                let mut plain = Map::new();
+                for (name, member) in members {
+                    if name.has_surrogate() {
+                        self.differs();
+                    }
+                    let name = name.to_string_lossy().into_owned();
+                    let value = self.within(&name, member, depth);
+                    plain.insert(name, value);
+                }
+                Value::Object(plain)
+            }
+        }
+    }
+
+    fn within(&mut self, step: &str, json: &Json, depth: usize) -> Value {
+        let length = self.place.len();
+        self.place.push('/');
+        self.place
+            .push_str(&step.replace('~', "~0").replace('/', "~1"));
+        let value = self.value(json, depth + 1);
+        self.place.truncate(length);
+        value
+    }
+
+    fn differs(&mut self) {
+        if self.inexact.len() < PLACES_MAX {
+            self.inexact.push(self.place.clone());
+        }
+    }
+}
+
+/// Returns the same number, when a library that knows integers of 64 bits and doubles can hold it.
+fn plain(number: &Number) -> Option<Value> {
+    if let Some(integer) = number.as_i64() {
+        return Some(integer.into());
+    }
+    if let Some(integer) = number.as_u64() {
+        return Some(integer.into());
+    }
+    let double = number.as_f64();
+    let same = decimal(number.as_str())? == decimal(&format!("{double:e}"))?;
+    same.then(|| Plain::from_f64(double))
+        .flatten()
+        .map(Value::Number)
+}
+
+/// Takes a number apart: its sign, its digits without the zeros around them, and the power of ten of
+/// the last digit.
+fn decimal(spelling: &str) -> Option<(bool, String, i64)> {
+    let negative = spelling.starts_with('-');
+    let (mantissa, exponent) = spelling
+        .trim_start_matches('-')
+        .split_once(['e', 'E'])
+        .unwrap_or((spelling.trim_start_matches('-'), "0"));
+    let exponent: i64 = exponent.trim_start_matches('+').parse().ok()?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, fraction].concat();
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let kept = digits.trim_end_matches('0');
+    let dropped = i64::try_from(digits.len() - kept.len()).ok()?;
+    let kept = kept.trim_start_matches('0').to_owned();
+    let scale = i64::try_from(fraction.len()).ok()?;
+    let power = exponent.checked_sub(scale)?.checked_add(dropped)?;
+    Some(if kept.is_empty() {
+        (negative, kept, 0)
+    } else {
+        (negative, kept, power)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn structured(text: &str) -> Structured {
+        Structured::of(&Json::parse(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn what_every_library_knows_stays_as_it_is() {
+        for text in [
+            "null",
+            "[true,false,\"\\u0000 \\u00e9\"]",
+            "{\"a\":[1,-2,18446744073709551615,1.5,1e-7,-0.25]}",
+            "{\"b/c\":{}}",
+        ] {
+            let found = structured(text);
+            assert_eq!(found.value, serde_json::from_str::<Value>(text).unwrap());
+            assert!(found.inexact.is_empty(), "{text}: {:?}", found.inexact);
+        }
+    }
+
+    #[test]
+    fn a_spelling_is_no_difference() {
+        let found = structured("[1.10,1.0,1E2,100e-2,0.1000]");
+        assert_eq!(found.value, serde_json::json!([1.1, 1.0, 100.0, 1.0, 0.1]));
+        assert!(found.inexact.is_empty(), "{:?}", found.inexact);
+    }
+
+    #[test]
+    fn what_a_library_would_round_or_refuse_stands_as_text_and_is_told() {
+        let found = structured(
+            "{\"n\":[12345678901234567890123,1e400,0.1000000000000000055],\"a/b\":\"x\\ud800y\"}",
+        );
+        assert_eq!(
+            found.value,
+            serde_json::json!({
+                "n": ["12345678901234567890123", "1e400", "0.1000000000000000055"],
+                "a/b": "x\u{fffd}y",
+            })
+        );
+        assert_eq!(found.inexact, ["/n/0", "/n/1", "/n/2", "/a~1b"]);
+    }
+
+    #[test]
+    fn a_deep_document_stands_as_its_text() {
+        let text = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let found = structured(&text);
+        assert_eq!(found.inexact.len(), 1);
+        let written = found.value.to_string();
+        serde_json::from_str::<Value>(&written).unwrap();
+        assert!(written.contains("\"[[[["));
+    }
+}

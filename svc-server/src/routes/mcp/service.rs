@@ -1,0 +1,106 @@
+//! The routes, asked by a tool.
+
+use std::sync::Mutex;
+
+use bytes::Bytes;
+use svc_mcp::{Question, Refusal, Service};
+use svc_model::endpoint::{Access, Endpoint};
+use svc_model::identity::Authority;
+use svc_model::json;
+use svc_model::problem::Problem;
+use tracing::{Instrument as _, Span};
+
+use super::refusal::refusal;
+use crate::admission::{self, Encoding};
+use crate::app::App;
+use crate::auth::{self, Caller};
+use crate::dispatch::{Exchange, check_grant};
+use crate::memory::Held;
+use crate::problem;
+use crate::routes::{context, evidence, query, reports};
+
+/// Asks the routes for one caller, as that caller would over HTTP.
+pub(super) struct Asker {
+    app: App,
+    caller: Caller,
+    /// The request that it is for, to which all that is logged belongs.
+    span: Span,
+    /// The memory that replies take while they are turned into an answer.
+    held: Mutex<Vec<Held>>,
+}
+
+impl Asker {
+    pub(super) fn new(app: App, caller: Caller) -> Self {
+        Self {
+            app,
+            caller,
+            span: Span::current(),
+            held: Mutex::default(),
+        }
+    }
+
+    /// Puts a request to a route: authority, grant, work, and the reply within its cap.
+    async fn put<E, A>(
+        &self,
+        function: impl FnOnce(Exchange, E::Request) -> A,
+        request: E::Request,
+    ) -> Result<Bytes, Problem>
+    where
+        E: Endpoint,
+        A: Future<Output = Result<E::Reply, Problem>>,
+    {
+        auth::authorize(E::ACCESS, &self.caller)?;
+        if let Access::Context(needs) = E::ACCESS {
+            check_grant(needs, &self.app.grant)?;
+        }
+        let exchange = Exchange::of(self.app.clone(), self.caller.clone());
+        let reply = function(exchange, request).await?;
+        let bytes_max = E::REPLY_BYTES_MAX.min(svc_mcp::REPLY_BYTES_MAX);
+        let body = json::to_vec(&reply, bytes_max)
+            .map_err(|error| problem::of_write(error, E::OVERSIZE))?;
+        let bytes = admission::estimate(&body, Encoding::Json);
+        let held = admission::admit(&self.app.work, bytes, admission::WAIT).await?;
+        if let Ok(mut all) = self.held.lock() {
+            all.extend(held);
+        }
+        Ok(body.into())
+    }
+
+    async fn answer(&self, question: Question) -> Result<Bytes, Problem> {
+        macro_rules! put {
+            ($($endpoint:ident => $function:path;)+) => {
+                match question {
+                    $(Question::$endpoint(request) => {
+                        self.put::<svc_model::endpoint::$endpoint, _>($function, request).await
+                    })+
+                }
+            };
+        }
+        put! {
+            Discovery => context::discover;
+            Selected => context::selected;
+            GrantInventory => context::inventory;
+            GrantManifest => context::manifest;
+            GrantRead => context::read;
+            EvidenceInventory => evidence::inventory;
+            EvidenceManifest => evidence::manifest;
+            EvidenceReading => evidence::read;
+            SessionQuery => query::session;
+            CommitQuery => query::commit;
+            CiRunsQuery => query::ci_runs;
+            ModelOutcomesReport => reports::model_outcomes;
+            AcceptedWorkLifecycleReport => reports::accepted_work_lifecycle;
+        }
+    }
+}
+
+impl Service for Asker {
+    async fn authority(&self) -> Result<Authority, Refusal> {
+        Ok(self.caller.authority)
+    }
+
+    async fn ask(&self, question: Question) -> Result<Bytes, Refusal> {
+        let answer = self.answer(question).instrument(self.span.clone()).await;
+        answer.map_err(|problem| refusal(&problem))
+    }
+}

@@ -1,0 +1,173 @@
+//! Clients that others wrote, on both transports. They are installed from their registries into a
+//! folder that is kept; where that cannot be, the test says so and ends.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use harness::process;
+use harness::programs;
+use harness::server::{Backend, RETRIEVAL_TOKEN, Server};
+use serde_json::{Value, json};
+
+use super::agent::{TRANSPORTS, Transport, start};
+use super::{ask, deliver};
+
+const PYTHON_CLIENT: &str = "mcp==2.3.0";
+const NODE_CLIENT: &str = "@modelcontextprotocol/sdk@1.32.2";
+
+/// How long the installation of a client may take.
+const INSTALL_MAX: Duration = Duration::from_mins(3);
+/// How long a client may take.
+const CLIENT_MAX: Duration = Duration::from_mins(1);
+
+/// A Session whose name needs no encoding in an address.
+const SESSION: &str = "plain-session";
+
+/// Returns the folder of a client.
+fn folder(client: &str) -> PathBuf {
+    let name: String = client
+        .chars()
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Runs the steps that install a client, and says why when it cannot be.
+fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
+    let done = folder.join("installed");
+    if done.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    for step in steps {
+        let [program, arguments @ ..] = step else {
+            continue;
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(folder);
+        let output = process::run(&mut command, b"", INSTALL_MAX)?;
+        if !output.status.success() {
+            let said = output.stderr_text();
+            return Err(format!(
+                "{client}: {}",
+                said.lines().last().unwrap_or_default()
+            ));
+        }
+    }
+    fs::write(done, "").map_err(|error| error.to_string())
+}
+
+#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
+fn left_out(why: &str) {
+    eprintln!("left out, because the client cannot be installed here: {why}");
+}
+
+/// Has a client ask, and checks what it got. Returns the revision that it spoke, if it says so.
+fn drive(server: &Server, mut client: Command, mode: &str, transport: Transport) -> Option<String> {
+    let (word, target) = match transport {
+        Transport::Http => ("http", format!("{}/mcp", server.base_url())),
+        Transport::Stdio => (
+            "stdio",
+            programs::path(programs::SHELL).display().to_string(),
+        ),
+    };
+    client
+        .args([mode, word, &target, SESSION, RETRIEVAL_TOKEN])
+        .env("SVC_URL", server.base_url());
+    let output = process::run(&mut client, b"", CLIENT_MAX).expect("the client ends");
+    let said = output.stderr_text();
+    assert!(output.status.success(), "{mode} {transport:?}:\n{said}");
+    let got: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let question = json!({"schema_version": 1, "query": "pager window"});
+    let found = ask(
+        server,
+        RETRIEVAL_TOKEN,
+        "/query/context/discover",
+        &question,
+    );
+    assert_eq!(got["found"], found, "{mode} {transport:?}");
+    assert_eq!(
+        got["tools"],
+        json!(["find_evidence", "search_session", "open_evidence"])
+    );
+    assert_eq!(got["templates"], 3);
+    let text = |name: &str| got[name].as_str().unwrap_or_default().to_owned();
+    assert!(text("text").contains(SESSION), "{got}");
+    assert!(
+        text("refused").starts_with("refused: outside_grant\n"),
+        "{got}"
+    );
+    assert!(
+        text("part").contains("fix the pager in src/pager.rs"),
+        "{got}"
+    );
+    got["version"].as_str().map(str::to_owned)
+}
+
+fn planted() -> Server {
+    let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    deliver(&server);
+    let call = harness::delivery::Call::new(SESSION, "the-call").body();
+    server.deliver("/ingest/gateway", call);
+    server
+}
+
+#[test]
+fn the_python_client_speaks_both_revisions_on_both_transports() {
+    let folder = folder(PYTHON_CLIENT);
+    let steps: [&[&str]; 2] = [
+        &["python3", "-m", "venv", "venv"],
+        &["venv/bin/pip", "install", "--quiet", PYTHON_CLIENT],
+    ];
+    if let Err(why) = install(PYTHON_CLIENT, &folder, &steps) {
+        return left_out(&why);
+    }
+    let server = planted();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/mcp/foreign.py");
+    for transport in TRANSPORTS {
+        for (mode, version) in [
+            ("legacy", "2025-11-25"),
+            ("2026-07-28", "2026-07-28"),
+            ("auto", "2026-07-28"),
+        ] {
+            let mut client = Command::new(folder.join("venv/bin/python"));
+            client.arg(&script).current_dir(&folder);
+            let spoken = drive(&server, client, mode, transport);
+            assert_eq!(spoken.as_deref(), Some(version), "{mode} {transport:?}");
+        }
+    }
+}
+
+#[test]
+fn the_node_client_asks_on_both_transports() {
+    let folder = folder(NODE_CLIENT);
+    let steps: [&[&str]; 2] = [
+        &["npm", "init", "--yes"],
+        &[
+            "npm",
+            "install",
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            NODE_CLIENT,
+        ],
+    ];
+    if let Err(why) = install(NODE_CLIENT, &folder, &steps) {
+        return left_out(&why);
+    }
+    let server = planted();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/mcp/foreign.mjs");
+    for transport in TRANSPORTS {
+        let mut client = Command::new("node");
+        client.arg(&script).current_dir(&folder);
+        drive(&server, client, "legacy", transport);
+    }
+}

@@ -1,0 +1,218 @@
+//! What is around the tools: who may use them, from where, how much at once, and what is logged.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use harness::delivery::Call;
+use harness::http::Request;
+use harness::random::Random;
+use harness::server::{
+    Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
+};
+use rmcp::model::CallToolResult;
+use serde_json::json;
+
+use super::agent::{Agent, TRANSPORTS, Transport, enable, start};
+use super::{SESSION, deliver, message};
+
+#[test]
+fn the_endpoint_is_absent_unless_it_is_enabled() {
+    let server = Server::start(Backend::Sqlite, &Configuration::granting(&[SESSION]));
+    let server = server.expect("SQLite is never skipped");
+    assert_eq!(server.send(&message(Some(RETRIEVAL_TOKEN))).status, 404);
+}
+
+#[test]
+fn who_may_not_read_may_not_use_the_tools() {
+    let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    for (token, status) in [
+        (None, 401),
+        (Some(UNKNOWN_TOKEN), 401),
+        (Some(INGEST_TOKEN), 403),
+        (Some(RETRIEVAL_TOKEN), 200),
+        (Some(OPERATOR_TOKEN), 200),
+    ] {
+        let reply = server.send(&message(token));
+        assert_eq!(reply.status, status, "{}", reply.text());
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+    }
+    // Over standard input it is said in band, because there is no other place.
+    let agent = Agent::connect(&server, Transport::Stdio, INGEST_TOKEN);
+    assert!(agent.tools().is_empty());
+    let parts = agent.refused("find_evidence", json!({"query": "pager"}));
+    assert_eq!(parts["code"], "forbidden");
+    let agent = Agent::connect(&server, Transport::Stdio, UNKNOWN_TOKEN);
+    let parts = agent.refused("open_evidence", json!({"session_id": SESSION}));
+    assert_eq!(parts["code"], "unauthorized");
+}
+
+#[test]
+fn a_page_that_was_led_here_is_refused() {
+    let mut configuration = Configuration::granting(&[SESSION]);
+    enable(&mut configuration);
+    let variables = &mut configuration.variables;
+    variables.insert(
+        "SVC_MCP_ORIGINS".into(),
+        r#"["https://agents.example:443"]"#.into(),
+    );
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
+    let given = |name: &str, value: &str| {
+        let message = message(Some(RETRIEVAL_TOKEN));
+        let body = message.body.expect("a body");
+        let address = server.base_url().replace("http://", "");
+        let mut head = String::from("POST /mcp HTTP/1.1\r\nconnection: close\r\n");
+        let length = ("content-length".to_owned(), body.len().to_string());
+        let mut headers = message.headers;
+        headers.extend([length, (name.to_owned(), value.to_owned())]);
+        if name != "host" {
+            headers.push(("host".to_owned(), address.clone()));
+        }
+        for (name, value) in headers {
+            head.extend([&name, ": ", &value, "\r\n"]);
+        }
+        head.push_str("\r\n");
+        let mut connection = TcpStream::connect(address).expect("a connection");
+        connection.write_all(head.as_bytes()).expect("a head");
+        connection.write_all(&body).expect("a body");
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).expect("an answer");
+        let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+        status.unwrap_or(0_u16)
+    };
+    assert_eq!(given("host", "evil.example"), 403);
+    assert_eq!(given("host", "localhost:1234"), 200);
+    assert_eq!(given("origin", "https://evil.example"), 403);
+    assert_eq!(given("origin", "null"), 403);
+    assert_eq!(given("origin", "http://localhost:3000"), 403);
+    assert_eq!(given("origin", "https://agents.example"), 200);
+}
+
+#[test]
+fn a_message_has_a_size_a_form_and_one_method() {
+    let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    let mut large = message(Some(RETRIEVAL_TOKEN));
+    large.body = Some(vec![b' '; 256 * 1024 + 1]);
+    assert_eq!(server.send(&large).status, 413);
+    for body in ["", "{", "[]", "7", r#"{"jsonrpc":"2.0"}"#] {
+        let mut request = message(Some(RETRIEVAL_TOKEN));
+        request.body = Some(body.into());
+        let reply = server.send(&request);
+        assert!(
+            (400..500).contains(&reply.status),
+            "{body}: {}",
+            reply.status
+        );
+    }
+    for (name, value, status) in [
+        ("content-type", "text/plain", 415),
+        ("accept", "text/html", 406),
+        ("mcp-protocol-version", "1999-01-01", 400),
+    ] {
+        let mut request = message(Some(RETRIEVAL_TOKEN));
+        request.headers.retain(|(other, _)| other != name);
+        let reply = server.send(&request.header(name, value));
+        assert_eq!(reply.status, status, "{name}: {}", reply.text());
+    }
+    for method in ["GET", "DELETE", "PUT"] {
+        let request = Request {
+            method: method.into(),
+            path: "/mcp".into(),
+            ..Request::default()
+        };
+        let reply = server.send(&request.bearer(RETRIEVAL_TOKEN));
+        assert_eq!(reply.status, 405);
+        assert_eq!(reply.header("allow"), Some("POST"));
+    }
+}
+
+#[test]
+fn a_service_that_is_away_is_said_to_the_agent() {
+    let mut server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    let agent = Agent::connect(&server, Transport::Stdio, RETRIEVAL_TOKEN);
+    server.kill();
+    assert_eq!(agent.tools().len(), 3, "what every reader is offered");
+    let parts = agent.refused("find_evidence", json!({"query": "pager"}));
+    assert_eq!(parts["code"], "unreachable");
+}
+
+#[test]
+fn without_a_grant_an_agent_is_told_so() {
+    let mut configuration = Configuration::default();
+    enable(&mut configuration);
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
+    for transport in TRANSPORTS {
+        let agent = Agent::connect(&server, transport, OPERATOR_TOKEN);
+        let parts = agent.refused("find_evidence", json!({"query": "pager"}));
+        assert_eq!(parts["code"], "retrieval_disabled");
+        assert_eq!(parts["status"], 404);
+    }
+}
+
+#[test]
+fn a_question_without_a_free_slot_is_told_to_wait() {
+    let mut configuration = Configuration::granting(&["long"]);
+    enable(&mut configuration);
+    for (name, value) in [("SVC_READ_SLOTS", "1"), ("SVC_CACHE_BYTES", "0")] {
+        configuration.variables.insert(name.into(), value.into());
+    }
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
+    let mut random = Random::new(3);
+    for number in 0..30 {
+        let words: Vec<String> = (0..6_000).map(|_| format!("{:x}", random.bits())).collect();
+        let call = Call::new("long", &format!("call-{number}"))
+            .messages(vec![json!({"role": "user", "content": words.join(" ")})]);
+        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
+    }
+    let agents: Vec<Agent> = (0..8)
+        .map(|_| Agent::connect(&server, Transport::Http, RETRIEVAL_TOKEN))
+        .collect();
+    let together = std::sync::Barrier::new(agents.len());
+    let arguments = json!({"session_id": "long", "query": "window pager"});
+    let results: Vec<CallToolResult> = std::thread::scope(|scope| {
+        let calls: Vec<_> = agents
+            .iter()
+            .map(|agent| {
+                scope.spawn(|| {
+                    together.wait();
+                    agent.call("search_session", arguments.clone())
+                })
+            })
+            .collect();
+        calls
+            .into_iter()
+            .map(|call| call.join().expect("a result"))
+            .collect()
+    });
+    let refused: Vec<&CallToolResult> = results
+        .iter()
+        .filter(|result| result.is_error == Some(true))
+        .collect();
+    assert!(refused.len() < results.len(), "nobody got the slot");
+    assert!(!refused.is_empty(), "all shared one slot without a refusal");
+    for result in refused {
+        let parts = &result.meta.as_ref().expect("a refusal")["svc/refusal"];
+        assert_eq!(parts["code"], "busy", "{parts}");
+        assert_eq!(parts["status"], 503, "{parts}");
+        assert_eq!(parts["retry_after_seconds"], 1, "{parts}");
+    }
+    agents[0].structured("search_session", arguments);
+}
+
+#[test]
+fn the_log_holds_neither_content_nor_tokens_at_any_level() {
+    let mut configuration = Configuration::granting(&[SESSION]);
+    enable(&mut configuration);
+    let variables = &mut configuration.variables;
+    variables.insert("SVC_LOG".into(), "trace".into());
+    let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
+    deliver(&server);
+    let agent = Agent::connect(&server, Transport::Http, RETRIEVAL_TOKEN);
+    let search = json!({"session_id": SESSION, "query": "pager window"});
+    let found = agent.structured("search_session", search);
+    assert!(found.to_string().contains("fix the pager in src"));
+    let log = server.log();
+    assert!(log.contains("/mcp"), "{log}");
+    for kept_out in ["fix the pager in src", "pager window", RETRIEVAL_TOKEN] {
+        assert!(!log.contains(kept_out), "{kept_out} is in the log");
+    }
+}
