@@ -124,20 +124,16 @@ impl Doctor {
 fn render(diagnosis: &Diagnosis) -> String {
     let width = diagnosis.checks.iter().map(|it| it.name.len()).max();
     let width = width.unwrap_or(0);
-    let mut text = String::new();
-    for check in &diagnosis.checks {
+    let lines = diagnosis.checks.iter().flat_map(|check| {
         let (state, found) = (check.state.word(), escape(&check.found));
-        text.push_str(&format!("{:<width$}  {state:<7}  {found}\n", check.name));
-        if let Some(mend) = &check.mend {
-            text.push_str(&format!(
-                "{:<width$}  {:<7}  mend: {}\n",
-                "",
-                "",
-                escape(mend)
-            ));
-        }
-    }
-    text
+        let mend = check.mend.as_deref().map(|mend| {
+            let mend = escape(mend);
+            format!("{:<width$}  {:<7}  mend: {mend}\n", "", "")
+        });
+        let line = format!("{:<width$}  {state:<7}  {found}\n", check.name);
+        [Some(line), mend].into_iter().flatten()
+    });
+    lines.collect()
 }
 
 #[cfg(test)]
