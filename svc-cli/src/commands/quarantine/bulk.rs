@@ -11,6 +11,7 @@ use crate::commands::place::{Otherwise, Place};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape};
+use crate::product::Product as _;
 
 #[derive(Debug, Args)]
 pub(crate) struct Bulk {
@@ -19,11 +20,14 @@ pub(crate) struct Bulk {
     reason: String,
 
     /// Only calls of this Session.
+    #[arg(value_name = "SESSION", conflicts_with = "session_id")]
+    session: Option<String>,
+
+    /// The same as SESSION.
     #[arg(long, value_name = "SESSION")]
     session_id: Option<String>,
 
-    /// Only calls from this kind of gateway: gateway_a (LiteLLM), gateway_b (Portkey), gateway_c
-    /// (Helicone) or unknown.
+    /// Only calls from this kind of gateway: litellm, portkey, helicone or unknown.
     #[arg(long, value_name = "GATEWAY")]
     provider: Option<String>,
 
@@ -97,15 +101,16 @@ impl Bulk {
 
     /// Returns which calls are meant.
     fn filter(&self) -> Result<CallFilter, CommandError> {
-        let session_id = self.session_id.as_deref().map(SessionId::new).transpose();
+        let session_id = self.session.as_deref().or(self.session_id.as_deref());
+        let session_id = session_id.map(SessionId::new).transpose();
         let gateway_provider = self.provider.as_deref().map(|name| {
-            GatewayProvider::from_wire(name).ok_or_else(|| {
-                let known: Vec<_> = GatewayProvider::ALL.iter().map(|it| it.as_str()).collect();
+            GatewayProvider::named(name).ok_or_else(|| {
+                let known: Vec<_> = GatewayProvider::ALL.iter().map(|it| it.product()).collect();
                 CommandError::argument("--provider", format!("must be one of {}", known.join(", ")))
             })
         });
         let filter = CallFilter {
-            session_id: session_id.map_err(|rule| CommandError::argument("--session-id", rule))?,
+            session_id: session_id.map_err(|rule| CommandError::argument("the Session", rule))?,
             gateway_provider: gateway_provider.transpose()?,
             observed: self.between.as_deref().map(observed).transpose()?,
         };
@@ -117,7 +122,7 @@ impl Bulk {
                 "invalid_argument",
                 "no option says which calls are meant",
             )
-            .hint("name them by --session-id, --provider or --between, or take --all"));
+            .hint("name them by SESSION, --provider or --between, or take --all"));
         }
         Ok(filter)
     }

@@ -27,6 +27,7 @@ use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape};
+use crate::product::Product as _;
 
 /// How long a pipeline waits for the service, repetitions included.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -258,7 +259,8 @@ fn render(reported: &Reported) -> String {
         (_, None) => "was stored before, and stays as it was".to_owned(),
         (_, Some(stored)) => format!("was stored before as {stored}, and stays {stored}"),
     };
-    format!("{provider} run {run}{attempt} {result}: fact {fact} {state}\n")
+    let system = provider.product();
+    format!("{system} run {run}{attempt} {result}: fact {fact} {state}\n")
 }
 
 #[cfg(test)]
@@ -283,7 +285,7 @@ mod tests {
         };
         assert_eq!(
             render(&reported(true)),
-            "ci_b run 500/test\\u{1b} attempt 9001 passed: fact 00000000-0000-0000-0000-000000000001 stored\n"
+            "gitlab-ci run 500/test\\u{1b} attempt 9001 passed: fact 00000000-0000-0000-0000-000000000001 stored\n"
         );
         assert!(render(&reported(false)).ends_with("was stored before, and stays as it was\n"));
     }
