@@ -180,7 +180,7 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
             "name the repository by its number at the forge: --repo PROVIDER/HOST/ID, like github/github.com/42"
         }
         ErrorKind::ReportEvidence => {
-            "take fewer days, or an earlier end: --since-days 7, --as-of -30d"
+            "take fewer days, or an earlier end: --since-days 7, --as-of 30d"
         }
         ErrorKind::Query(QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch) => {
             "a fact was quarantined or released, or another question was asked: start again without --cursor"

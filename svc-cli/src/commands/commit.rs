@@ -13,7 +13,7 @@ use svc_model::time::Instant;
 
 use super::moment::optional_moment;
 use super::repository::{self, RepositoryOptions};
-use super::{service, session};
+use super::{revision, service, session};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, relative};
@@ -21,10 +21,11 @@ use crate::product::product;
 
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
-    /// The full id of the commit.
+    /// The commit: its full id, or in a clone what git calls it, like HEAD or the first digits.
+    #[arg(value_name = "COMMIT")]
     sha: String,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, a date, or like 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
@@ -39,9 +40,7 @@ impl Commit {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let now = Clock::system().now();
         let request = CommitRequest {
-            commit_sha: CommitSha::new(&self.sha).ok_or_else(|| {
-                CommandError::argument("the commit", "must be 40 or 64 hexadecimal digits")
-            })?,
+            commit_sha: revision::commit("the commit", &self.sha)?,
             repository: self.repository.selector()?,
             as_of: optional_moment("--as-of", self.as_of.as_deref(), now)?,
             explain: true,

@@ -9,11 +9,11 @@ use svc_model::endpoint::{ContextRetrieval, Discovery, Selected};
 use svc_model::id::SessionId;
 use svc_model::limit::{CONTEXT_REPLY_BYTES_HIGH, CONTEXT_REPLY_BYTES_LOW};
 use svc_model::repository::{
-    CommitAnchor, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryProvider,
+    CommitAnchor, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryProvider,
 };
 use svc_model::version::Version1;
 
-use super::{repository, service};
+use super::{repository, revision, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, item_block, part_line, quote, reference};
@@ -81,8 +81,8 @@ pub(crate) struct Discover {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("identified").args(["repo", "repository_id"])))]
 struct Commit {
-    /// The full id of a commit whose Sessions come first.
-    #[arg(long = "commit", value_name = "SHA", requires = "identified")]
+    /// A commit whose Sessions come first: its full id, or in a clone what git calls it, like HEAD.
+    #[arg(long = "commit", value_name = "COMMIT", requires = "identified")]
     sha: Option<String>,
 
     /// The repository of the commit, by the forge's number of it: github/github.com/42.
@@ -120,14 +120,11 @@ impl Commit {
             return Ok(None);
         };
         let identity = self.identity()?;
-        let sha = CommitSha::new(sha).ok_or_else(|| {
-            CommandError::argument("--commit", "must be 40 or 64 hexadecimal digits")
-        })?;
         Ok(Some(CommitAnchor {
             repository_provider: identity.repository_provider,
             repository_host: identity.repository_host,
             repository_id: identity.repository_id,
-            commit_sha: sha,
+            commit_sha: revision::commit("--commit", sha)?,
         }))
     }
 

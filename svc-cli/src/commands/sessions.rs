@@ -19,8 +19,8 @@ use crate::output::{Output, Table, escape, quote, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
-    /// Sessions whose first fact was captured at this moment or later: RFC 3339 with an offset, or
-    /// like -7d; by default all.
+    /// Sessions whose first fact was captured at this moment or later: RFC 3339 with an offset, a
+    /// date, or like 7d; by default all.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
 

@@ -30,11 +30,11 @@ pub(crate) struct Failures {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The first moment of capture: RFC 3339 with an offset, or like -7d.
+    /// The first moment of capture: RFC 3339 with an offset, a date, or like 7d.
     #[arg(
         long,
         value_name = "TIME",
-        default_value = "-7d",
+        default_value = "7d",
         allow_hyphen_values = true
     )]
     since: String,

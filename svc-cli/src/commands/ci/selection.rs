@@ -39,7 +39,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, a date, or like 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 }

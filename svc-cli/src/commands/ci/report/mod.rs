@@ -22,7 +22,7 @@ use self::environment::Environment;
 use self::flags::Flags;
 use self::outcome::outcome;
 use crate::commands::sending::Kept;
-use crate::commands::service;
+use crate::commands::{revision, service};
 use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -88,7 +88,8 @@ struct Undelivered {
 }
 
 impl Report {
-    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+    pub(crate) fn run(mut self, output: &mut Output) -> Result<(), CommandError> {
+        self.flags.commit = self.flags.commit.as_deref().map(revision::full);
         let request = outcome(&self.flags, &Environment::process())?;
         if self.dry_run {
             let bytes = json::to_vec(&request, usize::MAX)
