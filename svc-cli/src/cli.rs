@@ -247,7 +247,7 @@ mod tests {
             "svc session s --tail 1 --all",
             "svc investigate",
             "svc investigate 7 --attempt 0",
-            "svc investigate 7 --provider jenkins",
+            "svc investigate 7 --system hudson",
             "svc ci outcome",
             "svc ci failures --limit 101",
             "svc ci failures --cursor c --all",

@@ -177,10 +177,10 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
             Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
         ) => "see what is visible: svc evidence inventory SESSION",
         ErrorKind::Declined(Decline::RepositorySelectorAmbiguous) => {
-            "say which repository is meant: --repository-provider, --repository-host and --repository-id"
+            "name the repository by its number at the forge: --repo PROVIDER/HOST/ID, like github/github.com/42"
         }
         ErrorKind::ReportEvidence => {
-            "take fewer days, or an earlier end: --since-days 7, --as-of -30d"
+            "take fewer days, or an earlier end: --since-days 7, --as-of 30d"
         }
         ErrorKind::Query(QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch) => {
             "a fact was quarantined or released, or another question was asked: start again without --cursor"

@@ -13,6 +13,7 @@ mod credentials;
 mod error;
 mod options;
 mod output;
+mod product;
 mod run;
 
 use std::process::ExitCode;

@@ -203,7 +203,7 @@ fn every_system_reports_its_job_once(backend: Backend) {
     }
     let job = Job::new(jobs()[1].1).of(&server);
     let line = done(&job.svc(&["ci", "report", "--whole-run", "--result", "passed"]));
-    let start = "ci_b run 500 attempt 9001 passed: fact ";
+    let start = "gitlab-ci run 500 attempt 9001 passed: fact ";
     assert!(
         line.starts_with(start) && line.ends_with(" stored\n"),
         "{line}"
@@ -673,7 +673,9 @@ fn the_steps_of_the_pipelines_report_what_they_are_run_in() {
 
     // The hook of Buildkite is a script, and knows the service by itself.
     let buildkite = Job::new(jobs()[4].1).with(&token);
-    assert!(done(&buildkite.bash(&print("buildkite"))).starts_with("ci_d run e44f9784 failed"));
+    assert!(
+        done(&buildkite.bash(&print("buildkite"))).starts_with("buildkite run e44f9784 failed")
+    );
 
     // The others hold their command in a file of another language.
     for (source, job, command, reported) in [
@@ -681,19 +683,19 @@ fn the_steps_of_the_pipelines_report_what_they_are_run_in() {
             "gitlab-ci",
             1,
             "svc ci report --soft-fail",
-            "ci_b run 500/test attempt 9001 failed",
+            "gitlab-ci run 500/test attempt 9001 failed",
         ),
         (
             "circleci",
             3,
             "svc ci report --soft-fail --status success",
-            "ci_c run 7a1d93f0 passed",
+            "circleci run 7a1d93f0 passed",
         ),
         (
             "jenkins",
             2,
             "svc ci report --soft-fail --status ${currentBuild.currentResult}",
-            "ci_a run shop/main/153 failed",
+            "jenkins run shop/main/153 failed",
         ),
     ] {
         assert!(print(source).contains(command), "{source}");

@@ -37,8 +37,7 @@ on_both_backends! {
 /// How long the service may take to read the notes.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The identity of the repository, as options.
-const IDENTITY: &str =
-    "--repository-provider github --repository-host github.com --repository-id 7";
+const IDENTITY: &str = "--repo github/github.com/7";
 
 fn start(backend: Backend) -> Option<Server> {
     Server::start(backend, &Configuration::default())
@@ -135,14 +134,14 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
         done(&svc(&server, &["ci", "failures", "--repo", "own/repo"])),
         format!(
             "failed    system  run  workflow  branch  commit       reason\n\
-             just now  ci_a    41   Build     main    {short}…  3 tests failed\n\
-             \nnext:\n  svc investigate 41 --provider ci_a {IDENTITY}\n"
+             just now  jenkins  41   Build     main    {short}…  3 tests failed\n\
+             \nnext:\n  svc investigate 41 --system jenkins {IDENTITY}\n"
         )
     );
     let outcome = format!(
         "result      failed, just now\n\
-         run         ci_a 41\n\
-         repository  own/repo (github github.com 7)\n\
+         run         jenkins 41\n\
+         repository  own/repo (github/github.com/7)\n\
          commit      {head}\n\
          branch      main\n\
          workflow    Build\n\
@@ -151,7 +150,7 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     assert_eq!(
         done(&svc(&server, &["ci", "outcome", "41"])),
         format!(
-            "{outcome}\nnext:\n  svc investigate 41 --provider ci_a {IDENTITY}\n  \
+            "{outcome}\nnext:\n  svc investigate 41 --system jenkins {IDENTITY}\n  \
              svc commit {head} {IDENTITY}\n"
         )
     );
@@ -188,7 +187,7 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     );
     assert!(session.contains(&format!("\n{summary}\n")), "{session}");
     assert!(
-        session.contains("inference call      gateway_a    -/m, 1200 tokens in, 340 out"),
+        session.contains("inference call      litellm      -/m, 1200 tokens in, 340 out"),
         "{session}"
     );
     assert!(session.contains("src/a.rs"), "{session}");
@@ -203,7 +202,7 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     let commit = done(&svc(&server, &["commit", &head]));
     assert!(
         commit.starts_with(&format!(
-            "{head}: observed\n\nown/repo (github github.com 7)\n  session s  (1 observed)\n"
+            "{head}: observed\n\nown/repo (github/github.com/7)\n  session s  (1 observed)\n"
         )),
         "{commit}"
     );
@@ -272,7 +271,7 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
     let failures = ["ci", "failures", "--repo", "own/repo"];
     numberless("a1", &[]);
     let alone = done(&svc(&server, &failures));
-    assert!(alone.contains("ci_c    a1"), "{alone}");
+    assert!(alone.contains("circleci  a1"), "{alone}");
 
     report(&server, "jenkins", "41", &commit, &["--result", "passed"]);
     let output = svc(&server, &failures);
@@ -284,10 +283,10 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
         ),
         "{shown}"
     );
-    assert!(shown.contains("ci_c    a1"), "{shown}");
+    assert!(shown.contains("circleci  a1"), "{shown}");
     assert!(beside.contains("SVC_REPOSITORY_ID"), "{beside}");
     assert!(
-        beside.contains("\n  svc investigate a1 --provider ci_c"),
+        beside.contains("\n  svc investigate a1 --system circleci"),
         "{beside}"
     );
     let answer = json(&svc(
@@ -305,7 +304,7 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
     // The variable of the snippet names the repository, whatever its name.
     numberless("a2", &[("SVC_REPOSITORY_ID", "7")]);
     let output = svc(&server, &failures);
-    assert!(output.stdout_text().contains("ci_c    a2"), "{output:?}");
+    assert!(output.stdout_text().contains("circleci  a2"), "{output:?}");
     let none = done(&svc(
         &server,
         &[
@@ -420,48 +419,51 @@ fn every_run_of_our_own_snippets_is_found_by_what_a_person_pastes(backend: Backe
     }
 
     for (pasted, run) in [
-        ("7000/test", "forge_actions 7000/test attempt 4"),
+        ("7000/test", "github-actions 7000/test attempt 4"),
         (
             "https://github.com/own/repo/actions/runs/7000",
-            "forge_actions 7000/test attempt 4",
+            "github-actions 7000/test attempt 4",
         ),
         (
             "https://github.com/own/repo/actions/runs/7000/job/99#step:3:1",
-            "forge_actions 7000/test attempt 4",
+            "github-actions 7000/test attempt 4",
         ),
         (
             "https://github.com/own/repo/actions/runs/7000/attempts/2",
-            "forge_actions 7000/test attempt 2",
+            "github-actions 7000/test attempt 2",
         ),
-        ("500", "ci_b 500/test attempt 9003"),
-        ("500/lint", "ci_b 500/lint attempt 9002"),
+        ("500", "gitlab-ci 500/test attempt 9003"),
+        ("500/lint", "gitlab-ci 500/lint attempt 9002"),
         (
             "https://gitlab.example/own/repo/-/pipelines/500",
-            "ci_b 500/test attempt 9003",
+            "gitlab-ci 500/test attempt 9003",
         ),
         (
             "https://gitlab.example/own/repo/-/jobs/9002#L7",
-            "ci_b 500/lint attempt 9002",
+            "gitlab-ci 500/lint attempt 9002",
         ),
-        ("team/shop/PR-24/153", "ci_a team/shop/PR-24/153"),
+        ("team/shop/PR-24/153", "jenkins team/shop/PR-24/153"),
         (
             "https://ci.example/job/team/job/shop/job/PR-24/153/console",
-            "ci_a team/shop/PR-24/153",
+            "jenkins team/shop/PR-24/153",
         ),
         (
             "https://circleci.com/gh/own/repo/33",
-            "ci_c 7a1d93f0-0000-4000-8000-000000000001",
+            "circleci 7a1d93f0-0000-4000-8000-000000000001",
         ),
         (
             "https://app.circleci.com/pipelines/github/own/repo/12/workflows/0a1b/jobs/33",
-            "ci_c 7a1d93f0-0000-4000-8000-000000000001",
+            "circleci 7a1d93f0-0000-4000-8000-000000000001",
         ),
-        ("https://buildkite.com/own/repo/builds/1514", "ci_d 018f-bb"),
+        (
+            "https://buildkite.com/own/repo/builds/1514",
+            "buildkite 018f-bb",
+        ),
         (
             "https://buildkite.com/own/repo/builds/1514#018f-aa",
-            "ci_d 018f-aa",
+            "buildkite 018f-aa",
         ),
-        ("018f-aa", "ci_d 018f-aa"),
+        ("018f-aa", "buildkite 018f-aa"),
     ] {
         let output = svc(&server, &["investigate", pasted]);
         let found = output.stdout_text();
@@ -583,7 +585,7 @@ fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
     assert_eq!(at(&first, &["outcome", "result"]), &Json::from("failed"));
     report(&server, "buildkite", "41", &commit, &["--result", "failed"]);
     let said = refused(&svc(&server, &["investigate", "41"]), 1);
-    assert!(said.contains("--provider"), "{said}");
+    assert!(said.contains("--system"), "{said}");
     let none = svc(&server, &["investigate", "41", "--provider", "ci_d"]);
     let (shown, beside) = (none.stdout_text(), none.stderr_text());
     assert!(shown.contains("Sessions  none observed"), "{shown}");

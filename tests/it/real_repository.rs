@@ -820,7 +820,7 @@ fn shell_shows(server: &Server, commits: &Commits) {
         shown,
         format!(
             "{}: no Session observed\n\
-             \nown/app (github github.com 7)\n\
+             \nown/app (github/github.com/7)\n\
              \x20 also named own/new\n\
              \x20 inferred from what calls wrote, a guess and no observation:\n\
              {first}{second}\

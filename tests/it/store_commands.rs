@@ -210,7 +210,7 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     let run = |arguments: &[&str]| done(&svc(&server, arguments));
     let hide = ["quarantine-inference-calls", "--reason", "a\u{1b}b"];
     let show = ["release-inference-calls", "--reason", "mended"];
-    let of_demo = ["--session-id", " svc-demo "];
+    let of_demo = [" svc-demo "];
 
     let dry = run(&[&hide[..], &of_demo].concat());
     assert!(
@@ -219,6 +219,8 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
         ) && dry.ends_with(", organization acme\n"),
         "{dry}"
     );
+    let documented = run(&[&hide[..], &["--session-id", "svc-demo"]].concat());
+    assert_eq!(documented, dry, "the specification's form means the same");
     assert_eq!(visible(&server), numbers(5, 0), "nothing is done");
     run(&[
         "quarantine",
@@ -275,7 +277,7 @@ fn many_calls_are_quarantined_and_released_at_once(backend: Backend) {
     ];
     let both = run(&[&hide[..], &between].concat());
     assert!(both.starts_with("2 model-call facts would be"), "{both}");
-    let one = run(&[&hide[..], &between, &of_demo, &["--provider", "gateway_a"]].concat());
+    let one = run(&[&hide[..], &between, &of_demo, &["--provider", "litellm"]].concat());
     assert!(one.starts_with("1 model-call facts would be"), "{one}");
     let none = run(&[&hide[..], &["--provider", "gateway_b", "--apply"]].concat());
     assert!(
@@ -294,6 +296,8 @@ fn a_bulk_change_says_which_calls_are_meant(backend: Backend) {
             (&["--reason", "x"][..], 1),
             (&["--reason", " \n", "--all"], 1),
             (&["--reason", "x", "--session-id", " "], 1),
+            (&["--reason", "x", " "], 1),
+            (&["--reason", "x", "s", "--session-id", "s"], 2),
             (&["--reason", "x", "--provider", "nosuch"], 1),
             (&["--reason", "x", "--between", naive, aware], 1),
             (

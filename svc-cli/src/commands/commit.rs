@@ -13,17 +13,19 @@ use svc_model::time::Instant;
 
 use super::moment::optional_moment;
 use super::repository::{self, RepositoryOptions};
-use super::{service, session};
+use super::{revision, service, session};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape, relative};
+use crate::product::product;
 
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
-    /// The full id of the commit.
+    /// The commit: its full id, or in a clone what git calls it, like HEAD or the first digits.
+    #[arg(value_name = "COMMIT")]
     sha: String,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, a date, or like 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
@@ -38,9 +40,7 @@ impl Commit {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let now = Clock::system().now();
         let request = CommitRequest {
-            commit_sha: CommitSha::new(&self.sha).ok_or_else(|| {
-                CommandError::argument("the commit", "must be 40 or 64 hexadecimal digits")
-            })?,
+            commit_sha: revision::commit("the commit", &self.sha)?,
             repository: self.repository.selector()?,
             as_of: optional_moment("--as-of", self.as_of.as_deref(), now)?,
             explain: true,
@@ -130,7 +130,7 @@ pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
         lines.push(format!(
             "    call {}  {}/{}/{}  session={}  attribution={}{}{} (inferred call/file)\n",
             call.inference_call_id,
-            call.gateway_provider,
+            product(&call.gateway_provider),
             escape(call.model_provider.as_deref().unwrap_or("-")),
             escape(call.model.as_deref().unwrap_or("-")),
             escape(call.session_id.as_str()),
@@ -183,7 +183,7 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
         "ci {}  {}  {} {}{attempt}  {}\n",
         outcome.result.as_str(),
         escape(&outcome.workflow_name.to_string_lossy()),
-        outcome.provider,
+        product(&outcome.provider),
         escape(&outcome.run_id),
         relative(outcome.captured_at, now),
     )
@@ -271,15 +271,15 @@ mod tests {
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: observed\n\
              skipped: 1 repository_identity_unresolved\n\
              calls not looked for: 1 unsupported_diff_section (part of the diff is not text, a binary file for example)\n\
-             \nown/app (github github.com 9)\n\
+             \nown/app (github/github.com/9)\n\
              \x20 also named own/old\n\
              \x20 session s\\u{1b}  (1 observed)\n\
              \x20 inferred from what calls wrote, a guess and no observation:\n\
-             \x20   call 96c8a2f0-0000-4000-8000-000000000003  gateway_a/-/m\\u{1b}  session=t  \
+             \x20   call 96c8a2f0-0000-4000-8000-000000000003  litellm/-/m\\u{1b}  session=t  \
              attribution=jaccard score=0.83 files=2 (inferred call/file)\n\
              \x20   session_commit_unobserved: 1\n\
              \x20   decisions: 1\n\
-             \x20 ci failed  Build  ci_a r1/2  3d ago\n"
+             \x20 ci failed  Build  jenkins r1/2  3d ago\n"
         );
         assert_eq!(next(&evidence), [r"svc session $'s\x1b'", "svc session t"]);
     }

@@ -1,5 +1,6 @@
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use svc_client::Client;
+use svc_engine::fact::Lifetime;
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
     DiscoveryResult, MaxBytes, Query,
@@ -8,11 +9,11 @@ use svc_model::endpoint::{ContextRetrieval, Discovery, Selected};
 use svc_model::id::SessionId;
 use svc_model::limit::{CONTEXT_REPLY_BYTES_HIGH, CONTEXT_REPLY_BYTES_LOW};
 use svc_model::repository::{
-    CommitAnchor, CommitSha, RepositoryHost, RepositoryId, RepositoryProvider,
+    CommitAnchor, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryProvider,
 };
 use svc_model::version::Version1;
 
-use super::service;
+use super::{repository, revision, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, item_block, part_line, quote, reference};
@@ -78,13 +79,18 @@ pub(crate) struct Discover {
 
 /// A commit whose Sessions come first.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("identified").args(["repo", "repository_id"])))]
 struct Commit {
-    /// The full id of a commit whose Sessions come first.
-    #[arg(long = "commit", value_name = "SHA", requires = "repository_id")]
+    /// A commit whose Sessions come first: its full id, or in a clone what git calls it, like HEAD.
+    #[arg(long = "commit", value_name = "COMMIT", requires = "identified")]
     sha: Option<String>,
 
-    /// The forge's id of the repository of the commit.
-    #[arg(long, value_name = "ID", requires = "sha")]
+    /// The repository of the commit, by the forge's number of it: github/github.com/42.
+    #[arg(long, value_name = "PROVIDER/HOST/ID", requires = "sha")]
+    repo: Option<String>,
+
+    /// The same in three options: the forge's number of the repository.
+    #[arg(long, value_name = "ID", requires = "sha", hide_short_help = true)]
     repository_id: Option<String>,
 
     /// The host of the forge.
@@ -92,36 +98,62 @@ struct Commit {
         long,
         value_name = "HOST",
         requires = "sha",
-        default_value = "github.com"
+        default_value = "github.com",
+        hide_short_help = true
     )]
     repository_host: String,
 
     /// The kind of forge.
-    #[arg(long, value_name = "KIND", requires = "sha", default_value = "github")]
+    #[arg(
+        long,
+        value_name = "PROVIDER",
+        requires = "sha",
+        default_value = "github",
+        hide_short_help = true
+    )]
     repository_provider: String,
 }
 
 impl Commit {
     fn anchor(&self) -> Result<Option<CommitAnchor>, CommandError> {
-        let (Some(sha), Some(id)) = (&self.sha, &self.repository_id) else {
+        let Some(sha) = &self.sha else {
             return Ok(None);
         };
+        let identity = self.identity()?;
+        Ok(Some(CommitAnchor {
+            repository_provider: identity.repository_provider,
+            repository_host: identity.repository_host,
+            repository_id: identity.repository_id,
+            commit_sha: revision::commit("--commit", sha)?,
+        }))
+    }
+
+    fn identity(&self) -> Result<RepositoryIdentity, CommandError> {
+        if let Some(repo) = &self.repo {
+            let Some(Lifetime::Identified(identity)) = repository::read(repo) else {
+                let error = CommandError::argument(
+                    "--repo",
+                    "must be PROVIDER/HOST/ID here, like github/github.com/42",
+                );
+                return Err(
+                    error.hint("the number of a repository: gh api repos/OWNER/NAME --jq .id")
+                );
+            };
+            return Ok(identity);
+        }
         let provider = RepositoryProvider::from_wire(&self.repository_provider)
             .ok_or_else(|| CommandError::argument("--repository-provider", "must be github"))?;
         let host = RepositoryHost::new(&self.repository_host).ok_or_else(|| {
             CommandError::argument("--repository-host", "must be a DNS host name")
         })?;
-        let id = RepositoryId::new(id)
+        let id = self.repository_id.as_deref().and_then(RepositoryId::new);
+        let id = id
             .ok_or_else(|| CommandError::argument("--repository-id", "must be a decimal number"))?;
-        let sha = CommitSha::new(sha).ok_or_else(|| {
-            CommandError::argument("--commit", "must be 40 or 64 hexadecimal digits")
-        })?;
-        Ok(Some(CommitAnchor {
+        Ok(RepositoryIdentity {
             repository_provider: provider,
             repository_host: host,
             repository_id: id,
-            commit_sha: sha,
-        }))
+        })
     }
 }
 

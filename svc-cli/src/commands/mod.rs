@@ -25,6 +25,7 @@ mod place;
 pub(crate) mod quarantine;
 pub(crate) mod report;
 mod repository;
+mod revision;
 mod sending;
 pub(crate) mod serve;
 mod service;

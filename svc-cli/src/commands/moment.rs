@@ -6,17 +6,37 @@ use crate::error::CommandError;
 
 const MICROSECONDS: i64 = 1_000_000;
 
-/// Reads an RFC 3339 moment with an offset, or how long before the present it was: `-7d`.
+/// Reads an RFC 3339 moment with an offset; a date, which begins at midnight in UTC; or how long before
+/// the present a moment was, as `7d` or `-7d`.
 pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
-    if let Some(length) = text.strip_prefix('-') {
+    let length = text.strip_prefix('-').unwrap_or(text);
+    if is_length(length) || length.len() < text.len() {
         return before(length, now).ok_or_else(|| {
-            CommandError::argument(option, "must be like -30m, -12h, -7d or -2w, since 1970")
+            CommandError::argument(option, "must be like 30m, 12h, 7d or 2w, since 1970")
         });
     }
-    Instant::parse(text).map_err(|rule| {
-        CommandError::argument(option, rule)
-            .hint("a moment is like 2026-01-31T09:30:00Z, or like -7d for seven days ago")
+    let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
+    Instant::parse(midnight.as_deref().unwrap_or(text)).map_err(|rule| {
+        CommandError::argument(option, rule).hint(
+            "a moment is like 2026-01-31T09:30:00Z, a date like 2026-01-31, or a length of time \
+             like 7d for seven days ago",
+        )
     })
+}
+
+/// Returns whether a text has the form of a date.
+pub(crate) fn is_date(text: &str) -> bool {
+    let form = |(place, byte): (usize, u8)| match place {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 10 && text.bytes().enumerate().all(form)
+}
+
+/// Returns whether a text has the form of a length of time: digits and a unit.
+fn is_length(text: &str) -> bool {
+    let digits = text.strip_suffix(|unit: char| unit.is_ascii_lowercase());
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
 }
 
 /// Reads the moment of an option that may be absent.
@@ -62,6 +82,9 @@ mod tests {
             ("-7d", "2026-01-24T09:30:00Z"),
             ("-2w", "2026-01-17T09:30:00Z"),
             ("-0d", "2026-01-31T09:30:00Z"),
+            ("7d", "2026-01-24T09:30:00Z"),
+            ("2h", "2026-01-31T07:30:00Z"),
+            ("2026-01-30", "2026-01-30T00:00:00Z"),
         ] {
             assert_eq!(moment("--since", text, now).unwrap().to_string(), expected);
         }
@@ -81,7 +104,10 @@ mod tests {
             "-1é",
             "-99999999999d",
             "-3000w",
-            "2026-01-31",
+            "7",
+            "7y",
+            "2026-13-01",
+            "2026-1-31",
             "2026-01-31T09:30:00",
             "yesterday",
         ] {

@@ -1,6 +1,7 @@
 //! Which repository a question is about.
 
 use clap::Args;
+use svc_engine::fact::Lifetime;
 use svc_model::query::{LifetimeIdentity, RepositorySelector};
 use svc_model::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
@@ -12,32 +13,28 @@ use crate::output::{escape, quote};
 /// Which repository is meant.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RepositoryOptions {
-    /// The repository by its name, one that it has or had.
-    #[arg(long, value_name = "OWNER/NAME")]
+    /// The repository: OWNER/NAME, by a name that it has or had, or PROVIDER/HOST/ID, by the forge's
+    /// number of it: github/github.com/42.
+    #[arg(long, value_name = "REPOSITORY")]
     repo: Option<String>,
 
-    /// The repository by its identity: the kind of forge. All three are given, or none.
-    #[arg(long, value_name = "PROVIDER")]
+    /// The identity in three options: the kind of forge.
+    #[arg(long, value_name = "PROVIDER", hide_short_help = true)]
     repository_provider: Option<String>,
 
-    /// The host of the forge.
-    #[arg(long, value_name = "HOST")]
+    /// The identity in three options: the host of the forge.
+    #[arg(long, value_name = "HOST", hide_short_help = true)]
     repository_host: Option<String>,
 
-    /// The forge's id of the repository.
-    #[arg(long, value_name = "ID")]
+    /// The identity in three options: the forge's number of the repository.
+    #[arg(long, value_name = "ID", hide_short_help = true)]
     repository_id: Option<String>,
 }
 
 impl RepositoryOptions {
     /// Returns the selector.
     pub(crate) fn selector(&self) -> Result<RepositorySelector, CommandError> {
-        let repo = option(
-            "--repo",
-            "must be OWNER/NAME",
-            self.repo.as_ref(),
-            RepositoryName::new,
-        )?;
+        let named = option("--repo", RULE, self.repo.as_ref(), read)?;
         let provider = option(
             "--repository-provider",
             "must be github",
@@ -72,8 +69,41 @@ impl RepositoryOptions {
                 ));
             }
         };
-        Ok(RepositorySelector { repo, identity })
+        match (named, identity) {
+            (Some(Lifetime::Identified(_)), Some(_)) => Err(CommandError::argument(
+                "--repo",
+                "names the identity already: leave --repository-provider, --repository-host and \
+                 --repository-id out",
+            )),
+            (Some(Lifetime::Identified(identity)), None) => {
+                Ok(RepositorySelector::identified(identity))
+            }
+            (Some(Lifetime::Named(repo)), identity) => Ok(RepositorySelector {
+                repo: Some(repo),
+                identity,
+            }),
+            (None, identity) => Ok(RepositorySelector {
+                repo: None,
+                identity,
+            }),
+        }
     }
+}
+
+/// What a repository is called by a person.
+pub(crate) const RULE: &str = "must be OWNER/NAME or PROVIDER/HOST/ID, like github/github.com/42";
+
+/// Reads what a person calls a repository: `OWNER/NAME`, or `PROVIDER/HOST/ID`.
+pub(crate) fn read(text: &str) -> Option<Lifetime> {
+    let parts: Vec<&str> = text.trim().split('/').collect();
+    let [provider, host, id] = parts[..] else {
+        return RepositoryName::new(text).map(Lifetime::Named);
+    };
+    Some(Lifetime::Identified(RepositoryIdentity {
+        repository_provider: RepositoryProvider::from_wire(provider)?,
+        repository_host: RepositoryHost::new(host)?,
+        repository_id: RepositoryId::new(id)?,
+    }))
 }
 
 /// Returns a repository as a person reads it: its name, and the identity when it has one.
@@ -81,25 +111,42 @@ pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     let name = escape(repo);
     match identity {
         Some(identity) => format!(
-            "{name} ({} {} {})",
+            "{name} ({}/{}/{})",
             identity.provider, identity.host, identity.repository_id
         ),
         None => format!("{name} (known by its name alone)"),
     }
 }
 
-/// Returns the options that select a repository, each after a blank: by its identity, so that they
-/// mean the same when its name has changed, else by its name. A fact may have neither.
+/// Returns the option that selects a repository, after a blank: by its identity, so that it means the
+/// same when its name has changed, else by its name. A fact may have neither.
 pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     match identity {
-        Some(identity) => format!(
-            " --repository-provider {} --repository-host {} --repository-id {}",
-            identity.provider,
-            quote(identity.host.as_str()),
-            quote(identity.repository_id.as_str())
-        ),
+        Some(identity) => {
+            let identity = format!(
+                "{}/{}/{}",
+                identity.provider, identity.host, identity.repository_id
+            );
+            format!(" --repo {}", quote(&identity))
+        }
         None if repo.is_empty() => String::new(),
         None => format!(" --repo {}", quote(repo)),
+    }
+}
+
+/// Returns the options that select what this selector does, each after a blank.
+pub(crate) fn selecting(selector: &RepositorySelector) -> String {
+    match (&selector.repo, &selector.identity) {
+        (None, None) => String::new(),
+        (Some(name), None) => flags(name.as_str(), None),
+        (None, Some(identity)) => flags("", Some(&identity.clone().into())),
+        (Some(name), Some(identity)) => format!(
+            "{} --repository-provider {} --repository-host {} --repository-id {}",
+            flags(name.as_str(), None),
+            identity.repository_provider,
+            quote(identity.repository_host.as_str()),
+            quote(identity.repository_id.as_str())
+        ),
     }
 }
 
@@ -117,6 +164,30 @@ fn option<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_option_names_a_repository_or_its_identity() {
+        let given = |repo: &str| RepositoryOptions {
+            repo: Some(repo.to_owned()),
+            ..RepositoryOptions::default()
+        };
+        for (text, option) in [
+            ("Own/App", " --repo own/app"),
+            ("github/GitHub.com/9", " --repo github/github.com/9"),
+        ] {
+            let selector = given(text).selector().unwrap();
+            assert_eq!(selecting(&selector), option);
+            let again = given(option.trim_start_matches(" --repo ")).selector();
+            assert_eq!(again.unwrap(), selector);
+        }
+        let twice = RepositoryOptions {
+            repository_provider: Some("github".to_owned()),
+            repository_host: Some("github.com".to_owned()),
+            repository_id: Some("9".to_owned()),
+            ..given("github/github.com/9")
+        };
+        assert_eq!(twice.selector().unwrap_err().code(), "invalid_argument");
+    }
 
     #[test]
     fn an_identity_is_whole_or_absent() {
@@ -138,7 +209,13 @@ mod tests {
         };
         assert_eq!(part.selector().unwrap_err().code(), "invalid_argument");
         assert!(RepositoryOptions::default().selector().unwrap().is_empty());
-        for wrong in ["own", "", "a/b/c"] {
+        for wrong in [
+            "own",
+            "",
+            "a/b/c",
+            "github/github.com/x",
+            "github/github.com/9/1",
+        ] {
             let wrong = RepositoryOptions {
                 repo: Some(wrong.to_owned()),
                 ..RepositoryOptions::default()

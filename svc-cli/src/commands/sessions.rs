@@ -7,7 +7,6 @@ use svc_model::limit::{SESSION_CALLS_COUNTED_MAX, SESSION_PAGE_MAX};
 use svc_model::query::{
     ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
 };
-use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::moment::optional_moment;
@@ -20,8 +19,8 @@ use crate::output::{Output, Table, escape, quote, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
-    /// Sessions whose first fact was captured at this moment or later: RFC 3339 with an offset, or
-    /// like -7d; by default all.
+    /// Sessions whose first fact was captured at this moment or later: RFC 3339 with an offset, a
+    /// date, or like 7d; by default all.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
 
@@ -134,11 +133,7 @@ fn after_page(request: &SessionsRequest, cursor: &SessionCursor) -> String {
     option("model", request.model.as_ref().map(ModelName::as_str));
     let harness = request.agent_harness.as_ref();
     option("harness", harness.map(|harness| harness.as_str()));
-    let repo = request.repository.repo.as_ref();
-    option("repo", repo.map(RepositoryName::as_str));
-    if let Some(identity) = &request.repository.identity {
-        command += &repository::flags("", Some(&identity.clone().into()));
-    }
+    command += &repository::selecting(&request.repository);
     let limit = request.limit.get();
     command + &format!(" --limit {limit} --cursor {}", quote(cursor.as_str()))
 }

@@ -122,7 +122,7 @@ pub(super) fn svc(home: &Path) -> Command {
 async fn an_agent_resumes_what_the_demo_planted() {
     let mut service = Service::start();
     service.wait_until_healthy().await;
-    let planted = service.run(&["demo"]);
+    let planted = service.run(&["demo", "--small"]);
     assert!(
         planted.status.success(),
         "{}",

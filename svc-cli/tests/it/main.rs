@@ -5,3 +5,4 @@ mod connection;
 mod examples;
 mod first_use;
 mod notes;
+mod revision;

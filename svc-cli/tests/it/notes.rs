@@ -116,7 +116,7 @@ impl Person {
     }
 
     fn remember(&self, session_id: &str) {
-        self.ok(&["note", "session", "--tool", "t", "--session-id", session_id]);
+        self.ok(&["note", "session", session_id, "--tool", "t"]);
     }
 
     /// Returns the Sessions that the notes of a commit name.
@@ -159,14 +159,7 @@ fn a_stamp_is_what_git_would_append_and_is_made_once() {
     let person = alone(&forge);
     let commit = person.commit("first");
     let stamp = |session_id: &str, more: &[&str]| {
-        let arguments = [
-            "note",
-            "stamp",
-            "--tool",
-            "claude-code",
-            "--session-id",
-            session_id,
-        ];
+        let arguments = ["note", "stamp", session_id, "--tool", "claude-code"];
         person.ok(&[&arguments, more].concat())
     };
     assert_eq!(
@@ -174,7 +167,7 @@ fn a_stamp_is_what_git_would_append_and_is_made_once() {
         format!("{}: stamped: claude-code b", &commit[..10])
     );
     assert!(stamp("b", &[]).contains("already stamped"));
-    stamp("a", &[&commit]);
+    stamp("a", &["--commit", &commit]);
     let note = person.git(&["notes", "--ref=svc", "show", &commit]);
     let lines: Vec<&str> = note.lines().collect();
     assert_eq!(lines.len(), 3, "{note}");
@@ -198,19 +191,19 @@ fn a_stamp_is_what_git_would_append_and_is_made_once() {
 fn what_cannot_be_stamped_is_said() {
     let forge = Forge::new();
     let person = alone(&forge);
-    let outside = person.svc(&["note", "stamp", "--tool", "t", "--session-id", "s"]);
+    let outside = person.svc(&["note", "stamp", "s", "--tool", "t"]);
     assert_eq!(outside.status.code(), Some(1), "there is no commit");
     let commit = person.commit("first");
     for wrong in [
-        ["note", "stamp", "--tool", "t", "--session-id", " "],
-        ["note", "stamp", "--tool", "", "--session-id", "s"],
+        ["note", "stamp", " ", "--tool", "t"],
+        ["note", "stamp", "s", "--tool", ""],
     ] {
         assert_eq!(person.svc(&wrong).status.code(), Some(1), "{wrong:?}");
     }
     let usage = person.svc(&["note", "stamp", "--tool", "t"]);
     assert_eq!(usage.status.code(), Some(2));
     person.git(&["notes", "--ref=svc", "add", "-m", "reviewed by me", &commit]);
-    let foreign = person.svc(&["note", "stamp", "--tool", "t", "--session-id", "s"]);
+    let foreign = person.svc(&["note", "stamp", "s", "--tool", "t"]);
     assert_eq!(foreign.status.code(), Some(1));
     let note = person.git(&["notes", "--ref=svc", "show", &commit]);
     assert_eq!(note, "reviewed by me", "it is left alone");
@@ -310,10 +303,10 @@ fn notes_of_several_people_are_joined() {
     ben.ok(&[
         "note",
         "stamp",
+        "ben-on-base",
         "--tool",
         "t",
-        "--session-id",
-        "ben-on-base",
+        "--commit",
         &base,
     ]);
     ben.remember("ben");
@@ -322,10 +315,10 @@ fn notes_of_several_people_are_joined() {
     ann.ok(&[
         "note",
         "stamp",
+        "ann-later",
         "--tool",
         "t",
-        "--session-id",
-        "ann-later",
+        "--commit",
         &base,
     ]);
     assert!(ann.ok(&["note", "push"]).contains("notes pushed"));

@@ -18,6 +18,7 @@ use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, ShortIds, Table, escape, one_line, quote, relative};
+use crate::product::product;
 
 /// How much of a text stands in a table.
 const TEXT_CHARACTERS_MAX: usize = 48;
@@ -29,11 +30,11 @@ pub(crate) struct Failures {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The first moment of capture: RFC 3339 with an offset, or like -7d.
+    /// The first moment of capture: RFC 3339 with an offset, a date, or like 7d.
     #[arg(
         long,
         value_name = "TIME",
-        default_value = "-7d",
+        default_value = "7d",
         allow_hyphen_values = true
     )]
     since: String,
@@ -124,12 +125,7 @@ impl Failures {
     fn after(request: &CiFailuresRequest, cursor: &CiCursor) -> String {
         let selector = &request.repository;
         let mut command = "svc ci failures".to_owned();
-        if let Some(name) = &selector.repo {
-            command += &repository::flags(name.as_str(), None);
-        }
-        if let Some(identity) = &selector.identity {
-            command += &repository::flags("", Some(&identity.clone().into()));
-        }
+        command += &repository::selecting(selector);
         let mut option = |name: &str, value: &str| {
             command.extend([" --", name, " ", &quote(value)]);
         };
@@ -233,7 +229,7 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
     let said = outcome.reason.as_ref().or(outcome.error_type.as_ref());
     [
         relative(outcome.captured_at, now),
-        outcome.provider.to_string(),
+        product(&outcome.provider),
         format!(
             "{}{}",
             escape(&outcome.run_id),
@@ -252,7 +248,7 @@ fn shown(selector: &RepositorySelector) -> String {
     let identity = selector.identity.iter().map(|identity| {
         let (provider, host) = (identity.repository_provider, &identity.repository_host);
         format!(
-            "{provider} {} {}",
+            "{provider}/{}/{}",
             host.as_str(),
             identity.repository_id.as_str()
         )
@@ -362,16 +358,16 @@ mod tests {
         assert_eq!(
             render(&failures, "own/app", now),
             format!(
-                "failed  system  run  workflow  branch  commit{}reason\n\
-                 1h ago  ci_b    r1   -         main    {one}  3 tests\\u{{1b}} failed\n\
-                 1h ago  ci_b    r2   -         main    {other}  -\n",
+                "failed  system     run  workflow  branch  commit{}reason\n\
+                 1h ago  gitlab-ci  r1   -         main    {one}  3 tests\\u{{1b}} failed\n\
+                 1h ago  gitlab-ci  r2   -         main    {other}  -\n",
                 " ".repeat(36)
             )
         );
         assert_eq!(
             next(&failures, Some("svc ci failures --cursor c".to_owned())),
             [
-                "svc investigate r1 --provider ci_b --repo own/app",
+                "svc investigate r1 --system gitlab-ci --repo own/app",
                 "svc ci failures --cursor c"
             ]
         );
@@ -396,11 +392,11 @@ mod tests {
         ));
         assert!(render(&declined, "own/app", now).starts_with(
             "not listed above: 1 timed-out run under this name, whose repository cannot be told \
-             (repository_identity_unresolved)\n\ntimed_out  system  run"
+             (repository_identity_unresolved)\n\ntimed_out  system     run"
         ));
         assert_eq!(
             next(&declined, None),
-            ["svc investigate r3 --provider ci_b --repo own/app"]
+            ["svc investigate r3 --system gitlab-ci --repo own/app"]
         );
     }
 }

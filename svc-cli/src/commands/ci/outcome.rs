@@ -8,6 +8,7 @@ use crate::commands::{commit, repository, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, Table, escape, one_line, quote, relative};
+use crate::product::product;
 
 /// How much of a reason is shown.
 const REASON_CHARACTERS_MAX: usize = 400;
@@ -74,7 +75,11 @@ pub(crate) fn fields(
     let attempt = attempt_of(outcome.run_attempt);
     fields.add(
         "run",
-        format!("{} {}{attempt}", outcome.provider, escape(&outcome.run_id)),
+        format!(
+            "{} {}{attempt}",
+            product(&outcome.provider),
+            escape(&outcome.run_id)
+        ),
     );
     let numbers = attempts.into_iter().flatten().flatten();
     let numbers: Vec<String> = numbers.map(ToString::to_string).collect();
@@ -120,7 +125,7 @@ pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
         let workflow = one_line(&outcome.workflow_name, WORKFLOW_CHARACTERS_MAX);
         table.row([
             format!("{}, {}", outcome.result, relative(outcome.captured_at, now)),
-            outcome.provider.to_string(),
+            product(&outcome.provider),
             escape(&outcome.run_id) + &attempt_of(outcome.run_attempt),
             Some(workflow)
                 .filter(|name| !name.is_empty())
@@ -150,9 +155,9 @@ pub(crate) fn run_flags(outcome: &CiOutcomeRecord) -> String {
         .run_attempt
         .map_or_else(String::new, |attempt| format!(" --attempt {attempt}"));
     format!(
-        "{} --provider {}{attempt}{}",
+        "{} --system {}{attempt}{}",
         quote(&outcome.run_id),
-        outcome.provider,
+        product(&outcome.provider),
         repository::flags(told_repo(outcome), outcome.repository_identity.as_ref())
     )
 }
@@ -177,8 +182,8 @@ mod tests {
         assert_eq!(
             render("r1", &answer, now),
             "result       failed, 2h ago\n\
-             run          forge_actions r\\u{1b}1 attempt 2\n\
-             repository   own/app (github github.com 9)\n\
+             run          github-actions r\\u{1b}1 attempt 2\n\
+             repository   own/app (github/github.com/9)\n\
              commit       aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n\
              branch       main\n\
              workflow     Build\n\
@@ -187,7 +192,7 @@ mod tests {
         );
         assert_eq!(
             run_flags(answer.outcome.as_ref().unwrap()),
-            r"$'r\x1b1' --provider forge_actions --attempt 2 --repository-provider github --repository-host github.com --repository-id 9"
+            r"$'r\x1b1' --system github-actions --attempt 2 --repo github/github.com/9"
         );
     }
 

@@ -18,9 +18,9 @@ use super::place::{self, Name};
 use super::run_flags;
 
 use crate::commands::moment::optional_moment;
-use crate::commands::one_of::one_of;
 use crate::commands::repository::RepositoryOptions;
 use crate::error::CommandError;
+use crate::product::{product, product_parser};
 
 /// A run.
 #[derive(Debug, Args)]
@@ -29,8 +29,8 @@ pub(crate) struct RunOptions {
     run: String,
 
     /// The CI system. Without it, all are asked.
-    #[arg(long, value_name = "SYSTEM", value_parser = one_of(CiProvider::ALL, CiProvider::as_str))]
-    provider: Option<CiProvider>,
+    #[arg(long, alias = "provider", value_name = "SYSTEM", value_parser = product_parser::<CiProvider>())]
+    system: Option<CiProvider>,
 
     /// The attempt, from 1; by default the last.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
@@ -39,7 +39,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like -7d.
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, a date, or like 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 }
@@ -74,7 +74,7 @@ impl RunOptions {
             };
             let request = CiRunsRequest {
                 name,
-                provider: self.provider.or(candidate.provider),
+                provider: self.system.or(candidate.provider),
                 repository: repository.clone(),
                 as_of,
             };
@@ -87,7 +87,7 @@ impl RunOptions {
             }
         }
         let request = CiOutcomeRequest {
-            provider: self.provider.unwrap_or(CiProvider::Other),
+            provider: self.system.unwrap_or(CiProvider::Other),
             run_id: run_id(&self.run)?,
             run_attempt: attempt,
             latest: attempt.is_none(),
@@ -178,13 +178,13 @@ fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
     if providers.len() == 1 && distinct.len() == 1 {
         return Ok(());
     }
-    let mut systems = providers.iter().map(|provider| provider.as_str());
+    let mut systems = providers.iter().map(|provider| product(provider));
     let error = match (systems.next(), systems.next()) {
         (Some(one), Some(other)) => CommandError::refused(
             "several_runs",
             format!("both {one} and {other} have such a run"),
         )
-        .hint("say which system is meant: --provider SYSTEM"),
+        .hint("say which system is meant: --system SYSTEM"),
         _ => CommandError::refused(
             "several_runs",
             format!("{} runs of several commits are called so", runs.len()),

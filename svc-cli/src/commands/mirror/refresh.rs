@@ -10,10 +10,10 @@ use svc_engine::derive::repository::{Repositories, Selection, Selector};
 use svc_engine::fact::Lifetime;
 use svc_engine::mirror::{Git, RefreshOutcome, Refresher};
 use svc_engine::store::{JobState, Ledger, MirrorJobs, Store, StoreConfig};
-use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::{MirrorOptions, required};
+use crate::commands::repository;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
@@ -110,12 +110,11 @@ impl Refresh {
 
 /// Returns the repository that a text names.
 fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
-    let malformed =
-        || CommandError::argument("the repository", "must be OWNER/NAME or PROVIDER/HOST/ID");
-    if let Some(identified @ Lifetime::Identified(_)) = Lifetime::parse(text) {
-        return Ok(identified);
-    }
-    let name = RepositoryName::new(text).ok_or_else(malformed)?;
+    let malformed = || CommandError::argument("the repository", repository::RULE);
+    let name = match repository::read(text).ok_or_else(malformed)? {
+        identified @ Lifetime::Identified(_) => return Ok(identified),
+        Lifetime::Named(name) => name,
+    };
     let claims = ledger.snapshot()?.repository_claims(
         &BTreeSet::from([name.clone()]),
         &BTreeSet::new(),

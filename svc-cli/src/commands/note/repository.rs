@@ -49,7 +49,7 @@ pub(in super::super) fn own_path(name: &str) -> Result<PathBuf, CommandError> {
 }
 
 /// Returns the full id of a commit.
-pub(super) fn commit(name: &str) -> Result<String, CommandError> {
+pub(in super::super) fn commit(name: &str) -> Result<String, CommandError> {
     let peeled = format!("{name}^{{commit}}");
     let found = ask(&[
         "rev-parse",

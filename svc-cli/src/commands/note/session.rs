@@ -63,16 +63,16 @@ impl Agent {
 
 #[derive(Debug, Args)]
 pub(crate) struct Remember {
+    /// The Session.
+    #[arg(required_unless_present = "hook")]
+    session: Option<String>,
+
     /// The agent.
     #[arg(long, value_name = "TOOL", required_unless_present = "hook")]
     tool: Option<String>,
 
-    /// The Session.
-    #[arg(long, value_name = "SESSION", required_unless_present = "hook")]
-    session_id: Option<String>,
-
     /// Read the Session from what the hook of an agent is given on standard input.
-    #[arg(long, value_name = "AGENT", conflicts_with_all = ["tool", "session_id"])]
+    #[arg(long, value_name = "AGENT", conflicts_with_all = ["tool", "session"])]
     hook: Option<Agent>,
 }
 
@@ -94,7 +94,7 @@ impl Remember {
         }
         let stamp = stamp(
             &self.tool.unwrap_or_default(),
-            &self.session_id.unwrap_or_default(),
+            &self.session.unwrap_or_default(),
         )?;
         let remembered = Remembered {
             added: remember(&stamp)?,
@@ -118,7 +118,7 @@ pub(super) fn stamp(tool: &str, session_id: &str) -> Result<Stamp, CommandError>
         ));
     }
     let session_id = SessionId::new(session_id)
-        .map_err(|error| CommandError::argument("--session-id", error.message()))?;
+        .map_err(|error| CommandError::argument("the Session", error.message()))?;
     Ok(Stamp {
         tool: tool.to_owned(),
         session_id,

@@ -11,20 +11,20 @@ use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Stamp {
+    /// The Session.
+    #[arg(required_unless_present = "pending")]
+    session: Option<String>,
+
     /// The agent.
     #[arg(long, value_name = "TOOL", required_unless_present = "pending")]
     tool: Option<String>,
 
-    /// The Session.
-    #[arg(long, value_name = "SESSION", required_unless_present = "pending")]
-    session_id: Option<String>,
-
     /// Stamp with the Sessions that are remembered for this commit or named by the environment.
-    #[arg(long, conflicts_with_all = ["tool", "session_id"])]
+    #[arg(long, conflicts_with_all = ["tool", "session"])]
     pending: bool,
 
     /// The commit.
-    #[arg(default_value = "HEAD")]
+    #[arg(long, default_value = "HEAD")]
     commit: String,
 }
 
@@ -55,7 +55,7 @@ impl Stamp {
             Some(pending) => pending.stamps.clone(),
             None => vec![session::stamp(
                 &self.tool.unwrap_or_default(),
-                &self.session_id.unwrap_or_default(),
+                &self.session.unwrap_or_default(),
             )?],
         };
         let note = repository::note(NOTES, &commit)?;

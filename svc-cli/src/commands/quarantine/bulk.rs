@@ -7,10 +7,12 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::{check_reason, client_id};
+use crate::commands::moment::{is_date, moment};
 use crate::commands::place::{Otherwise, Place};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape};
+use crate::product::Product as _;
 
 #[derive(Debug, Args)]
 pub(crate) struct Bulk {
@@ -19,16 +21,20 @@ pub(crate) struct Bulk {
     reason: String,
 
     /// Only calls of this Session.
+    #[arg(value_name = "SESSION", conflicts_with = "session_id")]
+    session: Option<String>,
+
+    /// The same as SESSION.
     #[arg(long, value_name = "SESSION")]
     session_id: Option<String>,
 
-    /// Only calls from this kind of gateway: gateway_a (LiteLLM), gateway_b (Portkey), gateway_c
-    /// (Helicone) or unknown.
+    /// Only calls from this kind of gateway: litellm, portkey, helicone or unknown.
     #[arg(long, value_name = "GATEWAY")]
     provider: Option<String>,
 
-    /// Only calls observed between these moments, both included: RFC 3339 with an offset.
-    #[arg(long, num_args = 2, value_names = ["FROM", "TO"])]
+    /// Only calls observed between these moments, both included: RFC 3339 with an offset, or like 7d
+    /// for seven days ago.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_hyphen_values = true)]
     between: Option<Vec<String>>,
 
     /// Every call of the organization, when no other option says which.
@@ -97,17 +103,22 @@ impl Bulk {
 
     /// Returns which calls are meant.
     fn filter(&self) -> Result<CallFilter, CommandError> {
-        let session_id = self.session_id.as_deref().map(SessionId::new).transpose();
+        let session_id = self.session.as_deref().or(self.session_id.as_deref());
+        let session_id = session_id.map(SessionId::new).transpose();
         let gateway_provider = self.provider.as_deref().map(|name| {
-            GatewayProvider::from_wire(name).ok_or_else(|| {
-                let known: Vec<_> = GatewayProvider::ALL.iter().map(|it| it.as_str()).collect();
+            GatewayProvider::named(name).ok_or_else(|| {
+                let known: Vec<_> = GatewayProvider::ALL.iter().map(|it| it.product()).collect();
                 CommandError::argument("--provider", format!("must be one of {}", known.join(", ")))
             })
         });
         let filter = CallFilter {
-            session_id: session_id.map_err(|rule| CommandError::argument("--session-id", rule))?,
+            session_id: session_id.map_err(|rule| CommandError::argument("the Session", rule))?,
             gateway_provider: gateway_provider.transpose()?,
-            observed: self.between.as_deref().map(observed).transpose()?,
+            observed: self
+                .between
+                .as_deref()
+                .map(|bounds| observed(bounds, Clock::system().now()))
+                .transpose()?,
         };
         let is_given = filter.session_id.is_some()
             || filter.gateway_provider.is_some()
@@ -117,16 +128,24 @@ impl Bulk {
                 "invalid_argument",
                 "no option says which calls are meant",
             )
-            .hint("name them by --session-id, --provider or --between, or take --all"));
+            .hint("name them by SESSION, --provider or --between, or take --all"));
         }
         Ok(filter)
     }
 }
 
 /// Reads the two bounds.
-fn observed(bounds: &[String]) -> Result<(Instant, Instant), CommandError> {
+fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), CommandError> {
+    let name = "a bound of --between";
     let bound = |text: &str| {
-        Instant::parse(text).map_err(|rule| CommandError::argument("a bound of --between", rule))
+        // Both bounds are included, and a date does not tell which end of the day is meant.
+        if is_date(text) {
+            return Err(CommandError::argument(
+                name,
+                "must have a time and an offset",
+            ));
+        }
+        moment(name, text, now)
     };
     let [first, last] = bounds else {
         return Err(CommandError::argument("--between", "takes two moments"));
@@ -217,7 +236,13 @@ mod tests {
 
     #[test]
     fn bounds_have_offsets_and_an_order() {
-        let observed = |first: &str, last: &str| observed(&[first.to_owned(), last.to_owned()]);
+        let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
+        let observed =
+            |first: &str, last: &str| observed(&[first.to_owned(), last.to_owned()], now);
+        assert_eq!(
+            observed("-7d", "2h").unwrap(),
+            observed("2026-01-24T09:30:00Z", "2026-01-31T07:30:00Z").unwrap()
+        );
         assert!(observed("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z").is_ok());
         assert!(observed("2026-01-01T01:00:00+02:00", "2025-12-31T23:00:00Z").is_ok());
         for (first, last) in [

@@ -53,7 +53,7 @@ pub(crate) enum Report {
     ///
     /// Each panel has a unit and a denominator of its own, and lists what it cannot speak of.
     #[command(
-        after_help = "Examples:\n  svc report lifecycle --as-of -7d\n  svc report lifecycle --since-days 7 --url https://svc.example.com"
+        after_help = "Examples:\n  svc report lifecycle --as-of 7d\n  svc report lifecycle --since-days 7 --url https://svc.example.com"
     )]
     Lifecycle(lifecycle::Lifecycle),
     /// Show what is known of each Session with accepted work.
@@ -90,7 +90,7 @@ impl Report {
 /// Of what a report is made.
 #[derive(Debug, Args)]
 struct ReportOptions {
-    /// The moment up to which facts count: RFC 3339 with an offset, or like -7d; by default the present.
+    /// The moment up to which facts count: RFC 3339 with an offset, a date, or like 7d; by default the present.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
@@ -158,5 +158,5 @@ fn too_much() -> CommandError {
              {REPORT_FACTS_MAX} facts of each kind about them"
         ),
     )
-    .hint("take fewer days, or an earlier end: svc report model --since-days 7, --as-of -30d")
+    .hint("take fewer days, or an earlier end: svc report model --since-days 7, --as-of 30d")
 }

@@ -4,6 +4,7 @@ use svc_model::open::Open;
 use svc_model::query::TimelineEvent;
 
 use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
+use crate::product::product;
 
 /// Characters that the id of a fact is cut to at least. Those of one moment begin alike, so of them the
 /// moment and a part that is random is kept: what is printed names one fact of the store.
@@ -87,7 +88,7 @@ fn told(event: &TimelineEvent) -> (String, String) {
                 .into_iter()
                 .flatten()
                 .collect();
-            (gateway_provider.to_string(), what.join(", "))
+            (product(gateway_provider), what.join(", "))
         }
         TimelineEvent::DeveloperDecision {
             agent_harness,

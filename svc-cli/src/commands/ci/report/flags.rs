@@ -50,8 +50,8 @@ pub(super) struct Flags {
     #[arg(long, value_name = "HOST")]
     pub(super) repository_host: Option<String>,
 
-    /// The commit that was checked.
-    #[arg(long, value_name = "SHA")]
+    /// The commit that was checked: its full id, or in a clone what git calls it, like HEAD.
+    #[arg(long, value_name = "COMMIT")]
     pub(super) commit: Option<String>,
 
     /// The branch that was checked; empty for none.

@@ -22,11 +22,12 @@ use self::environment::Environment;
 use self::flags::Flags;
 use self::outcome::outcome;
 use crate::commands::sending::Kept;
-use crate::commands::service;
+use crate::commands::{revision, service};
 use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, escape};
+use crate::product::Product as _;
 
 /// How long a pipeline waits for the service, repetitions included.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -87,7 +88,8 @@ struct Undelivered {
 }
 
 impl Report {
-    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+    pub(crate) fn run(mut self, output: &mut Output) -> Result<(), CommandError> {
+        self.flags.commit = self.flags.commit.as_deref().map(revision::full);
         let request = outcome(&self.flags, &Environment::process())?;
         if self.dry_run {
             let bytes = json::to_vec(&request, usize::MAX)
@@ -258,7 +260,8 @@ fn render(reported: &Reported) -> String {
         (_, None) => "was stored before, and stays as it was".to_owned(),
         (_, Some(stored)) => format!("was stored before as {stored}, and stays {stored}"),
     };
-    format!("{provider} run {run}{attempt} {result}: fact {fact} {state}\n")
+    let system = provider.product();
+    format!("{system} run {run}{attempt} {result}: fact {fact} {state}\n")
 }
 
 #[cfg(test)]
@@ -283,7 +286,7 @@ mod tests {
         };
         assert_eq!(
             render(&reported(true)),
-            "ci_b run 500/test\\u{1b} attempt 9001 passed: fact 00000000-0000-0000-0000-000000000001 stored\n"
+            "gitlab-ci run 500/test\\u{1b} attempt 9001 passed: fact 00000000-0000-0000-0000-000000000001 stored\n"
         );
         assert!(render(&reported(false)).ends_with("was stored before, and stays as it was\n"));
     }

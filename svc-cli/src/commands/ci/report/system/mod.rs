@@ -15,15 +15,19 @@ use super::environment::Environment;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum System {
     /// GitHub Actions, and its relatives of Gitea and Forgejo.
+    #[value(alias = "forge_actions")]
     GithubActions,
     /// GitLab CI.
+    #[value(alias = "ci_b")]
     GitlabCi,
     /// Jenkins.
+    #[value(alias = "ci_a")]
     Jenkins,
     /// CircleCI.
-    #[value(name = "circleci")]
+    #[value(name = "circleci", alias = "ci_c")]
     CircleCi,
     /// Buildkite.
+    #[value(alias = "ci_d")]
     Buildkite,
     /// Another system: every flag is given.
     Other,
@@ -206,6 +210,7 @@ pub(super) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::product::Product as _;
 
     #[test]
     fn a_system_is_known_by_its_variable() {
@@ -287,9 +292,10 @@ mod tests {
 
     #[test]
     fn the_wire_values_are_neutral() {
-        let values = System::value_variants()
-            .iter()
-            .map(|system| format!("{} {}", system.name(), system.provider()));
+        let values = System::value_variants().iter().map(|system| {
+            assert_eq!(system.name(), system.provider().product());
+            format!("{} {}", system.name(), system.provider())
+        });
         assert_eq!(
             values.collect::<Vec<_>>(),
             [

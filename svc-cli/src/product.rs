@@ -1,0 +1,121 @@
+//! What people call the systems that evidence comes from.
+//!
+//! The service has a neutral word for each kind of system. JSON keeps that word, and every argument
+//! accepts it; what a person reads is the name of the product.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use svc_model::ingest::{CiProvider, GatewayProvider};
+use svc_model::open::Open;
+
+/// A kind of system that people call by the name of a product.
+pub(crate) trait Product: Copy + Send + Sync + 'static {
+    /// Every kind.
+    const ALL: &'static [Self];
+
+    /// Returns the name of the product.
+    fn product(self) -> &'static str;
+
+    /// Returns the neutral word of the service.
+    fn word(self) -> &'static str;
+
+    /// Returns the kind that a person names: by its product, or by the neutral word.
+    fn named(text: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|kind| kind.product() == text || kind.word() == text)
+    }
+}
+
+impl Product for CiProvider {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn product(self) -> &'static str {
+        match self {
+            Self::ForgeActions => "github-actions",
+            Self::CiA => "jenkins",
+            Self::CiB => "gitlab-ci",
+            Self::CiC => "circleci",
+            Self::CiD => "buildkite",
+            Self::Other => "other",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Product for GatewayProvider {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn product(self) -> &'static str {
+        match self {
+            Self::GatewayA => "litellm",
+            Self::GatewayB => "portkey",
+            Self::GatewayC => "helicone",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+/// Returns a kind of system as a person reads it. One that only a newer service knows has its word.
+pub(crate) fn product<T: Product>(kind: &Open<T>) -> String {
+    match kind {
+        Open::Known(kind) => kind.product().to_owned(),
+        Open::Unknown(word) => word.to_string(),
+    }
+}
+
+/// Returns the parser of an argument that names a kind of system. Its help lists the products.
+pub(crate) fn product_parser<T: Product>() -> impl TypedValueParser<Value = T> {
+    let values = T::ALL.iter().map(|kind| {
+        let value = PossibleValue::new(kind.product());
+        if kind.word() == kind.product() {
+            value
+        } else {
+            value.alias(kind.word())
+        }
+    });
+    PossibleValuesParser::new(values)
+        .try_map(|text| T::named(&text).ok_or("is the name of no system"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command};
+    use svc_model::json;
+
+    use super::*;
+
+    fn parsed<T: Product>(text: &str) -> Option<T> {
+        let argument = Arg::new("system").value_parser(product_parser::<T>());
+        let command = Command::new("svc").arg(argument);
+        let matches = command.try_get_matches_from(["svc", text]).ok()?;
+        matches.get_one::<T>("system").copied()
+    }
+
+    #[test]
+    fn every_system_is_named_by_its_product_and_by_its_word() {
+        for kind in CiProvider::ALL {
+            assert_eq!(parsed(kind.product()), Some(*kind));
+            assert_eq!(parsed(kind.as_str()), Some(*kind));
+        }
+        for kind in GatewayProvider::ALL {
+            assert_eq!(parsed(kind.product()), Some(*kind));
+            assert_eq!(parsed(kind.as_str()), Some(*kind));
+            // The path of the gateways' webhook and the shell have the same names.
+            assert_eq!(GatewayProvider::from_path(kind.product()), Some(*kind));
+        }
+        assert_eq!(parsed::<CiProvider>("Jenkins"), None);
+    }
+
+    #[test]
+    fn a_system_that_is_not_known_keeps_its_word() {
+        let kind: Open<CiProvider> = json::from_slice(br#""ci_z""#).unwrap();
+        assert_eq!(product(&kind), "ci_z");
+        assert_eq!(product(&Open::Known(CiProvider::CiA)), "jenkins");
+    }
+}
