@@ -116,6 +116,12 @@ macro_rules! identity_string {
             }
         }
 
+        impl crate::parameter::ParameterValue for $name {
+            fn to_parameter(&self) -> String {
+                self.as_str().to_owned()
+            }
+        }
+
         impl FromField for $name {
             fn from_field(value: &Json) -> Result<Self, Violation> {
                 let Json::String(text) = value else {
@@ -138,7 +144,8 @@ identity_string! {
     UserId
 }
 identity_string! {
-    /// The id of a fact in a request: compared exactly, so an id that is no UUID names no fact.
+    /// The id of a call. The service gives UUIDs in lower case with hyphens. In a request it is compared
+    /// exactly, so another text names no call.
     InferenceCallId
 }
 impl From<FactId> for InferenceCallId {

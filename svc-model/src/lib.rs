@@ -30,6 +30,7 @@ pub mod limit;
 pub mod open;
 #[cfg(feature = "schema")]
 pub mod openapi;
+mod parameter;
 pub mod problem;
 pub mod quarantine;
 pub mod query;

@@ -7,11 +7,12 @@ use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::variant::name_variants;
 use crate::endpoint::{self, Description};
 use crate::problem::ProblemBody;
 
 /// Where OpenAPI keeps the schemas.
-const COMPONENTS: &str = "#/components/schemas/";
+pub(super) const COMPONENTS: &str = "#/components/schemas/";
 /// Where a schema that stands alone keeps those it refers to.
 const DEFINITIONS: &str = "#/$defs/";
 /// The dialect of every schema.
@@ -37,6 +38,8 @@ pub(super) struct Route {
     pub(super) request: Option<Schema>,
     /// The schema of the reply.
     pub(super) reply: Schema,
+    /// The schemas of its parameters, in their order.
+    pub(super) parameters: Vec<Schema>,
 }
 
 impl Catalogue {
@@ -49,12 +52,18 @@ impl Catalogue {
             .map(|endpoint| Route {
                 request: endpoint.request_schema.map(|schema| schema(&mut incoming)),
                 reply: (endpoint.reply_schema)(&mut outgoing),
+                parameters: endpoint
+                    .parameters
+                    .iter()
+                    .map(|parameter| (parameter.schema)(&mut incoming))
+                    .collect(),
                 endpoint,
             })
             .collect();
         let problem = outgoing.subschema_for::<ProblemBody>();
         let mut components = outgoing.take_definitions(true);
         components.extend(incoming.take_definitions(true));
+        name_variants(&mut components);
         Self {
             routes,
             problem,
@@ -157,6 +166,10 @@ fn list_values(schema: &mut Schema) {
     let Some(values) = values.filter(|values| !values.is_empty()) else {
         return;
     };
+    if values.len() == 1 {
+        // One alternative is no choice.
+        schema.remove("oneOf");
+    }
     for alternative in schema
         .get_mut("oneOf")
         .and_then(Value::as_array_mut)
@@ -225,7 +238,9 @@ fn redirect(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             for (member, value) in members {
-                if member == "$ref"
+                if member == "discriminator" {
+                    redirect_all(value.get_mut("mapping"));
+                } else if member == "$ref"
                     && let Some(name) = value.as_str().and_then(component_name)
                 {
                     *value = format!("{DEFINITIONS}{name}").into();
@@ -236,6 +251,16 @@ fn redirect(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(redirect),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The same of what a discriminator leads to.
+fn redirect_all(mapping: Option<&mut Value>) {
+    let references = mapping.and_then(Value::as_object_mut).into_iter().flatten();
+    for (_, reference) in references {
+        if let Some(name) = reference.as_str().and_then(component_name) {
+            *reference = format!("{DEFINITIONS}{name}").into();
+        }
     }
 }
 
@@ -307,7 +332,7 @@ mod tests {
                 .flatten()
             {
                 assert!(
-                    alternative.get("description").is_some(),
+                    alternative.get("description").is_some() || alternative.get("$ref").is_some(),
                     "{name}: {alternative}"
                 );
             }

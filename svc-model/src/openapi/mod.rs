@@ -16,5 +16,6 @@ mod document;
 mod operation;
 mod publication;
 mod refusal;
+mod variant;
 
 pub use self::publication::{documents, openapi_json};
