@@ -31,6 +31,7 @@ mod concurrency;
 mod connections;
 mod crash;
 mod documentation;
+mod examples;
 mod forge;
 mod forge_examples;
 mod gateway_webhook;

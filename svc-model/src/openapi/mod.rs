@@ -13,6 +13,7 @@
 
 mod catalogue;
 mod document;
+mod example;
 mod operation;
 mod publication;
 mod refusal;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
 use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
+use super::example::Example;
 use super::refusal::Refusal;
 use crate::endpoint::{
     Access, DefaultValue, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place,
@@ -15,6 +16,7 @@ use crate::problem::Problem;
 /// Describes one route.
 pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     let endpoint = &route.endpoint;
+    let example = Example::of(endpoint.name);
     let mut operation = json!({
         "operationId": endpoint.name,
         "summary": endpoint.summary,
@@ -32,7 +34,7 @@ pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     if !endpoint.parameters.is_empty() {
         let parameters = endpoint.parameters.iter().zip(&route.parameters);
         operation["parameters"] = parameters
-            .map(|(it, schema)| parameter(it, schema))
+            .map(|(it, schema)| parameter(it, schema, example))
             .collect();
     }
     if let Some(body) = request_body(route) {
@@ -91,7 +93,7 @@ fn authorities(access: Access) -> &'static [&'static str] {
     }
 }
 
-fn parameter(parameter: &Parameter, schema: &Schema) -> Value {
+fn parameter(parameter: &Parameter, schema: &Schema, example: Option<&Example>) -> Value {
     let mut schema = json!(schema);
     match parameter.default {
         None => {}
@@ -99,7 +101,7 @@ fn parameter(parameter: &Parameter, schema: &Schema) -> Value {
         Some(DefaultValue::Number(number)) => schema["default"] = number.into(),
         Some(DefaultValue::Truth(truth)) => schema["default"] = truth.into(),
     }
-    json!({
+    let mut described = json!({
         "name": parameter.name,
         "in": match parameter.place {
             Place::Path => "path",
@@ -109,12 +111,19 @@ fn parameter(parameter: &Parameter, schema: &Schema) -> Value {
         "required": parameter.required,
         "description": parameter.description,
         "schema": schema,
-    })
+    });
+    if let Some(example) = example.and_then(|example| example.parameter(parameter)) {
+        described["example"] = example.clone();
+    }
+    described
 }
 
 fn request_body(route: &Route) -> Option<Value> {
     let schema = route.request.as_ref()?;
     let mut content = json!({ "application/json": { "schema": schema } });
+    if let Some(examples) = Example::of(route.endpoint.name).and_then(Example::request) {
+        content["application/json"]["examples"] = examples;
+    }
     if route.endpoint.name == IngestGatewayBatch::NAME {
         content["application/x-ndjson"] = json!({
             "schema": { "type": "string", "description": "One payload a line, each a JSON object." },
@@ -138,6 +147,9 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
         "description": "The reply.",
         "content": { "application/json": { "schema": route.reply } },
     });
+    if let Some(example) = Example::of(route.endpoint.name) {
+        reply["content"]["application/json"]["examples"] = example.reply();
+    }
     if speaks_protobuf {
         reply["content"][PROTOBUF] = protobuf("ExportLogsServiceResponse, to a protobuf request");
     }
