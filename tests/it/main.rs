@@ -35,6 +35,7 @@ mod examples;
 mod forge;
 mod forge_examples;
 mod gateway_webhook;
+mod generated_clients;
 mod guides;
 mod integrate;
 mod investigate;
