@@ -27,6 +27,8 @@ pub mod identity;
 pub mod ingest;
 pub mod json;
 pub mod limit;
+#[cfg(feature = "schema")]
+pub mod note;
 pub mod open;
 #[cfg(feature = "schema")]
 pub mod openapi;

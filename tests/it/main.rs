@@ -48,6 +48,7 @@ mod outage;
 mod outbox;
 mod own_events;
 mod own_gateway;
+mod payload_schemas;
 mod query;
 mod real_repository;
 mod report_commands;

@@ -9,12 +9,17 @@ use serde_json::{Map, Value, json};
 
 use super::variant::name_variants;
 use crate::endpoint::{self, Description};
+use crate::ingest::event::OwnLogRecord;
+use crate::note::CommitNote;
 use crate::problem::ProblemBody;
 
 /// Where OpenAPI keeps the schemas.
 pub(super) const COMPONENTS: &str = "#/components/schemas/";
 /// Where a schema that stands alone keeps those it refers to.
 const DEFINITIONS: &str = "#/$defs/";
+/// What the identifiers of the schemas begin with: their version, which changes with the meaning of
+/// what they describe and not with the versions of the service.
+const IDENTIFIERS: &str = "urn:svc:schema:1:";
 /// The dialect of every schema.
 pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -27,6 +32,8 @@ pub(super) struct Catalogue {
     pub(super) problem: Schema,
     /// The named schemas.
     pub(super) components: Map<String, Value>,
+    /// What travels in none of these bodies as a type of its own, and what it refers to.
+    payloads: Map<String, Value>,
 }
 
 /// One route with the schemas of its bodies.
@@ -64,7 +71,11 @@ impl Catalogue {
         let mut components = outgoing.take_definitions(true);
         components.extend(incoming.take_definitions(true));
         name_variants(&mut components);
+        let mut within = generator(SchemaSettings::for_deserialize);
+        within.subschema_for::<OwnLogRecord>();
+        within.subschema_for::<CommitNote>();
         Self {
+            payloads: within.take_definitions(true),
             routes,
             problem,
             components,
@@ -73,15 +84,15 @@ impl Catalogue {
 
     /// Returns the named schema as a document that needs no other.
     pub(super) fn standalone(&self, name: &str) -> Option<Value> {
-        let mut document = self.components.get(name)?.as_object()?.clone();
+        let mut document = self.named(name)?.as_object()?.clone();
         let mut needed = BTreeSet::new();
-        self.gather(self.components.get(name)?, &mut needed);
+        self.gather(self.named(name)?, &mut needed);
         let definitions: Map<String, Value> = needed
             .into_iter()
-            .filter_map(|name| Some((name.to_owned(), self.components.get(name)?.clone())))
+            .filter_map(|name| Some((name.to_owned(), self.named(name)?.clone())))
             .collect();
         document.insert("$schema".into(), DIALECT.into());
-        document.insert("$id".into(), format!("{name}.json").into());
+        document.insert("$id".into(), format!("{IDENTIFIERS}{name}").into());
         document.insert("title".into(), name.into());
         if !definitions.is_empty() {
             document.insert("$defs".into(), definitions.into());
@@ -89,6 +100,12 @@ impl Catalogue {
         let mut document = Value::Object(document);
         redirect(&mut document);
         Some(document)
+    }
+
+    fn named(&self, name: &str) -> Option<&Value> {
+        self.components
+            .get(name)
+            .or_else(|| self.payloads.get(name))
     }
 
     /// Returns the first member that the request body of a route must have.
@@ -105,7 +122,7 @@ impl Catalogue {
                     if member == "$ref"
                         && let Some(name) = value.as_str().and_then(component_name)
                     {
-                        if let Some(target) = self.components.get(name)
+                        if let Some(target) = self.named(name)
                             && needed.insert(name)
                         {
                             self.gather(target, needed);
