@@ -10,6 +10,7 @@ use crate::id::{FactId, SessionId};
 use crate::ingest::GatewayProvider;
 use crate::json::WriteError;
 use crate::open::Open;
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
 closed_set! {
@@ -143,12 +144,19 @@ pub struct SessionRequest {
     pub session_id: SessionId,
 }
 
+impl SessionRequest {
+    const SESSION_ID: Declared<SessionId> = Declared::path(
+        "session_id",
+        "The Session; a slash in it is percent-encoded.",
+    );
+    /// What stands in the path.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
+}
+
 impl Request for SessionRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
-        let session_id = incoming
-            .path_fields()
-            .required("session_id", &mut violations);
+        let session_id = Self::SESSION_ID.read(incoming, &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 session_id: session_id?,
@@ -157,7 +165,7 @@ impl Request for SessionRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        Ok(Outgoing::default().with_path("session_id", self.session_id.as_str()))
+        Ok(Self::SESSION_ID.write(Outgoing::default(), &self.session_id))
     }
 }
 
@@ -195,6 +203,7 @@ pub struct SessionFactsCounts {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionInferenceCall {
     /// The id of the call.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::id::InferenceCallId"))]
     pub inference_call_id: FactId,
     /// The gateway's or the model's own id of the call.
     pub model_call_id: Option<String>,

@@ -332,6 +332,12 @@ macro_rules! closed_set {
             }
         }
 
+        impl $crate::parameter::ParameterValue for $name {
+            fn to_parameter(&self) -> String {
+                self.as_str().to_owned()
+            }
+        }
+
         impl $crate::open::Vocabulary for $name {
             fn word(&self) -> &'static str {
                 self.as_str()

@@ -74,9 +74,9 @@ pub fn identity_text(text: &Text) -> Result<&str, IdentityError> {
 
 macro_rules! identity_string {
     ($(#[$meta:meta])* $name:ident) => {
-        $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
+        $(#[$meta])*
         #[serde(try_from = "String", into = "String")]
         #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX)))]
         pub struct $name(String);
@@ -116,6 +116,12 @@ macro_rules! identity_string {
             }
         }
 
+        impl crate::parameter::ParameterValue for $name {
+            fn to_parameter(&self) -> String {
+                self.as_str().to_owned()
+            }
+        }
+
         impl FromField for $name {
             fn from_field(value: &Json) -> Result<Self, Violation> {
                 let Json::String(text) = value else {
@@ -138,7 +144,12 @@ identity_string! {
     UserId
 }
 identity_string! {
-    /// The id of a fact in a request: compared exactly, so an id that is no UUID names no fact.
+    /// The id of a call. The service gives UUIDs in lower case with hyphens. In a request it is compared
+    /// exactly, so another text names no call.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(extend("examples" = ["531f97ae-8872-41e7-8b99-d5840ab3cd2f"]))
+    )]
     InferenceCallId
 }
 impl From<FactId> for InferenceCallId {

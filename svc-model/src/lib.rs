@@ -27,9 +27,12 @@ pub mod identity;
 pub mod ingest;
 pub mod json;
 pub mod limit;
+#[cfg(feature = "schema")]
+pub mod note;
 pub mod open;
 #[cfg(feature = "schema")]
 pub mod openapi;
+mod parameter;
 pub mod problem;
 pub mod quarantine;
 pub mod query;

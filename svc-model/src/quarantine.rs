@@ -1,7 +1,7 @@
 //! Facts that are taken out of every answer, and shown again: an append-only log, for the operator.
 
 #[cfg(feature = "schema")]
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
@@ -11,6 +11,7 @@ use crate::id::{ForeignId, OrgId};
 use crate::json::{Json, WriteError};
 use crate::limit::{QUARANTINE_LOG_DEFAULT, QUARANTINE_LOG_MAX, QUARANTINE_REASON_BYTES_MAX};
 use crate::open::Open;
+use crate::parameter::{Declared, DefaultValue, Parameter, ParameterValue, parameters};
 use crate::query::PositiveNumber;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -177,18 +178,63 @@ impl Default for QuarantineLogRequest {
     }
 }
 
+/// How many rows of the log at most.
+struct LogLimit(u64);
+
+impl FromField for LogLimit {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let limit = PositiveNumber::from_field(value)?.get();
+        if limit > QUARANTINE_LOG_MAX {
+            return Err(Violation::new(
+                FieldKind::LessThanEqual,
+                "must be at most 1000",
+            ));
+        }
+        Ok(Self(limit))
+    }
+}
+
+impl ParameterValue for LogLimit {
+    fn to_parameter(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for LogLimit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LogLimit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1, "maximum": QUARANTINE_LOG_MAX })
+    }
+}
+
+impl QuarantineLogRequest {
+    const LIMIT: Declared<LogLimit> = Declared::optional(
+        "limit",
+        "The most rows: 1 to 1,000, by default 100. They are the latest, oldest first.",
+    )
+    .or(DefaultValue::Number(QUARANTINE_LOG_DEFAULT));
+    const BEFORE: Declared<PositiveNumber> = Declared::optional(
+        "before",
+        "Only rows before this revision: the `next_before` of the page after.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::LIMIT, Self::BEFORE,];
+}
+
 impl Request for QuarantineLogRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let fields = incoming.query_fields();
         let mut violations = Violations::default();
-        let v = &mut violations;
-        let limit = fields.present::<PositiveNumber>("limit", v);
-        let before = fields.present::<PositiveNumber>("before", v);
-        let limit = limit.map_or(QUARANTINE_LOG_DEFAULT, PositiveNumber::get);
-        if limit > QUARANTINE_LOG_MAX {
-            let above = Violation::new(FieldKind::LessThanEqual, "must be at most 1000");
-            violations.push(above.at(fields.loc("limit")));
-        }
+        let limit = Self::LIMIT.read(incoming, &mut violations);
+        let limit = limit.map_or(QUARANTINE_LOG_DEFAULT, |limit| limit.0);
+        let before = Self::BEFORE.read(incoming, &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 limit,
@@ -198,11 +244,9 @@ impl Request for QuarantineLogRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        let mut outgoing = Outgoing::default().with_query("limit", self.limit.to_string());
-        if let Some(before) = self.before {
-            outgoing = outgoing.with_query("before", before.to_string());
-        }
-        Ok(outgoing)
+        let outgoing = Self::LIMIT.write(Outgoing::default(), &LogLimit(self.limit));
+        let before = self.before.map(PositiveNumber::new);
+        Ok(Self::BEFORE.write_any(outgoing, before.as_ref()))
     }
 }
 

@@ -61,6 +61,12 @@ macro_rules! checked_string {
             }
         }
 
+        impl crate::parameter::ParameterValue for $name {
+            fn to_parameter(&self) -> String {
+                self.as_str().to_owned()
+            }
+        }
+
         impl FromField for $name {
             fn from_field(value: &Json) -> Result<Self, Violation> {
                 let Json::String(text) = value else {
@@ -73,10 +79,11 @@ macro_rules! checked_string {
 }
 
 checked_string! {
-    /// A host name: lower case, DNS labels joined by dots, at most 253 characters, no port.
+    /// A host name: DNS labels joined by dots, at most 253 characters, no port. Read in any letter case and
+    /// kept in lower case.
     RepositoryHost, read_host, "must be a DNS host name",
     schemars(extend(
-        "pattern" = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$",
+        "pattern" = r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
         "maxLength" = 253,
         "examples" = ["github.com"],
     ))
@@ -87,7 +94,7 @@ checked_string! {
     schemars(extend("pattern" = "^[1-9][0-9]{0,19}$", "examples" = ["514200317"]))
 }
 checked_string! {
-    /// The name of a repository: `owner/name` in lower case.
+    /// The name of a repository: `owner/name`. Read in any letter case and kept in lower case.
     RepositoryName, read_name, "must be owner/name",
     schemars(extend(
         "pattern" = "^[^/]+/[^/]+$",
@@ -96,10 +103,11 @@ checked_string! {
     ))
 }
 checked_string! {
-    /// A full commit id: 40 or 64 hexadecimal digits in lower case.
+    /// A full commit id: 40 or 64 hexadecimal digits. Read in any letter case, with white space around
+    /// it, and kept in lower case.
     CommitSha, read_sha, "must be 40 or 64 hexadecimal digits",
     schemars(extend(
-        "pattern" = "^([0-9a-f]{40}|[0-9a-f]{64})$",
+        "pattern" = r"^\s*([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})\s*$",
         "examples" = ["9b2f3a6c1d4e5f708192a3b4c5d6e7f8091a2b3c"],
     ))
 }

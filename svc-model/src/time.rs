@@ -156,8 +156,14 @@ impl JsonSchema for Instant {
         json_schema!({
             "type": "string",
             "format": "date-time",
-            "description": "RFC 3339 in UTC with `Z`; no fraction when the microseconds are zero, else six digits.",
+            "description": "A moment in RFC 3339. The service writes UTC with `Z`, without a fraction when the microseconds are zero and with six digits otherwise; it reads any offset.",
         })
+    }
+}
+
+impl crate::parameter::ParameterValue for Instant {
+    fn to_parameter(&self) -> String {
+        self.to_string()
     }
 }
 

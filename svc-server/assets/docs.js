@@ -204,9 +204,9 @@
   }
 
   function authority(operation) {
-    const accepted = (operation.security || []).flatMap((alternative) => Object.values(alternative));
-    if (accepted.length === 0) return "open";
-    return accepted.flat().join(" or ") || "any token";
+    if ((operation.security || []).length === 0) return "open";
+    const accepted = operation["x-authorities"] || [];
+    return accepted.join(" or ") || "signature";
   }
 
   const bodies = (operation) => Object.entries((operation.requestBody || { content: {} }).content);

@@ -236,18 +236,13 @@ mod tests {
 
     #[test]
     fn only_declared_headers_are_read_and_what_is_no_text_is_absent() {
-        const DECLARED: Parameter = Parameter {
-            name: "x-forge-event",
-            place: Place::Header,
-            required: false,
-            description: "",
-        };
+        let declared = svc_model::endpoint::IngestForge::PARAMETERS;
         let read = |value: &[u8]| {
             let mut headers = HeaderMap::new();
             headers.insert("x-other", HeaderValue::from_static("o"));
             headers.append("X-Forge-Event", HeaderValue::from_bytes(value).unwrap());
             headers.append("x-forge-event", HeaderValue::from_static("second"));
-            let found = header_parameters(&[DECLARED], &headers);
+            let found = header_parameters(declared, &headers);
             assert!(!found.contains_key("x-other"));
             found.get("x-forge-event").cloned()
         };

@@ -75,12 +75,21 @@ impl Replies<'_> {
         match kinds.get(self.kind) {
             Some(kind) => self.make(kind),
             // Only what names its kind can be of a newer one.
-            None if self.newer && tag(kinds[0]).is_some() => {
-                let tag = tag(kinds[0]).expect("it was looked for");
+            None if self.newer && self.tag(kinds[0]).is_some() => {
+                let tag = self.tag(kinds[0]).expect("it was looked for");
                 json!({ tag: WORD, "content": [1.10, null] })
             }
             None => self.make(kinds[0]),
         }
+    }
+
+    /// Returns the member that says of which kind an object is.
+    fn tag<'k>(&'k self, kind: &'k Value) -> Option<&'k str> {
+        let name = kind["$ref"].as_str().and_then(|it| it.rsplit('/').next());
+        let kind = name.map_or(kind, |name| &self.components[name]);
+        let mut members = kind["properties"].as_object()?.iter();
+        let (tag, _) = members.find(|(_, member)| member["const"].is_string())?;
+        Some(tag)
     }
 
     fn object(&self, schema: &Map<String, Value>) -> Value {
@@ -127,15 +136,6 @@ impl Replies<'_> {
         let items = &schema["items"];
         (0..length.max(1)).map(|_| self.make(items)).collect()
     }
-}
-
-/// Returns the member that says of which kind an object is.
-fn tag(kind: &Value) -> Option<&str> {
-    let members = kind["properties"].as_object()?;
-    let tag = members
-        .iter()
-        .find(|(_, member)| member["const"].is_string());
-    tag.map(|(name, _)| name.as_str())
 }
 
 fn string(schema: &Map<String, Value>) -> Value {

@@ -1,7 +1,6 @@
 #[cfg(feature = "schema")]
 use schemars::SchemaGenerator;
 
-use super::evidence::{CALL, EXPLAIN, SESSION};
 #[cfg(feature = "schema")]
 use super::SchemaOf;
 use super::{Access, Endpoint, Grant, Method, Parameter};
@@ -83,7 +82,7 @@ impl Endpoint for GrantInventory {
     const STATUSES: &'static [u16] = GET;
     type Request = InventoryRequest;
     type Reply = Inventory;
-    const PARAMETERS: &'static [Parameter] = &[SESSION];
+    const PARAMETERS: &'static [Parameter] = InventoryRequest::PARAMETERS;
 }
 
 /// `GET /query/context/evidence/manifest`.
@@ -98,7 +97,7 @@ impl Endpoint for GrantManifest {
     const STATUSES: &'static [u16] = GET;
     type Request = ManifestRequest;
     type Reply = Manifest;
-    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL, EXPLAIN];
+    const PARAMETERS: &'static [Parameter] = ManifestRequest::PARAMETERS;
 }
 
 /// `POST /query/context/evidence/read`.

@@ -3,32 +3,11 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter, Place};
+use super::{Access, Endpoint, Method, Parameter};
 use crate::evidence::{
     EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
 };
 use crate::limit;
-
-pub(super) const SESSION: Parameter = Parameter {
-    name: "session_id",
-    place: Place::Query,
-    required: true,
-    description: "The Session.",
-};
-pub(super) const CALL: Parameter = Parameter {
-    name: "inference_call_id",
-    place: Place::Query,
-    required: true,
-    description: "The call.",
-};
-
-pub(super) const EXPLAIN: Parameter = Parameter {
-    name: "explain",
-    place: Place::Query,
-    required: false,
-    description: "`true` asks for what the capture left out of the call, and for what tells equal messages; by \
-                  default `false`.",
-};
 
 /// `GET /query/evidence`.
 #[derive(Debug)]
@@ -42,7 +21,7 @@ impl Endpoint for EvidenceInventory {
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
     type Request = InventoryRequest;
     type Reply = Inventory;
-    const PARAMETERS: &'static [Parameter] = &[SESSION];
+    const PARAMETERS: &'static [Parameter] = InventoryRequest::PARAMETERS;
 }
 
 /// `GET /query/evidence/manifest`.
@@ -57,7 +36,7 @@ impl Endpoint for EvidenceManifest {
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
     type Request = ManifestRequest;
     type Reply = Manifest;
-    const PARAMETERS: &'static [Parameter] = &[SESSION, CALL, EXPLAIN];
+    const PARAMETERS: &'static [Parameter] = ManifestRequest::PARAMETERS;
 }
 
 /// `POST /query/evidence/read`.

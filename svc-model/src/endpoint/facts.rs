@@ -1,15 +1,8 @@
-use super::{Access, Endpoint, Method, Parameter, Place};
+use super::{Access, Endpoint, Method, Parameter};
 use crate::facts::{
     CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
 };
 use crate::request::NoParameters;
-
-const SESSION: &[Parameter] = &[Parameter {
-    name: "session_id",
-    place: Place::Path,
-    required: true,
-    description: "The Session; a slash in it is percent-encoded.",
-}];
 
 /// `GET /v1/facts`.
 #[derive(Debug)]
@@ -38,7 +31,7 @@ impl Endpoint for SessionFacts {
     const STATUSES: &'static [u16] = &[401, 403, 422, 503];
     type Request = SessionRequest;
     type Reply = SessionFactsCounts;
-    const PARAMETERS: &'static [Parameter] = SESSION;
+    const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
 }
 
 /// `GET /v1/facts/session/{session_id}/inference-calls`.
@@ -54,7 +47,7 @@ impl Endpoint for SessionCalls {
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
     type Request = SessionRequest;
     type Reply = SessionInferenceCalls;
-    const PARAMETERS: &'static [Parameter] = SESSION;
+    const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
 }
 
 /// `GET /v1/facts/session/{session_id}/compatibility-evidence`.
@@ -71,5 +64,5 @@ impl Endpoint for Compatibility {
     const STATUSES: &'static [u16] = &[401, 403, 409, 422, 503];
     type Request = SessionRequest;
     type Reply = CompatibilityEvidence;
-    const PARAMETERS: &'static [Parameter] = SESSION;
+    const PARAMETERS: &'static [Parameter] = SessionRequest::PARAMETERS;
 }

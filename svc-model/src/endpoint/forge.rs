@@ -3,9 +3,10 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter, Place};
+use super::{Access, Endpoint, Method, Parameter};
 use crate::open::Open;
-use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, IngestReceipt};
+use crate::parameter::Declared;
+use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, HeaderText, IngestReceipt};
 
 /// The headers that a forge names its event and its delivery in. None is required by itself: each
 /// forge has its own.
@@ -29,12 +30,7 @@ const fn delivery(index: usize, description: &'static str) -> Parameter {
 }
 
 const fn header(name: &'static str, description: &'static str) -> Parameter {
-    Parameter {
-        name,
-        place: Place::Header,
-        required: false,
-        description,
-    }
+    Declared::<HeaderText>::header(name, description).parameter()
 }
 
 /// Declares a route that a forge's webhook posts to. They differ in what they take.

@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter, Place, Repeat};
+use super::{Access, Endpoint, Method, Parameter, Repeat};
 use crate::open::Open;
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
@@ -45,12 +45,7 @@ impl Endpoint for IngestGatewayBatch {
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<GatewayBatchRequest>);
-    const PARAMETERS: &'static [Parameter] = &[Parameter {
-        name: "provider",
-        place: Place::Path,
-        required: true,
-        description: "The kind of gateway: a wire value, or litellm for gateway_a.",
-    }];
+    const PARAMETERS: &'static [Parameter] = GatewayBatchRequest::PARAMETERS;
 }
 
 /// `POST /ingest/ci`.
@@ -65,13 +60,7 @@ impl Endpoint for IngestCi {
     const STATUSES: &'static [u16] = &[401, 403, 409, 413, 422, 503];
     type Request = VendorCIRequest;
     type Reply = IngestResult;
-    const PARAMETERS: &'static [Parameter] = &[Parameter {
-        name: "compare",
-        place: Place::Query,
-        required: false,
-        description: "`true` asks for the result that the run is stored with, when it is another one; \
-                      by default `false`.",
-    }];
+    const PARAMETERS: &'static [Parameter] = VendorCIRequest::PARAMETERS;
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> =
         Some(SchemaGenerator::subschema_for::<VendorCIRequest>);

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::limit;
+pub use crate::parameter::{DefaultValue, Parameter, Place};
 use crate::problem::{Decline, Problem};
 use crate::request::Request;
 
@@ -121,7 +122,7 @@ pub trait Endpoint: Listed + 'static {
     /// The published schema of the request body, when it has one.
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> = None;
-    /// The parameters in the path, the query and the headers. All are strings.
+    /// The parameters in the path, the query and the headers.
     const PARAMETERS: &'static [Parameter] = &[];
 }
 
@@ -140,30 +141,6 @@ impl<T> Published for T {}
 /// Gives the schema of a type.
 #[cfg(feature = "schema")]
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// Where a parameter stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// In the path, between two slashes.
-    Path,
-    /// In the query.
-    Query,
-    /// In a header.
-    Header,
-}
-
-/// One parameter of a route.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// Its name; of a header in lower case.
-    pub name: &'static str,
-    /// Where it stands.
-    pub place: Place,
-    /// Whether a request without it is refused.
-    pub required: bool,
-    /// What it is.
-    pub description: &'static str,
-}
 
 /// One route as a value.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@ use schemars::SchemaGenerator;
 
 #[cfg(feature = "schema")]
 use super::SchemaOf;
-use super::{Access, Endpoint, Method, Parameter, Place, Repeat};
+use super::{Access, Endpoint, Method, Parameter, Repeat};
 use crate::limit;
 use crate::problem::Problem;
 use crate::quarantine::{
@@ -65,18 +65,5 @@ impl Endpoint for QuarantineLogPage {
     const OVERSIZE: Problem = Problem::ReplyTooLarge;
     type Request = QuarantineLogRequest;
     type Reply = QuarantineLog;
-    const PARAMETERS: &'static [Parameter] = &[
-        Parameter {
-            name: "limit",
-            place: Place::Query,
-            required: false,
-            description: "The most rows: 1 to 1,000, by default 100. They are the latest, oldest first.",
-        },
-        Parameter {
-            name: "before",
-            place: Place::Query,
-            required: false,
-            description: "Only rows before this revision: the `next_before` of the page after.",
-        },
-    ];
+    const PARAMETERS: &'static [Parameter] = QuarantineLogRequest::PARAMETERS;
 }

@@ -1,33 +1,9 @@
-use super::{Access, Endpoint, Method, Parameter, Place};
+use super::{Access, Endpoint, Method, Parameter};
 use crate::limit;
 use crate::problem::{Problem, ReportBound};
 use crate::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
 const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
-
-const fn bound(name: &'static str, description: &'static str) -> Parameter {
-    Parameter {
-        name,
-        place: Place::Query,
-        required: true,
-        description,
-    }
-}
-
-const PARAMETERS: &[Parameter] = &[
-    bound(
-        "cohort_start",
-        "The first moment of the cohort. A call belongs to it by when it was observed.",
-    ),
-    bound(
-        "cohort_end",
-        "The end of the cohort, itself not included: at most 31 days after its start.",
-    ),
-    bound(
-        "as_of",
-        "The moment up to which facts count, itself included; not before the end of the cohort.",
-    ),
-];
 
 /// `GET /v1/reports/model-outcomes`.
 #[derive(Debug)]
@@ -43,7 +19,7 @@ impl Endpoint for ModelOutcomesReport {
     const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
     type Request = ReportRequest;
     type Reply = ModelOutcomes;
-    const PARAMETERS: &'static [Parameter] = PARAMETERS;
+    const PARAMETERS: &'static [Parameter] = ReportRequest::PARAMETERS;
 }
 
 /// `GET /v1/reports/accepted-work-lifecycle`.
@@ -60,5 +36,5 @@ impl Endpoint for AcceptedWorkLifecycleReport {
     const OVERSIZE: Problem = Problem::ReportBound(ReportBound::Reply);
     type Request = ReportRequest;
     type Reply = AcceptedWorkLifecycle;
-    const PARAMETERS: &'static [Parameter] = PARAMETERS;
+    const PARAMETERS: &'static [Parameter] = ReportRequest::PARAMETERS;
 }

@@ -7,6 +7,7 @@ use crate::field::Violations;
 use crate::id::{FactId, SessionId};
 use crate::json::WriteError;
 use crate::open::Open;
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
@@ -19,12 +20,16 @@ pub struct InventoryRequest {
     pub session_id: SessionId,
 }
 
+impl InventoryRequest {
+    const SESSION_ID: Declared<SessionId> = Declared::required("session_id", "The Session.");
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
+}
+
 impl Request for InventoryRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
-        let session_id = incoming
-            .query_fields()
-            .required("session_id", &mut violations);
+        let session_id = Self::SESSION_ID.read(incoming, &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 session_id: session_id?,
@@ -33,7 +38,7 @@ impl Request for InventoryRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        Ok(Outgoing::default().with_query("session_id", self.session_id.as_str()))
+        Ok(Self::SESSION_ID.write(Outgoing::default(), &self.session_id))
     }
 }
 
@@ -51,6 +56,7 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CallSummary {
     /// The id of the call.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::id::InferenceCallId"))]
     pub inference_call_id: FactId,
     /// When the call was observed.
     pub observed_at: Instant,

@@ -7,7 +7,8 @@ use crate::field::Violations;
 use crate::id::{InferenceCallId, SessionId};
 use crate::json::{Text, WriteError};
 use crate::open::Open;
-use crate::query::Truth;
+use crate::parameter::{Declared, Parameter, parameters};
+use crate::query::{TRUE, Truth, asks};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
@@ -35,13 +36,26 @@ impl ManifestRequest {
     }
 }
 
+impl ManifestRequest {
+    const SESSION_ID: Declared<SessionId> = Declared::required("session_id", "The Session.");
+    const INFERENCE_CALL_ID: Declared<InferenceCallId> =
+        Declared::required("inference_call_id", "The call.");
+    const EXPLAIN: Declared<Truth> = asks(
+        "explain",
+        "`true` asks for what the capture left out of the call, and for what tells equal messages; by \
+         default `false`.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] =
+        parameters![Self::SESSION_ID, Self::INFERENCE_CALL_ID, Self::EXPLAIN,];
+}
+
 impl Request for ManifestRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
-        let query = incoming.query_fields();
-        let session_id = query.required("session_id", &mut violations);
-        let inference_call_id = query.required("inference_call_id", &mut violations);
-        let explain = query.present::<Truth>("explain", &mut violations);
+        let session_id = Self::SESSION_ID.read(incoming, &mut violations);
+        let inference_call_id = Self::INFERENCE_CALL_ID.read(incoming, &mut violations);
+        let explain = Self::EXPLAIN.read(incoming, &mut violations);
         Ok(violations.finish(|| {
             Some(Self {
                 session_id: session_id?,
@@ -52,14 +66,9 @@ impl Request for ManifestRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        let outgoing = Outgoing::default()
-            .with_query("session_id", self.session_id.as_str())
-            .with_query("inference_call_id", self.inference_call_id.as_str());
-        Ok(if self.explain {
-            outgoing.with_query("explain", "true")
-        } else {
-            outgoing
-        })
+        let outgoing = Self::SESSION_ID.write(Outgoing::default(), &self.session_id);
+        let outgoing = Self::INFERENCE_CALL_ID.write(outgoing, &self.inference_call_id);
+        Ok(Self::EXPLAIN.write_any(outgoing, self.explain.then_some(&TRUE)))
     }
 }
 

@@ -7,7 +7,8 @@ use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violatio
 use crate::id::{ForeignId, RunId, identity_text, is_trimmed};
 use crate::json::{Json, Text, WriteError};
 use crate::limit::{CI_REASON_CHARACTERS_MAX, PATH_BYTES_MAX};
-use crate::query::Truth;
+use crate::parameter::{Declared, Parameter, parameters};
+use crate::query::{TRUE, Truth, asks};
 use crate::repository::{
     Branch, CommitSha, RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName,
     RepositoryProvider,
@@ -56,7 +57,7 @@ closed_set! {
 
 /// The outcome of one run of a CI system: metadata only, no logs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", derive(JsonSchema), schemars(transform = whole_identity))]
 #[serde(deny_unknown_fields)]
 pub struct VendorCIRequest {
     /// The CI system.
@@ -122,6 +123,21 @@ pub struct VendorCIRequest {
     pub compare: bool,
 }
 
+/// Says that one component of an identity asks for the two others; null is the same as none.
+#[cfg(feature = "schema")]
+fn whole_identity(schema: &mut schemars::Schema) {
+    let names = ["repository_provider", "repository_host", "repository_id"];
+    let is_given = |name: &str| serde_json::json!({ "properties": { name: { "type": "string" } }, "required": [name] });
+    schema.insert(
+        "if".into(),
+        serde_json::json!({ "anyOf": names.map(is_given) }),
+    );
+    schema.insert(
+        "then".into(),
+        serde_json::json!({ "allOf": names.map(is_given) }),
+    );
+}
+
 impl VendorCIRequest {
     /// Describes the outcome of a run by what each must have. The other members are public.
     pub fn new(
@@ -156,6 +172,16 @@ impl VendorCIRequest {
             compare: false,
         }
     }
+}
+
+impl VendorCIRequest {
+    const COMPARE: Declared<Truth> = asks(
+        "compare",
+        "`true` asks for the result that the run is stored with, when it is another one; by default \
+         `false`.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
 }
 
 const DECLARED: [&str; 20] = [
@@ -293,7 +319,7 @@ impl Request for VendorCIRequest {
         let reason = fields.nullable::<Reason>("reason", v);
         let source_event_id = fields.nullable("source_event_id", v);
         fields.deny_undeclared(&DECLARED, Undeclared::ByName, v);
-        let compare = incoming.query_fields().present::<Truth>("compare", v);
+        let compare = Self::COMPARE.read(incoming, v);
         let (repository_provider, repository_host, repository_id) = identity
             .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
             .map_or((None, None, None), |(a, b, c)| (Some(a), Some(b), Some(c)));
@@ -326,11 +352,7 @@ impl Request for VendorCIRequest {
 
     fn write(&self) -> Result<Outgoing, WriteError> {
         let outgoing = Outgoing::body(self)?;
-        Ok(if self.compare {
-            outgoing.with_query("compare", "true")
-        } else {
-            outgoing
-        })
+        Ok(Self::COMPARE.write_any(outgoing, self.compare.then_some(&TRUE)))
     }
 }
 

@@ -2,8 +2,9 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::closed_set;
-use crate::field::{FieldKind, Violation, Violations};
+use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::json::{Json, Object, WriteError};
+use crate::parameter::ParameterValue;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
 /// The headers that name the event, in the order in which they are looked for.
@@ -45,6 +46,40 @@ pub struct ForgeDelivery {
     pub delivery_id: Option<String>,
     /// The payload.
     pub payload: Object,
+}
+
+/// The text of a header, which may be empty. Of several headers the first that is there is read.
+pub(crate) struct HeaderText(String);
+
+impl FromField for HeaderText {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let expected = Violation::new(FieldKind::StringType, "must be a string");
+        value
+            .as_str()
+            .map(|text| Self(text.to_owned()))
+            .ok_or(expected)
+    }
+}
+
+impl ParameterValue for HeaderText {
+    fn to_parameter(&self) -> String {
+        self.0.clone()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for HeaderText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "HeaderText".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
 }
 
 impl Request for ForgeDelivery {

@@ -12,6 +12,7 @@ use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violatio
 use crate::id::{SessionId, UserId};
 use crate::json::{Json, NodeBudget, Object, ParseErrorKind, WriteError};
 use crate::limit::GATEWAY_BATCH_PAYLOADS_MAX;
+use crate::parameter::{Declared, Parameter, ParameterValue, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
@@ -197,7 +198,7 @@ impl JsonSchema for GatewayBatchRequest {
                 {
                     "type": "array",
                     "maxItems": GATEWAY_BATCH_PAYLOADS_MAX,
-                    "items": true,
+                    "items": { "description": "A payload." },
                     "description": "Payloads in order. An item that is no object is counted as rejected.",
                 },
             ],
@@ -240,20 +241,56 @@ fn lines(
     Ok(any.then_some(payloads))
 }
 
+/// The kind of gateway as a path names it.
+struct GatewayName(GatewayProvider);
+
+impl FromField for GatewayName {
+    fn from_field(value: &Json) -> Result<Self, Violation> {
+        let provider = value.as_str().and_then(GatewayProvider::from_path);
+        provider.map(Self).ok_or(Violation::new(
+            FieldKind::Enum,
+            "must be one of the closed set",
+        ))
+    }
+}
+
+impl ParameterValue for GatewayName {
+    fn to_parameter(&self) -> String {
+        self.0.as_str().to_owned()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for GatewayName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "GatewayName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "enum": ["litellm", "portkey", "helicone", "gateway_a", "gateway_b", "gateway_c", "unknown"],
+        })
+    }
+}
+
+impl GatewayBatchRequest {
+    const PROVIDER: Declared<GatewayName> = Declared::path(
+        "provider",
+        "The kind of gateway: a wire value, or litellm for gateway_a.",
+    );
+    /// What stands in the path.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::PROVIDER,];
+}
+
 impl Request for GatewayBatchRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
-        let path = incoming.path_fields();
-        let provider = path
-            .get("provider")
-            .and_then(Json::as_str)
-            .and_then(GatewayProvider::from_path);
-        if provider.is_none() {
-            violations.push(
-                Violation::new(FieldKind::Enum, "must be one of the closed set")
-                    .at(path.loc("provider")),
-            );
-        }
+        let provider = Self::PROVIDER.read(incoming, &mut violations);
         let payloads = match incoming.json() {
             Ok(Json::Array(items)) => items.into_iter().map(payload).collect(),
             Ok(value @ Json::Object(_)) => vec![payload(value)],
@@ -288,7 +325,7 @@ impl Request for GatewayBatchRequest {
         }
         Ok(violations.finish(|| {
             Some(Self {
-                provider: provider?,
+                provider: provider?.0,
                 payloads,
             })
         })?)
@@ -297,6 +334,6 @@ impl Request for GatewayBatchRequest {
     fn write(&self) -> Result<Outgoing, WriteError> {
         let payloads: Vec<Cow<'_, Object>> =
             self.payloads.iter().flatten().map(Cow::Borrowed).collect();
-        Ok(Outgoing::body(&payloads)?.with_path("provider", self.provider.as_str()))
+        Ok(Self::PROVIDER.write(Outgoing::body(&payloads)?, &GatewayName(self.provider)))
     }
 }

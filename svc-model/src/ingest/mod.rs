@@ -6,15 +6,18 @@ pub mod event;
 mod forge;
 mod gateway;
 mod logs;
+#[cfg(feature = "schema")]
+mod payload;
 mod receipt;
 
-#[cfg(feature = "schema")]
-pub use call::GatewayPayload;
 pub use call::{GatewayCall, GatewayCallBuilder, GatewayCallError};
 pub use ci::{CiProvider, CiResult, VendorCIRequest};
+pub(crate) use forge::HeaderText;
 pub use forge::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, ForgeEvent};
 pub use gateway::{
     Capture, GatewayBatchRequest, GatewayIngestRequest, GatewayProvider, RejectedPayload,
 };
 pub use logs::{LogEvent, LogSkip, LogsReceipt, LogsRequest, PROTOBUF, is_protobuf};
+#[cfg(feature = "schema")]
+pub use payload::GatewayPayload;
 pub use receipt::{GatewayBatchReceipt, IngestReceipt, IngestResult, SkipReason, Skipped};

@@ -7,13 +7,19 @@ use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::variant::name_variants;
 use crate::endpoint::{self, Description};
+use crate::ingest::event::OwnLogRecord;
+use crate::note::CommitNote;
 use crate::problem::ProblemBody;
 
 /// Where OpenAPI keeps the schemas.
-const COMPONENTS: &str = "#/components/schemas/";
+pub(super) const COMPONENTS: &str = "#/components/schemas/";
 /// Where a schema that stands alone keeps those it refers to.
 const DEFINITIONS: &str = "#/$defs/";
+/// What the identifiers of the schemas begin with: their version, which changes with the meaning of
+/// what they describe and not with the versions of the service.
+const IDENTIFIERS: &str = "urn:svc:schema:1:";
 /// The dialect of every schema.
 pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
@@ -26,6 +32,8 @@ pub(super) struct Catalogue {
     pub(super) problem: Schema,
     /// The named schemas.
     pub(super) components: Map<String, Value>,
+    /// What travels in none of these bodies as a type of its own, and what it refers to.
+    payloads: Map<String, Value>,
 }
 
 /// One route with the schemas of its bodies.
@@ -37,6 +45,8 @@ pub(super) struct Route {
     pub(super) request: Option<Schema>,
     /// The schema of the reply.
     pub(super) reply: Schema,
+    /// The schemas of its parameters, in their order.
+    pub(super) parameters: Vec<Schema>,
 }
 
 impl Catalogue {
@@ -49,13 +59,23 @@ impl Catalogue {
             .map(|endpoint| Route {
                 request: endpoint.request_schema.map(|schema| schema(&mut incoming)),
                 reply: (endpoint.reply_schema)(&mut outgoing),
+                parameters: endpoint
+                    .parameters
+                    .iter()
+                    .map(|parameter| (parameter.schema)(&mut incoming))
+                    .collect(),
                 endpoint,
             })
             .collect();
         let problem = outgoing.subschema_for::<ProblemBody>();
         let mut components = outgoing.take_definitions(true);
         components.extend(incoming.take_definitions(true));
+        name_variants(&mut components);
+        let mut within = generator(SchemaSettings::for_deserialize);
+        within.subschema_for::<OwnLogRecord>();
+        within.subschema_for::<CommitNote>();
         Self {
+            payloads: within.take_definitions(true),
             routes,
             problem,
             components,
@@ -64,15 +84,15 @@ impl Catalogue {
 
     /// Returns the named schema as a document that needs no other.
     pub(super) fn standalone(&self, name: &str) -> Option<Value> {
-        let mut document = self.components.get(name)?.as_object()?.clone();
+        let mut document = self.named(name)?.as_object()?.clone();
         let mut needed = BTreeSet::new();
-        self.gather(self.components.get(name)?, &mut needed);
+        self.gather(self.named(name)?, &mut needed);
         let definitions: Map<String, Value> = needed
             .into_iter()
-            .filter_map(|name| Some((name.to_owned(), self.components.get(name)?.clone())))
+            .filter_map(|name| Some((name.to_owned(), self.named(name)?.clone())))
             .collect();
         document.insert("$schema".into(), DIALECT.into());
-        document.insert("$id".into(), format!("{name}.json").into());
+        document.insert("$id".into(), format!("{IDENTIFIERS}{name}").into());
         document.insert("title".into(), name.into());
         if !definitions.is_empty() {
             document.insert("$defs".into(), definitions.into());
@@ -80,6 +100,12 @@ impl Catalogue {
         let mut document = Value::Object(document);
         redirect(&mut document);
         Some(document)
+    }
+
+    fn named(&self, name: &str) -> Option<&Value> {
+        self.components
+            .get(name)
+            .or_else(|| self.payloads.get(name))
     }
 
     /// Returns the first member that the request body of a route must have.
@@ -96,7 +122,7 @@ impl Catalogue {
                     if member == "$ref"
                         && let Some(name) = value.as_str().and_then(component_name)
                     {
-                        if let Some(target) = self.components.get(name)
+                        if let Some(target) = self.named(name)
                             && needed.insert(name)
                         {
                             self.gather(target, needed);
@@ -157,6 +183,10 @@ fn list_values(schema: &mut Schema) {
     let Some(values) = values.filter(|values| !values.is_empty()) else {
         return;
     };
+    if values.len() == 1 {
+        // One alternative is no choice.
+        schema.remove("oneOf");
+    }
     for alternative in schema
         .get_mut("oneOf")
         .and_then(Value::as_array_mut)
@@ -225,7 +255,9 @@ fn redirect(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
             for (member, value) in members {
-                if member == "$ref"
+                if member == "discriminator" {
+                    redirect_all(value.get_mut("mapping"));
+                } else if member == "$ref"
                     && let Some(name) = value.as_str().and_then(component_name)
                 {
                     *value = format!("{DEFINITIONS}{name}").into();
@@ -236,6 +268,16 @@ fn redirect(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(redirect),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The same of what a discriminator leads to.
+fn redirect_all(mapping: Option<&mut Value>) {
+    let references = mapping.and_then(Value::as_object_mut).into_iter().flatten();
+    for (_, reference) in references {
+        if let Some(name) = reference.as_str().and_then(component_name) {
+            *reference = format!("{DEFINITIONS}{name}").into();
+        }
     }
 }
 
@@ -307,7 +349,7 @@ mod tests {
                 .flatten()
             {
                 assert!(
-                    alternative.get("description").is_some(),
+                    alternative.get("description").is_some() || alternative.get("$ref").is_some(),
                     "{name}: {alternative}"
                 );
             }

@@ -115,6 +115,7 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
             "title": "Agent-work evidence service",
             "version": SERVICE_VERSION,
             "description": CONVENTIONS,
+            "contact": { "name": "The operator of the deployment" },
             "license": { "name": "Apache License 2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "The deployment that serves this document." }],
@@ -130,7 +131,7 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
                     "type": "http",
                     "scheme": "bearer",
                     "description": "A configured token. Its authority is `ingest`, `operator` or \
-                                    `retrieval`; each operation names those that it accepts.",
+                                    `retrieval`; `x-authorities` names those that an operation accepts.",
                 },
                 SIGNATURE_SCHEME: {
                     "type": "apiKey",

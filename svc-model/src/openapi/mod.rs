@@ -13,8 +13,10 @@
 
 mod catalogue;
 mod document;
+mod example;
 mod operation;
 mod publication;
 mod refusal;
+mod variant;
 
 pub use self::publication::{documents, openapi_json};

@@ -1,16 +1,22 @@
 //! One route as an operation of OpenAPI.
 
+use schemars::Schema;
 use serde_json::{Map, Value, json};
 
 use super::catalogue::{Catalogue, Route};
 use super::document::{SECURITY_SCHEME, SIGNATURE_SCHEME, area_of};
+use super::example::Example;
 use super::refusal::Refusal;
-use crate::endpoint::{Access, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place};
+use crate::endpoint::{
+    Access, DefaultValue, Endpoint as _, Grant, IngestGatewayBatch, Logs, Parameter, Place,
+};
 use crate::ingest::PROTOBUF;
+use crate::problem::Problem;
 
 /// Describes one route.
 pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     let endpoint = &route.endpoint;
+    let example = Example::of(endpoint.name);
     let mut operation = json!({
         "operationId": endpoint.name,
         "summary": endpoint.summary,
@@ -19,11 +25,17 @@ pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
         "responses": responses(catalogue, route),
         "x-reply-bytes-max": endpoint.reply_bytes_max,
     });
+    if !authorities(endpoint.access).is_empty() {
+        operation["x-authorities"] = json!(authorities(endpoint.access));
+    }
     if let Some(area) = area_of(endpoint.path) {
         operation["tags"] = json!([area.name]);
     }
     if !endpoint.parameters.is_empty() {
-        operation["parameters"] = endpoint.parameters.iter().map(parameter).collect();
+        let parameters = endpoint.parameters.iter().zip(&route.parameters);
+        operation["parameters"] = parameters
+            .map(|(it, schema)| parameter(it, schema, example))
+            .collect();
     }
     if let Some(body) = request_body(route) {
         operation["requestBody"] = body;
@@ -58,24 +70,38 @@ fn required_authority(access: Access) -> &'static str {
     }
 }
 
-/// Lists the alternatives of which a caller needs one.
+/// Says which credential a caller needs. A bearer token has no scopes in OpenAPI: the authorities stand
+/// apart, in [`authorities`].
 fn security(access: Access) -> Value {
-    let authorities: &[&str] = match access {
-        Access::Open => return json!([]),
-        Access::Any => return json!([{ SECURITY_SCHEME: [] }]),
-        Access::Signature => return json!([{ SIGNATURE_SCHEME: [] }]),
+    match access {
+        Access::Open => json!([]),
+        Access::Signature => json!([{ SIGNATURE_SCHEME: [] }]),
+        Access::Any | Access::Ingest | Access::Operator | Access::Context(_) => {
+            json!([{ SECURITY_SCHEME: [] }])
+        }
+    }
+}
+
+/// Lists the authorities of which a token needs one.
+fn authorities(access: Access) -> &'static [&'static str] {
+    match access {
+        Access::Open | Access::Signature => &[],
+        Access::Any => &["ingest", "retrieval", "operator"],
         Access::Ingest => &["ingest", "operator"],
         Access::Operator => &["operator"],
         Access::Context(_) => &["retrieval", "operator"],
-    };
-    authorities
-        .iter()
-        .map(|authority| json!({ SECURITY_SCHEME: [authority] }))
-        .collect()
+    }
 }
 
-fn parameter(parameter: &Parameter) -> Value {
-    json!({
+fn parameter(parameter: &Parameter, schema: &Schema, example: Option<&Example>) -> Value {
+    let mut schema = json!(schema);
+    match parameter.default {
+        None => {}
+        Some(DefaultValue::Word(word)) => schema["default"] = word.into(),
+        Some(DefaultValue::Number(number)) => schema["default"] = number.into(),
+        Some(DefaultValue::Truth(truth)) => schema["default"] = truth.into(),
+    }
+    let mut described = json!({
         "name": parameter.name,
         "in": match parameter.place {
             Place::Path => "path",
@@ -84,13 +110,20 @@ fn parameter(parameter: &Parameter) -> Value {
         },
         "required": parameter.required,
         "description": parameter.description,
-        "schema": { "type": "string", "minLength": 1 },
-    })
+        "schema": schema,
+    });
+    if let Some(example) = example.and_then(|example| example.parameter(parameter)) {
+        described["example"] = example.clone();
+    }
+    described
 }
 
 fn request_body(route: &Route) -> Option<Value> {
     let schema = route.request.as_ref()?;
     let mut content = json!({ "application/json": { "schema": schema } });
+    if let Some(examples) = Example::of(route.endpoint.name).and_then(Example::request) {
+        content["application/json"]["examples"] = examples;
+    }
     if route.endpoint.name == IngestGatewayBatch::NAME {
         content["application/x-ndjson"] = json!({
             "schema": { "type": "string", "description": "One payload a line, each a JSON object." },
@@ -114,6 +147,9 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
         "description": "The reply.",
         "content": { "application/json": { "schema": route.reply } },
     });
+    if let Some(example) = Example::of(route.endpoint.name) {
+        reply["content"]["application/json"]["examples"] = example.reply();
+    }
     if speaks_protobuf {
         reply["content"][PROTOBUF] = protobuf("ExportLogsServiceResponse, to a protobuf request");
     }
@@ -145,7 +181,23 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
         }
         responses.insert(status.to_string(), response);
     }
+    if route.endpoint.access == Access::Open {
+        // Of an open route nothing else can be wrong.
+        responses.insert("400".into(), unreadable(catalogue));
+    }
     responses.into()
+}
+
+/// Describes the answer to what is no HTTP request.
+fn unreadable(catalogue: &Catalogue) -> Value {
+    let example = Problem::MalformedRequest.body();
+    json!({
+        "description": "The request is not HTTP.",
+        "content": { "application/json": {
+            "schema": catalogue.problem,
+            "examples": { "malformed": { "value": example } },
+        } },
+    })
 }
 
 #[cfg(test)]

@@ -5,15 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::endpoint::{Endpoint as _, IngestGateway, IngestGatewayBatch};
+use crate::endpoint::{
+    ContextRetrieval, Discovery, Endpoint as _, EvidenceReading, GrantRead, IngestGateway,
+    IngestGatewayBatch, Logs, Selected,
+};
 
 use super::catalogue::{Catalogue, Route, type_name};
 use super::document::document;
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
-/// The payload of a gateway, which is no whole body.
-const PAYLOAD: &str = "GatewayPayload";
+/// What is no whole body, and the operations in whose bodies it stands. A note of a commit stands in
+/// none.
+const PAYLOADS: [(&str, &[&str]); 4] = [
+    ("CommitNote", &[]),
+    (
+        "GatewayPayload",
+        &[IngestGateway::NAME, IngestGatewayBatch::NAME],
+    ),
+    ("OwnLogRecord", &[Logs::NAME]),
+    (
+        "Part",
+        &[
+            EvidenceReading::NAME,
+            GrantRead::NAME,
+            ContextRetrieval::NAME,
+            Discovery::NAME,
+            Selected::NAME,
+        ],
+    ),
+];
 /// The name of the index.
 const INDEX: &str = "index.json";
 
@@ -56,7 +77,7 @@ struct Entry<'a> {
 #[serde(rename_all = "snake_case")]
 enum Direction {
     Request,
-    /// Within a request, where any object may stand: what is read of it.
+    /// Within a body, or in a note of a commit.
     Payload,
     Reply,
     Problem,
@@ -80,7 +101,7 @@ impl Usage {
     }
 }
 
-/// Lists every request, every reply, the payload of a gateway and the problem body, by name.
+/// Lists every request, every reply, the payloads within them and the problem body, by name.
 fn index(catalogue: &Catalogue) -> Vec<Entry<'_>> {
     let mut entries = BTreeMap::<&str, Entry<'_>>::new();
     let mut add = |schema, direction, route: &Route| {
@@ -104,16 +125,17 @@ fn index(catalogue: &Catalogue) -> Vec<Entry<'_>> {
             add(&catalogue.problem, Direction::Problem, route);
         }
     }
-    let payloads = [IngestGateway::NAME, IngestGatewayBatch::NAME];
-    let routes = catalogue.routes.iter();
-    let routes = routes.filter(|route| payloads.contains(&route.endpoint.name));
-    let payload = Entry {
-        name: PAYLOAD,
-        file: format!("{PAYLOAD}.json"),
-        direction: Direction::Payload,
-        routes: routes.map(Usage::of).collect(),
-    };
-    entries.insert(PAYLOAD, payload);
+    for (name, operations) in PAYLOADS {
+        let routes = catalogue.routes.iter();
+        let routes = routes.filter(|route| operations.contains(&route.endpoint.name));
+        let payload = Entry {
+            name,
+            file: format!("{name}.json"),
+            direction: Direction::Payload,
+            routes: routes.map(Usage::of).collect(),
+        };
+        entries.insert(name, payload);
+    }
     entries.into_values().collect()
 }
 

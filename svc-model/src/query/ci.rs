@@ -2,14 +2,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parameter::{Positive, Truth};
-use super::selector::SelectorParameters;
+use super::parameter::{Positive, TRUE, Truth, as_of, asks};
+use super::selector::{
+    REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
+};
 use super::{CommitLink, LifetimeIdentity, RepositorySelector};
 use crate::field::{Violation, Violations};
 use crate::id::{FactId, RunId};
 use crate::ingest::{CiProvider, CiResult};
 use crate::json::{Text, WriteError};
 use crate::open::Open;
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::repository::{Branch, CommitSha};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -46,21 +49,52 @@ impl CiOutcomeRequest {
     }
 }
 
+impl CiOutcomeRequest {
+    const PROVIDER: Declared<CiProvider> = Declared::required(
+        "provider",
+        "The CI system: `forge_actions`, `ci_a`, `ci_b`, `ci_c`, `ci_d` or `other`.",
+    );
+    const RUN_ID: Declared<RunId> = Declared::required("run_id", "The system's id of the run.");
+    const RUN_ATTEMPT: Declared<Positive> = Declared::optional(
+        "run_attempt",
+        "The attempt, from 1; without one, the run that was stored without an attempt.",
+    );
+    const LATEST: Declared<Truth> = asks(
+        "latest",
+        "`true` asks for the last attempt, that of the greatest number, and lists all attempts. It does \
+         not stand beside `run_attempt`.",
+    );
+    const AS_OF: Declared<Instant> =
+        as_of("The moment up to which facts count, itself included; by default all of them.");
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+        Self::PROVIDER,
+        Self::RUN_ID,
+        Self::RUN_ATTEMPT,
+        Self::LATEST,
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        Self::AS_OF,
+    ];
+}
+
 impl Request for CiOutcomeRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let fields = incoming.query_fields();
         let mut violations = Violations::default();
         let v = &mut violations;
-        let provider = fields.required("provider", v);
-        let run_id = fields.required("run_id", v);
-        let run_attempt = fields.present::<Positive>("run_attempt", v);
-        let latest = fields.present::<Truth>("latest", v).is_some_and(Truth::get);
+        let provider = Self::PROVIDER.read(incoming, v);
+        let run_id = Self::RUN_ID.read(incoming, v);
+        let run_attempt = Self::RUN_ATTEMPT.read(incoming, v);
+        let latest = Self::LATEST.read(incoming, v).is_some_and(Truth::get);
         if latest && run_attempt.is_some() {
             let both = Violation::rule("must not be true beside run_attempt");
-            v.push(both.at(fields.loc("latest")));
+            v.push(both.at(fields.loc(Self::LATEST.name())));
         }
-        let repository = SelectorParameters::read(&fields, v);
-        let as_of = fields.present("as_of", v);
+        let repository = SelectorParameters::read(incoming, v);
+        let as_of = Self::AS_OF.read(incoming, v);
         let (provider, run_id) = violations.finish(|| Some((provider?, run_id?)))?;
         Ok(Self {
             provider,
@@ -73,20 +107,12 @@ impl Request for CiOutcomeRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        let mut outgoing = Outgoing::default()
-            .with_query("provider", self.provider.as_str())
-            .with_query("run_id", self.run_id.as_str());
-        if let Some(attempt) = self.run_attempt {
-            outgoing = outgoing.with_query("run_attempt", attempt.to_string());
-        }
-        if self.latest {
-            outgoing = outgoing.with_query("latest", "true");
-        }
+        let mut outgoing = Self::PROVIDER.write(Outgoing::default(), &self.provider);
+        outgoing = Self::RUN_ID.write(outgoing, &self.run_id);
+        outgoing = Self::RUN_ATTEMPT.write_any(outgoing, self.run_attempt.map(Positive).as_ref());
+        outgoing = Self::LATEST.write_any(outgoing, self.latest.then_some(&TRUE));
         outgoing = self.repository.write(outgoing);
-        if let Some(as_of) = self.as_of {
-            outgoing = outgoing.with_query("as_of", as_of.to_string());
-        }
-        Ok(outgoing)
+        Ok(Self::AS_OF.write_any(outgoing, self.as_of.as_ref()))
     }
 }
 

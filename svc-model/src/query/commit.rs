@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parameter::Truth;
-use super::selector::SelectorParameters;
+use super::parameter::{TRUE, Truth, as_of, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
+use super::selector::{
+    REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
+};
 use super::{LifetimeIdentity, RepositorySelector};
 use crate::closed_set;
 use crate::field::Violations;
@@ -15,6 +17,7 @@ use crate::id::{FactId, OrgId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text, WriteError};
 use crate::open::Open;
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::reports::Counts;
 use crate::repository::{
@@ -49,17 +52,38 @@ impl CommitRequest {
     }
 }
 
+impl CommitRequest {
+    const SHA: Declared<CommitSha> =
+        Declared::path("sha", "The full commit id: 40 or 64 hexadecimal digits.");
+    const AS_OF: Declared<Instant> =
+        as_of("The moment up to which facts count, itself included; by default the present one.");
+    const EXPLAIN: Declared<Truth> = asks(
+        "explain",
+        "`true` asks for the score and the files of each inferred call, and for why calls were not \
+         looked for; by default `false`.",
+    );
+    /// What stands in the path and the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+        Self::SHA,
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        Self::AS_OF,
+        Self::EXPLAIN,
+    ];
+}
+
 impl Request for CommitRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let fields = incoming.query_fields();
         let mut violations = Violations::default();
-        let repository = SelectorParameters::read(&fields, &mut violations);
-        let as_of = fields.present("as_of", &mut violations);
-        let explain = fields.present::<Truth>("explain", &mut violations);
+        let repository = SelectorParameters::read(incoming, &mut violations);
+        let as_of = Self::AS_OF.read(incoming, &mut violations);
+        let explain = Self::EXPLAIN.read(incoming, &mut violations);
         violations.finish(|| Some(()))?;
         let commit_sha = incoming
             .path
-            .get("sha")
+            .get(Self::SHA.name())
             .and_then(Json::as_str)
             .and_then(CommitSha::new)
             .ok_or(QueryFault::MalformedSha)?;
@@ -72,17 +96,10 @@ impl Request for CommitRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        let outgoing = Outgoing::default().with_path("sha", self.commit_sha.as_str());
-        let outgoing = self.repository.write(outgoing);
-        let outgoing = match self.as_of {
-            Some(as_of) => outgoing.with_query("as_of", as_of.to_string()),
-            None => outgoing,
-        };
-        Ok(if self.explain {
-            outgoing.with_query("explain", "true")
-        } else {
-            outgoing
-        })
+        let mut outgoing = Self::SHA.write(Outgoing::default(), &self.commit_sha);
+        outgoing = self.repository.write(outgoing);
+        outgoing = Self::AS_OF.write_any(outgoing, self.as_of.as_ref());
+        Ok(Self::EXPLAIN.write_any(outgoing, self.explain.then_some(&TRUE)))
     }
 }
 
@@ -128,6 +145,7 @@ closed_set! {
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct InferredCall {
     /// The call.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::id::InferenceCallId"))]
     pub inference_call_id: FactId,
     /// Its Session.
     pub session_id: SessionId,

@@ -1,13 +1,15 @@
 use std::collections::BTreeMap;
 
 #[cfg(feature = "schema")]
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::parameter::{Positive, Truth, Whole, whole};
-use super::selector::SelectorParameters;
+use super::parameter::{Positive, TRUE, Truth, Whole, as_of, asks, whole};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
+use super::selector::{
+    REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
+};
 use super::{CiOutcomeRecord, RepositorySelector};
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::is_trimmed;
@@ -15,6 +17,7 @@ use crate::ingest::CiResult;
 use crate::json::{Json, WriteError};
 use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
 use crate::open::Open;
+use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -43,6 +46,27 @@ impl PageLimit {
 impl Default for PageLimit {
     fn default() -> Self {
         Self(CI_PAGE_DEFAULT)
+    }
+}
+
+impl crate::parameter::ParameterValue for PageLimit {
+    fn to_parameter(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for PageLimit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PageLimit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1, "maximum": CI_PAGE_MAX })
     }
 }
 
@@ -78,6 +102,12 @@ impl CiCursor {
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl crate::parameter::ParameterValue for CiCursor {
+    fn to_parameter(&self) -> String {
+        self.0.clone()
     }
 }
 
@@ -139,6 +169,27 @@ impl CiFailuresRequest {
 
 struct WorkflowName(String);
 
+impl crate::parameter::ParameterValue for WorkflowName {
+    fn to_parameter(&self) -> String {
+        self.0.clone()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for WorkflowName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "WorkflowName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
 impl FromField for WorkflowName {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         let expected = Violation::new(FieldKind::StringType, "must be a string");
@@ -147,21 +198,71 @@ impl FromField for WorkflowName {
     }
 }
 
+impl CiFailuresRequest {
+    const CAPTURED_AFTER: Declared<Instant> =
+        Declared::required("captured_after", "The first moment of capture.");
+    const CAPTURED_BEFORE: Declared<Instant> = Declared::required(
+        "captured_before",
+        "The moment of capture that is no longer included.",
+    );
+    const AS_OF: Declared<Instant> =
+        as_of("The moment up to which facts count, itself included; by default `captured_before`.");
+    const RESULT: Declared<CiResult> = Declared::optional(
+        "result",
+        "One result: `passed`, `failed`, `error`, `timed_out`, `cancelled`, `skipped`, `neutral` or \
+         `unknown`; by default `failed`.",
+    )
+    .or(DefaultValue::Word(CiResult::Failed.as_str()));
+    const WORKFLOW_NAME: Declared<WorkflowName> = Declared::optional(
+        "workflow_name",
+        "The exact name of the workflow; empty for outcomes without one.",
+    );
+    const PR_NUMBER: Declared<Positive> =
+        Declared::optional("pr_number", "The number of the pull request.");
+    const LIMIT: Declared<PageLimit> =
+        Declared::optional("limit", "Outcomes of a page: 1 to 100, by default 50.")
+            .or(DefaultValue::Number(CI_PAGE_DEFAULT));
+    const CURSOR: Declared<CiCursor> = Declared::optional(
+        "cursor",
+        "The `next_cursor` of the page before, with otherwise the same parameters.",
+    );
+    const EXPLAIN: Declared<Truth> = asks(
+        "explain",
+        "`true` asks the first page to tell what could not be counted to the repository, and whether any \
+         fact tells of it; by default `false`.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+        Self::CAPTURED_AFTER,
+        Self::CAPTURED_BEFORE,
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        Self::AS_OF,
+        Self::RESULT,
+        Self::WORKFLOW_NAME,
+        Self::PR_NUMBER,
+        Self::LIMIT,
+        Self::CURSOR,
+        Self::EXPLAIN,
+    ];
+}
+
 impl Request for CiFailuresRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let fields = incoming.query_fields();
         let mut violations = Violations::default();
         let v = &mut violations;
-        let captured_after = fields.required::<Instant>("captured_after", v);
-        let captured_before = fields.required::<Instant>("captured_before", v);
-        let repository = SelectorParameters::read(&fields, v);
-        let as_of = fields.present("as_of", v);
-        let result = fields.present("result", v);
-        let workflow_name = fields.present::<WorkflowName>("workflow_name", v);
-        let pr_number = fields.present::<Positive>("pr_number", v);
-        let limit = fields.present("limit", v);
-        let cursor = fields.present("cursor", v);
-        let explain = fields.present::<Truth>("explain", v);
+        let captured_after = Self::CAPTURED_AFTER.read(incoming, v);
+        let captured_before = Self::CAPTURED_BEFORE.read(incoming, v);
+        let repository = SelectorParameters::read(incoming, v);
+        let as_of = Self::AS_OF.read(incoming, v);
+        let result = Self::RESULT.read(incoming, v);
+        let workflow_name = Self::WORKFLOW_NAME.read(incoming, v);
+        let pr_number = Self::PR_NUMBER.read(incoming, v);
+        let limit = Self::LIMIT.read(incoming, v);
+        let cursor = Self::CURSOR.read(incoming, v);
+        let explain = Self::EXPLAIN.read(incoming, v);
         let (captured_after, captured_before) =
             violations.finish(|| Some((captured_after?, captured_before?)))?;
         if captured_after >= captured_before {
@@ -186,28 +287,18 @@ impl Request for CiFailuresRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        let mut outgoing = Outgoing::default()
-            .with_query("captured_after", self.captured_after.to_string())
-            .with_query("captured_before", self.captured_before.to_string());
+        let mut outgoing = Outgoing::default();
+        outgoing = Self::CAPTURED_AFTER.write(outgoing, &self.captured_after);
+        outgoing = Self::CAPTURED_BEFORE.write(outgoing, &self.captured_before);
         outgoing = self.repository.write(outgoing);
-        if let Some(as_of) = self.as_of {
-            outgoing = outgoing.with_query("as_of", as_of.to_string());
-        }
-        outgoing = outgoing.with_query("result", self.result.as_str());
-        if let Some(name) = &self.workflow_name {
-            outgoing = outgoing.with_query("workflow_name", name);
-        }
-        if let Some(number) = self.pr_number {
-            outgoing = outgoing.with_query("pr_number", number.to_string());
-        }
-        outgoing = outgoing.with_query("limit", self.limit.get().to_string());
-        if let Some(cursor) = &self.cursor {
-            outgoing = outgoing.with_query("cursor", cursor.as_str());
-        }
-        if self.explain {
-            outgoing = outgoing.with_query("explain", "true");
-        }
-        Ok(outgoing)
+        outgoing = Self::AS_OF.write_any(outgoing, self.as_of.as_ref());
+        outgoing = Self::RESULT.write(outgoing, &self.result);
+        let workflow_name = self.workflow_name.clone().map(WorkflowName);
+        outgoing = Self::WORKFLOW_NAME.write_any(outgoing, workflow_name.as_ref());
+        outgoing = Self::PR_NUMBER.write_any(outgoing, self.pr_number.map(Positive).as_ref());
+        outgoing = Self::LIMIT.write(outgoing, &self.limit);
+        outgoing = Self::CURSOR.write_any(outgoing, self.cursor.as_ref());
+        Ok(Self::EXPLAIN.write_any(outgoing, self.explain.then_some(&TRUE)))
     }
 }
 

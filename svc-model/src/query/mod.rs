@@ -25,7 +25,7 @@ pub use commit::{
 pub use constant::{Found, Unknown};
 pub use failures::{CiCursor, CiFailures, CiFailuresRequest, PageLimit};
 pub use link::CommitLink;
-pub(crate) use parameter::{PositiveNumber, Truth};
+pub(crate) use parameter::{PositiveNumber, TRUE, Truth, asks};
 pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
 pub use session::{

@@ -1,13 +1,34 @@
-//! Numbers in a query string.
+//! Numbers, truth values and texts in a query string.
+
+#[cfg(feature = "schema")]
+use std::borrow::Cow;
+
+#[cfg(feature = "schema")]
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::field::{FieldKind, FromField, Violation};
 use crate::json::Json;
+use crate::parameter::{Declared, DefaultValue, ParameterValue};
+use crate::time::Instant;
 
 /// A whole number from 1 to 2^63-1.
 pub(super) struct Positive(pub(super) i64);
 
 /// `true` or `false`.
 pub(crate) struct Truth(bool);
+
+/// `true`, which asks for more.
+pub(crate) const TRUE: Truth = Truth(true);
+
+/// Declares a parameter that asks for more when it is `true`.
+pub(crate) const fn asks(name: &'static str, description: &'static str) -> Declared<Truth> {
+    Declared::optional(name, description).or(DefaultValue::Truth(false))
+}
+
+/// Declares the boundary of a question.
+pub(super) const fn as_of(description: &'static str) -> Declared<Instant> {
+    Declared::optional("as_of", description)
+}
 
 impl Truth {
     /// Returns the value.
@@ -30,6 +51,11 @@ impl FromField for Truth {
 pub(crate) struct PositiveNumber(u64);
 
 impl PositiveNumber {
+    /// Returns the number as a parameter.
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
     /// Returns the number.
     pub(crate) const fn get(self) -> u64 {
         self.0
@@ -80,6 +106,69 @@ pub(super) fn whole(value: &Json) -> Result<Whole, Violation> {
         Err(_) if text.starts_with('-') => Whole::Below,
         Err(_) => Whole::Above,
     })
+}
+
+impl ParameterValue for Truth {
+    fn to_parameter(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for Truth {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Truth".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "boolean" })
+    }
+}
+
+impl ParameterValue for Positive {
+    fn to_parameter(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for Positive {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Positive".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "format": "int64", "minimum": 1 })
+    }
+}
+
+impl ParameterValue for PositiveNumber {
+    fn to_parameter(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for PositiveNumber {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "PositiveNumber".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "format": "int64", "minimum": 1 })
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 #[cfg(feature = "schema")]
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::selector::SelectorParameters;
+use super::parameter::as_of;
+use super::selector::{
+    REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
+};
 use super::{CiOutcomeRecord, RepositorySelector};
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::{FactId, RunId, SessionId};
 use crate::ingest::CiProvider;
 use crate::json::{Json, WriteError};
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::repository::CommitSha;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -53,6 +57,31 @@ impl RunUrl {
     }
 }
 
+impl crate::parameter::ParameterValue for RunUrl {
+    fn to_parameter(&self) -> String {
+        self.0.clone()
+    }
+}
+#[cfg(feature = "schema")]
+impl JsonSchema for RunUrl {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RunUrl".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "format": "uri",
+            "pattern": r"^\s*https?://",
+            "maxLength": Self::BYTES_MAX,
+        })
+    }
+}
+
 impl FromField for RunUrl {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         let expected = Violation::new(FieldKind::StringType, "must be a string");
@@ -82,24 +111,53 @@ pub struct CiRunsRequest {
     pub as_of: Option<Instant>,
 }
 
+impl CiRunsRequest {
+    const RUN_ID: Declared<RunId> = Declared::optional(
+        "run_id",
+        "The id of the run, or the beginning of those of its jobs, up to a slash. One of `run_id` and \
+         `run_url` is given.",
+    );
+    const RUN_URL: Declared<RunUrl> = Declared::optional(
+        "run_url",
+        "The URL of the run as it was reported; what follows `?` or `#` is not looked at.",
+    );
+    const PROVIDER: Declared<CiProvider> = Declared::optional(
+        "provider",
+        "The CI system: `forge_actions`, `ci_a`, `ci_b`, `ci_c`, `ci_d` or `other`; by default all.",
+    );
+    const AS_OF: Declared<Instant> =
+        as_of("The moment up to which facts count, itself included; by default all of them.");
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+        Self::RUN_ID,
+        Self::RUN_URL,
+        Self::PROVIDER,
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        Self::AS_OF,
+    ];
+}
+
 impl Request for CiRunsRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let fields = incoming.query_fields();
         let mut violations = Violations::default();
         let v = &mut violations;
-        let run_url = fields.present::<RunUrl>("run_url", v);
-        let run_id = if fields.get("run_url").is_none() {
-            fields.required("run_id", v)
+        let run_url = Self::RUN_URL.read(incoming, v);
+        let run_id = if fields.get(Self::RUN_URL.name()).is_none() {
+            fields.required(Self::RUN_ID.name(), v)
         } else {
-            if fields.get("run_id").is_some() {
+            if fields.get(Self::RUN_ID.name()).is_some() {
                 let both = Violation::rule("must not stand beside run_id");
-                v.push(both.at(fields.loc("run_url")));
+                v.push(both.at(fields.loc(Self::RUN_URL.name())));
             }
             None
         };
-        let provider = fields.present("provider", v);
-        let repository = SelectorParameters::read(&fields, v);
-        let as_of = fields.present("as_of", v);
+        let provider = Self::PROVIDER.read(incoming, v);
+        let repository = SelectorParameters::read(incoming, v);
+        let as_of = Self::AS_OF.read(incoming, v);
         let name = run_url.map(RunName::Url).or(run_id.map(RunName::Id));
         let name = violations.finish(|| name)?;
         Ok(Self {
@@ -113,17 +171,12 @@ impl Request for CiRunsRequest {
     fn write(&self) -> Result<Outgoing, WriteError> {
         let outgoing = Outgoing::default();
         let mut outgoing = match &self.name {
-            RunName::Id(run_id) => outgoing.with_query("run_id", run_id.as_str()),
-            RunName::Url(run_url) => outgoing.with_query("run_url", run_url.as_str()),
+            RunName::Id(run_id) => Self::RUN_ID.write(outgoing, run_id),
+            RunName::Url(run_url) => Self::RUN_URL.write(outgoing, run_url),
         };
-        if let Some(provider) = self.provider {
-            outgoing = outgoing.with_query("provider", provider.as_str());
-        }
+        outgoing = Self::PROVIDER.write_any(outgoing, self.provider.as_ref());
         outgoing = self.repository.write(outgoing);
-        if let Some(as_of) = self.as_of {
-            outgoing = outgoing.with_query("as_of", as_of.to_string());
-        }
-        Ok(outgoing)
+        Ok(Self::AS_OF.write_any(outgoing, self.as_of.as_ref()))
     }
 }
 

@@ -2,13 +2,14 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::field::{Fields, Violations};
+use crate::field::Violations;
 use crate::open::Open;
+use crate::parameter::Declared;
 use crate::problem::QueryFault;
 use crate::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
-use crate::request::Outgoing;
+use crate::request::{Incoming, Outgoing};
 
 /// Which repository is meant: by its name, by its identity, by both, or none in particular.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,18 +44,31 @@ impl RepositorySelector {
 
     /// Adds the parameters that say so.
     pub(super) fn write(&self, mut outgoing: Outgoing) -> Outgoing {
-        if let Some(repo) = &self.repo {
-            outgoing = outgoing.with_query("repo", repo.as_str());
-        }
+        outgoing = REPO.write_any(outgoing, self.repo.as_ref());
         if let Some(identity) = &self.identity {
-            outgoing = outgoing
-                .with_query("repository_provider", identity.repository_provider.as_str())
-                .with_query("repository_host", identity.repository_host.as_str())
-                .with_query("repository_id", identity.repository_id.as_str());
+            outgoing = REPOSITORY_PROVIDER.write(outgoing, &identity.repository_provider);
+            outgoing = REPOSITORY_HOST.write(outgoing, &identity.repository_host);
+            outgoing = REPOSITORY_ID.write(outgoing, &identity.repository_id);
         }
         outgoing
     }
 }
+
+pub(super) const REPO: Declared<RepositoryName> =
+    Declared::optional("repo", "The name of the repository: owner/name.");
+pub(super) const REPOSITORY_PROVIDER: Declared<RepositoryProvider> = Declared::optional(
+    "repository_provider",
+    "The kind of forge, `github`; the three components of an identity are given together.",
+);
+pub(super) const REPOSITORY_HOST: Declared<RepositoryHost> = Declared::optional(
+    "repository_host",
+    "The host of the forge; given with the two other components of an identity or not at all.",
+);
+pub(super) const REPOSITORY_ID: Declared<RepositoryId> = Declared::optional(
+    "repository_id",
+    "The forge's id of the repository: decimal text; given with the two other components of an \
+     identity or not at all.",
+);
 
 /// The four parameters of a selector, each valid; the identity need not be whole yet.
 #[derive(Debug)]
@@ -66,12 +80,12 @@ pub(super) struct SelectorParameters {
 }
 
 impl SelectorParameters {
-    pub(super) fn read(fields: &Fields<'_>, violations: &mut Violations) -> Self {
+    pub(super) fn read(incoming: &Incoming<'_>, violations: &mut Violations) -> Self {
         Self {
-            repo: fields.present("repo", violations),
-            provider: fields.present("repository_provider", violations),
-            host: fields.present("repository_host", violations),
-            id: fields.present("repository_id", violations),
+            repo: REPO.read(incoming, violations),
+            provider: REPOSITORY_PROVIDER.read(incoming, violations),
+            host: REPOSITORY_HOST.read(incoming, violations),
+            id: REPOSITORY_ID.read(incoming, violations),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parameter::Truth;
+use super::parameter::{TRUE, Truth, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::{AttributionSource, CommitLink, Found, LifetimeIdentity, Unknown};
@@ -15,6 +15,7 @@ use crate::id::{FactId, SessionId};
 use crate::ingest::{CiProvider, CiResult, GatewayProvider};
 use crate::json::{Json, Text, WriteError};
 use crate::open::{Open, Vocabulary};
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::repository::{Branch, CommitSha, RepositoryDecline, RepositoryProvider};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -39,12 +40,27 @@ impl SessionDossierRequest {
     }
 }
 
+impl SessionDossierRequest {
+    const SESSION_ID: Declared<SessionId> = Declared::path(
+        "session_id",
+        "The Session; a slash in it is percent-encoded.",
+    );
+    const EXPLAIN: Declared<Truth> = asks(
+        "explain",
+        "`true` asks for the files of events, and for the pushes and CI outcomes that came with a commit \
+         at which no push left its branch; by default `false`.",
+    );
+    /// What stands in the path and the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] =
+        parameters![Self::SESSION_ID, Self::EXPLAIN,];
+}
+
 impl Request for SessionDossierRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
         let mut violations = Violations::default();
         let v = &mut violations;
-        let session_id = incoming.path_fields().required("session_id", v);
-        let explain = incoming.query_fields().present::<Truth>("explain", v);
+        let session_id = Self::SESSION_ID.read(incoming, v);
+        let explain = Self::EXPLAIN.read(incoming, v);
         Ok(violations.finish(|| {
             Some(Self {
                 session_id: session_id?,
@@ -54,12 +70,8 @@ impl Request for SessionDossierRequest {
     }
 
     fn write(&self) -> Result<Outgoing, WriteError> {
-        let outgoing = Outgoing::default().with_path("session_id", self.session_id.as_str());
-        Ok(if self.explain {
-            outgoing.with_query("explain", "true")
-        } else {
-            outgoing
-        })
+        let outgoing = Self::SESSION_ID.write(Outgoing::default(), &self.session_id);
+        Ok(Self::EXPLAIN.write_any(outgoing, self.explain.then_some(&TRUE)))
     }
 }
 

@@ -1,16 +1,21 @@
 #[cfg(feature = "schema")]
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::RepositorySelector;
 use super::parameter::{Whole, whole};
-use super::selector::SelectorParameters;
+use super::selector::{
+    REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
+};
 use crate::facts::AgentHarness;
 use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::{SessionId, UserId, identity};
 use crate::json::{Json, WriteError};
+#[cfg(feature = "schema")]
+use crate::limit::IDENTITY_BYTES_MAX;
 use crate::limit::{SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
 use crate::open::Open;
+use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::repository::RepositoryName;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
@@ -39,6 +44,27 @@ impl SessionPageLimit {
 impl Default for SessionPageLimit {
     fn default() -> Self {
         Self(SESSION_PAGE_DEFAULT)
+    }
+}
+
+impl crate::parameter::ParameterValue for SessionPageLimit {
+    fn to_parameter(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for SessionPageLimit {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SessionPageLimit".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1, "maximum": SESSION_PAGE_MAX })
     }
 }
 
@@ -77,6 +103,12 @@ impl SessionCursor {
     }
 }
 
+impl crate::parameter::ParameterValue for SessionCursor {
+    fn to_parameter(&self) -> String {
+        self.0.clone()
+    }
+}
+
 impl FromField for SessionCursor {
     fn from_field(value: &Json) -> Result<Self, Violation> {
         let expected = Violation::new(FieldKind::StringType, "must be a string");
@@ -97,6 +129,27 @@ impl ModelName {
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl crate::parameter::ParameterValue for ModelName {
+    fn to_parameter(&self) -> String {
+        self.0.clone()
+    }
+}
+
+#[cfg(feature = "schema")]
+impl JsonSchema for ModelName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ModelName".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "minLength": 1, "maxLength": IDENTITY_BYTES_MAX })
     }
 }
 
@@ -133,19 +186,58 @@ pub struct SessionsRequest {
     pub cursor: Option<SessionCursor>,
 }
 
+impl SessionsRequest {
+    const CAPTURED_AFTER: Declared<Instant> = Declared::optional(
+        "captured_after",
+        "Only Sessions whose first fact was captured at this moment or later.",
+    );
+    const CAPTURED_BEFORE: Declared<Instant> = Declared::optional(
+        "captured_before",
+        "Only Sessions whose first fact was captured before this moment.",
+    );
+    const USER_ID: Declared<UserId> =
+        Declared::optional("user_id", "Only Sessions of this user, exactly.");
+    const MODEL: Declared<ModelName> =
+        Declared::optional("model", "Only Sessions with a call of this model, exactly.");
+    const AGENT_HARNESS: Declared<AgentHarness> = Declared::optional(
+        "agent_harness",
+        "Only Sessions of this agent: `claude-code`, `copilot`, `codex`, `cursor` or `pi`.",
+    );
+    const LIMIT: Declared<SessionPageLimit> =
+        Declared::optional("limit", "Sessions of a page: 1 to 100, by default 50.")
+            .or(DefaultValue::Number(SESSION_PAGE_DEFAULT));
+    const CURSOR: Declared<SessionCursor> = Declared::optional(
+        "cursor",
+        "The `next_cursor` of the page before, with otherwise the same parameters.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
+        Self::CAPTURED_AFTER,
+        Self::CAPTURED_BEFORE,
+        Self::USER_ID,
+        Self::MODEL,
+        Self::AGENT_HARNESS,
+        REPO,
+        REPOSITORY_PROVIDER,
+        REPOSITORY_HOST,
+        REPOSITORY_ID,
+        Self::LIMIT,
+        Self::CURSOR,
+    ];
+}
+
 impl Request for SessionsRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let fields = incoming.query_fields();
         let mut violations = Violations::default();
         let v = &mut violations;
-        let captured_after = fields.present::<Instant>("captured_after", v);
-        let captured_before = fields.present::<Instant>("captured_before", v);
-        let user_id = fields.present("user_id", v);
-        let model = fields.present("model", v);
-        let agent_harness = fields.present("agent_harness", v);
-        let repository = SelectorParameters::read(&fields, v);
-        let limit = fields.present("limit", v);
-        let cursor = fields.present("cursor", v);
+        let captured_after = Self::CAPTURED_AFTER.read(incoming, v);
+        let captured_before = Self::CAPTURED_BEFORE.read(incoming, v);
+        let user_id = Self::USER_ID.read(incoming, v);
+        let model = Self::MODEL.read(incoming, v);
+        let agent_harness = Self::AGENT_HARNESS.read(incoming, v);
+        let repository = SelectorParameters::read(incoming, v);
+        let limit = Self::LIMIT.read(incoming, v);
+        let cursor = Self::CURSOR.read(incoming, v);
         violations.finish(|| Some(()))?;
         if let (Some(after), Some(before)) = (captured_after, captured_before)
             && after >= before
@@ -166,30 +258,14 @@ impl Request for SessionsRequest {
 
     fn write(&self) -> Result<Outgoing, WriteError> {
         let mut outgoing = Outgoing::default();
-        let moments = [
-            ("captured_after", self.captured_after),
-            ("captured_before", self.captured_before),
-        ];
-        for (name, moment) in moments {
-            if let Some(moment) = moment {
-                outgoing = outgoing.with_query(name, moment.to_string());
-            }
-        }
-        if let Some(user_id) = &self.user_id {
-            outgoing = outgoing.with_query("user_id", user_id.as_str());
-        }
-        if let Some(model) = &self.model {
-            outgoing = outgoing.with_query("model", model.as_str());
-        }
-        if let Some(agent_harness) = self.agent_harness {
-            outgoing = outgoing.with_query("agent_harness", agent_harness.as_str());
-        }
+        outgoing = Self::CAPTURED_AFTER.write_any(outgoing, self.captured_after.as_ref());
+        outgoing = Self::CAPTURED_BEFORE.write_any(outgoing, self.captured_before.as_ref());
+        outgoing = Self::USER_ID.write_any(outgoing, self.user_id.as_ref());
+        outgoing = Self::MODEL.write_any(outgoing, self.model.as_ref());
+        outgoing = Self::AGENT_HARNESS.write_any(outgoing, self.agent_harness.as_ref());
         outgoing = self.repository.write(outgoing);
-        outgoing = outgoing.with_query("limit", self.limit.get().to_string());
-        if let Some(cursor) = &self.cursor {
-            outgoing = outgoing.with_query("cursor", cursor.as_str());
-        }
-        Ok(outgoing)
+        outgoing = Self::LIMIT.write(outgoing, &self.limit);
+        Ok(Self::CURSOR.write_any(outgoing, self.cursor.as_ref()))
     }
 }
 

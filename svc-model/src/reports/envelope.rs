@@ -8,6 +8,7 @@ use super::{LifecycleReport, ModelReport};
 use crate::field::Violations;
 use crate::json::WriteError;
 use crate::limit::{REPORT_CALLS_MAX, REPORT_COHORT_DAYS_MAX};
+use crate::parameter::{Declared, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
@@ -71,14 +72,31 @@ pub struct ReportRequest {
     pub scope: ReportScope,
 }
 
+impl ReportRequest {
+    const COHORT_START: Declared<Instant> = Declared::required(
+        "cohort_start",
+        "The first moment of the cohort. A call belongs to it by when it was observed.",
+    );
+    const COHORT_END: Declared<Instant> = Declared::required(
+        "cohort_end",
+        "The end of the cohort, itself not included: at most 31 days after its start.",
+    );
+    const AS_OF: Declared<Instant> = Declared::required(
+        "as_of",
+        "The moment up to which facts count, itself included; not before the end of the cohort.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] =
+        parameters![Self::COHORT_START, Self::COHORT_END, Self::AS_OF,];
+}
+
 impl Request for ReportRequest {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let fields = incoming.query_fields();
         let mut violations = Violations::default();
         let v = &mut violations;
-        let start = fields.required::<Instant>("cohort_start", v);
-        let end = fields.required::<Instant>("cohort_end", v);
-        let as_of = fields.required("as_of", v);
+        let start = Self::COHORT_START.read(incoming, v);
+        let end = Self::COHORT_END.read(incoming, v);
+        let as_of = Self::AS_OF.read(incoming, v);
         let (start, end, as_of) = violations.finish(|| Some((start?, end?, as_of?)))?;
         Ok(Self {
             scope: ReportScope::new(start..end, as_of)?,
@@ -87,10 +105,9 @@ impl Request for ReportRequest {
 
     fn write(&self) -> Result<Outgoing, WriteError> {
         let scope = &self.scope;
-        Ok(Outgoing::default()
-            .with_query("cohort_start", scope.cohort_start.to_string())
-            .with_query("cohort_end", scope.cohort_end.to_string())
-            .with_query("as_of", scope.as_of.to_string()))
+        let outgoing = Self::COHORT_START.write(Outgoing::default(), &scope.cohort_start);
+        let outgoing = Self::COHORT_END.write(outgoing, &scope.cohort_end);
+        Ok(Self::AS_OF.write(outgoing, &scope.as_of))
     }
 }
 

@@ -34,10 +34,14 @@
 
 mod kind;
 mod otlp;
+#[cfg(feature = "schema")]
+mod schema;
 mod value;
 
 pub use kind::{
     EditObservation, Event, EventKind, RejectedEdit, RetriedTool, RetryLinkage, SameCall,
     ToolDecision,
 };
+#[cfg(feature = "schema")]
+pub use schema::OwnLogRecord;
 pub use value::{EditText, EditTextError, EventTime, EventTimeError, FilePath, FilePathError};

@@ -1,0 +1,216 @@
+//! The published schema of a gateway's payload. Nothing is read by it: `svc-engine` reads what any
+//! gateway sends.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+fn text(what: &str) -> Value {
+    json!({ "type": "string", "description": what })
+}
+
+/// What is read of a payload of `gateway_a`: the published schema, with examples.
+///
+/// A payload may be any object. What is not named here, or of another type, is kept with the call and
+/// not read; only an id that cannot be kept refuses it.
+#[derive(Clone, Copy, Debug)]
+pub enum GatewayPayload {}
+
+impl JsonSchema for GatewayPayload {
+    fn schema_name() -> Cow<'static, str> {
+        "GatewayPayload".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let count = |what: &str| json!({ "type": "number", "minimum": 0, "description": what });
+        let message = generator.subschema_for::<GatewayMessage>();
+        json_schema!({
+            "type": "object",
+            "description": "What is read of a payload of `gateway_a`: LiteLLM's standard logging object, or \
+                            the same of any program. A payload may be any object. What is not named here, or \
+                            of another type, is kept with the call and not read; only an id that cannot be \
+                            kept (NUL, a lone surrogate, over 1,024 bytes) refuses it.",
+            "properties": {
+                "litellm_call_id": text("The id of the call, of any form. Whoever sends it again under the id changes nothing. Without it the id of the response counts."),
+                "model": text("The model; without it, that of the response."),
+                "custom_llm_provider": text("Who provides the model."),
+                "messages": {
+                    "description": "What the model was sent: messages in order, or one text of the user.",
+                    "anyOf": [{ "type": "array", "items": message }, { "type": "string" }],
+                },
+                "response": {
+                    "type": "object",
+                    "description": "What the model answered. Responses of OpenAI (`output`) and of Anthropic (`content`) are read too.",
+                    "properties": {
+                        "id": text("The id of the answer."),
+                        "model": text("The model that answered."),
+                        "choices": {
+                            "type": "array",
+                            "description": "Answers, of which the first is read.",
+                            "items": {
+                                "type": "object",
+                                "properties": {
+                                    "finish_reason": text("Why the model stopped."),
+                                    "message": message,
+                                },
+                            },
+                        },
+                    },
+                },
+                "usage": {
+                    "type": "object",
+                    "description": "How many tokens the call took; without it, that of the response.",
+                    "properties": {
+                        "prompt_tokens": count("Tokens of what the model was sent."),
+                        "completion_tokens": count("Tokens of what the model answered."),
+                    },
+                },
+                "startTime": count("When the call began, in Unix seconds. With the end it gives the duration."),
+                "endTime": count("When the call ended, in Unix seconds. `POST /ingest/gateway/{provider}` dates the call by it, else by its beginning; `POST /ingest/gateway` by `capture`."),
+                "response_time_ms": count("The duration in milliseconds; wins over the times."),
+                "end_user": text("The user."),
+                "metadata": {
+                    "type": "object",
+                    "description": "Where `POST /ingest/gateway/{provider}`, and an envelope that does not name them, finds the Session and the user.",
+                    "properties": {
+                        "session_id": text("The Session, any text."),
+                        "user_id": text("The user."),
+                    },
+                },
+            },
+            "examples": [
+                {
+                    "litellm_call_id": "call-1",
+                    "model": "gpt-5",
+                    "custom_llm_provider": "openai",
+                    "metadata": { "session_id": "fix-the-pager", "user_id": "ann" },
+                    "messages": [{ "role": "user", "content": "Why does the pager fire at night?" }],
+                    "response": { "choices": [{
+                        "finish_reason": "stop",
+                        "message": { "role": "assistant", "content": "A cron job restarts the queue." },
+                    }] },
+                    "usage": { "prompt_tokens": 12, "completion_tokens": 7 },
+                    "startTime": 1_795_177_187.25,
+                    "endTime": 1_795_177_189.5,
+                },
+                {
+                    "litellm_call_id": "call-2",
+                    "model": "claude-sonnet-5",
+                    "metadata": { "session_id": "fix-the-pager" },
+                    "messages": [
+                        { "role": "user", "content": [{ "type": "text", "text": "Look at the queue." }] },
+                        { "role": "assistant", "content": [
+                            { "type": "tool_call", "id": "t1", "name": "read_file", "arguments": { "path": "queue.rs" } },
+                        ] },
+                        { "role": "tool", "content": [
+                            { "type": "tool_call_response", "id": "t1", "result": "fn restart() {}" },
+                        ] },
+                    ],
+                    "response": { "choices": [{
+                        "message": { "role": "assistant", "content": [
+                            { "type": "thinking", "thinking": "It restarts." },
+                            { "type": "text", "text": "The restart is here." },
+                        ] },
+                    }] },
+                },
+            ],
+        })
+    }
+}
+
+/// Declares a type of which there is only the schema.
+macro_rules! described {
+    ($name:ident = |$generator:ident| $schema:expr) => {
+        enum $name {}
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema($generator: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    };
+}
+
+described! { GatewayMessage = |generator| {
+    let parts = [
+        generator.subschema_for::<GatewayTextPart>(),
+        generator.subschema_for::<GatewayThinkingPart>(),
+        generator.subschema_for::<GatewayToolCallPart>(),
+        generator.subschema_for::<GatewayToolResultPart>(),
+    ];
+    json_schema!({
+        "type": "object",
+        "description": "One message of a gateway's payload.",
+        "required": ["role"],
+        "properties": {
+            "role": text("Who speaks: any word, such as `system`, `user`, `assistant` or `tool`."),
+            "content": {
+                "description": "What is said: a text, or a list of parts. Parts of other kinds, such as \
+                                images and files, are counted as left out.",
+                "anyOf": [
+                    { "type": "string" },
+                    { "type": "null" },
+                    { "type": "array", "items": { "anyOf": parts } },
+                ],
+            },
+            "tool_calls": {
+                "type": "array",
+                "description": "Tool calls in OpenAI's form.",
+                "items": { "type": "object" },
+            },
+            "tool_call_id": text("Of the role `tool`: the id of the call whose result this is."),
+        },
+    })
+} }
+
+described! { GatewayTextPart = |_generator| json_schema!({
+    "type": "object",
+    "description": "A text.",
+    "required": ["type", "text"],
+    "properties": {
+        "type": { "type": "string", "enum": ["text", "input_text", "output_text"], "description": "The kind." },
+        "text": text("The text."),
+    },
+}) }
+
+described! { GatewayThinkingPart = |_generator| json_schema!({
+    "type": "object",
+    "description": "Readable reasoning of the model.",
+    "required": ["type", "thinking"],
+    "properties": {
+        "type": { "type": "string", "const": "thinking", "description": "The kind." },
+        "thinking": text("The reasoning."),
+    },
+}) }
+
+described! { GatewayToolCallPart = |_generator| json_schema!({
+    "type": "object",
+    "description": "A tool call of the model.",
+    "required": ["type", "id"],
+    "properties": {
+        "type": { "type": "string", "enum": ["tool_call", "tool_use"], "description": "The kind." },
+        "id": text("The id that the model gave the call."),
+        "name": text("The name of the tool."),
+        "arguments": { "type": "object", "description": "The arguments; `input` in a `tool_use`." },
+    },
+}) }
+
+described! { GatewayToolResultPart = |_generator| json_schema!({
+    "type": "object",
+    "description": "The result of a tool call.",
+    "required": ["type"],
+    "properties": {
+        "type": {
+            "type": "string",
+            "enum": ["tool_call_response", "tool_result"],
+            "description": "The kind.",
+        },
+        "id": text("The id of the tool call; `tool_use_id` in a `tool_result`."),
+        "result": { "description": "The result, any value; `content` in a `tool_result`." },
+    },
+}) }

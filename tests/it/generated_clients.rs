@@ -1,0 +1,179 @@
+//! Clients that common generators make of `openapi.json`: they post, discover and read against a
+//! service. And what the linters of such documents say of it.
+//!
+//! The programs are looked for in the folder that [`FOLDER_VARIABLE`] names, or in
+//! `target/generators`. `tests/clients/README.md` says how they come there. A test whose program is not
+//! there says so and ends; where the variable names a folder, all of them have to be there.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use harness::server::{Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, Server};
+use tempfile::TempDir;
+
+/// The variable that names the folder of the programs.
+const FOLDER_VARIABLE: &str = "SVC_TEST_GENERATORS";
+/// The Session that the clients write and read.
+const SESSION: &str = "fix-the-pager";
+
+fn workspace() -> &'static Path {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    workspace.expect("the workspace")
+}
+
+fn document() -> PathBuf {
+    workspace().join("schemas/openapi.json")
+}
+
+/// Returns a program of the folder; nothing when it is not there and need not be.
+fn program(name: &str) -> Option<PathBuf> {
+    let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
+    let is_given = given.is_some();
+    let folder = given.map_or_else(|| workspace().join("target/generators"), PathBuf::from);
+    let places = [folder.join("python/bin"), folder.join("node_modules/.bin")];
+    let found = places
+        .iter()
+        .map(|place| place.join(name))
+        .find(|path| path.exists());
+    if found.is_none() {
+        let place = folder.display();
+        assert!(!is_given, "{name} is not in {place}");
+        let mut err = std::io::stderr();
+        let said = writeln!(
+            err,
+            "skipped: {name} is not in {place}; see tests/clients/README.md"
+        );
+        said.expect("standard error");
+    }
+    found
+}
+
+/// Runs a program in a folder and returns what it says.
+fn run(folder: &Path, program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env("REDOCLY_TELEMETRY", "off")
+        .env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true")
+        .output()
+        .expect("the program can be run");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(output.status.success(), "{}: {said}", program.display());
+    said
+}
+
+fn scratch() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn start() -> Server {
+    let configuration = Configuration::granting_one(SESSION);
+    Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped")
+}
+
+#[test]
+fn a_client_of_openapi_python_client_posts_discovers_and_reads() {
+    let (Some(generator), Some(python)) = (program("openapi-python-client"), program("python"))
+    else {
+        return;
+    };
+    let folder = scratch();
+    let document = document();
+    let document = document.to_str().expect("UTF-8");
+    let said = run(
+        folder.path(),
+        &generator,
+        &["generate", "--meta", "none", "--path", document],
+    );
+    for lost in ["Unable to process schema", "Error(s) encountered"] {
+        assert!(!said.contains(lost), "{said}");
+    }
+    let server = start();
+    let script = workspace().join("tests/clients/first_hour.py");
+    // A script finds its modules beside itself.
+    fs::copy(script, folder.path().join("first_hour.py")).expect("a copy");
+    let base_url = server.base_url();
+    let said = run(
+        folder.path(),
+        &python,
+        &["first_hour.py", &base_url, OPERATOR_TOKEN, INGEST_TOKEN],
+    );
+    assert_eq!(said, "posted, found, read\n");
+}
+
+#[test]
+fn a_client_of_hey_api_posts_discovers_and_reads() {
+    let (Some(generator), Some(compiler)) = (program("openapi-ts"), program("tsc")) else {
+        return;
+    };
+    let folder = scratch();
+    let document = document();
+    let document = document.to_str().expect("UTF-8");
+    let generate = [
+        "-i",
+        document,
+        "-o",
+        "client",
+        "-c",
+        "@hey-api/client-fetch",
+    ];
+    run(folder.path(), &generator, &generate);
+    let script = workspace().join("tests/clients/first_hour.ts");
+    fs::copy(script, folder.path().join("first_hour.ts")).expect("a copy");
+    // Strictly: what the document leaves untyped does not compile.
+    let options = "--strict --target es2022 --lib es2023,dom,dom.iterable --module commonjs \
+                   --moduleResolution node10 --skipLibCheck --outDir js first_hour.ts";
+    let options: Vec<&str> = options.split_whitespace().collect();
+    run(folder.path(), &compiler, &options);
+    let server = start();
+    let base_url = server.base_url();
+    let said = run(
+        folder.path(),
+        Path::new("node"),
+        &["js/first_hour.js", &base_url, OPERATOR_TOKEN, INGEST_TOKEN],
+    );
+    assert_eq!(said, "posted, found, read\n");
+}
+
+#[test]
+fn redocly_has_nothing_to_say_of_the_document() {
+    let Some(linter) = program("redocly") else {
+        return;
+    };
+    let document = document();
+    let document = document.to_str().expect("UTF-8");
+    let said = run(scratch().path(), &linter, &["lint", document]);
+    assert!(said.contains("Your API description is valid"), "{said}");
+    assert!(
+        !said.contains("warning") && !said.contains("error"),
+        "{said}"
+    );
+}
+
+#[test]
+fn spectral_has_nothing_to_say_of_the_document() {
+    let Some(linter) = program("spectral") else {
+        return;
+    };
+    let folder = scratch();
+    fs::write(
+        folder.path().join("rules.yaml"),
+        "extends: [\"spectral:oas\"]\n",
+    )
+    .expect("a file");
+    let document = document();
+    let document = document.to_str().expect("UTF-8");
+    let lint = [
+        "lint",
+        "--fail-severity",
+        "hint",
+        "-r",
+        "rules.yaml",
+        document,
+    ];
+    run(folder.path(), &linter, &lint);
+}
