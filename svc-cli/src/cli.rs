@@ -17,8 +17,8 @@ use crate::output::Format;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Commands that ask a service read SVC_URL and SVC_TOKEN (or SVC_TOKEN_FILE); without \
-                  them they ask the service of the last login, else the service of this machine at \
-                  http://127.0.0.1:8000. Commands on the store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as absent.\n\n\
+                  them they ask the service of the last login, else the service of this machine: \
+                  where the last svc serve listens, or http://127.0.0.1:8000. Commands on the store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as absent.\n\n\
                   Exit codes: 0 done, also when nothing was found; 1 refused or failed; 2 wrong usage."
 )]
 pub(crate) struct Cli {

@@ -7,8 +7,8 @@ use crate::output::quote;
 /// Which service is asked.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServiceOptions {
-    /// The URL of the service; by default that of SVC_URL, else that of the last login, else the
-    /// service of this machine.
+    /// The URL of the service, or localhost:PORT; by default that of SVC_URL, else that of the last
+    /// login, else the service of this machine.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 }

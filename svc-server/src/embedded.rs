@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,9 @@ use svc_engine::clock::Ids;
 use svc_engine::store::DatabaseUrl;
 use svc_model::json::Json;
 
-use crate::env;
 use crate::settings::address;
 use crate::source::{Source, Strictness, data_folder};
+use crate::{env, presence};
 
 /// The name of the ingest client that the embedded default knows.
 const CLIENT: &str = "local";
@@ -49,20 +49,47 @@ pub struct LocalCredentials {
 /// Where a server of this machine listens when nobody says.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
-/// Returns the URL under which a server that is started on this machine, with these settings, is
-/// reached from here.
+/// Returns the URL under which the server of this machine is reached from here: the one of the store of
+/// these settings that was started last and runs, else one that is started with these settings.
 pub fn local_url() -> String {
-    let listen = settings().get(env::LISTEN).ok().flatten();
+    let settings = settings();
+    if let Some(running) = database(&settings).and_then(|database| presence::find(&database)) {
+        return running;
+    }
+    let listen = settings.get(env::LISTEN).ok().flatten();
     let listen = listen.and_then(|text| address::parse(&text).ok());
     let listen = listen.filter(|address| address.port() != 0);
-    let mut listen = listen.unwrap_or(DEFAULT_LISTEN);
-    // Who listens on every address is reached on this machine's own.
-    match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => listen.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
-        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    presence::url(listen.unwrap_or(DEFAULT_LISTEN))
+}
+
+/// Returns the URL of the server of this machine when it is the one that a URL means, by its address or
+/// as `localhost`. What goes there goes to its address: another program may be behind the name.
+pub fn as_local(url: &str) -> Option<String> {
+    let local = local_url();
+    is_same(url, &local).then_some(local)
+}
+
+fn is_same(url: &str, local: &str) -> bool {
+    let url = url.trim().trim_end_matches('/');
+    if url == local {
+        return true;
     }
-    format!("http://{listen}")
+    let port = match url.strip_prefix("http://localhost") {
+        Some("") => Some(80),
+        Some(rest) => rest.strip_prefix(':').and_then(|port| port.parse().ok()),
+        None => None,
+    };
+    let address = local.strip_prefix("http://").and_then(|it| it.parse().ok());
+    let is_named = |address: SocketAddr| address.ip().is_loopback() && Some(address.port()) == port;
+    address.is_some_and(is_named)
+}
+
+/// Returns the database of these settings.
+fn database(settings: &Source) -> Option<DatabaseUrl> {
+    match settings.get(env::DATABASE_URL).ok().flatten() {
+        None => Some(DatabaseUrl::Sqlite(data_folder()?.join("svc.db"))),
+        Some(url) => DatabaseUrl::parse(&url).ok(),
+    }
 }
 
 /// Returns the settings of this process. What is wrong with them is for the server to say.
@@ -73,11 +100,8 @@ fn settings() -> Source {
 /// Returns the credentials that the embedded default generated for the database of these settings,
 /// when it ever ran here.
 pub fn local_credentials() -> Option<LocalCredentials> {
-    let url = settings().get(env::DATABASE_URL).ok().flatten();
-    let database = match url.map(|url| DatabaseUrl::parse(&url)) {
-        None => data_folder()?.join("svc.db"),
-        Some(Ok(DatabaseUrl::Sqlite(path))) => path,
-        Some(Ok(DatabaseUrl::Postgres(_)) | Err(_)) => return None,
+    let DatabaseUrl::Sqlite(database) = database(&settings())? else {
+        return None;
     };
     let file = file_beside(&database);
     let generated = parse(&fs::read_to_string(&file).ok()?);
@@ -219,6 +243,26 @@ fn parse(text: &str) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_of_this_machine_is_known_by_its_address_and_as_localhost() {
+        let local = "http://127.0.0.1:8301";
+        for same in [local, " http://127.0.0.1:8301/ ", "http://localhost:8301"] {
+            assert!(is_same(same, local), "{same}");
+        }
+        for other in [
+            "http://localhost:8302",
+            "http://localhost",
+            "https://localhost:8301",
+            "http://localhost:8301/prefix",
+            "http://localhost.example:8301",
+            "http://[::1]:8301",
+        ] {
+            assert!(!is_same(other, local), "{other}");
+        }
+        assert!(is_same("http://localhost", "http://127.0.0.1:80"));
+        assert!(!is_same("http://localhost:80", "http://10.0.0.1:80"));
+    }
 
     #[test]
     fn secrets_are_generated_once_into_a_private_file() {

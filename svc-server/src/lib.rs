@@ -23,6 +23,7 @@ mod metrics;
 mod observe;
 mod open_files;
 mod places;
+mod presence;
 mod problem;
 mod reply;
 mod routes;
@@ -33,7 +34,7 @@ mod signature;
 mod socket;
 mod source;
 
-pub use embedded::{LocalCredentials, local_credentials, local_url};
+pub use embedded::{LocalCredentials, as_local, local_credentials, local_url};
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
     Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, StoreSettings,

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::accept::accept;
 use crate::app::App;
 use crate::limits::Limits;
+use crate::presence::Presence;
 use crate::settings::Settings;
 use crate::{metrics, observe, open_files, routes};
 
@@ -177,10 +178,18 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
+    let database = settings.engine.store.url.clone();
     let served = runtime.block_on(async {
         let running = start(settings).await?;
+        let presence = Presence::announce(&database, running.address());
+        // A server that cannot be found by its store is found by its URL.
+        let unfound = |error: &std::io::Error| tracing::debug!(%error, "server.address_file");
+        let presence = presence.inspect_err(unfound).ok();
         told_to_stop().await?;
         tracing::info!("server.stopping");
+        if let Some(Err(error)) = presence.map(Presence::withdraw) {
+            unfound(&error);
+        }
         running.stop().await;
         Ok(())
     });

@@ -76,10 +76,14 @@ impl Login {
             .hint("unset SVC_TOKEN and SVC_TOKEN_FILE, and log in again"));
         }
         // Without a token, to see whether the URL is one before asking for a secret.
-        let client = Client::builder(&*self.url).connection_from_env()?.build()?;
+        let url = service::spelled_out(&self.url);
+        let client = Client::builder(url).connection_from_env()?.build()?;
         let url = client.url().to_owned();
         let url = normalised(&url).unwrap_or(url);
-        let proven = self.prove(&url, output)?;
+        let local = svc_server::as_local(&url);
+        let is_local = local.is_some();
+        let url = local.unwrap_or(url);
+        let proven = self.prove(&url, is_local, output)?;
         let mut credentials = Credentials::load()?;
         for Proven { role, token, probe } in &proven {
             credentials.remember(&url, *role, token, probe);
@@ -109,11 +113,16 @@ impl Login {
     }
 
     /// Returns tokens of the service, each with what the service says it is.
-    fn prove(&self, url: &str, output: &mut Output) -> Result<Vec<Proven>, CommandError> {
+    fn prove(
+        &self,
+        url: &str,
+        is_local: bool,
+        output: &mut Output,
+    ) -> Result<Vec<Proven>, CommandError> {
         if self.with_token {
             return Ok(vec![probe(url, self.role(), read_line(io::stdin())?)?]);
         }
-        if let Some(local) = self.local(url)? {
+        if is_local && let Some(local) = self.local(url)? {
             return Ok(local);
         }
         if !io::stdin().is_terminal() {
@@ -141,9 +150,6 @@ impl Login {
         let Some(local) = svc_server::local_credentials() else {
             return Ok(None);
         };
-        if url != svc_server::local_url() {
-            return Ok(None);
-        }
         let capture = (Role::Capture, local.ingest_token);
         let operator = (Role::Operator, local.operator_token);
         let tokens = if self.capture {
@@ -222,10 +228,11 @@ fn render(logged_in: &LoggedIn) -> String {
 impl Logout {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let mut credentials = Credentials::load()?;
-        let server = self
-            .server
-            .or_else(|| credentials.current().map(str::to_owned));
-        let forgotten = server.filter(|server| credentials.forget(server));
+        let given = self.server.map(|server| service::spelled_out(&server));
+        let server = given.or_else(|| credentials.current().map(str::to_owned));
+        let local = server.as_deref().and_then(svc_server::as_local);
+        let mut named = server.into_iter().chain(local);
+        let forgotten = named.find(|server| credentials.forget(server));
         let Some(server) = forgotten else {
             let error = CommandError::refused("not_logged_in", "no token of the service is stored");
             let servers = credentials.servers();

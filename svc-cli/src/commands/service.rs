@@ -1,5 +1,7 @@
 //! The service that a command asks.
 
+use std::net::IpAddr;
+
 use svc_client::{Client, SecretString, environment};
 use svc_model::version::SERVICE_VERSION;
 
@@ -47,14 +49,15 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
         return Ok(connect(url, token)?);
     }
     let local = svc_server::local_credentials();
-    if let Some(local) = &local
-        && url.trim_end_matches('/') == svc_server::local_url()
-    {
-        let token = match role {
-            Role::Operator => &local.operator_token,
-            Role::Capture => &local.ingest_token,
-        };
-        return Ok(connect(url, token.clone())?);
+    if let Some(url) = svc_server::as_local(&url) {
+        let stored = credentials.token(&url, role);
+        let generated = local.as_ref().map(|local| match role {
+            Role::Operator => local.operator_token.clone(),
+            Role::Capture => local.ingest_token.clone(),
+        });
+        if let Some(token) = stored.or(generated) {
+            return Ok(connect(url, token)?);
+        }
     }
     let error = CommandError::refused("no_token", "there is no token for the service")
         .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that holds it")
@@ -106,7 +109,47 @@ pub(crate) fn warn_of_skew(version: &str, output: &mut Output) {
 pub(crate) fn given(options: &ServiceOptions) -> Option<String> {
     let url = options.url.as_deref().unwrap_or_default().trim();
     if !url.is_empty() {
-        return Some(url.to_owned());
+        return Some(spelled_out(url));
     }
-    environment::url().ok().flatten()
+    environment::url()
+        .ok()
+        .flatten()
+        .map(|url| spelled_out(&url))
+}
+
+/// Returns a URL as a client takes it: a bare address of this machine, such as `localhost:8301`, is one
+/// of plain HTTP.
+pub(crate) fn spelled_out(text: &str) -> String {
+    let text = text.trim();
+    let host = match text.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|it| it.is_ascii_digit()) => host,
+        _ => text,
+    };
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = address.parse::<IpAddr>().is_ok_and(|it| it.is_loopback());
+    if host == "localhost" || is_loopback {
+        format!("http://{text}")
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_address_of_this_machine_is_spelled_out() {
+        for (text, expected) in [
+            ("localhost", "http://localhost"),
+            (" localhost:8301 ", "http://localhost:8301"),
+            ("127.0.0.1:8301", "http://127.0.0.1:8301"),
+            ("[::1]:8301", "http://[::1]:8301"),
+            ("http://localhost:8301", "http://localhost:8301"),
+            ("localhost.example:8301", "localhost.example:8301"),
+            ("svc.example", "svc.example"),
+        ] {
+            assert_eq!(spelled_out(text), expected);
+        }
+    }
 }

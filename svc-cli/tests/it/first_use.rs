@@ -16,7 +16,7 @@ use tempfile::TempDir;
 mod example;
 
 /// How long a service may take to start, or to stop.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A service in a home of its own.
 pub(super) struct Service {
@@ -72,6 +72,21 @@ impl Service {
         }
     }
 
+    /// Returns the home of its owner.
+    pub(super) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Ends the service as a machine does that fails.
+    pub(super) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
     /// Runs a command that asks this service as its operator.
     fn run(&self, arguments: &[&str]) -> Output {
         svc(self.home.path())
@@ -83,7 +98,7 @@ impl Service {
     }
 
     /// Asks the service to stop, and returns its exit code.
-    fn stop(&mut self) -> Option<i32> {
+    pub(super) fn stop(&mut self) -> Option<i32> {
         let signalled = Command::new("kill")
             .arg(self.child.id().to_string())
             .status();

@@ -4,5 +4,6 @@
 mod connection;
 mod examples;
 mod first_use;
+mod local_service;
 mod notes;
 mod revision;

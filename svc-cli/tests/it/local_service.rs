@@ -1,0 +1,80 @@
+//! How the shell finds the service of this machine, whatever port it listens on.
+
+use std::time::{Duration, Instant};
+
+use super::first_use::{PATIENCE, Service, svc};
+
+/// Runs a command whose environment names no service, and returns what it printed.
+fn run(service: &Service, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = svc(service.home())
+        .args(arguments)
+        .output()
+        .expect("svc runs");
+    let printed = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&printed).into_owned(),
+    )
+}
+
+/// Waits until the service can be found: it answers a moment before.
+fn wait_until_found(service: &Service) {
+    let begin = Instant::now();
+    while !service.home().join(".local/share/svc/svc.address").exists() {
+        assert!(begin.elapsed() < PATIENCE, "it is not found");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Returns whether the shell takes this for the URL of the service of this machine.
+fn takes(service: &Service, url: &str) -> bool {
+    let (status, printed) = run(service, &["install", "otel-collector", "--print"]);
+    assert_eq!(status, Some(0), "{printed}");
+    printed.contains(&format!("{url}/")) || printed.contains(&format!("{url}\n"))
+}
+
+#[tokio::test]
+async fn the_last_service_is_found_on_its_port_and_forgotten_when_it_dies() {
+    let mut service = Service::start();
+    service.wait_until_healthy().await;
+    wait_until_found(&service);
+    let url = service.url().to_owned();
+    let port = url.rsplit_once(':').expect("a port").1.to_owned();
+    assert!(takes(&service, &url));
+    for arguments in [
+        &["me"][..],
+        &["me", "--url", &url],
+        &["me", "--url", &format!("localhost:{port}")],
+        &["me", "--url", &format!("http://localhost:{port}")],
+    ] {
+        let (status, printed) = run(&service, arguments);
+        assert_eq!(status, Some(0), "{arguments:?}: {printed}");
+        assert!(printed.contains("operator"), "{printed}");
+    }
+    let (status, printed) = run(&service, &["login", &format!("localhost:{port}")]);
+    assert_eq!(status, Some(0), "{printed}");
+    assert!(
+        printed.contains(&url),
+        "it is kept by its address: {printed}"
+    );
+    let logout = ["logout", "--server", &format!("localhost:{port}")];
+    let (status, printed) = run(&service, &logout);
+    assert_eq!(status, Some(0), "{printed}");
+
+    service.kill();
+    let left = service.home().join(".local/share/svc/svc.address");
+    assert!(left.exists(), "nobody was there to remove it");
+    assert!(!takes(&service, &url));
+    assert!(takes(&service, "http://127.0.0.1:8000"));
+}
+
+#[tokio::test]
+async fn a_service_that_is_stopped_leaves_no_address() {
+    let mut service = Service::start();
+    service.wait_until_healthy().await;
+    wait_until_found(&service);
+    assert!(takes(&service, service.url()));
+    assert_eq!(service.stop(), Some(0));
+    assert!(!service.home().join(".local/share/svc/svc.address").exists());
+    assert!(takes(&service, "http://127.0.0.1:8000"));
+}

@@ -1,0 +1,178 @@
+//! Where the server of a store is found from this machine.
+//!
+//! A server keeps its URL in a private file beside its database, and the file locked for as long as it
+//! runs. So a shell finds the server that was started last whatever port it listens on, and knows what
+//! a dead one has left by the lock that nobody holds.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use svc_engine::clock::Ids;
+use svc_engine::store::DatabaseUrl;
+
+use crate::source::data_folder;
+
+/// A URL of an address is shorter.
+const URL_BYTES_MAX: u64 = 256;
+
+/// That a server runs, for others to find.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    path: PathBuf,
+    /// Locked until it is closed.
+    file: File,
+}
+
+impl Presence {
+    /// Says where the server of this store listens, in place of one that was started before.
+    pub(crate) fn announce(database: &DatabaseUrl, address: SocketAddr) -> io::Result<Self> {
+        let path = file_of(database).ok_or(io::ErrorKind::NotFound)?;
+        Self::write(path, &url(address))
+    }
+
+    fn write(path: PathBuf, url: &str) -> io::Result<Self> {
+        if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
+        }
+        // Locked before it is in its place, so whoever finds it there finds it locked.
+        let aside = path.with_extension(format!("{}.tmp", Ids::random().fresh().simple()));
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&aside)?;
+        let placed = file
+            .lock()
+            .and_then(|()| file.write_all(url.as_bytes()))
+            .and_then(|()| fs::rename(&aside, &path));
+        match placed {
+            Ok(()) => Ok(Self { path, file }),
+            Err(error) => {
+                fs::remove_file(&aside)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes it back, unless another server has put its own there.
+    pub(crate) fn withdraw(self) -> io::Result<()> {
+        let (there, own) = (fs::symlink_metadata(&self.path)?, self.file.metadata()?);
+        if (there.dev(), there.ino()) == (own.dev(), own.ino()) {
+            fs::remove_file(&self.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the URL of the server of this store that was started last, when it runs.
+pub(crate) fn find(database: &DatabaseUrl) -> Option<String> {
+    read(&file_of(database)?)
+}
+
+fn read(path: &Path) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    // Tokens go to where it says, so it has to be of this user.
+    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+    if !is_own || metadata.mode() & 0o077 != 0 {
+        return None;
+    }
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {}
+        // Its server is gone, or nobody can tell.
+        Ok(()) | Err(TryLockError::Error(_)) => return None,
+    }
+    let mut url = String::new();
+    file.take(URL_BYTES_MAX).read_to_string(&mut url).ok()?;
+    let address = url.strip_prefix("http://")?;
+    address.parse::<SocketAddr>().is_ok().then_some(url)
+}
+
+/// Returns the URL under which a server that listens there is reached from this machine.
+pub(crate) fn url(mut address: SocketAddr) -> String {
+    // Who listens on every address is reached on this machine's own.
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    format!("http://{address}")
+}
+
+fn file_of(database: &DatabaseUrl) -> Option<PathBuf> {
+    match database {
+        DatabaseUrl::Sqlite(path) => Some(path.with_extension("address")),
+        DatabaseUrl::Postgres(_) => Some(data_folder()?.join("postgres.address")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_last_server_is_found_while_it_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/svc.address");
+        assert_eq!(read(&path), None);
+        let first = Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap();
+        assert_eq!(read(&path).as_deref(), Some("http://127.0.0.1:8301"));
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+
+        let second = Presence::write(path.clone(), "http://[::1]:8302").unwrap();
+        assert_eq!(read(&path).as_deref(), Some("http://[::1]:8302"));
+        first.withdraw().unwrap();
+        assert_eq!(
+            read(&path).as_deref(),
+            Some("http://[::1]:8302"),
+            "it is that of another server"
+        );
+        second.withdraw().unwrap();
+        assert!(!path.exists());
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_dead_server_left_or_another_wrote_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("svc.address");
+        // Dropped as by a process that was killed: the file stays, and its lock does not.
+        drop(Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap());
+        assert!(path.exists());
+        assert_eq!(read(&path), None);
+        for wrong in [
+            "",
+            "https://evil.example",
+            "http://evil.example:80",
+            "http://",
+        ] {
+            let held = Presence::write(path.clone(), wrong).unwrap();
+            assert_eq!(read(&path), None, "{wrong}");
+            drop(held);
+        }
+        let held = Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!(read(&path), None, "others may have written it");
+        drop(held);
+    }
+
+    #[test]
+    fn a_server_of_every_address_is_reached_on_this_machine() {
+        for (address, expected) in [
+            ("0.0.0.0:1", "http://127.0.0.1:1"),
+            ("[::]:1", "http://[::1]:1"),
+            ("10.0.0.1:1", "http://10.0.0.1:1"),
+        ] {
+            assert_eq!(url(address.parse().unwrap()), expected);
+        }
+    }
+}
