@@ -1,10 +1,13 @@
 //! The command line.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
-    capture, ci, commit, context, db, demo, doctor, evidence, facts, hook, install, investigate,
-    login, mcp, me, mirror, note, outbox, quarantine, report, serve, session, sessions, transcript,
+    capture, ci, commit, completions, config, context, db, demo, doctor, evidence, facts, hook,
+    install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine, report, serve,
+    session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -26,11 +29,19 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     json: bool,
 
+    /// Colour what is printed; auto does on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 impl Cli {
+    pub(crate) fn color(&self) -> ColorChoice {
+        self.color
+    }
+
     pub(crate) fn format(&self) -> Format {
         if self.json {
             Format::Json
@@ -38,6 +49,21 @@ impl Cli {
             Format::Text
         }
     }
+}
+
+/// Returns what `--color` says in these arguments, before they are read: their own mistakes are
+/// coloured too. What is no choice is refused when they are read.
+pub(crate) fn color_of(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
+    let arguments: Vec<String> = arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    let apart = arguments.windows(2).filter(|pair| pair[0] == "--color");
+    let apart = apart.map(|pair| &*pair[1]);
+    let joined = arguments.iter();
+    let joined = joined.filter_map(|argument| argument.strip_prefix("--color="));
+    let given = apart.chain(joined).last();
+    let choice = given.and_then(|text| ColorChoice::from_str(text, false).ok());
+    choice.unwrap_or_default()
 }
 
 #[derive(Debug, Subcommand)]
@@ -167,6 +193,18 @@ pub(crate) enum Command {
     Login(login::Login),
     /// Forget the tokens of a service.
     Logout(login::Logout),
+    /// See how the service and this shell are set up.
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Print the completions of a shell.
+    ///
+    /// For bash: svc completions bash > ~/.local/share/bash-completion/completions/svc. For zsh, into
+    /// a file _svc of a folder of fpath. For fish: svc completions fish > ~/.config/fish/completions/svc.fish.
+    Completions(completions::Completions),
+    /// Write the manual pages into a folder.
+    ///
+    /// There is one for svc and one for each command, for example svc-ci-report.1.
+    Man(man::Man),
 }
 
 #[cfg(test)]
@@ -217,6 +255,20 @@ mod tests {
     }
 
     #[test]
+    fn the_choice_of_colours_is_known_before_the_arguments_are_read() {
+        for (line, expected) in [
+            ("svc facts", ColorChoice::Auto),
+            ("svc facts --color never", ColorChoice::Never),
+            ("svc --color=always nonsense", ColorChoice::Always),
+            ("svc facts --color", ColorChoice::Auto),
+            ("svc facts --color perhaps", ColorChoice::Auto),
+        ] {
+            let arguments = line.split(' ').map(OsString::from);
+            assert_eq!(color_of(arguments), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn every_command_takes_json() {
         for line in [
             "svc --json facts",
@@ -246,6 +298,9 @@ mod tests {
             "svc sessions --cursor c --all",
             "svc session s --tail 1 --all",
             "svc investigate",
+            "svc completions powershell",
+            "svc man",
+            "svc facts --color perhaps",
             "svc investigate 7 --attempt 0",
             "svc investigate 7 --system hudson",
             "svc ci outcome",

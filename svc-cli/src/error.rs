@@ -25,6 +25,7 @@ pub(crate) struct CommandError {
     code: String,
     message: String,
     hints: Vec<String>,
+    request_id: Option<String>,
 }
 
 impl CommandError {
@@ -35,6 +36,7 @@ impl CommandError {
             code: code.into(),
             message: message.into(),
             hints: Vec::new(),
+            request_id: None,
         }
     }
 
@@ -86,8 +88,21 @@ impl CommandError {
         &self.message
     }
 
+    /// Returns the text with the id of the request that was refused.
+    pub(crate) fn traced(&self) -> String {
+        match &self.request_id {
+            Some(id) => format!("{} (request {id})", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     pub(crate) fn hints(&self) -> &[String] {
         &self.hints
+    }
+
+    /// Returns the id of the request that was refused, by which the service logs it.
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
@@ -144,15 +159,15 @@ impl From<BuildError> for CommandError {
 
 impl From<svc_client::Error> for CommandError {
     fn from(error: svc_client::Error) -> Self {
-        let mut message = match error.kind() {
+        let message = match error.kind() {
             // Only here do the causes say more than the kind.
             ErrorKind::Connect | ErrorKind::Transport | ErrorKind::Unreadable => chain(&error),
             _ => error.to_string(),
         };
-        if let Some(id) = error.request_id() {
-            message = format!("{message} (request {id})");
-        }
-        let refused = Self::refused(error.kind().code(), message);
+        let refused = Self {
+            request_id: error.request_id().map(ToString::to_string),
+            ..Self::refused(error.kind().code(), message)
+        };
         match advice(error.kind()) {
             Some(hint) => refused.hint(hint),
             None => refused,

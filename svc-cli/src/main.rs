@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod credentials;
 mod error;
+mod help;
 mod options;
 mod output;
 mod product;
@@ -18,7 +19,7 @@ mod run;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
@@ -26,7 +27,13 @@ use crate::error::CommandError;
 use crate::output::{Format, Output};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let color = cli::color_of(std::env::args_os());
+    let command = help::command().color(color);
+    let cli = command
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    output::begin(cli.as_ref().map_or(color, Cli::color));
+    let cli = match cli {
         Ok(cli) => cli,
         Err(usage) => return misused(&usage),
     };

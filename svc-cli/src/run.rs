@@ -41,5 +41,8 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::QuarantineLog(log) => log.run(output),
         Command::Login(login) => login.run(output),
         Command::Logout(logout) => logout.run(output),
+        Command::Config(config) => config.run(output),
+        Command::Completions(completions) => completions.run(output),
+        Command::Man(man) => man.run(output),
     }
 }

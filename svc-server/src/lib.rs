@@ -37,6 +37,7 @@ mod source;
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url};
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
-    Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, StoreSettings,
+    Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting,
+    StoreSettings, shown_settings,
 };
 pub use source::{config_folder, data_folder};

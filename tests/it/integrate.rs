@@ -456,11 +456,11 @@ fn a_report_uses_the_capture_token_of_a_login() {
 fn a_snippet_is_printed_for_the_service_that_is_meant_and_nothing_is_changed() {
     let job = Job::new(&[]);
     let run = |arguments: &[&str]| job.svc(&[&["install"], arguments].concat());
-    let said = refused(&run(&["claude-code"]), 1);
-    assert!(
-        said.contains("~/.claude/settings.json") && said.contains("--print"),
-        "{said}"
-    );
+    let plain = run(&["claude-code"]);
+    assert_eq!(plain.status.code(), Some(0), "{}", plain.stderr_text());
+    assert!(plain.stderr_text().contains("~/.claude/settings.json"));
+    let asked = run(&["claude-code", "--print"]);
+    assert_eq!(plain.stdout_text(), asked.stdout_text());
     refused(&run(&["nobody", "--print"]), 2);
     refused(
         &run(&["claude-code", "--print", "--url", "http://svc.example"]),

@@ -3,6 +3,8 @@
 pub(crate) mod capture;
 pub(crate) mod ci;
 pub(crate) mod commit;
+pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;
@@ -14,6 +16,7 @@ pub(crate) mod hook;
 pub(crate) mod install;
 pub(crate) mod investigate;
 pub(crate) mod login;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod me;
 pub(crate) mod mirror;

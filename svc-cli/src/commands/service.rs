@@ -80,7 +80,7 @@ pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandErr
 
 /// Returns the URL of the service that is meant: the one that was given, else the one of the last
 /// login, else that of this machine.
-fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
+pub(crate) fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
     given(options)
         .or_else(|| credentials.current().map(str::to_owned))
         .unwrap_or_else(svc_server::local_url)

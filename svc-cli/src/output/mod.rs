@@ -10,6 +10,9 @@ mod stream;
 mod table;
 mod time;
 
+use clap::ColorChoice;
+use terminal_size::{Width, terminal_size_of};
+
 use self::escape::escape_text;
 pub(crate) use self::escape::{escape, one_line};
 pub(crate) use self::exact::Exact;
@@ -20,3 +23,17 @@ pub(crate) use self::short::ShortIds;
 pub(crate) use self::stream::{Format, Output};
 pub(crate) use self::table::Table;
 pub(crate) use self::time::{clock, later, relative, time_of_day};
+
+/// Prepares what is printed: with colours or without, and tables as wide as the terminal that shows
+/// them. Where none does, nothing is broken into lines.
+pub(crate) fn begin(color: ColorChoice) {
+    let choice = match color {
+        ColorChoice::Auto => anstream::ColorChoice::Auto,
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+    if let Some((Width(columns), _)) = terminal_size_of(std::io::stdout()) {
+        table::fit(columns);
+    }
+}

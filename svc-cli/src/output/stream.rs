@@ -41,6 +41,12 @@ struct ErrorReport<'a> {
 struct ErrorBody<'a> {
     code: &'a str,
     message: &'a str,
+    /// What may help, in the order of the text.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    hints: &'a [String],
+    /// By which the service logs the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
 }
 
 impl Output {
@@ -151,7 +157,7 @@ impl Output {
         }
         match self.format {
             Format::Text => {
-                let lines: Vec<_> = error.message().lines().map(escape).collect();
+                let lines: Vec<_> = error.traced().lines().map(escape).collect();
                 let message = lines.join("\n  ");
                 self.complain(format_args!("{ERROR}error:{ERROR:#} {message}\n"));
                 for hint in error.hints() {
@@ -162,6 +168,8 @@ impl Output {
                 let body = ErrorBody {
                     code: error.code(),
                     message: error.message(),
+                    hints: error.hints(),
+                    request_id: error.request_id(),
                 };
                 let report = json::to_vec(&ErrorReport { error: body }, usize::MAX);
                 let report = report.unwrap_or_default();
@@ -232,7 +240,7 @@ mod tests {
         output.error(&CommandError::refused("busy", "all\nbusy").hint("wait"));
         assert_eq!(
             errors.text(),
-            "{\"error\":{\"code\":\"busy\",\"message\":\"all\\nbusy\"}}\n"
+            "{\"error\":{\"code\":\"busy\",\"message\":\"all\\nbusy\",\"hints\":[\"wait\"]}}\n"
         );
     }
 

@@ -1,6 +1,19 @@
 //! Columns of text.
 
-use comfy_table::{CellAlignment, presets};
+use std::sync::OnceLock;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, presets};
+
+/// The columns of the terminal that shows the tables, when one does.
+static COLUMNS: OnceLock<u16> = OnceLock::new();
+
+/// The least width that a table is fitted into: below it nothing could be read.
+const COLUMNS_MIN: u16 = 40;
+
+/// Fits every table into this many columns. Only the first call counts.
+pub(super) fn fit(columns: u16) {
+    let _ = COLUMNS.set(columns);
+}
 
 /// A table without lines: it can be read by people and split by programs.
 #[derive(Debug)]
@@ -25,6 +38,7 @@ impl Table {
         for column in columns {
             if let Some(column) = self.table.column_mut(*column) {
                 column.set_cell_alignment(CellAlignment::Right);
+                column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
         self
@@ -37,7 +51,21 @@ impl Table {
 
     /// Returns the lines, without blanks at their ends.
     pub(crate) fn render(&self) -> String {
-        let mut text = self.table.trim_fmt();
+        self.within(COLUMNS.get().copied())
+    }
+
+    /// Returns the lines, broken where they are longer than this many columns.
+    fn within(&self, columns: Option<u16>) -> String {
+        let mut text = match columns {
+            Some(columns) => {
+                let mut table = self.table.clone();
+                table
+                    .set_content_arrangement(ContentArrangement::Dynamic)
+                    .set_width(columns.max(COLUMNS_MIN));
+                table.trim_fmt()
+            }
+            None => self.table.trim_fmt(),
+        };
         text.push('\n');
         text
     }
@@ -56,5 +84,18 @@ mod tests {
             table.render(),
             "name    count\na           1\nlonger     12\n"
         );
+    }
+
+    #[test]
+    fn a_terminal_breaks_long_texts_and_keeps_numbers_whole() {
+        let mut table = Table::new(["name", "count"]).numbers(&[1]);
+        table.row(["one two three ".repeat(8), "1234567890".to_owned()]);
+        let whole = table.within(None);
+        assert_eq!(whole.lines().count(), 2, "{whole}");
+        let fitted = table.within(Some(60));
+        assert!(fitted.lines().count() > 2, "{fitted}");
+        assert!(fitted.lines().all(|line| line.len() <= 60), "{fitted}");
+        assert!(fitted.contains("1234567890"), "{fitted}");
+        assert_eq!(table.within(Some(200)), whole, "there is room");
     }
 }

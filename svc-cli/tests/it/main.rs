@@ -7,3 +7,4 @@ mod first_use;
 mod local_service;
 mod notes;
 mod revision;
+mod shell;

@@ -6,6 +6,7 @@ mod mirrors;
 mod reader;
 mod redaction;
 mod secrets;
+mod shown;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,6 +29,8 @@ use crate::embedded;
 use crate::env;
 use crate::observe;
 use crate::source::{Source, Strictness};
+
+pub use self::shown::{ShownSetting, shown_settings};
 
 /// Settings that a caller gives in place of the environment's.
 #[derive(Clone, Debug, Default)]

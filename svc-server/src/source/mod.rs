@@ -91,6 +91,15 @@ impl Source {
         }
     }
 
+    /// Returns the variable that gives a setting which the environment gives.
+    pub(crate) fn variable_of(&self, variable: &env::Variable) -> String {
+        let is_given = self.environment.get(variable.name);
+        match variable.file_variable() {
+            Some(file) if is_given.is_none_or(String::is_empty) => file,
+            _ => variable.name.to_owned(),
+        }
+    }
+
     /// Returns a setting. An empty value counts as unset.
     pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Unreadable> {
         let given = |value: &String| (!value.is_empty()).then(|| value.clone());

@@ -14,7 +14,7 @@ pub(crate) struct Install {
     #[arg(value_parser = source_parser())]
     source: Source,
 
-    /// Print what is to be added. No file is changed.
+    /// Only print: the hooks of git-hooks too. Everything else is printed anyway.
     #[arg(long)]
     print: bool,
 
@@ -74,16 +74,6 @@ impl Install {
             ..
         } = snippet;
         let paragraph = snippet.asks().then_some(snippet::PARAGRAPH);
-        // An agent is set up by a line that a person runs, so there is nothing else to do here.
-        if !self.print && paragraph.is_none() {
-            return Err(CommandError::refused(
-                "print_only",
-                format!("{source} is told by {place}, and svc changes no file of yours"),
-            )
-            .hint(format!(
-                "see what is to be added there: svc install {source} --print"
-            )));
-        }
         let printed = Printed {
             source,
             place,

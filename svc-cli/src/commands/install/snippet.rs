@@ -149,12 +149,11 @@ mod tests {
     #[test]
     fn the_guide_has_every_snippet() {
         for snippet in all() {
-            let (guide, command) = if snippet.asks() {
-                let command = format!("`svc install {}`", snippet.source);
-                (GUIDE_OF_AGENTS, command)
+            let command = format!("`svc install {}`", snippet.source);
+            let guide = if snippet.asks() {
+                GUIDE_OF_AGENTS
             } else {
-                let command = format!("`svc install {} --print`", snippet.source);
-                (GUIDE, command)
+                GUIDE
             };
             let text = snippet.text(EXAMPLE_URL);
             let block = format!("```{}\n{text}```\n", snippet.language);

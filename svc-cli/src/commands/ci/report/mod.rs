@@ -128,15 +128,15 @@ impl Report {
                 match &kept {
                     Some(Ok(_)) => {
                         reported.kept = Some(true);
-                        output.warning(&format!("not reported yet: {}", error.message()));
+                        output.warning(&format!("not reported yet: {}", error.traced()));
                         output.note("it is kept, and sent with the next report: svc outbox status");
                     }
                     Some(Err(unkept)) => output.warning(&format!(
                         "nothing was reported: {}; {}",
-                        error.message(),
+                        error.traced(),
                         unkept.message()
                     )),
-                    None => output.warning(&format!("nothing was reported: {}", error.message())),
+                    None => output.warning(&format!("nothing was reported: {}", error.traced())),
                 }
                 output.value(&reported, |_| String::new())
             }

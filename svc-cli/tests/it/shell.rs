@@ -1,0 +1,126 @@
+//! What the shell gives a person besides answers.
+
+use std::process::{Command, Output};
+
+use super::first_use::svc;
+
+fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let home = tempfile::tempdir().expect("a folder");
+    svc(home.path())
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("svc runs")
+}
+
+/// Returns what a command printed that succeeds.
+fn printed(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    let output = run(arguments, variables);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn every_shell_gets_completions_and_reads_them() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = printed(&["completions", shell], &[]);
+        for word in ["investigate", "completions", "gitlab-ci"] {
+            assert!(script.contains(word), "{shell} has no {word}");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("svc");
+        std::fs::write(&file, script).expect("a file");
+        // A shell that is not installed cannot say.
+        if let Ok(read) = Command::new(shell).arg("-n").arg(&file).output() {
+            assert!(read.status.success(), "{shell}: {read:?}");
+        }
+    }
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man1");
+    let name = pages.to_str().expect("a name in Unicode");
+    let said = printed(&["man", name], &[]);
+    assert!(said.ends_with(&format!("pages in {name}\n")), "{said}");
+    for (page, words) in [
+        ("svc.1", &["svc serve", "investigate"][..]),
+        ("svc-ci-report.1", &["soft", "whole"]),
+        ("svc-commit.1", &["svc commit HEAD"]),
+    ] {
+        let text = std::fs::read_to_string(pages.join(page)).expect("a page");
+        for word in words {
+            assert!(text.contains(word), "{page} has no {word}");
+        }
+    }
+}
+
+#[test]
+fn colours_are_a_choice() {
+    let wrong = ["commit", "none"];
+    for (choice, variables, coloured) in [
+        (&[][..], &[][..], false),
+        (&["--color", "always"], &[], true),
+        (&["--color", "never"], &[("CLICOLOR_FORCE", "1")], false),
+        (&["--color", "always"], &[("NO_COLOR", "1")], true),
+    ] {
+        let output = run(&[&wrong[..], choice].concat(), variables);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(said.contains('\u{1b}'), coloured, "{choice:?}: {said}");
+    }
+    let usage = run(&["nonsense", "--color", "always"], &[]);
+    assert_eq!(usage.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&usage.stderr).contains('\u{1b}'));
+}
+
+#[test]
+fn every_setting_says_where_it_comes_from_and_no_secret_is_shown() {
+    let variables = [
+        ("SVC_LISTEN", "127.0.0.1:8301"),
+        ("SVC_OPERATOR_TOKEN", "never-shown-never-shown"),
+        ("SVC_TOKEN", "never-shown-never-shown"),
+    ];
+    let arguments = ["config", "show", "--origin", "--org", "acme"];
+    let shown = printed(&arguments, &variables);
+    assert!(!shown.contains("never-shown"), "{shown}");
+    let row = |name: &str| {
+        let mut lines = shown.lines();
+        let line = lines.find(|line| line.starts_with(&format!("{name} ")));
+        let words = line.unwrap_or_else(|| panic!("no {name}: {shown}"));
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("SVC_LISTEN"), "SVC_LISTEN 127.0.0.1:8301 SVC_LISTEN");
+    assert_eq!(row("SVC_ORG_ID"), "SVC_ORG_ID acme flag");
+    assert_eq!(
+        row("SVC_OPERATOR_TOKEN"),
+        "SVC_OPERATOR_TOKEN (secret) SVC_OPERATOR_TOKEN"
+    );
+    assert_eq!(row("SVC_URL"), "SVC_URL http://127.0.0.1:8301 default");
+    assert_eq!(row("SVC_TOKEN"), "SVC_TOKEN (secret) SVC_TOKEN");
+    assert!(row("SVC_READ_SLOTS").ends_with("2 default"));
+    let json = printed(&["config", "show", "--json"], &variables);
+    assert!(!json.contains("never-shown"), "{json}");
+    let listen =
+        r#"{"name":"SVC_LISTEN","value":"127.0.0.1:8301","secret":false,"origin":"SVC_LISTEN"}"#;
+    assert!(json.contains(listen), "{json}");
+}
+
+#[test]
+fn a_snippet_is_printed_with_and_without_being_asked_to() {
+    let url = ["--url", "https://svc.example.com"];
+    let plain = printed(&[&["install", "codex"][..], &url].concat(), &[]);
+    let asked = printed(&[&["install", "codex", "--print"][..], &url].concat(), &[]);
+    assert_eq!(plain, asked);
+    assert!(plain.contains("https://svc.example.com/v1/logs"), "{plain}");
+}
+
+#[test]
+fn a_json_error_says_what_may_help() {
+    let output = run(&["me", "--json"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with(r#"{"error":{"code":"no_token""#), "{said}");
+    assert!(said.contains(r#""hints":["set SVC_TOKEN"#), "{said}");
+}

@@ -1,0 +1,104 @@
+//! The settings as a person reads them.
+
+use svc_engine::store::DatabaseUrl;
+
+use super::{Origin, Overrides};
+use crate::env::{self, Variable};
+use crate::source::{Source, Strictness, config_folder};
+
+/// A setting of the server: what it is in this process, and where that is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownSetting {
+    /// The name of its variable.
+    pub name: &'static str,
+    /// Its value, or its default in words; nothing when it is a secret.
+    pub value: Option<String>,
+    /// Whether it is a secret.
+    pub secret: bool,
+    /// Where it is given.
+    pub origin: Origin,
+    /// The flag, the variable or the file that gives it; nothing for a default.
+    pub given_by: Option<String>,
+}
+
+/// Returns every setting, in the order of the documentation, and what is wrong with those that are
+/// given.
+pub fn shown_settings(overrides: Overrides) -> (Vec<ShownSetting>, Vec<String>) {
+    let mut mistakes = Vec::new();
+    let source = overrides.source(Strictness::Misspelled, &mut mistakes);
+    let settings = env::ALL.iter();
+    let settings = settings
+        .map(|variable| shown(variable, &source, &mut mistakes))
+        .collect();
+    (settings, mistakes)
+}
+
+fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> ShownSetting {
+    let origin = source.origin(variable.name);
+    let given = source.get(variable.name).unwrap_or_else(|unreadable| {
+        mistakes.push(unreadable.0);
+        None
+    });
+    let value = match given {
+        // Its password is left out, which is all that is secret of it.
+        Some(url) if variable.name == env::DATABASE_URL => {
+            DatabaseUrl::parse(&url).ok().map(|url| url.shown())
+        }
+        Some(value) if !variable.secret => Some(value),
+        Some(_) => None,
+        None if origin == Origin::Default => Some(variable.default.replace('`', "")),
+        None => None,
+    };
+    ShownSetting {
+        name: variable.name,
+        value,
+        secret: variable.secret,
+        origin,
+        given_by: match origin {
+            Origin::Flag => Some("flag".to_owned()),
+            Origin::Environment => Some(source.variable_of(variable)),
+            Origin::File => {
+                let file = config_folder().map(|folder| folder.join("config.toml"));
+                file.map(|file| file.display().to_string())
+            }
+            Origin::Default => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_shown_with_what_gives_it_and_a_secret_never() {
+        let source = Source::of(&[
+            ("SVC_LISTEN", "127.0.0.1:1"),
+            ("SVC_OPERATOR_TOKEN", "very-secret"),
+            ("SVC_RETRIEVAL_TOKEN_FILE", "/nowhere"),
+            ("SVC_DATABASE_URL", "postgres://svc:very-secret@db/svc"),
+        ]);
+        let mut mistakes = Vec::new();
+        let mut of = |name: &str| shown(env::find(name).unwrap(), &source, &mut mistakes);
+        let listen = of("SVC_LISTEN");
+        assert_eq!(listen.value.as_deref(), Some("127.0.0.1:1"));
+        assert_eq!(listen.given_by.as_deref(), Some("SVC_LISTEN"));
+        let token = of("SVC_OPERATOR_TOKEN");
+        assert_eq!((token.value, token.secret), (None, true));
+        assert_eq!(token.origin, Origin::Environment);
+        let unreadable = of("SVC_RETRIEVAL_TOKEN");
+        assert_eq!(
+            unreadable.given_by.as_deref(),
+            Some("SVC_RETRIEVAL_TOKEN_FILE")
+        );
+        let database = of("SVC_DATABASE_URL").value.unwrap();
+        assert!(database.contains("db") && !database.contains("very-secret"));
+        let organization = of("SVC_ORG_ID");
+        assert_eq!(organization.value.as_deref(), Some("default"));
+        assert_eq!(
+            (organization.origin, organization.given_by),
+            (Origin::Default, None)
+        );
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    }
+}
