@@ -91,7 +91,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["commit"],
         &[
             "svc commit HEAD",
-            "svc commit HEAD~2 --repo acme/shop --as-of 2026-01-31",
+            "svc commit HEAD~2 --repo acme/shop --as-of 7d",
         ],
     ),
     (

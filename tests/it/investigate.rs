@@ -133,7 +133,7 @@ fn a_failed_run_leads_to_the_session_behind_it(backend: Backend) {
     assert_eq!(
         done(&svc(&server, &["ci", "failures", "--repo", "own/repo"])),
         format!(
-            "failed    system  run  workflow  branch  commit       reason\n\
+            "failed    system   run  workflow  branch  commit       reason\n\
              just now  jenkins  41   Build     main    {short}…  3 tests failed\n\
              \nnext:\n  svc investigate 41 --system jenkins {IDENTITY}\n"
         )

@@ -11,7 +11,7 @@ use svc_model::query::{
 use svc_model::repository::CommitSha;
 use svc_model::time::Instant;
 
-use super::moment::optional_moment;
+use super::moment::optional_boundary;
 use super::repository::{self, RepositoryOptions};
 use super::{revision, service, session};
 use crate::error::CommandError;
@@ -25,7 +25,7 @@ pub(crate) struct Commit {
     #[arg(value_name = "COMMIT")]
     sha: String,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset, a date, or like 7d.
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
@@ -42,7 +42,7 @@ impl Commit {
         let request = CommitRequest {
             commit_sha: revision::commit("the commit", &self.sha)?,
             repository: self.repository.selector()?,
-            as_of: optional_moment("--as-of", self.as_of.as_deref(), now)?,
+            as_of: optional_boundary("--as-of", self.as_of.as_deref(), now)?,
             explain: true,
         };
         let client = service::client(&self.service)?;

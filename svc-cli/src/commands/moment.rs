@@ -25,7 +25,7 @@ pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, 
 }
 
 /// Returns whether a text has the form of a date.
-pub(crate) fn is_date(text: &str) -> bool {
+fn is_date(text: &str) -> bool {
     let form = |(place, byte): (usize, u8)| match place {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
@@ -46,6 +46,27 @@ pub(crate) fn optional_moment(
     now: Instant,
 ) -> Result<Option<Instant>, CommandError> {
     text.map(|text| moment(option, text, now)).transpose()
+}
+
+/// Reads a moment that is itself included. A date is none: it leaves open which end of the day is
+/// meant.
+pub(crate) fn boundary(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
+    if is_date(text) {
+        let error = CommandError::argument(option, "must have a time and an offset");
+        return Err(error.hint(format!(
+            "the end of that day in UTC: {text}T23:59:59.999999Z"
+        )));
+    }
+    moment(option, text, now)
+}
+
+/// Reads the boundary of an option that may be absent.
+pub(crate) fn optional_boundary(
+    option: &str,
+    text: Option<&str>,
+    now: Instant,
+) -> Result<Option<Instant>, CommandError> {
+    text.map(|text| boundary(option, text, now)).transpose()
 }
 
 fn before(length: &str, now: Instant) -> Option<Instant> {
@@ -88,6 +109,20 @@ mod tests {
         ] {
             assert_eq!(moment("--since", text, now).unwrap().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_boundary_has_a_time_and_an_offset() {
+        let now = Instant::parse("2026-01-31T09:30:00Z").unwrap();
+        for text in ["2026-01-30T00:00:00Z", "7d", "-2h"] {
+            let moment = moment("--as-of", text, now).unwrap();
+            assert_eq!(boundary("--as-of", text, now).unwrap(), moment);
+        }
+        for text in ["2026-01-30", "2026-01-30T00:00:00", "30"] {
+            let error = boundary("--as-of", text, now).unwrap_err();
+            assert_eq!(error.code(), "invalid_argument", "{text}");
+        }
+        assert_eq!(optional_boundary("--as-of", None, now).unwrap(), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use svc_model::query::{
 use svc_model::time::Instant;
 
 use super::attempt_of;
-use crate::commands::moment::{moment, optional_moment};
+use crate::commands::moment::{moment, optional_boundary, optional_moment};
 use crate::commands::one_of::one_of;
 use crate::commands::repository::{self, RepositoryOptions};
 use crate::commands::service;
@@ -111,7 +111,7 @@ impl Failures {
         if request.captured_after >= request.captured_before {
             return Err(CommandError::argument("--since", "must be before --until"));
         }
-        request.as_of = optional_moment("--as-of", self.as_of.as_deref(), now)?;
+        request.as_of = optional_boundary("--as-of", self.as_of.as_deref(), now)?;
         request.result = self.result;
         request.workflow_name.clone_from(&self.workflow);
         request.pr_number = self.pull_request;

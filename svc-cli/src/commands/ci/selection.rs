@@ -17,7 +17,7 @@ use svc_model::time::Instant;
 use super::place::{self, Name};
 use super::run_flags;
 
-use crate::commands::moment::optional_moment;
+use crate::commands::moment::optional_boundary;
 use crate::commands::repository::RepositoryOptions;
 use crate::error::CommandError;
 use crate::product::{product, product_parser};
@@ -39,7 +39,7 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The moment up to which facts count, itself included: RFC 3339 with an offset, a date, or like 7d.
+    /// The moment up to which facts count, itself included: RFC 3339 with an offset, or like 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 }
@@ -52,7 +52,7 @@ impl RunOptions {
 
     /// Returns the moment up to which facts count, when one was given.
     pub(crate) fn as_of(&self, now: Instant) -> Result<Option<Instant>, CommandError> {
-        optional_moment("--as-of", self.as_of.as_deref(), now)
+        optional_boundary("--as-of", self.as_of.as_deref(), now)
     }
 
     /// Asks for the run: the answer about it, the others that are called so, and what came with its

@@ -7,7 +7,7 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::{check_reason, client_id};
-use crate::commands::moment::{is_date, moment};
+use crate::commands::moment::boundary;
 use crate::commands::place::{Otherwise, Place};
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
@@ -137,16 +137,7 @@ impl Bulk {
 /// Reads the two bounds.
 fn observed(bounds: &[String], now: Instant) -> Result<(Instant, Instant), CommandError> {
     let name = "a bound of --between";
-    let bound = |text: &str| {
-        // Both bounds are included, and a date does not tell which end of the day is meant.
-        if is_date(text) {
-            return Err(CommandError::argument(
-                name,
-                "must have a time and an offset",
-            ));
-        }
-        moment(name, text, now)
-    };
+    let bound = |text: &str| boundary(name, text, now);
     let [first, last] = bounds else {
         return Err(CommandError::argument("--between", "takes two moments"));
     };

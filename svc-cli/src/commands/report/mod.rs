@@ -28,7 +28,7 @@ use svc_model::time::Instant;
 
 use self::progress::Progress;
 use super::mirror::MirrorOptions;
-use super::moment::optional_moment;
+use super::moment::optional_boundary;
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -90,7 +90,7 @@ impl Report {
 /// Of what a report is made.
 #[derive(Debug, Args)]
 struct ReportOptions {
-    /// The moment up to which facts count: RFC 3339 with an offset, a date, or like 7d; by default the present.
+    /// The moment up to which facts count: RFC 3339 with an offset, or like 7d; by default the present.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
@@ -105,7 +105,7 @@ impl ReportOptions {
     /// Returns the moment up to which facts count.
     fn as_of(&self) -> Result<Instant, CommandError> {
         let now = Clock::system().now();
-        Ok(optional_moment("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
+        Ok(optional_boundary("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
     /// Makes a report that no service gives.
