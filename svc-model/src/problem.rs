@@ -18,6 +18,9 @@ use crate::field::{FieldError, Violations};
 pub struct ProblemBody {
     /// What went wrong.
     pub detail: Detail,
+    /// What to change, where the service knows it; for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Cow<'static, str>>,
 }
 
 /// What went wrong, in one of four shapes.
@@ -285,6 +288,8 @@ pub enum Problem {
     RetrievalDisabled,
     /// The body is not JSON.
     MalformedJson,
+    /// The body of a webhook is a form, and has to be JSON.
+    FormBody,
     /// The body is JSON, but no object.
     BodyNotObject,
     /// The body is not the protobuf message that the route takes.
@@ -356,7 +361,7 @@ impl Problem {
             Self::Forbidden(RequiredAuthority::Retrieval) => text("Retrieval authority required"),
             Self::OutsideGrant => text("Session is outside the context grant"),
             Self::RetrievalDisabled => text("Context retrieval is disabled"),
-            Self::MalformedJson => text("Malformed JSON body"),
+            Self::MalformedJson | Self::FormBody => text("Malformed JSON body"),
             Self::BodyNotObject => text("body must be a JSON object"),
             Self::MalformedProtobuf => text("Malformed protobuf body"),
             Self::MalformedEncoding => text("body is not in a supported content encoding"),
@@ -383,7 +388,21 @@ impl Problem {
                 message: Some("fact store unavailable".into()),
             }),
         };
-        ProblemBody { detail }
+        ProblemBody {
+            detail,
+            hint: self.hint().map(Cow::Borrowed),
+        }
+    }
+
+    /// Returns what to change, where the service knows it.
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::FormBody => Some(
+                "this webhook sends a form: set its content type to application/json at the forge \
+                 and redeliver",
+            ),
+            _ => None,
+        }
     }
 }
 

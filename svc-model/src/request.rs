@@ -86,6 +86,8 @@ pub enum Refusal {
         /// The byte where reading stopped.
         offset: usize,
     },
+    /// The body is a form, where only JSON is taken.
+    Form,
     /// The values of the body take more memory than those of one request may.
     OverBudget,
     /// The body is JSON, but no object.
@@ -100,6 +102,7 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Malformed { .. } => Self::MalformedJson,
+            Refusal::Form => Self::FormBody,
             Refusal::OverBudget => Self::TooManyValues,
             Refusal::NotAnObject => Self::BodyNotObject,
             Refusal::Invalid(violations) => Self::Invalid(violations),
@@ -140,9 +143,11 @@ impl Refusal {
                 Violation::new(FieldKind::JsonInvalid, "must be JSON")
                     .at(vec!["body".into(), Step::from(offset)]),
             )),
-            other @ (Self::OverBudget | Self::NotAnObject | Self::Invalid(_) | Self::Query(_)) => {
-                other
-            }
+            other @ (Self::Form
+            | Self::OverBudget
+            | Self::NotAnObject
+            | Self::Invalid(_)
+            | Self::Query(_)) => other,
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         Problem::MalformedRequest
         | Problem::BodyIncomplete
         | Problem::MalformedJson
+        | Problem::FormBody
         | Problem::BodyNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding

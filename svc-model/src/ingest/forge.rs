@@ -82,10 +82,23 @@ impl JsonSchema for HeaderText {
     }
 }
 
+/// Returns whether a content type is that of a form, the default of GitHub's webhooks.
+fn is_form(content_type: &str) -> bool {
+    let media_type = content_type.split(';').next().unwrap_or_default();
+    media_type
+        .trim()
+        .eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
 impl Request for ForgeDelivery {
     fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
-        let payload = incoming.document()?;
         let headers = incoming.header_fields();
+        let content_type = headers.get("content-type").and_then(Json::as_str);
+        let payload = incoming.document().map_err(|refusal| match refusal {
+            // What is JSON is taken, whatever it is called.
+            Refusal::Malformed { .. } if content_type.is_some_and(is_form) => Refusal::Form,
+            other => other,
+        })?;
         let first = |names: [&str; 4]| {
             let mut given = names.into_iter().filter_map(|name| headers.get(name));
             given.next().and_then(Json::as_str).map(str::to_owned)

@@ -307,7 +307,12 @@ impl Request for GatewayBatchRequest {
             Err(Refusal::Malformed { offset }) => {
                 lines(incoming.body, incoming.memory)?.ok_or(Refusal::Malformed { offset })?
             }
-            Err(other @ (Refusal::OverBudget | Refusal::NotAnObject | Refusal::Query(_))) => {
+            Err(
+                other @ (Refusal::Form
+                | Refusal::OverBudget
+                | Refusal::NotAnObject
+                | Refusal::Query(_)),
+            ) => {
                 return Err(other);
             }
             Err(Refusal::Invalid(missing)) => {
