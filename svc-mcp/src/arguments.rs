@@ -210,7 +210,9 @@ fn refusal(unread: Unread) -> Refusal {
     let code = match &unread {
         Unread::Query(fault) => QueryFault::as_str(*fault),
         Unread::OverBudget => "too_large",
-        Unread::Malformed { .. } | Unread::NotAnObject | Unread::Invalid(_) => "invalid",
+        Unread::Malformed { .. } | Unread::Form | Unread::NotAnObject | Unread::Invalid(_) => {
+            "invalid"
+        }
     };
     let message = match Problem::from(unread).body().detail {
         Detail::Text(text) => text.into_owned(),

@@ -45,9 +45,8 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
             DatabaseUrl::parse(&url).ok().map(|url| url.shown())
         }
         Some(value) if !variable.secret => Some(value),
-        Some(_) => None,
         None if origin == Origin::Default => Some(variable.default.replace('`', "")),
-        None => None,
+        Some(_) | None => None,
     };
     ShownSetting {
         name: variable.name,

@@ -25,6 +25,7 @@ const fn code(problem: &Problem) -> &'static str {
         Problem::MalformedRequest
         | Problem::BodyIncomplete
         | Problem::MalformedJson
+        | Problem::FormBody
         | Problem::BodyNotObject
         | Problem::MalformedProtobuf
         | Problem::MalformedEncoding => "malformed",
