@@ -165,7 +165,7 @@ impl From<svc_client::Error> for CommandError {
             _ => error.to_string(),
         };
         let refused = Self {
-            request_id: error.request_id().map(ToString::to_string),
+            request_id: error.request_id().map(str::to_owned),
             ..Self::refused(error.kind().code(), message)
         };
         match advice(error.kind()) {
