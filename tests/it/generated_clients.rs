@@ -146,12 +146,11 @@ fn redocly_has_nothing_to_say_of_the_document() {
     };
     let document = document();
     let document = document.to_str().expect("UTF-8");
-    let said = run(scratch().path(), &linter, &["lint", document]);
-    assert!(said.contains("Your API description is valid"), "{said}");
-    assert!(
-        !said.contains("warning") && !said.contains("error"),
-        "{said}"
-    );
+    let lint = ["lint", "--format=json", document];
+    let said = run(scratch().path(), &linter, &lint);
+    for nothing in ["\"errors\": 0", "\"warnings\": 0"] {
+        assert!(said.contains(nothing), "{said}");
+    }
 }
 
 #[test]
