@@ -141,11 +141,12 @@ pub(crate) enum Command {
     /// Read exact evidence.
     #[command(subcommand)]
     Evidence(evidence::Evidence),
-    /// Plant a small session, find it and read it.
+    /// Plant a small organization, find a Session of it and read it.
     ///
-    /// It plants the Session svc-demo through the public routes, finds it by keywords and reads the
-    /// exact part. It can be run again: nothing is planted twice. Without a service to ask, it runs
-    /// one on this machine for as long as it takes.
+    /// It plants what three people and their agents did to one repository, through the public routes,
+    /// finds a Session by keywords and reads the exact part. It can be run again: nothing is planted
+    /// twice. Without a service to ask, it runs one on this machine for as long as it takes. Where the
+    /// store has Sessions of its own, one Session is planted among them and no more.
     Demo(demo::Demo),
     /// Check what is set up: the service, the token, the sources, this clone, the agents, the disk.
     ///

@@ -10,7 +10,7 @@ use crate::cli::Cli;
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Run the service",
-        &["serve", "demo", "db", "mirror", "config"],
+        &["serve", "demo", "doctor", "db", "mirror", "config"],
     ),
     (
         "Send evidence",
@@ -68,6 +68,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["facts"], &["svc facts", "svc facts --url localhost:8301"]),
     (&["capture"], &["svc capture", "svc capture --json"]),
     (&["me"], &["svc me"]),
+    (&["doctor"], &["svc doctor", "svc doctor --json"]),
     (
         &["investigate"],
         &[
@@ -136,7 +137,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["evidence", "inventory"],
         &["svc evidence inventory SESSION"],
     ),
-    (&["demo"], &["svc demo", "svc demo --small"]),
+    (&["demo"], &["svc demo", "svc demo --folder ./svc-demo"]),
     (&["db", "status"], &["svc db status"]),
     (&["db", "upgrade"], &["svc db upgrade"]),
     (&["mirror", "status"], &["svc mirror status"]),

@@ -170,7 +170,6 @@ async fn an_agent_resumes_what_the_demo_planted() {
         .facts()
         .await
         .unwrap();
-    // Four of the Session, and 71 of the organization, of which one is quarantined.
-    assert_eq!(facts.tables.inference_calls.visible, 74);
+    assert_eq!(facts.tables.inference_calls.visible, 4);
     assert_eq!(service.stop(), Some(0));
 }
