@@ -807,7 +807,7 @@ fn shell_shows(server: &Server, commits: &Commits) {
     };
     let line = |score: f64| {
         format!(
-            "    call {}  gateway_a/openai/m2  session=s2  attribution=jaccard score={score:.2} \
+            "    call {}  litellm/openai/m2  session=s2  attribution=jaccard score={score:.2} \
              files=1 (inferred call/file)\n",
             id(score)
         )
