@@ -18,7 +18,7 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::relative;
 
-/// How far the clocks may be apart: an hour is how far a commit may be ahead of its push.
+/// How far the clocks may be apart, in seconds. The service tells its time to the second.
 const SKEW_SECONDS_MAX: i64 = 60;
 
 pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
