@@ -65,23 +65,22 @@ CREATE TABLE sessions (
     last_observed_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
     touch_count BIGINT NOT NULL,
+    claims TEXT NOT NULL,
     PRIMARY KEY (session_id, org_id)
 ) WITHOUT ROWID;
 CREATE INDEX sessions_by_capture ON sessions ((org_id || ''), captured_at_us, session_id);
 
 -- What facts say of a Session: its users, models, harnesses and repositories, each once. It tells where
 -- to look; what counts is a visible fact. Like the list of Sessions it is in the order in which their
--- first facts were captured, which never changes.
+-- first facts were captured, which never changes. The row of a Session has them too.
 CREATE TABLE session_claims (
     org_id TEXT NOT NULL,
     session_id TEXT NOT NULL,
     kind TEXT NOT NULL,
     value TEXT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    PRIMARY KEY (session_id, org_id, kind, value)
+    PRIMARY KEY (value, kind, org_id, captured_at_us, session_id)
 ) WITHOUT ROWID;
-CREATE INDEX session_claims_by_value
-    ON session_claims (value, kind, org_id, captured_at_us, session_id);
 
 CREATE TABLE inference_calls (
     call_number INTEGER PRIMARY KEY,

@@ -221,10 +221,12 @@ struct Columns {
 }
 
 /// Returns what was left out as it is stored: nothing when that is nothing.
-fn written(left_out: LeftOut) -> Option<String> {
-    let bytes = json::to_vec(&left_out, usize::MAX).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
-    (left_out != LeftOut::default()).then_some(text)
+fn written(left_out: &LeftOut) -> Option<String> {
+    if *left_out == LeftOut::default() {
+        return None;
+    }
+    let bytes = json::to_vec(left_out, usize::MAX).ok()?;
+    String::from_utf8(bytes).ok()
 }
 
 /// Reads what was left out, as it is stored.
@@ -381,7 +383,7 @@ fn insert(
                 input_contents: ids(&encoded.input.contents)?,
                 output_contents: ids(&encoded.output.contents)?,
                 raw_contents: ids(&encoded.raw_contents)?,
-                left_out: written(encoded.call.left_out),
+                left_out: written(&encoded.call.left_out),
             })
         })
         .collect::<Result<_, StoreError>>()?;

@@ -1,9 +1,12 @@
 //! What facts say of a Session, each kept once: its users, models, harnesses and repositories.
 //!
 //! As a claim on the name of a repository, a claim only tells where to look: what counts is a visible
-//! fact. It is written when its first fact is, never changed, and never removed.
+//! fact. It is written when its first fact is, never changed, and never removed. The table of claims
+//! leads from a value to Sessions; the row of a Session has its claims too, because an index of their
+//! own would cost every new Session a page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use quick_cache::Equivalent;
 use quick_cache::unsync::Cache;
@@ -27,6 +30,14 @@ const INSERT: Insert = Insert {
     unique: 1,
     is_row_number: true,
 };
+const OF_SESSIONS: Lookup<'_> = Lookup {
+    select: "SELECT session_id, claims FROM sessions WHERE org_id = $1 AND session_id",
+    then: "",
+};
+const ADD: &str = "UPDATE sessions SET claims = claims || $1 WHERE org_id = $2 AND session_id = $3";
+
+/// Claims of one kind that are proven by one statement. Their count is rounded up to a power of two.
+const PROOFS_MAX: usize = 16;
 
 /// What a claim is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,14 +92,14 @@ impl ClaimKind {
         }
     }
 
-    /// Returns the condition that a visible fact of a Session proves a value: `row` is what has the
-    /// Session, `value` an expression.
-    pub(super) fn proof(self, row: &str, value: &str) -> String {
+    /// Returns the condition that a visible fact of a Session proves a value. The organization, the
+    /// Session and the value are expressions.
+    pub(super) fn proof(self, org_id: &str, session_id: &str, value: &str) -> String {
         let (tables, column) = self.facts();
         let proofs = tables.iter().map(|table| {
             format!(
-                "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = {row}.org_id \
-                AND f.session_id = {row}.session_id AND f.{column} = {value})"
+                "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = {org_id} \
+                AND f.session_id = {session_id} AND f.{column} = {value})"
             )
         });
         format!("({})", proofs.collect::<Vec<_>>().join(" OR "))
@@ -103,6 +114,38 @@ pub(super) struct SessionClaim<'a> {
     pub(super) value: &'a str,
     /// When the first fact of the Session was captured.
     pub(super) captured_at_us: i64,
+    /// Whether the row of the Session has it, because it was made in this transaction.
+    pub(super) is_in_row: bool,
+}
+
+/// Returns whether a claim is kept: nobody can ask for what is empty or longer.
+pub(super) fn is_kept(value: &str) -> bool {
+    (1..=IDENTITY_BYTES_MAX).contains(&value.len())
+}
+
+/// Writes a claim behind others, as the row of a Session has them: the kind, the bytes of the value,
+/// the value.
+pub(super) fn write_into(text: &mut String, kind: ClaimKind, value: &str) {
+    // Writing into a text cannot fail.
+    let _ = write!(text, "{}:{}:{value}", kind.as_str(), value.len());
+}
+
+/// Reads the claims of the row of a Session.
+fn read(mut text: &str) -> Result<Vec<(ClaimKind, &str)>, StoreError> {
+    let mut claims = Vec::new();
+    while !text.is_empty() {
+        let claim = (|| {
+            let (word, rest) = text.split_once(':')?;
+            let kind = ClaimKind::ALL.into_iter().find(|it| it.as_str() == word)?;
+            let (length, rest) = rest.split_once(':')?;
+            let (value, rest) = rest.split_at_checked(length.parse().ok()?)?;
+            Some((kind, value, rest))
+        })();
+        let (kind, value, rest) = claim.ok_or(corrupt("sessions", "claims"))?;
+        claims.push((kind, value));
+        text = rest;
+    }
+    Ok(claims)
 }
 
 /// A claim that is known to be stored.
@@ -153,16 +196,17 @@ pub(super) fn write(
     claims: &[SessionClaim<'_>],
     known: &KnownSessionClaims,
 ) -> Result<Vec<KnownSessionClaim>, StoreError> {
-    let is_new = |claim: &&SessionClaim<'_>| {
+    let is_known = |claim: &SessionClaim<'_>| {
         let sought = Sought {
             session_id: claim.session_id,
             kind: claim.kind,
             value: claim.value,
         };
-        // Nobody can ask for what is longer.
-        (1..=IDENTITY_BYTES_MAX).contains(&claim.value.len()) && known.0.peek(&sought).is_none()
+        !claim.is_in_row && known.0.peek(&sought).is_some()
     };
-    let new: Vec<&SessionClaim<'_>> = claims.iter().filter(is_new).collect();
+    let unknown: Vec<&SessionClaim<'_>> = claims.iter().filter(|it| !is_known(it)).collect();
+    let new = without_stored(connection, org_id, &unknown)?;
+
     let mut values = Vec::with_capacity(new.len() * INSERT.columns);
     for claim in &new {
         values.extend([
@@ -174,12 +218,57 @@ pub(super) fn write(
         ]);
     }
     connection.put(&INSERT, values.chunks_exact(INSERT.columns))?;
-    let known = new.into_iter().map(|claim| KnownSessionClaim {
+    for of_session in new.chunk_by(|a, b| a.session_id == b.session_id) {
+        let mut text = String::new();
+        for claim in of_session.iter().filter(|it| !it.is_in_row) {
+            write_into(&mut text, claim.kind, claim.value);
+        }
+        if !text.is_empty() {
+            let session_id = of_session[0].session_id;
+            let values = [
+                text.as_str().into(),
+                org_id.as_str().into(),
+                session_id.into(),
+            ];
+            connection.execute(ADD, &values)?;
+        }
+    }
+    let known = unknown.into_iter().map(|claim| KnownSessionClaim {
         session_id: claim.session_id.into(),
         kind: claim.kind,
         value: claim.value.into(),
     });
     Ok(known.collect())
+}
+
+/// Returns the claims that are not stored yet. Of Sessions that were there before, their rows tell.
+fn without_stored<'c, 'a>(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    claims: &[&'c SessionClaim<'a>],
+) -> Result<Vec<&'c SessionClaim<'a>>, StoreError> {
+    let earlier = claims.iter().filter(|it| !it.is_in_row);
+    let earlier: BTreeSet<&str> = earlier.map(|it| it.session_id).collect();
+    let keys: Vec<Value<'_>> = earlier.into_iter().map(Value::Text).collect();
+    let shared = [org_id.as_str().into()];
+    let mut stored = BTreeSet::new();
+    connection.lookup(&OF_SESSIONS, &shared, &keys, |row| {
+        let (session_id, text) = (row.text(0)?, row.text(1)?);
+        for (kind, value) in read(&text)? {
+            stored.insert((session_id.clone(), kind, value.to_owned()));
+        }
+        Ok(())
+    })?;
+    let is_new = |claim: &&&SessionClaim<'_>| {
+        claim.is_in_row
+            || stored.is_empty()
+            || !stored.contains(&(
+                claim.session_id.to_owned(),
+                claim.kind,
+                claim.value.to_owned(),
+            ))
+    };
+    Ok(claims.iter().filter(is_new).copied().collect())
 }
 
 /// What visible facts say of Sessions, by Session and kind, sorted.
@@ -191,35 +280,92 @@ pub(super) fn proven(
     org_id: &OrgId,
     sessions: &[SessionId],
 ) -> Result<SessionClaims, StoreError> {
-    let mut select = "SELECT c.session_id, c.kind, c.value FROM session_claims c \
-        WHERE c.org_id = $1 AND CASE c.kind"
-        .to_owned();
-    for kind in ClaimKind::ALL {
-        let proof = kind.proof("c", "c.value");
-        select.push_str(&[" WHEN '", kind.as_str(), "' THEN ", &proof].concat());
-    }
-    select.push_str(" END AND c.session_id");
-    let lookup = Lookup {
-        select: &select,
-        then: "",
-    };
     let shared = [org_id.as_str().into()];
     let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
-    let mut proven = SessionClaims::new();
-    connection.lookup(&lookup, &shared, &keys, |row| {
-        let session_id = SessionId::new(&row.text(0)?);
-        let session_id = session_id.map_err(|_| corrupt("session_claims", "session_id"))?;
-        let word = row.text(1)?;
-        let kind = ClaimKind::ALL.into_iter().find(|it| it.as_str() == word);
-        let kind = kind.ok_or(corrupt("session_claims", "kind"))?;
-        let values = proven.entry((session_id, kind)).or_default();
-        values.push(row.text(2)?);
+    // A look-up may be told one key twice.
+    let mut claims: BTreeMap<ClaimKind, BTreeSet<(String, String)>> = BTreeMap::new();
+    connection.lookup(&OF_SESSIONS, &shared, &keys, |row| {
+        let (session_id, text) = (row.text(0)?, row.text(1)?);
+        for (kind, value) in read(&text)? {
+            let of_kind = claims.entry(kind).or_default();
+            of_kind.insert((session_id.clone(), value.to_owned()));
+        }
         Ok(())
     })?;
-    for values in proven.values_mut() {
-        values.sort_unstable();
-        // A look-up may be told one key twice.
-        values.dedup();
+    let mut proven = SessionClaims::new();
+    for (kind, claims) in claims {
+        let claims: Vec<(String, String)> = claims.into_iter().collect();
+        for some in claims.chunks(PROOFS_MAX) {
+            for place in proven_places(connection, org_id, kind, some)? {
+                let (session_id, value) = &some[place];
+                let session_id = SessionId::new(session_id);
+                let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
+                let values = proven.entry((session_id, kind)).or_default();
+                values.push(value.clone());
+            }
+        }
     }
     Ok(proven)
+}
+
+/// Returns the places of the claims of one kind that a visible fact proves, in their order.
+fn proven_places(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    kind: ClaimKind,
+    claims: &[(String, String)],
+) -> Result<BTreeSet<usize>, StoreError> {
+    let mut values = vec![org_id.as_str().into()];
+    let mut selects = Vec::new();
+    // What is asked for twice is found once.
+    let asked = (0..claims.len().next_power_of_two()).map(|it| it.min(claims.len() - 1));
+    for place in asked {
+        let (session_id, value) = &claims[place];
+        let number = values.len();
+        values.extend([
+            session_id.as_str().into(),
+            value.as_str().into(),
+            Value::Integer(i64::try_from(place).unwrap_or(i64::MAX)),
+        ]);
+        let [session_id, value, place] = [1, 2, 3].map(|it| format!("${}", number + it));
+        let proof = kind.proof("$1", &session_id, &value);
+        selects.push(format!("SELECT CAST({place} AS BIGINT) WHERE {proof}"));
+    }
+    let mut places = BTreeSet::new();
+    connection.each(&selects.join(" UNION ALL "), &values, |row| {
+        let place = usize::try_from(row.integer(0)?).ok();
+        places.extend(place.filter(|it| *it < claims.len()));
+        Ok(())
+    })?;
+    Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_are_read_as_they_were_written() {
+        let claims = [
+            (ClaimKind::User, "a:1:b"),
+            (ClaimKind::Model, "zwölf\n"),
+            (ClaimKind::Harness, "x"),
+        ];
+        let mut text = String::new();
+        for (kind, value) in claims {
+            write_into(&mut text, kind, value);
+        }
+        assert_eq!(read(&text).unwrap(), claims);
+        assert_eq!(read("").unwrap(), []);
+        for damaged in [
+            "user",
+            "user:",
+            "user:2:a",
+            "user:x:a",
+            "nobody:1:a",
+            "user:1:ö",
+        ] {
+            assert!(read(damaged).is_err(), "{damaged}");
+        }
+    }
 }

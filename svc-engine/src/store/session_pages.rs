@@ -160,9 +160,10 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
         (Some(condition), Some(value)) => {
             let kind = it.value(condition.kind().as_str());
             let value = it.value(value);
+            // An organization that is the same for all rows would be searched by itself.
             let along = format!(
-                "session_claims c JOIN sessions s ON s.org_id = c.org_id \
-                AND s.session_id = c.session_id \
+                "session_claims c JOIN sessions s ON s.session_id = c.session_id \
+                AND s.org_id = (c.org_id || '') \
                 WHERE c.value = {value} AND c.kind = {kind} AND c.org_id = {org}"
             );
             ("c", along)
@@ -174,7 +175,11 @@ fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>
         proofs.push(match condition {
             SessionCondition::Claim(kind, value) => {
                 let value = it.value(*value);
-                kind.proof(row, &value)
+                kind.proof(
+                    &format!("{row}.org_id"),
+                    &format!("{row}.session_id"),
+                    &value,
+                )
             }
             SessionCondition::Repository { repository, .. } => observed(&mut it, row, repository),
         });

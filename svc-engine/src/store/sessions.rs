@@ -8,14 +8,14 @@ use svc_model::time::Instant;
 
 use super::StoreError;
 use super::connection::{Connection, Insert};
-use super::session_claims::{ClaimKind, SessionClaim};
+use super::session_claims::{self, ClaimKind, SessionClaim};
 use super::value::Value;
 
 const TOUCH: Insert = Insert {
     into: "INSERT INTO sessions
         (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us,
-         captured_at_us, touch_count)",
-    columns: 8,
+         captured_at_us, touch_count, claims)",
+    columns: 9,
     // The first user stays; a second, different one makes the user unknown for ever.
     then: "ON CONFLICT (session_id, org_id) DO UPDATE SET
         user_id_conflict = CASE
@@ -52,6 +52,17 @@ struct Touch<'a> {
     first: Instant,
     last: Instant,
     claims: BTreeSet<(ClaimKind, &'a str)>,
+}
+
+impl Touch<'_> {
+    /// Returns the claims as the row of a new Session has them.
+    fn written_claims(&self) -> String {
+        let mut text = String::new();
+        for (kind, value) in &self.claims {
+            session_claims::write_into(&mut text, *kind, value);
+        }
+        text
+    }
 }
 
 /// What one stored fact says of its Session.
@@ -109,6 +120,7 @@ impl<'a> Touched<'a> {
             (ClaimKind::Repository, sighting.repo),
         ];
         for (kind, value) in said {
+            let value = value.filter(|value| session_claims::is_kept(value));
             touch.claims.extend(value.map(|value| (kind, value)));
         }
     }
@@ -121,8 +133,9 @@ impl<'a> Touched<'a> {
         org_id: &OrgId,
         captured_at: Instant,
     ) -> Result<TouchedSessions<'a>, StoreError> {
+        let claims: Vec<String> = self.0.values().map(Touch::written_claims).collect();
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
-        for (session_id, touch) in &self.0 {
+        for ((session_id, touch), claims) in self.0.iter().zip(&claims) {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
             values.extend([
                 Value::Text(org_id.as_str()),
@@ -133,6 +146,7 @@ impl<'a> Touched<'a> {
                 Value::Integer(touch.last.microseconds()),
                 Value::Integer(captured_at.microseconds()),
                 Value::Integer(1),
+                Value::Text(claims),
             ]);
         }
         let rows = values.chunks_exact(TOUCH.columns);
@@ -148,6 +162,7 @@ impl<'a> Touched<'a> {
                 kind: *kind,
                 value,
                 captured_at_us: row >> 1,
+                is_in_row: row & 1 == 1,
             });
             touched.claims.extend(claims);
         }
