@@ -138,6 +138,7 @@ struct Worker<S> {
 
 impl<S: Sources> Worker<S> {
     fn run(self, waiting: &Receiver<Task>) {
+        crate::priority::give_way();
         while let Ok(task) = waiting.recv() {
             if self.cancellation.is_cancelled() {
                 return;

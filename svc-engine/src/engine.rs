@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::thread;
 use std::time::Duration;
 
 use svc_model::capture::CaptureTotals;
@@ -26,6 +27,7 @@ use svc_model::query::{
     SessionsRequest,
 };
 use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
+use tokio::sync::oneshot;
 
 use crate::admission::{Admission, Place};
 use crate::background::{Background, Sources};
@@ -36,6 +38,7 @@ use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::fact::PullRequestMerge;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
+use crate::priority;
 use crate::read::{
     self, ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits,
 };
@@ -370,31 +373,69 @@ impl Engine {
         self.read(place, deadline, read).await
     }
 
-    /// Runs a read on a blocking thread, in one snapshot that is stopped at the deadline, or when the
-    /// caller has gone.
+    /// Runs a read that takes a slot on a thread of its own, which gives way to everything else: a
+    /// report takes seconds of a processor, and nobody's capture waits for that.
+    async fn report<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = self.0.admission.slot()?;
+        let deadline = read_deadline();
+        let _caller = CancelledWhenDropped(deadline.clone());
+        let work = self.work(place, deadline, read);
+        let (answer, answered) = oneshot::channel();
+        let run = move || {
+            priority::give_way();
+            // Nobody waits any more when the caller has gone.
+            drop(answer.send(work()));
+        };
+        let thread = thread::Builder::new().name("svc-report".to_owned());
+        match thread.spawn(run) {
+            Ok(_) => answered.await.unwrap_or_else(|_| {
+                tracing::error!(panicked = true, "read.failed");
+                Err(Error::Store(StoreError::Closed))
+            }),
+            Err(error) => {
+                tracing::error!(%error, "read.failed");
+                Err(Error::Busy)
+            }
+        }
+    }
+
+    /// Runs a read on a blocking thread.
     async fn read<T: Send + 'static>(
         &self,
         place: Place,
         deadline: Deadline,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let inner = Arc::clone(&self.0);
         let _caller = CancelledWhenDropped(deadline.clone());
-        // The log ties what happens there to the request.
-        let span = tracing::Span::current();
-        let work = move || {
-            // Held until the work has ended, also when the caller has gone.
-            let _place = place;
-            let _entered = span.entered();
-            let mut snapshot = inner.store.snapshot(&deadline)?;
-            read(&inner, &mut snapshot)
-        };
-        match tokio::task::spawn_blocking(work).await {
+        match tokio::task::spawn_blocking(self.work(place, deadline, read)).await {
             Ok(result) => result,
             Err(failure) => {
                 tracing::error!(panicked = failure.is_panic(), "read.failed");
                 Err(Error::Store(StoreError::Closed))
             }
+        }
+    }
+
+    /// Returns what a read does on its thread: it is of one snapshot, which is stopped at the deadline,
+    /// or when the caller has gone.
+    fn work<T>(
+        &self,
+        place: Place,
+        deadline: Deadline,
+        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error>,
+    ) -> impl FnOnce() -> Result<T, Error> {
+        let inner = Arc::clone(&self.0);
+        // The log ties what happens there to the request.
+        let span = tracing::Span::current();
+        move || {
+            // Held until the work has ended, also when the caller has gone.
+            let _place = place;
+            let _entered = span.entered();
+            let mut snapshot = inner.store.snapshot(&deadline)?;
+            read(&inner, &mut snapshot)
         }
     }
 
@@ -467,7 +508,7 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::model_outcomes(snapshot, inner.report_sources(), &request)
         };
-        self.scan(read).await
+        self.report(read).await
     }
 
     /// See [`read::accepted_work_lifecycle`].
@@ -478,7 +519,7 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::accepted_work_lifecycle(snapshot, inner.report_sources(), &request)
         };
-        self.scan(read).await
+        self.report(read).await
     }
 
     /// See [`read::ci_outcome`]. It takes no slot.

@@ -14,6 +14,7 @@ pub mod engine;
 pub mod error;
 pub mod fact;
 pub mod mirror;
+mod priority;
 pub mod read;
 pub mod store;
 #[cfg(any(test, feature = "testing"))]
