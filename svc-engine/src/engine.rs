@@ -421,12 +421,15 @@ impl Engine {
 
     /// Returns what a read does on its thread: it is of one snapshot, which is stopped at the deadline,
     /// or when the caller has gone.
-    fn work<T>(
+    fn work<T, R>(
         &self,
         place: Place,
         deadline: Deadline,
-        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error>,
-    ) -> impl FnOnce() -> Result<T, Error> {
+        read: R,
+    ) -> impl FnOnce() -> Result<T, Error> + use<T, R>
+    where
+        R: FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error>,
+    {
         let inner = Arc::clone(&self.0);
         // The log ties what happens there to the request.
         let span = tracing::Span::current();
