@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
-    capture, ci, commit, completions, config, context, db, demo, doctor, evidence, facts, hook,
-    install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine, report, serve,
-    session, sessions, transcript,
+    backup, capture, ci, commit, completions, config, context, db, demo, doctor, evidence, facts,
+    hook, install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine, report,
+    serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -162,6 +162,21 @@ pub(crate) enum Command {
     /// Look after the database.
     #[command(subcommand)]
     Db(db::Db),
+    /// Copy the store and its mirrors into a folder, while servers go on.
+    ///
+    /// The tables are those of one moment. The folder is made with a manifest, belongs to no backend,
+    /// and holds no secret of the service; it is as private as what the agents saw.
+    Backup(backup::Backup),
+    /// Put a backup back, into an empty store of either backend.
+    ///
+    /// It is done whole or not at all. A store that is not empty is refused, unless it is to be
+    /// replaced; a mirror that is there stays as it is.
+    Restore(backup::Restore),
+    /// Look for damage in the store, or in a backup.
+    ///
+    /// The digest of every content, the counts, and whatever a row refers to are looked at, and each
+    /// row is read. What is damaged is named, and the command exits with 1. Nothing is changed.
+    Verify(backup::Verify),
     /// Look after the mirrors of the repositories.
     #[command(subcommand)]
     Mirror(mirror::Mirror),
@@ -287,6 +302,9 @@ mod tests {
             "svc",
             "svc nonsense",
             "svc db",
+            "svc backup",
+            "svc restore",
+            "svc verify b --org acme",
             "svc context",
             "svc quarantine-log --tail many",
             "svc quarantine inference_calls 1",

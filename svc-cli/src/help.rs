@@ -12,6 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Run the service",
         &["serve", "demo", "doctor", "db", "mirror", "config"],
     ),
+    ("Keep it safe", &["backup", "restore", "verify"]),
     (
         "Send evidence",
         &["install", "ci", "hook", "note", "outbox"],
@@ -140,6 +141,24 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["demo"], &["svc demo", "svc demo --folder ./svc-demo"]),
     (&["db", "status"], &["svc db status"]),
     (&["db", "upgrade"], &["svc db upgrade"]),
+    (
+        &["backup"],
+        &[
+            "svc backup /var/backups/svc/monday",
+            "svc backup /mnt/svc --database-url postgres://svc@db.internal/svc",
+        ],
+    ),
+    (
+        &["restore"],
+        &[
+            "svc restore /var/backups/svc/monday",
+            "svc restore /mnt/svc --database-url sqlite://svc.db --replace",
+        ],
+    ),
+    (
+        &["verify"],
+        &["svc verify", "svc verify /var/backups/svc/monday --json"],
+    ),
     (&["mirror", "status"], &["svc mirror status"]),
     (&["mirror", "refresh"], &["svc mirror refresh acme/shop"]),
     (&["mirror", "gc"], &["svc mirror gc --retention-days 90"]),

@@ -6,6 +6,7 @@
 
 mod admission;
 mod background;
+pub mod backup;
 pub mod capture;
 pub mod clock;
 pub mod deadline;

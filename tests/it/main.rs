@@ -23,6 +23,7 @@ macro_rules! on_both_backends {
 
 mod access;
 mod backends;
+mod backup;
 mod bad_input;
 mod capture_counts;
 mod cases;

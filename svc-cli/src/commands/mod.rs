@@ -1,5 +1,6 @@
 //! One command, one file.
 
+pub(crate) mod backup;
 pub(crate) mod capture;
 pub(crate) mod ci;
 pub(crate) mod commit;
@@ -14,6 +15,7 @@ pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod hook;
 pub(crate) mod install;
+mod interruption;
 pub(crate) mod investigate;
 pub(crate) mod login;
 pub(crate) mod man;

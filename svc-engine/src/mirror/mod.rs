@@ -2,6 +2,7 @@
 //! appends what they say as facts.
 
 mod allowance;
+mod archive;
 mod bare;
 mod failure;
 mod folder;
@@ -24,6 +25,7 @@ mod workers;
 
 pub use crate::capture::notes::NotesRef;
 pub use allowance::free_space;
+pub(crate) use archive::{ArchiveError, keep, put_back};
 pub use failure::MirrorFailure;
 pub use folder::MirrorFolder;
 pub use gc::{Collected, GC_POLICY_VERSION, GcAction, GcError, GcReason, Retention, collect};

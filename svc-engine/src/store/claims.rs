@@ -205,6 +205,14 @@ impl<'a> Claims<'a> {
         }
     }
 
+    /// Returns the columns of each but the organization: the name, the identity, and the place.
+    pub(super) fn keys(&self) -> impl Iterator<Item = [&'a str; 5]> {
+        self.0.iter().map(|claim| {
+            let [provider, host, id] = claim.repository;
+            [claim.name, provider, host, id, claim.source]
+        })
+    }
+
     /// Stores the claims that are not known to be stored, and returns them.
     pub(super) fn write(
         &self,

@@ -70,6 +70,10 @@ pub(super) struct Lookup<'a> {
 /// What is called with each row.
 pub(super) type EachRow<'f> = &'f mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>;
 
+/// What fills in the next row that is to be put in, and says whether there is one.
+pub(super) type NextRow<'f> =
+    &'f mut dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, StoreError>;
+
 macro_rules! on {
     ($connection:expr, $inner:ident => $call:expr) => {
         match $connection {
@@ -147,7 +151,6 @@ impl Connection {
     }
 
     /// Runs statements without parameters.
-    #[cfg(any(test, feature = "testing"))]
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.batch(sql))
     }
@@ -245,6 +248,34 @@ impl Connection {
             inserted += self.run(&text, chunk.iter().copied().flatten(), &mut |_| Ok(()))?;
         }
         Ok(inserted)
+    }
+
+    /// Puts rows into columns of a table until `next` gives none, and returns how many: by a statement
+    /// each on SQLite, as one stream on PostgreSQL.
+    pub(super) fn load(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        next: NextRow<'_>,
+    ) -> Result<u64, StoreError> {
+        let list = columns.join(", ");
+        match &mut self.backend {
+            Backend::Sqlite(connection) => {
+                let places = vec!["?"; columns.len()].join(", ");
+                let text = format!("INSERT INTO {table} ({list}) VALUES ({places})");
+                let mut rows = 0;
+                let mut values = Vec::new();
+                while next(&mut values)? {
+                    connection.run(&text, values.iter(), &mut |_| Ok(()))?;
+                    rows += 1;
+                }
+                Ok(rows)
+            }
+            Backend::Postgres(connection) => {
+                let text = format!("COPY {table} ({list}) FROM STDIN (FORMAT binary)");
+                connection.copy_in(&text, next)
+            }
+        }
     }
 
     /// Looks up keys, which share the first values, and calls `each` with every row that is found.

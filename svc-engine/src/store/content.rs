@@ -33,6 +33,12 @@ use crate::fact::InferenceCall;
 /// so storing a call touches one page of the index and not one a message.
 pub(super) type ContentDigest = [u8; 24];
 
+/// Returns whether a content is what its key says, whoever shares it.
+pub(super) fn is_of(digest: &[u8], bytes: &[u8]) -> bool {
+    let hash = Sha256::digest(bytes);
+    digest.len() == 24 && digest[4..] == hash[..20]
+}
+
 /// With whom a content is shared.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope {

@@ -9,6 +9,7 @@
 //! place that knows which of them runs. Calls block, so they are made from a blocking thread.
 
 mod append;
+pub mod backup;
 mod boundary;
 mod bulk;
 mod calls;

@@ -9,10 +9,10 @@ use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection as Driver};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Either, Executor as _, SqlSafeStr as _, SqlStr};
 
 use super::StoreError;
-use super::connection::{EachRow, STATEMENTS_MAX};
+use super::connection::{EachRow, NextRow, STATEMENTS_MAX};
 use super::migrate;
 use super::runtime::Reactor;
-use super::value::{Row, Value};
+use super::value::{Row, Value, binary_row};
 use crate::deadline::Deadline;
 
 /// How long connecting may take.
@@ -31,6 +31,11 @@ const SESSION: &str = "SET synchronous_commit = on;
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;
     SET jit = off";
+
+/// What a stream of rows in the binary format begins with: its signature, no flags, no extension.
+const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+/// Bytes of rows that are sent at a time.
+const COPY_BYTES: usize = 256 * 1024;
 
 pub(super) struct PostgresConnection {
     options: Box<PgConnectOptions>,
@@ -143,6 +148,41 @@ impl PostgresConnection {
         drop(steps);
         self.checked(done)?;
         failed.map(|()| changed)
+    }
+
+    /// Copies rows into a table, as one stream in the binary format, and returns how many.
+    pub(super) fn copy_in(&mut self, sql: &str, next: NextRow<'_>) -> Result<u64, StoreError> {
+        self.arm()?;
+        let until = self.until();
+        let copying = async {
+            let mut copy = self.driver.copy_in_raw(sql).await?;
+            let mut buffer = COPY_HEAD.to_vec();
+            let mut values = Vec::new();
+            loop {
+                let more = match next(&mut values) {
+                    Ok(more) => more,
+                    Err(error) => {
+                        // Otherwise the connection is of no use any more.
+                        copy.abort("the rows cannot be read").await?;
+                        return Err(error);
+                    }
+                };
+                if more {
+                    binary_row(&values, &mut buffer)?;
+                }
+                if !more {
+                    buffer.extend_from_slice(&(-1_i16).to_be_bytes());
+                }
+                if !more || buffer.len() >= COPY_BYTES {
+                    copy.send(std::mem::take(&mut buffer)).await?;
+                }
+                if !more {
+                    return Ok(copy.finish().await?);
+                }
+            }
+        };
+        let done = self.reactor.wait(until, copying);
+        self.checked(done)
     }
 
     /// Brings the schema to head. Several servers may begin at once: the migrator lets one of them

@@ -60,11 +60,7 @@ impl NewRow {
 
     /// Returns a column when there is one and it holds a text.
     pub(super) fn text(&self, table: &Table, column: &str) -> Option<&str> {
-        match self.value(table, column)? {
-            Value::Text(text) => Some(text),
-            Value::OwnText(text) => Some(text),
-            _ => None,
-        }
+        self.value(table, column)?.as_str()
     }
 
     /// Returns a column when there is one and it holds an integer.

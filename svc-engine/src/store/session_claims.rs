@@ -131,7 +131,7 @@ pub(super) fn write_into(text: &mut String, kind: ClaimKind, value: &str) {
 }
 
 /// Reads the claims of the row of a Session.
-fn read(mut text: &str) -> Result<Vec<(ClaimKind, &str)>, StoreError> {
+pub(super) fn read(mut text: &str) -> Result<Vec<(ClaimKind, &str)>, StoreError> {
     let mut claims = Vec::new();
     while !text.is_empty() {
         let claim = (|| {

@@ -125,6 +125,19 @@ impl<'a> Touched<'a> {
         }
     }
 
+    /// Returns the Sessions.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = &'a str> {
+        self.0.keys().copied()
+    }
+
+    /// Returns what is said of each Session.
+    pub(super) fn said(&self) -> impl Iterator<Item = (&'a str, ClaimKind, &'a str)> {
+        self.0.iter().flat_map(|(session_id, touch)| {
+            let claims = touch.claims.iter();
+            claims.map(|(kind, value)| (*session_id, *kind, *value))
+        })
+    }
+
     /// Writes it. The Sessions that are new were captured at a moment: that of the transaction, so
     /// that every later one's is later.
     pub(super) fn write(

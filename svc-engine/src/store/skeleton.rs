@@ -214,6 +214,41 @@ fn write(value: &Json, said: &mut Said<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// Returns whether the marks of a skeleton stand for contents and input messages that there are, of so
+/// many of each.
+pub(super) fn has_its_pieces(skeleton: &[u8], contents: usize, messages: usize) -> bool {
+    let mut rest = skeleton;
+    let mut next_message = 0;
+    while let Some(at) = rest.iter().position(|byte| *byte < MARKS_END) {
+        let mark = rest[at];
+        rest = &rest[at + 1..];
+        let message = match mark {
+            NEXT_MESSAGE => Some(next_message),
+            MESSAGE => match read_place(&mut rest) {
+                Some(message) => Some(message),
+                None => return false,
+            },
+            _ => None,
+        };
+        if let Some(message) = message {
+            if message >= messages {
+                return false;
+            }
+            next_message = message + 1;
+        }
+        let place = match mark {
+            SESSION_ID | MODEL_CALL_ID => continue,
+            CONTENT | NEXT_MESSAGE | MESSAGE | PART..MARKS_END => read_place(&mut rest),
+            _ => return false,
+        };
+        let is_content = mark < SESSION_ID;
+        if !place.is_some_and(|place| !is_content || place < contents) {
+            return false;
+        }
+    }
+    true
+}
+
 fn read_place(bytes: &mut &[u8]) -> Option<usize> {
     usize::try_from(number::read(bytes)?).ok()
 }

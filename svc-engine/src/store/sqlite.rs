@@ -149,7 +149,6 @@ impl SqliteConnection {
         self.run(sql, [].iter(), &mut |_| Ok(())).map(drop)
     }
 
-    #[cfg(any(test, feature = "testing"))]
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
         Ok(self.driver.execute_batch(sql)?)
     }

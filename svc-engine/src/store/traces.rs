@@ -15,7 +15,7 @@ use super::table::Table;
 #[derive(Debug, Default)]
 pub(super) struct Traces<'a> {
     pub(super) sessions: Touched<'a>,
-    claims: Claims<'a>,
+    pub(super) claims: Claims<'a>,
 }
 
 impl<'a> Traces<'a> {

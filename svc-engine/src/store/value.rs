@@ -39,6 +39,24 @@ impl Value<'_> {
     pub(super) const fn is_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::OwnText(_))
     }
+
+    /// Returns the text, when this is one.
+    pub(super) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::OwnText(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the bytes, when this is a blob.
+    pub(super) fn as_blob(&self) -> Option<&[u8]> {
+        match self {
+            Self::Blob(bytes) => Some(bytes),
+            Self::OwnBlob(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
 }
 
 impl From<i64> for Value<'_> {
@@ -132,28 +150,117 @@ impl Encode<'_, Postgres> for &Value<'_> {
     }
 }
 
+/// Appends a row as PostgreSQL's binary format has it: how many columns, and each behind its length.
+pub(super) fn binary_row(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), StoreError> {
+    let columns = i16::try_from(values.len()).map_err(|_| corrupt("a row", "its columns"))?;
+    out.extend_from_slice(&columns.to_be_bytes());
+    for value in values {
+        let number;
+        let bytes = match value {
+            Value::Null => {
+                out.extend_from_slice(&(-1_i32).to_be_bytes());
+                continue;
+            }
+            Value::Integer(integer) => {
+                number = integer.to_be_bytes();
+                &number[..]
+            }
+            Value::Real(real) => {
+                number = real.to_bits().to_be_bytes();
+                &number[..]
+            }
+            Value::Text(_) | Value::OwnText(_) | Value::Blob(_) | Value::OwnBlob(_) => {
+                value.as_bytes()
+            }
+        };
+        let length = i32::try_from(bytes.len()).map_err(|_| corrupt("a row", "its length"))?;
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(bytes);
+    }
+    Ok(())
+}
+
 /// One row that is being read, whichever backend it comes from.
 pub(super) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
     Postgres(&'r PgRow),
+    /// Of no database: what a backup keeps of one.
+    Kept(&'r [Value<'static>]),
 }
+
+/// What a column of a kept row is read as.
+trait OfKept: Sized {
+    fn of_kept(value: &Value<'static>) -> Option<Self>;
+}
+
+impl OfKept for i64 {
+    fn of_kept(value: &Value<'static>) -> Option<Self> {
+        match value {
+            Value::Integer(integer) => Some(*integer),
+            _ => None,
+        }
+    }
+}
+
+impl OfKept for f64 {
+    fn of_kept(value: &Value<'static>) -> Option<Self> {
+        match value {
+            Value::Real(real) => Some(*real),
+            _ => None,
+        }
+    }
+}
+
+impl OfKept for String {
+    fn of_kept(value: &Value<'static>) -> Option<Self> {
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl OfKept for Vec<u8> {
+    fn of_kept(value: &Value<'static>) -> Option<Self> {
+        value.as_blob().map(<[u8]>::to_vec)
+    }
+}
+
+impl<T: OfKept> OfKept for Option<T> {
+    fn of_kept(value: &Value<'static>) -> Option<Self> {
+        match value {
+            Value::Null => Some(None),
+            value => T::of_kept(value).map(Some),
+        }
+    }
+}
+
+/// A column of a kept row that holds something else than it should.
+const KEPT: StoreError = corrupt("a kept row", "a column");
 
 impl<'r> Row<'r> {
     /// Reads a column. What a statement selects is known, so its type is not looked at again.
     fn get<T>(&self, index: usize) -> Result<T, StoreError>
     where
-        T: FromSql + Decode<'r, Postgres>,
+        T: FromSql + Decode<'r, Postgres> + OfKept,
     {
         Ok(match self {
             Self::Sqlite(row) => row.get(index)?,
             Self::Postgres(row) => row.try_get_unchecked(index)?,
+            Self::Kept(_) => T::of_kept(self.kept(index)?).ok_or(KEPT)?,
         })
+    }
+
+    /// Returns a column of a kept row.
+    fn kept(&self, index: usize) -> Result<&Value<'static>, StoreError> {
+        match self {
+            Self::Kept(values) => values.get(index).ok_or(KEPT),
+            Self::Sqlite(_) | Self::Postgres(_) => Err(KEPT),
+        }
     }
 
     /// Returns whether a column holds this value.
     pub(super) fn holds(&self, index: usize, value: &Value<'_>) -> Result<bool, StoreError> {
         let row = match self {
             Self::Sqlite(row) => return Ok(row.get_ref(index)? == value.as_sqlite()),
+            Self::Kept(_) => return Ok(self.kept(index)?.as_sqlite() == value.as_sqlite()),
             Self::Postgres(row) => row,
         };
         if row.try_get_raw(index)?.is_null() {
@@ -200,6 +307,7 @@ impl<'r> Row<'r> {
                 read(text.map_err(rusqlite::Error::from)?)
             }
             Self::Postgres(row) => read(row.try_get_unchecked(index)?),
+            Self::Kept(_) => read(self.kept(index)?.as_str().ok_or(KEPT)?),
         })
     }
 
@@ -215,6 +323,7 @@ impl<'r> Row<'r> {
                 read(bytes.map_err(rusqlite::Error::from)?)
             }
             Self::Postgres(row) => read(row.try_get_unchecked(index)?),
+            Self::Kept(_) => read(self.kept(index)?.as_blob().ok_or(KEPT)?),
         })
     }
 

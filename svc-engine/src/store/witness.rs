@@ -28,6 +28,11 @@ const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0) FROM writers";
 const COMMITTED: &str = "INSERT INTO writers (epoch, commits) VALUES ($1, 1)
     ON CONFLICT (epoch) DO UPDATE SET commits = writers.commits + 1";
 
+/// Returns the epoch of the writer that gave an id.
+pub(super) const fn epoch_of(content_id: i64) -> i64 {
+    content_id >> NUMBER_BITS
+}
+
 /// The epoch of a writer, and how often it has committed under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Witness {

@@ -13,6 +13,7 @@ use svc_engine::store::{JobState, Ledger, MirrorJobs, Store, StoreConfig};
 use svc_model::time::Instant;
 
 use super::{MirrorOptions, required};
+use crate::commands::interruption::by_the_operator;
 use crate::commands::repository;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
@@ -77,7 +78,7 @@ impl Refresh {
                 .map(|text| lifetime(&ledger, text))
                 .collect::<Result<Vec<Lifetime>, CommandError>>()?
         };
-        let cancellation = cancelled_by_the_operator()?;
+        let cancellation = by_the_operator()?;
         let git = Git::find(&Deadline::after(PROBE_MAX).cancelled_by(&cancellation))
             .map_err(|error| CommandError::refused("git_unusable", error.to_string()))?;
         let store = Arc::new(Store::open(&StoreConfig {
@@ -211,23 +212,6 @@ fn why_not(ledger: &Ledger, lifetime: &Lifetime) -> Result<&'static str, Command
         Some(JobState::Running(_)) => "somebody else refreshes it now",
         _ => "no visible push names it",
     })
-}
-
-/// Returns a switch that the operator's Ctrl-C turns: what runs is put back, and its programs end.
-fn cancelled_by_the_operator() -> Result<Cancellation, CommandError> {
-    let cancellation = Cancellation::default();
-    let switch = cancellation.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    std::thread::Builder::new()
-        .name("svc-interrupt".to_owned())
-        .spawn(move || {
-            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                switch.cancel();
-            }
-        })?;
-    Ok(cancellation)
 }
 
 fn render(shown: &Shown) -> String {

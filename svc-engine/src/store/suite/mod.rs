@@ -32,6 +32,7 @@ macro_rules! database {
 
 // After the macro, which they use.
 mod appending;
+mod backups;
 mod bulk_quarantine;
 mod cohorts;
 mod every_kind;

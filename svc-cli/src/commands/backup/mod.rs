@@ -1,0 +1,107 @@
+//! Backups of the store and its mirrors: made, restored and looked at.
+
+mod restore;
+mod take;
+mod verify;
+mod work;
+
+use std::path::PathBuf;
+
+use svc_engine::backup::{BackupError, Manifest};
+use svc_engine::store::StoreError;
+use svc_engine::store::backup::CopyError;
+
+pub(crate) use self::restore::Restore;
+pub(crate) use self::take::Backup;
+pub(crate) use self::verify::Verify;
+use crate::error::{CommandError, chain};
+use crate::output::Fields;
+
+/// Returns what a backup holds, as a person reads it.
+fn contents(manifest: &Manifest) -> Fields {
+    let mut fields = Fields::default();
+    fields.add("taken", manifest.taken_at.to_string());
+    for organization in &manifest.organizations {
+        let facts = svc_model::facts::FactTable::ALL;
+        let facts: u64 = facts
+            .iter()
+            .map(|kind| organization.facts.get(*kind).total)
+            .sum();
+        fields.add(
+            "organization",
+            format!(
+                "{}: {facts} facts of {} Sessions, up to {}",
+                organization.org_id, organization.sessions, organization.boundary
+            ),
+        );
+    }
+    let mirrors = manifest.mirrors.as_ref();
+    fields.add(
+        "mirrors",
+        mirrors.map_or_else(
+            || "not in it".to_owned(),
+            |mirrors| mirrors.len().to_string(),
+        ),
+    );
+    let bytes: u64 = manifest.files().map(|(_, bytes, _)| bytes).sum();
+    fields.add("size", shown_bytes(bytes));
+    fields
+}
+
+fn shown_bytes(bytes: u64) -> String {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "one digit after the point is shown"
+    )]
+    let mebibytes = bytes as f64 / (1024.0 * 1024.0);
+    format!("{mebibytes:.1} MiB")
+}
+
+/// Returns a path as an argument gave it.
+fn folder(text: &str) -> PathBuf {
+    PathBuf::from(text.trim_end_matches('/'))
+}
+
+impl From<BackupError> for CommandError {
+    fn from(error: BackupError) -> Self {
+        let (code, hint) = match error {
+            BackupError::Tables(CopyError::Store(error)) => return error.into(),
+            BackupError::Tables(CopyError::NotEmpty { .. }) => (
+                "not_empty",
+                Some("what is there is kept or replaced as a whole: --replace"),
+            ),
+            BackupError::Tables(CopyError::Damaged { .. }) => {
+                ("damaged", Some("see what is left: svc verify DIR"))
+            }
+            BackupError::OtherFormat(_)
+            | BackupError::OtherRevision { .. }
+            | BackupError::Tables(CopyError::OtherTables { .. }) => (
+                "other_version",
+                Some(
+                    "restore it with the version that made it, then bring it here: svc db upgrade",
+                ),
+            ),
+            BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
+            BackupError::NoBackup(_) => ("no_backup", None),
+            BackupError::Mirror { .. } => ("mirror", None),
+            BackupError::Tables(CopyError::File(_)) | BackupError::Folder(_) => ("io", None),
+        };
+        let refused = Self::refused(code, chain(&error));
+        match hint {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+    }
+}
+
+/// Returns why the work ended: its operator ended it, or something failed.
+fn ended(error: BackupError, was_interrupted: bool) -> CommandError {
+    let stopped = matches!(
+        &error,
+        BackupError::Tables(CopyError::Store(StoreError::Deadline))
+    );
+    if was_interrupted && (stopped || matches!(error, BackupError::Mirror { .. })) {
+        return CommandError::refused("interrupted", "interrupted; nothing is left of it");
+    }
+    error.into()
+}

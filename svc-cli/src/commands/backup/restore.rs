@@ -1,0 +1,72 @@
+use clap::Args;
+use serde::Serialize;
+use svc_engine::backup::{Manifest, restore};
+
+use super::{contents, folder, work};
+use crate::commands::mirror::MirrorOptions;
+use crate::error::CommandError;
+use crate::output::{Output, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The folder of the backup.
+    #[arg(value_name = "DIR")]
+    folder: String,
+
+    /// Replace the store, if it is not empty.
+    ///
+    /// A SQLite file is kept beside the new one, under another name. Stop the servers first.
+    #[arg(long)]
+    replace: bool,
+
+    #[command(flatten)]
+    options: MirrorOptions,
+}
+
+/// What was restored, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Done {
+    store: String,
+    replaced: Option<String>,
+    mirrors_restored: u64,
+    mirrors_kept: u64,
+    manifest: Manifest,
+}
+
+impl Restore {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let settings = self.options.settings()?;
+        let folder = folder(&self.folder);
+        let mirrors = settings.mirror.as_ref().map(|mirror| &*mirror.path);
+        let url = &settings.store.url;
+        let restored = work::run(output, "restoring", |watch| {
+            restore(&folder, url, mirrors, self.replace, watch)
+        })?;
+        let restored = Done {
+            store: url.shown(),
+            replaced: restored.replaced.map(|path| path.display().to_string()),
+            mirrors_restored: restored.mirrors_restored,
+            mirrors_kept: restored.mirrors_kept,
+            manifest: restored.manifest,
+        };
+        output.value(&restored, |restored| {
+            let store = escape(&restored.store);
+            let contents = contents(&restored.manifest).render();
+            format!("restored {} into {store}\n{contents}", escape(&self.folder))
+        })?;
+        if let Some(replaced) = &restored.replaced {
+            output.note(&format!("the database that was there is {replaced}"));
+        }
+        if restored.mirrors_kept > 0 {
+            output.note(&format!(
+                "{} mirrors were there already and stay as they are",
+                restored.mirrors_kept
+            ));
+        }
+        let in_it = restored.manifest.mirrors.as_ref().map_or(0, Vec::len);
+        if mirrors.is_none() && in_it > 0 {
+            output.note("the mirrors were left out; name their folder: --mirror-path");
+        }
+        Ok(())
+    }
+}

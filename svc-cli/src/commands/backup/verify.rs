@@ -1,0 +1,101 @@
+use std::collections::BTreeMap;
+
+use clap::Args;
+use serde::Serialize;
+use svc_engine::backup::{verify, verify_backup};
+use svc_engine::store::backup::{Finding, Findings};
+
+use super::{folder, work};
+use crate::commands::store::settings;
+use crate::error::CommandError;
+use crate::options::StoreOptions;
+use crate::output::{Output, Table, escape};
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// The folder of a backup; without it the store is looked at.
+    #[arg(value_name = "DIR", conflicts_with_all = ["database_url", "org_id"])]
+    folder: Option<String>,
+
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// What was found, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Verified {
+    of: String,
+    damaged: u64,
+    findings: Vec<Found>,
+    rows: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Found {
+    table: String,
+    id: Option<String>,
+    damage: &'static str,
+    detail: String,
+}
+
+impl Verify {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let (of, found) = if let Some(text) = &self.folder {
+            let folder = folder(text);
+            let found = work::run(output, "verifying", |watch| verify_backup(&folder, watch))?;
+            (text.clone(), found.1)
+        } else {
+            let url = settings(&self.store)?.url;
+            let found = work::run(output, "verifying", |watch| verify(&url, watch))?;
+            (url.shown(), found)
+        };
+        let verified = verified(of, found);
+        output.value(&verified, render)?;
+        match verified.damaged {
+            0 => Ok(()),
+            1 => Err(CommandError::refused("damaged", "one damage was found")),
+            count => Err(CommandError::refused(
+                "damaged",
+                format!("{count} damages were found"),
+            )),
+        }
+    }
+}
+
+fn verified(of: String, found: Findings) -> Verified {
+    let finding = |finding: Finding| Found {
+        table: finding.table,
+        id: finding.id,
+        damage: finding.damage.as_str(),
+        detail: finding.detail,
+    };
+    Verified {
+        of,
+        damaged: found.total,
+        findings: found.findings.into_iter().map(finding).collect(),
+        rows: found.rows,
+    }
+}
+
+fn render(verified: &Verified) -> String {
+    let of = escape(&verified.of);
+    if verified.damaged == 0 {
+        let (rows, tables): (u64, usize) = (verified.rows.values().sum(), verified.rows.len());
+        return format!("nothing is damaged in {of}: {rows} rows of {tables} tables\n");
+    }
+    let mut table = Table::new(["table", "id", "damage", "detail"]);
+    for found in &verified.findings {
+        table.row([
+            found.table.clone(),
+            found.id.as_deref().map_or_else(|| "-".to_owned(), escape),
+            found.damage.to_owned(),
+            escape(&found.detail),
+        ]);
+    }
+    let left = verified.damaged - verified.findings.len() as u64;
+    let more = match left {
+        0 => String::new(),
+        left => format!("... and {left} more\n"),
+    };
+    table.render() + &more
+}

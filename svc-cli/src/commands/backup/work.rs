@@ -1,0 +1,53 @@
+//! How a long command goes on: until when, and what a person at a terminal sees of it.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use svc_engine::backup::BackupError;
+use svc_engine::deadline::{Cancellation, Deadline};
+use svc_engine::store::backup::Watch;
+
+use super::ended;
+use crate::commands::interruption::by_the_operator;
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// How long it may take. It ends when it is done, or its operator ends it.
+const AT_MOST: Duration = Duration::from_hours(24);
+/// How often a person is told.
+const EVERY: Duration = Duration::from_millis(250);
+/// Goes to the beginning of the line and empties it.
+const EMPTY: &str = "\r\u{1b}[2K";
+
+/// Runs a piece of work that Ctrl-C ends, and says on standard error how far it is.
+pub(super) fn run<T>(
+    output: &Output,
+    what: &str,
+    work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
+) -> Result<T, CommandError> {
+    let cancellation: Cancellation = by_the_operator()?;
+    let is_shown = output.is_for_people() && io::stderr().is_terminal();
+    let mut last = None;
+    let mut progress = |part: &str, rows: u64| {
+        let is_due = last.is_none_or(|last: Instant| last.elapsed() >= EVERY);
+        if is_shown && is_due {
+            last = Some(Instant::now());
+            write(&format!("{EMPTY}{what}: {part}, {rows} (Ctrl-C ends it)"));
+        }
+    };
+    let done = work(&mut Watch {
+        deadline: Deadline::after(AT_MOST).cancelled_by(&cancellation),
+        progress: &mut progress,
+    });
+    if last.is_some() {
+        write(EMPTY);
+    }
+    done.map_err(|error| ended(error, cancellation.is_cancelled()))
+}
+
+/// Writes to the terminal. When that fails, there is nobody who waits.
+fn write(text: &str) {
+    let mut terminal = io::stderr().lock();
+    drop(terminal.write_all(text.as_bytes()));
+    drop(terminal.flush());
+}

@@ -1,0 +1,340 @@
+//! Backups: a folder with everything that the service keeps, and how it is made, looked at, and put
+//! back.
+//!
+//! | File | What |
+//! |---|---|
+//! | `manifest.json` | what the backup is of, and a digest of each of the other files; written last |
+//! | `tables/TABLE.rows` | the rows of a table, of one snapshot |
+//! | `mirrors/NUMBER.rows` | a mirror, taken after the snapshot |
+//! | `SHA256SUMS` | the digests once more, as `sha256sum --check` reads them |
+//!
+//! Nothing in it belongs to a backend. A backup is written into a folder of another name, which is
+//! given its own at the end: what has the name is whole.
+
+mod manifest;
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use svc_model::json;
+use svc_model::time::Instant;
+
+pub use self::manifest::{FORMAT, FORMAT_VERSION, Manifest, MirrorFile};
+use crate::fact::Lifetime;
+use crate::mirror::{self, ArchiveError, MirrorFolder};
+use crate::store::backup::{
+    CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, private_folder, put,
+    read_archive, take, verify_store, verify_tables,
+};
+use crate::store::{DatabaseUrl, SchemaState};
+
+const MANIFEST: &str = "manifest.json";
+const SUMS: &str = "SHA256SUMS";
+const MIRRORS: &str = "mirrors";
+
+/// Why there is no backup, or nothing was restored from one.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The tables cannot be taken or put.
+    #[error(transparent)]
+    Tables(#[from] CopyError),
+    /// A mirror cannot be taken or put back.
+    #[error("the mirror of {repository}")]
+    Mirror {
+        /// The repository.
+        repository: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A file cannot be written or read.
+    #[error("the folder of the backup")]
+    Folder(#[from] io::Error),
+    /// There is something under the name of the backup.
+    #[error("there is something at {} already", .0.display())]
+    Exists(PathBuf),
+    /// The folder holds no backup, or one that was not finished.
+    #[error("{} is no backup: it has no manifest that can be read", .0.display())]
+    NoBackup(PathBuf),
+    /// The backup is of another format, which another version reads.
+    #[error("the backup has format {0}, this version reads {FORMAT_VERSION}")]
+    OtherFormat(u64),
+    /// The backup is of another revision of the schema.
+    #[error("the backup has revision {kept} of the schema, made by svc {version}; this version has {head}",
+        head = SchemaState::head())]
+    OtherRevision {
+        /// Its revision.
+        kept: i64,
+        /// The version that made it.
+        version: String,
+    },
+}
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The backup.
+    pub manifest: Manifest,
+    /// Where the file is that was there before.
+    pub replaced: Option<PathBuf>,
+    /// Mirrors that were put back.
+    pub mirrors_restored: u64,
+    /// Mirrors that were there already and stay as they are.
+    pub mirrors_kept: u64,
+}
+
+/// Backs a store up, with the mirrors where a folder of them is given, into a folder that does not
+/// exist yet. Servers go on meanwhile.
+///
+/// # Errors
+///
+/// When there is something under the name, or the store, a mirror or the folder cannot be used. Then
+/// nothing is left.
+pub fn back_up(
+    url: &DatabaseUrl,
+    mirrors: Option<&Path>,
+    folder: &Path,
+    taken_at: Instant,
+    watch: &mut Watch<'_>,
+) -> Result<Manifest, BackupError> {
+    if fs::symlink_metadata(folder).is_ok() {
+        return Err(BackupError::Exists(folder.to_owned()));
+    }
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".unfinished-{}", std::process::id()));
+    let unfinished = folder.with_file_name(name);
+    private_folder(&unfinished)?;
+    let made = write(url, mirrors, &unfinished, taken_at, watch).and_then(|manifest| {
+        fs::rename(&unfinished, folder)?;
+        sync(folder.parent())?;
+        Ok(manifest)
+    });
+    if made.is_err() {
+        drop(fs::remove_dir_all(&unfinished));
+    }
+    made
+}
+
+fn write(
+    url: &DatabaseUrl,
+    mirrors: Option<&Path>,
+    folder: &Path,
+    taken_at: Instant,
+    watch: &mut Watch<'_>,
+) -> Result<Manifest, BackupError> {
+    let taken = take(url, folder, watch)?;
+    let mirrors = match mirrors {
+        Some(root) => Some(keep_mirrors(root, &taken.organizations, folder, watch)?),
+        None => None,
+    };
+    let manifest = Manifest {
+        format: FORMAT.to_owned(),
+        format_version: FORMAT_VERSION,
+        svc_version: env!("CARGO_PKG_VERSION").to_owned(),
+        backend: url.backend().to_owned(),
+        schema_revision: taken.schema_revision,
+        taken_at,
+        organizations: taken.organizations,
+        tables: taken.tables,
+        mirrors,
+    };
+    let mut text = json::to_vec(&manifest, usize::MAX).map_err(io::Error::other)?;
+    text.push(b'\n');
+    let mut sums = String::new();
+    for (file, _, sha256) in manifest.files() {
+        writeln!(sums, "{sha256}  {file}").expect("writing to a string cannot fail");
+    }
+    let digest = hexadecimal(&Sha256::digest(&text));
+    writeln!(sums, "{digest}  {MANIFEST}").expect("writing to a string cannot fail");
+    private_file(&folder.join(SUMS), sums.as_bytes())?;
+    private_file(&folder.join(MANIFEST), &text)?;
+    for within in ["tables", MIRRORS, ""] {
+        let within = folder.join(within);
+        if within.is_dir() {
+            sync(Some(&within))?;
+        }
+    }
+    Ok(manifest)
+}
+
+fn keep_mirrors(
+    root: &Path,
+    organizations: &[KeptOrganization],
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<MirrorFile>, BackupError> {
+    private_folder(&folder.join(MIRRORS))?;
+    let mut files = Vec::new();
+    for organization in organizations {
+        let mirrors = MirrorFolder::new(root, organization.org_id.clone());
+        for lifetime in mirrors.mirrors()? {
+            let file = format!("{MIRRORS}/{}.rows", files.len() + 1);
+            (watch.progress)(MIRRORS, files.len() as u64);
+            let written = mirror::keep(&mirrors, &lifetime, &folder.join(&file), &watch.deadline)
+                .map_err(|error| of_mirror(&lifetime, error))?;
+            files.push(MirrorFile {
+                org_id: organization.org_id.clone(),
+                repository: lifetime.to_string(),
+                file,
+                rows: written.rows,
+                bytes: written.bytes,
+                sha256: written.sha256,
+            });
+        }
+    }
+    Ok(files)
+}
+
+fn of_mirror(lifetime: &Lifetime, error: ArchiveError) -> BackupError {
+    BackupError::Mirror {
+        repository: lifetime.to_string(),
+        source: Box::new(error),
+    }
+}
+
+fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+fn sync(folder: Option<&Path>) -> io::Result<()> {
+    let folder = folder.filter(|it| !it.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Reads what a backup says of itself.
+///
+/// # Errors
+///
+/// When the folder holds no finished backup of this format.
+pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
+    let none = || BackupError::NoBackup(folder.to_owned());
+    let text = fs::read(folder.join(MANIFEST)).map_err(|_| none())?;
+    let manifest: Manifest = json::from_slice(&text).map_err(|_| none())?;
+    if manifest.format != FORMAT {
+        return Err(none());
+    }
+    if manifest.format_version != FORMAT_VERSION {
+        return Err(BackupError::OtherFormat(manifest.format_version));
+    }
+    let is_below = |file: &str| {
+        let parts = Path::new(file).components();
+        parts
+            .clone()
+            .all(|part| matches!(part, std::path::Component::Normal(_)))
+            && parts.count() == 2
+    };
+    if manifest.files().any(|(file, _, _)| !is_below(file)) {
+        return Err(none());
+    }
+    Ok(manifest)
+}
+
+/// Restores a backup into a store that is empty, or that is to be replaced, and its absent mirrors into
+/// a folder. The backup may be of either backend.
+///
+/// # Errors
+///
+/// When the store is not empty, or a file of the backup is damaged. Then the store is as it was.
+pub fn restore(
+    folder: &Path,
+    url: &DatabaseUrl,
+    mirrors: Option<&Path>,
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Restored, BackupError> {
+    let manifest = read_manifest(folder)?;
+    if manifest.schema_revision != SchemaState::head() {
+        return Err(BackupError::OtherRevision {
+            kept: manifest.schema_revision,
+            version: manifest.svc_version,
+        });
+    }
+    let replaced = put(url, folder, &manifest.tables, replace, watch)?;
+    let mut restored = Restored {
+        replaced,
+        mirrors_restored: 0,
+        mirrors_kept: 0,
+        manifest,
+    };
+    let kept = restored.manifest.mirrors.iter().flatten();
+    for (root, file) in mirrors
+        .into_iter()
+        .flat_map(|root| kept.clone().map(move |it| (root, it)))
+    {
+        let none = || BackupError::NoBackup(folder.to_owned());
+        let lifetime = Lifetime::parse(&file.repository).ok_or_else(none)?;
+        let mirrors = MirrorFolder::new(root, file.org_id.clone());
+        (watch.progress)(MIRRORS, restored.mirrors_restored);
+        let from = folder.join(&file.file);
+        let put = mirror::put_back(&mirrors, &lifetime, &from, &watch.deadline)
+            .map_err(|error| of_mirror(&lifetime, error))?;
+        if put {
+            restored.mirrors_restored += 1;
+        } else {
+            restored.mirrors_kept += 1;
+        }
+    }
+    Ok(restored)
+}
+
+/// Looks at everything in a backup: the digest of each file, and what holds in every store.
+///
+/// # Errors
+///
+/// When the folder holds no finished backup, or the deadline passes.
+pub fn verify_backup(
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<(Manifest, Findings), BackupError> {
+    let manifest = read_manifest(folder)?;
+    if manifest.schema_revision != SchemaState::head() {
+        return Err(BackupError::OtherRevision {
+            kept: manifest.schema_revision,
+            version: manifest.svc_version,
+        });
+    }
+    let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
+    let sums = fs::read_to_string(folder.join(SUMS)).unwrap_or_default();
+    let text = fs::read(folder.join(MANIFEST))?;
+    let digest = hexadecimal(&Sha256::digest(&text));
+    for (file, _, sha256) in manifest.files().chain([(MANIFEST, 0, &*digest)]) {
+        if !sums.lines().any(|line| line == format!("{sha256}  {file}")) {
+            findings.add(file, None, Damage::FileDamaged, "SHA256SUMS says otherwise");
+        }
+    }
+    for file in manifest.mirrors.iter().flatten() {
+        (watch.progress)(MIRRORS, 0);
+        let read = read_archive(&folder.join(&file.file), |_, _| {
+            watch.deadline.check().map_err(io::Error::other)
+        });
+        watch
+            .deadline
+            .check()
+            .map_err(|error| CopyError::from(crate::store::StoreError::from(error)))?;
+        let is_whole = matches!(&read, Ok(Some(it))
+            if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256));
+        if !is_whole {
+            let id = Some(&*file.repository);
+            findings.add(MIRRORS, id, Damage::FileDamaged, &*file.file);
+        }
+    }
+    Ok((manifest, findings))
+}
+
+/// Looks at everything in a store.
+///
+/// # Errors
+///
+/// When the store cannot be read, or the deadline passes.
+pub fn verify(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings, BackupError> {
+    Ok(verify_store(url, watch).map_err(CopyError::from)?)
+}

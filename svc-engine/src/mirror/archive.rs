@@ -1,0 +1,146 @@
+//! A mirror as one file, and back. It is taken while nobody changes the mirror.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Component, Path};
+use std::time::Duration;
+
+use super::allowance::Allowance;
+use super::folder::{LockError, MirrorFolder, make_private};
+use crate::deadline::Deadline;
+use crate::fact::Lifetime;
+use crate::store::backup::{ArchiveWriter, Written, read_archive};
+
+/// How long a refresh that goes on is waited for: as long as one may take, and a little more.
+const LOCK_WAIT: Duration = Duration::from_mins(3);
+/// Bytes of a file that are kept together.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Why a mirror was not taken, or not put back.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ArchiveError {
+    /// The mirror is in use, or its folder cannot be used.
+    #[error("the mirror cannot be locked")]
+    Lock(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A file cannot be read or written.
+    #[error("a file of the mirror")]
+    File(#[from] io::Error),
+    /// The file of the mirror is not what was written.
+    #[error("the file of the mirror is damaged")]
+    Damaged,
+}
+
+impl From<LockError> for ArchiveError {
+    fn from(error: LockError) -> Self {
+        Self::Lock(Box::new(error))
+    }
+}
+
+/// Takes a mirror into a new file.
+pub(crate) fn keep(
+    folder: &MirrorFolder,
+    lifetime: &Lifetime,
+    into: &Path,
+    deadline: &Deadline,
+) -> Result<Written, ArchiveError> {
+    let wait = Allowance::until(deadline.within(LOCK_WAIT));
+    let _lock = folder.lock(lifetime, &wait)?;
+    let mut writer = ArchiveWriter::create(into)?;
+    let root = folder.path(lifetime);
+    let mut folders = vec![root.clone()];
+    while let Some(next) = folders.pop() {
+        let mut entries = fs::read_dir(&next)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            deadline.check().map_err(io::Error::other)?;
+            let path = entry.path();
+            let name = path.strip_prefix(&root).map_err(io::Error::other)?;
+            let name = name.to_str();
+            let name = name.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                writer.folder(name)?;
+                folders.push(path);
+            } else if kind.is_file() {
+                file(&mut writer, name, &path)?;
+            }
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+fn file(writer: &mut ArchiveWriter, name: &str, path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    let mut piece = Vec::with_capacity(PIECE_BYTES);
+    let mut is_first = true;
+    loop {
+        piece.clear();
+        (&file).take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
+        if piece.is_empty() && !is_first {
+            return Ok(());
+        }
+        writer.piece(name, &piece)?;
+        is_first = false;
+    }
+}
+
+/// Puts a mirror back that is absent, and returns whether it was: one that is there is at least as new
+/// as what it would be made from.
+pub(crate) fn put_back(
+    folder: &MirrorFolder,
+    lifetime: &Lifetime,
+    from: &Path,
+    deadline: &Deadline,
+) -> Result<bool, ArchiveError> {
+    let wait = Allowance::until(deadline.within(LOCK_WAIT));
+    let _lock = folder.lock(lifetime, &wait)?;
+    if folder.exists(lifetime) {
+        return Ok(false);
+    }
+    let root = folder.path(lifetime);
+    make_private(&root)?;
+    // A mirror exists once it has a head, so the head comes last.
+    let mut head = Vec::new();
+    let read = read_archive(from, |name, piece| {
+        deadline.check().map_err(io::Error::other)?;
+        let path = Path::new(name);
+        let is_plain = |part| matches!(part, Component::Normal(_));
+        if name.is_empty() || !path.components().all(is_plain) {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let path = root.join(path);
+        match piece {
+            None => make_private(&path),
+            Some(piece) if name == "HEAD" => {
+                head.extend_from_slice(piece);
+                Ok(())
+            }
+            Some(piece) => File::options()
+                .create(true)
+                .append(true)
+                .mode(0o600)
+                .open(path)?
+                .write_all(piece),
+        }
+    });
+    let put = match read {
+        Ok(Some(_)) => write_head(&root, &head).map_err(ArchiveError::from),
+        Ok(None) => Err(ArchiveError::Damaged),
+        Err(error) => Err(error.into()),
+    };
+    if put.is_err() {
+        drop(fs::remove_dir_all(&root));
+    }
+    put.map(|()| true)
+}
+
+fn write_head(root: &Path, head: &[u8]) -> io::Result<()> {
+    let mut file = File::options()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(root.join("HEAD"))?;
+    file.write_all(head)?;
+    file.sync_all()
+}

@@ -1,0 +1,59 @@
+//! A file of files, as the tables are kept.
+
+use std::io;
+use std::path::Path;
+
+use super::super::value::Value;
+use super::block::{BlockReader, BlockWriter, Next, Written};
+
+/// A file of files: folders, and pieces of files in their order.
+pub(crate) struct ArchiveWriter(BlockWriter);
+
+impl ArchiveWriter {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        BlockWriter::create(path).map(Self)
+    }
+
+    pub(crate) fn folder(&mut self, path: &str) -> io::Result<()> {
+        self.0.row(&[Value::Text(path), Value::Null])
+    }
+
+    pub(crate) fn piece(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.row(&[Value::Text(path), Value::Blob(bytes)])
+    }
+
+    pub(crate) fn finish(self) -> io::Result<Written> {
+        self.0.finish()
+    }
+}
+
+/// Reads a file of files: calls `each` with the path of a folder, or with that of a file and its next
+/// piece. Returns nothing when the file is damaged.
+pub(crate) fn read_archive(
+    path: &Path,
+    mut each: impl FnMut(&str, Option<&[u8]>) -> io::Result<()>,
+) -> io::Result<Option<Written>> {
+    let mut reader = BlockReader::open(path)?;
+    let (mut values, mut rows) = (Vec::new(), 0);
+    loop {
+        match reader.next()? {
+            Next::Damaged(_) => return Ok(None),
+            Next::End => break,
+            Next::Rows(mut block) => {
+                while block.row(2, &mut values).is_some() {
+                    rows += 1;
+                    each(values[0].as_str().unwrap_or_default(), values[1].as_blob())?;
+                }
+                if !block.is_read() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+    let (bytes, sha256) = reader.finish()?;
+    Ok(Some(Written {
+        rows,
+        bytes,
+        sha256,
+    }))
+}

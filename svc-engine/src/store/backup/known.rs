@@ -1,0 +1,175 @@
+//! What a verification has read so far, and what may be asked of it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use sha2::{Digest as _, Sha256};
+use svc_model::facts::FactTable;
+use svc_model::id::FactId;
+
+use super::super::session_claims::{self, ClaimKind};
+use super::finding::{Damage, Findings};
+
+/// What stands for a row that others refer to.
+pub(super) type Key = u128;
+
+pub(super) fn key(parts: &[&str]) -> Key {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let digest = hash.finalize();
+    let mut first = [0; 16];
+    first.copy_from_slice(&digest[..16]);
+    u128::from_be_bytes(first)
+}
+
+/// What is known of a call.
+pub(super) struct KnownCall {
+    pub(super) id: FactId,
+    pub(super) number: i64,
+    pub(super) messages: u32,
+    pub(super) aliases: u32,
+    pub(super) aliases_found: u32,
+    /// Its model's id is among its aliases and has no row.
+    pub(super) has_own: bool,
+    pub(super) has_raw: bool,
+}
+
+/// What is counted of a kind of fact of an organization.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counted {
+    pub(super) total: u64,
+    pub(super) quarantined: u64,
+}
+
+#[derive(Default)]
+pub(super) struct OrganizationCounts {
+    pub(super) facts: [Counted; FactTable::ALL.len()],
+    pub(super) sessions: u64,
+    pub(super) quarantined_ahead: u64,
+    /// The last moment, and the fact that was captured then.
+    pub(super) last: Option<(i64, String)>,
+}
+
+/// What has been read so far.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) organizations: BTreeMap<String, OrganizationCounts>,
+    /// The latest word on each fact: whether it is quarantined, and whether the fact was met.
+    pub(super) quarantine: HashMap<Key, Word>,
+    pub(super) epochs: HashSet<i64>,
+    /// The ids and sizes of contents, in order.
+    pub(super) contents: Vec<(i64, u32)>,
+    pub(super) sessions: HashSet<Key>,
+    pub(super) claims: HashSet<Key>,
+    /// The claims that the rows of Sessions have.
+    pub(super) claims_in_rows: HashSet<Key>,
+    /// In the order of their ids.
+    pub(super) calls: Vec<KnownCall>,
+    pub(super) pushes: HashSet<Key>,
+}
+
+pub(super) struct Word {
+    pub(super) org_id: String,
+    pub(super) is_quarantined: bool,
+    pub(super) is_met: bool,
+}
+
+impl Known {
+    /// Counts a fact.
+    pub(super) fn fact(
+        &mut self,
+        kind: FactTable,
+        org_id: &str,
+        fact_id: &str,
+        captured_at_us: i64,
+    ) {
+        let counts = match self.organizations.get_mut(org_id) {
+            Some(counts) => counts,
+            None => self.organizations.entry(org_id.to_owned()).or_default(),
+        };
+        let counted = &mut counts.facts[kind as usize];
+        counted.total += 1;
+        if !self.quarantine.is_empty()
+            && let Some(word) = self
+                .quarantine
+                .get_mut(&key(&[org_id, kind.as_str(), fact_id]))
+        {
+            word.is_met = true;
+            counted.quarantined += u64::from(word.is_quarantined);
+        }
+        if counts
+            .last
+            .as_ref()
+            .is_none_or(|(last, _)| captured_at_us > *last)
+        {
+            counts.last = Some((captured_at_us, fact_id.to_owned()));
+        }
+    }
+
+    /// Returns the size of a content; nothing, and a finding, when it is absent.
+    pub(super) fn content(
+        &self,
+        table: &str,
+        fact_id: &str,
+        content_id: i64,
+        found: &mut Findings,
+    ) -> Option<u64> {
+        let place = self.contents.binary_search_by_key(&content_id, |it| it.0);
+        if let Ok(place) = place {
+            return Some(u64::from(self.contents[place].1));
+        }
+        let said = format!("content {content_id}");
+        found.add(table, Some(fact_id), Damage::ContentAbsent, said);
+        None
+    }
+
+    /// Looks at one side of a call: the brackets, a comma between two messages, and the messages.
+    pub(super) fn side(
+        &self,
+        call_id: &str,
+        contents: &[i64],
+        byte_count: u64,
+        found: &mut Findings,
+    ) {
+        let table = FactTable::InferenceCalls.as_str();
+        let mut sum = Some(2 + contents.len().saturating_sub(1) as u64);
+        for content_id in contents {
+            let size = self.content(table, call_id, *content_id, found);
+            sum = sum.and_then(|sum| Some(sum + size?));
+        }
+        if sum.is_some_and(|sum| sum != byte_count) {
+            found.add(table, Some(call_id), Damage::SizeDiffers, "");
+        }
+    }
+
+    pub(super) fn session(
+        &self,
+        table: &str,
+        fact_id: &str,
+        org_id: &str,
+        session_id: &str,
+        found: &mut Findings,
+    ) {
+        if !self.sessions.contains(&key(&[org_id, session_id])) {
+            found.add(table, Some(fact_id), Damage::SessionAbsent, session_id);
+        }
+    }
+
+    pub(super) fn claim(
+        &self,
+        table: &str,
+        fact_id: &str,
+        org_id: &str,
+        (session_id, kind, value): (&str, ClaimKind, &str),
+        found: &mut Findings,
+    ) {
+        let claim = key(&[org_id, session_id, kind.as_str(), value]);
+        let is_there = self.claims.contains(&claim) && self.claims_in_rows.contains(&claim);
+        if session_claims::is_kept(value) && !is_there {
+            let said = format!("session_claims: {} {value}", kind.as_str());
+            found.add(table, Some(fact_id), Damage::ClaimAbsent, said);
+        }
+    }
+}

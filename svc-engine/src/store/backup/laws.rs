@@ -1,0 +1,524 @@
+//! What holds in every database of the service: the kept counts are those of the facts, every content
+//! is what its key says, every row can be read, and what a row refers to is there.
+//!
+//! All of it is read once, table by table. What is kept in memory is a few dozen bytes a fact and a
+//! content.
+
+use std::collections::HashSet;
+
+use svc_model::evidence::LeftOut;
+use svc_model::facts::FactTable;
+use svc_model::id::{FactId, OrgId};
+use svc_model::ingest::GatewayProvider;
+use svc_model::json;
+use svc_model::quarantine::QuarantineAction;
+use svc_model::time::Instant;
+
+use super::super::column::Columns;
+use super::super::connection::EachRow;
+use super::super::error::corrupt;
+use super::super::row::NewRow;
+use super::super::session_claims::{self, ClaimKind};
+use super::super::table::Record;
+use super::super::traces::Traces;
+use super::super::value::{Row, Value};
+use super::super::{StoreError, content, id_list, kind, packing, skeleton, witness};
+use super::finding::{Damage, Finding, Findings, is_of_one_row, said};
+use super::known::{Known, KnownCall, Word, key};
+use super::source::Source;
+use super::{CellKind, Watch};
+use crate::fact::{
+    CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
+    RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
+};
+
+pub(super) struct Laws<'s, 'w, 'p> {
+    source: &'s mut dyn Source,
+    watch: &'w mut Watch<'p>,
+    found: Findings,
+    known: Known,
+}
+
+impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
+    pub(super) fn new(
+        source: &'s mut dyn Source,
+        watch: &'w mut Watch<'p>,
+        found: Findings,
+    ) -> Self {
+        Self {
+            source,
+            watch,
+            found,
+            known: Known::default(),
+        }
+    }
+
+    /// Looks at every table.
+    pub(super) fn run(mut self) -> Result<Findings, StoreError> {
+        self.quarantine()?;
+        self.contents()?;
+        self.sessions()?;
+        self.calls()?;
+        self.raw_payloads()?;
+        self.aliases()?;
+        self.facts::<Push>(FactTable::Pushes)?;
+        self.facts::<DeveloperDecision>(FactTable::DeveloperDecisions)?;
+        self.facts::<EditObservation>(FactTable::EditObservations)?;
+        self.facts::<RejectedEdit>(FactTable::RejectedEdits)?;
+        self.facts::<RetryLinkage>(FactTable::RetryLinkages)?;
+        self.facts::<PullRequestRevision>(FactTable::PullRequestRevisions)?;
+        self.facts::<PullRequestMerge>(FactTable::PullRequestMerges)?;
+        self.facts::<RepositoryRename>(FactTable::RepositoryRenames)?;
+        self.facts::<CiOutcome>(FactTable::CiOutcomes)?;
+        self.facts::<SessionCommitObservation>(FactTable::SessionCommitObservations)?;
+        self.organizations()?;
+        self.others()?;
+        Ok(self.found)
+    }
+
+    /// Reads a table: `each` is called with a row and adds what is wrong. The first column names the
+    /// row.
+    fn scan(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        mut each: impl FnMut(&Row<'_>, &mut Known, &mut Findings) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let Self {
+            source,
+            watch,
+            found,
+            known,
+        } = self;
+        (watch.progress)(table, 0);
+        let shape = source.columns(table);
+        let first = shape.iter().find(|it| columns.first() == Some(&&*it.name));
+        let is_number = first.is_some_and(|first| first.kind == CellKind::Integer);
+        let mut rows = 0;
+        let mut added = Findings::default();
+        let mut look = |row: &Row<'_>| {
+            rows += 1;
+            watch.row(table, rows)?;
+            match each(row, known, &mut added) {
+                Err(error) if is_of_one_row(&error) => {
+                    let id = named(row, is_number);
+                    added.add(table, id.as_deref(), Damage::RowUnreadable, said(&error));
+                    Ok(())
+                }
+                other => other,
+            }
+        };
+        let look: EachRow<'_> = &mut look;
+        source.each(table, columns, found, look)?;
+        for finding in added.findings {
+            let Finding {
+                table,
+                id,
+                damage,
+                detail,
+            } = finding;
+            found.add(&table, id.as_deref(), damage, detail);
+            added.total -= 1;
+        }
+        found.total += added.total;
+        found.rows.insert(table.to_owned(), rows);
+        Ok(())
+    }
+
+    fn quarantine(&mut self) -> Result<(), StoreError> {
+        let columns = ["quarantine_id", "org_id", "fact_table", "fact_id", "action"];
+        self.scan("quarantine_log", &columns, |row, known, _| {
+            let (org_id, table, fact_id) = (row.text(1)?, row.text(2)?, row.text(3)?);
+            let action = QuarantineAction::from_wire(&row.text(4)?)
+                .ok_or(corrupt("quarantine_log", "action"))?;
+            let word = Word {
+                is_quarantined: action == QuarantineAction::Quarantine,
+                is_met: false,
+                org_id,
+            };
+            known
+                .quarantine
+                .insert(key(&[&word.org_id, &table, &fact_id]), word);
+            Ok(())
+        })
+    }
+
+    fn contents(&mut self) -> Result<(), StoreError> {
+        self.scan("writers", &["epoch", "commits"], |row, known, _| {
+            row.count(1)?;
+            known.epochs.insert(row.integer(0)?);
+            Ok(())
+        })?;
+        let columns = ["content_id", "digest", "codec", "byte_count", "bytes"];
+        let mut without_writer = HashSet::new();
+        self.scan("content", &columns, |row, known, found| {
+            let content_id = row.integer(0)?;
+            let byte_count = row.count(3)?;
+            let size = u32::try_from(byte_count).unwrap_or(u32::MAX);
+            known.contents.push((content_id, size));
+            let epoch = witness::epoch_of(content_id);
+            if !known.epochs.contains(&epoch) && without_writer.insert(epoch) {
+                let id = epoch.to_string();
+                let said = format!("of content {content_id}");
+                found.add("writers", Some(&id), Damage::WriterAbsent, said);
+            }
+            let bytes = row.with_blob(4, |bytes| {
+                packing::unpack(row.integer(2)?, byte_count, bytes.to_vec())
+            })??;
+            if !row.with_blob(1, |digest| content::is_of(digest, &bytes))? {
+                let id = content_id.to_string();
+                found.add("content", Some(&id), Damage::DigestDiffers, "");
+            }
+            Ok(())
+        })?;
+        self.known.contents.sort_unstable();
+        Ok(())
+    }
+
+    fn sessions(&mut self) -> Result<(), StoreError> {
+        let columns = [
+            "session_id",
+            "org_id",
+            "first_observed_at_us",
+            "last_observed_at_us",
+            "captured_at_us",
+            "touch_count",
+            "user_id",
+            "claims",
+        ];
+        self.scan("sessions", &columns, |row, known, _| {
+            let (session_id, org_id) = (row.text(0)?, row.text(1)?);
+            for place in 2..5 {
+                moment(row, place, "sessions")?;
+            }
+            row.count(5)?;
+            row.optional_text(6)?;
+            known.sessions.insert(key(&[&org_id, &session_id]));
+            for (kind, value) in session_claims::read(&row.text(7)?)? {
+                let claim = [&*org_id, &*session_id, kind.as_str(), value];
+                known.claims_in_rows.insert(key(&claim));
+            }
+            known.organizations.entry(org_id).or_default().sessions += 1;
+            Ok(())
+        })?;
+        let columns = ["session_id", "org_id", "kind", "value", "captured_at_us"];
+        self.scan("session_claims", &columns, |row, known, found| {
+            let texts = [row.text(1)?, row.text(0)?, row.text(2)?, row.text(3)?];
+            moment(row, 4, "session_claims")?;
+            let texts = texts.each_ref().map(|text| &**text);
+            known.claims.insert(key(&texts));
+            if !known.claims_in_rows.contains(&key(&texts)) {
+                let said = format!("sessions: {} {}", texts[2], texts[3]);
+                found.add("session_claims", Some(texts[1]), Damage::ClaimAbsent, said);
+            }
+            Ok(())
+        })?;
+        let columns = [
+            "name",
+            "org_id",
+            "repository_provider",
+            "repository_host",
+            "repository_id",
+            "source",
+        ];
+        self.scan("repository_claims", &columns, |row, known, _| {
+            let mut texts = Vec::with_capacity(columns.len());
+            for place in 0..columns.len() {
+                texts.push(row.text(place)?);
+            }
+            let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+            known.claims.insert(key(&texts));
+            Ok(())
+        })
+    }
+
+    fn calls(&mut self) -> Result<(), StoreError> {
+        let table = FactTable::InferenceCalls.as_str();
+        let columns = [
+            "inference_call_id",
+            "org_id",
+            "session_id",
+            "captured_at_us",
+            "call_number",
+            "user_id",
+            "model",
+            "model_call_id",
+            "call_alias_count",
+            "input_byte_count",
+            "output_byte_count",
+            "input_contents",
+            "output_contents",
+            "gateway_provider",
+            "observed_at_us",
+            "left_out",
+            "input_part_count",
+            "output_part_count",
+            "model_provider",
+            "input_tokens",
+            "output_tokens",
+            "duration_ms",
+        ];
+        self.scan(table, &columns, |row, known, found| {
+            let id = row.text(0)?;
+            let fact_id = FactId::parse(&id).ok_or(corrupt("inference_calls", "its id"))?;
+            let (org_id, session_id) = (row.text(1)?, row.text(2)?);
+            known.fact(FactTable::InferenceCalls, &org_id, &id, row.integer(3)?);
+            let input = id_list::read_ids(&row.blob(11)?)?;
+            known.side(&id, &input, row.count(9)?, found);
+            let output = id_list::read_ids(&row.blob(12)?)?;
+            known.side(&id, &output, row.count(10)?, found);
+            known.calls.push(KnownCall {
+                id: fact_id,
+                number: row.integer(4)?,
+                messages: u32::try_from(input.len()).unwrap_or(u32::MAX),
+                aliases: u32::try_from(row.count(8)?).unwrap_or(u32::MAX),
+                aliases_found: 0,
+                has_own: row.optional_text(7)?.is_some(),
+                has_raw: false,
+            });
+            let (user_id, model) = (row.optional_text(5)?, row.optional_text(6)?);
+            let said = [
+                (ClaimKind::User, user_id.as_deref()),
+                (ClaimKind::Model, model.as_deref()),
+            ];
+            known.session(table, &id, &org_id, &session_id, found);
+            for (kind, value) in said {
+                if let Some(value) = value {
+                    known.claim(table, &id, &org_id, (&session_id, kind, value), found);
+                }
+            }
+            moment(row, 3, "inference_calls")?;
+            moment(row, 14, "inference_calls")?;
+            let gateway = GatewayProvider::from_wire(&row.text(13)?);
+            gateway.ok_or(corrupt("inference_calls", "gateway_provider"))?;
+            if let Some(left_out) = row.optional_text(15)? {
+                json::from_slice::<LeftOut>(left_out.as_bytes())
+                    .map_err(|_| corrupt("inference_calls", "left_out"))?;
+            }
+            row.count(16)?;
+            row.count(17)?;
+            row.optional_text(18)?;
+            for place in 19..22 {
+                row.optional_integer(place)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn raw_payloads(&mut self) -> Result<(), StoreError> {
+        let mut numbers: Vec<(i64, usize)> = (self.known.calls.iter().enumerate())
+            .map(|(place, call)| (call.number, place))
+            .collect();
+        numbers.sort_unstable();
+        let columns = ["call_number", "codec", "byte_count", "contents", "skeleton"];
+        self.scan("raw_payloads", &columns, |row, known, found| {
+            let number = row.integer(0)?;
+            let place = numbers.binary_search_by_key(&number, |(number, _)| *number);
+            let Ok(place) = place.map(|place| numbers[place].1) else {
+                let id = number.to_string();
+                found.add("raw_payloads", Some(&id), Damage::CallAbsent, "");
+                return Ok(());
+            };
+            let call = &mut known.calls[place];
+            call.has_raw = true;
+            let (id, messages) = (call.id.to_string(), call.messages as usize);
+            let unreadable = |error: StoreError, found: &mut Findings| {
+                let damage = Damage::RowUnreadable;
+                found.add("raw_payloads", Some(&id), damage, said(&error));
+            };
+            let contents = match id_list::read_ids(&row.blob(3)?) {
+                Ok(contents) => contents,
+                Err(error) => {
+                    unreadable(error, found);
+                    return Ok(());
+                }
+            };
+            for content_id in &contents {
+                known.content("raw_payloads", &id, *content_id, found);
+            }
+            let skeleton = packing::unpack(row.integer(1)?, row.count(2)?, row.blob(4)?);
+            match skeleton {
+                Err(error) => unreadable(error, found),
+                Ok(bytes) if !skeleton::has_its_pieces(&bytes, contents.len(), messages) => {
+                    unreadable(corrupt("raw_payloads", "its skeleton"), found);
+                }
+                Ok(_) => {}
+            }
+            Ok(())
+        })?;
+        for call in &self.known.calls {
+            if !call.has_raw {
+                let id = call.id.to_string();
+                let damage = Damage::RawPayloadAbsent;
+                self.found.add("raw_payloads", Some(&id), damage, "");
+            }
+        }
+        Ok(())
+    }
+
+    fn aliases(&mut self) -> Result<(), StoreError> {
+        let columns = ["inference_call_id", "org_id", "call_id", "ordinal"];
+        self.scan("call_aliases", &columns, |row, known, found| {
+            let id = row.text(0)?;
+            row.text(1)?;
+            row.text(2)?;
+            row.count(3)?;
+            let fact_id = FactId::parse(&id).ok_or(corrupt("call_aliases", "its call"))?;
+            match known.calls.binary_search_by_key(&fact_id, |call| call.id) {
+                Ok(place) => known.calls[place].aliases_found += 1,
+                Err(_) => found.add("call_aliases", Some(&id), Damage::CallAbsent, ""),
+            }
+            Ok(())
+        })?;
+        for call in &self.known.calls {
+            let least = call.aliases.saturating_sub(u32::from(call.has_own));
+            if !(least..=call.aliases).contains(&call.aliases_found) {
+                let said = format!("{} of {}", call.aliases_found, call.aliases);
+                let (id, damage) = (call.id.to_string(), Damage::AliasAbsent);
+                self.found.add("call_aliases", Some(&id), damage, said);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the facts of a kind that is one row each.
+    fn facts<F: Record>(&mut self, kind: FactTable) -> Result<(), StoreError> {
+        let table = F::TABLE;
+        let mut columns = [table.members, table.derived].concat();
+        columns.push("org_id");
+        let of_org = columns.len() - 1;
+        self.scan(table.name, &columns, |row, known, found| {
+            let (id, org) = (row.text(0)?, row.text(of_org)?);
+            let org_id = OrgId::new(&org).map_err(|_| corrupt(table.name, "org_id"))?;
+            let captured_at = table.members.iter().position(|it| *it == "captured_at_us");
+            let captured_at = captured_at.map_or(Ok(0), |place| row.integer(place))?;
+            known.fact(kind, &org, &id, captured_at);
+            let fact = F::read(&mut Columns::of(row, table.name, table.members))?;
+            let written = NewRow::of(fact, &org_id);
+            let derived = written.values.iter().skip(1 + table.members.len());
+            for (place, value) in (table.members.len()..).zip(derived) {
+                if !row.holds(place, value)? {
+                    found.add(table.name, Some(&id), Damage::RowUnreadable, columns[place]);
+                }
+            }
+            if kind == FactTable::Pushes {
+                known.pushes.insert(key(&[&org, &id]));
+            }
+            if let Some(push) = written.text(table, "source_push_id")
+                && !known.pushes.contains(&key(&[&org, push]))
+            {
+                found.add(table.name, Some(&id), Damage::PushAbsent, push);
+            }
+            let mut traces = Traces::default();
+            traces.row(table, &written);
+            for session_id in traces.sessions.sessions() {
+                known.session(table.name, &id, &org, session_id, found);
+            }
+            for claim in traces.sessions.said() {
+                known.claim(table.name, &id, &org, claim, found);
+            }
+            for [name, provider, host, repository_id, source] in traces.claims.keys() {
+                let claim = [name, &*org, provider, host, repository_id, source];
+                if !known.claims.contains(&key(&claim)) {
+                    let said = format!("repository_claims: {name}");
+                    found.add(table.name, Some(&id), Damage::ClaimAbsent, said);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn organizations(&mut self) -> Result<(), StoreError> {
+        for word in self.known.quarantine.values() {
+            if word.is_quarantined && !word.is_met {
+                let organizations = &mut self.known.organizations;
+                let counts = organizations.entry(word.org_id.clone()).or_default();
+                counts.quarantined_ahead += 1;
+            }
+        }
+        let mut columns = vec![
+            "org_id".to_owned(),
+            "captured_at_us".to_owned(),
+            "quarantined_ahead".to_owned(),
+            "sessions".to_owned(),
+        ];
+        for kind in FactTable::ALL {
+            columns.extend([kind.to_string(), format!("{kind}_quarantined")]);
+        }
+        let columns: Vec<&str> = columns.iter().map(|column| &**column).collect();
+        let mut counted = std::mem::take(&mut self.known.organizations);
+        self.scan("organizations", &columns, |row, _, found| {
+            let org_id = row.text(0)?;
+            let counts = counted.remove(&org_id).unwrap_or_default();
+            let mut differs = |what: &str, kept: u64, is: u64| {
+                if kept != is {
+                    let said = format!("{what}: {kept} are kept, {is} are there");
+                    found.add("organizations", Some(&org_id), Damage::CountDiffers, said);
+                }
+            };
+            differs("quarantined_ahead", row.count(2)?, counts.quarantined_ahead);
+            differs("sessions", row.count(3)?, counts.sessions);
+            for (place, kind) in FactTable::ALL.iter().enumerate() {
+                let is = counts.facts[*kind as usize];
+                differs(kind.as_str(), row.count(4 + 2 * place)?, is.total);
+                let quarantined = row.count(5 + 2 * place)?;
+                differs(&format!("{kind}_quarantined"), quarantined, is.quarantined);
+            }
+            if let Some((last, id)) = counts.last
+                && last > row.integer(1)?
+            {
+                let damage = Damage::CapturedBeyond;
+                found.add("organizations", Some(&org_id), damage, id);
+            }
+            Ok(())
+        })?;
+        for org_id in counted.keys() {
+            let said = "the row is absent";
+            self.found
+                .add("organizations", Some(org_id), Damage::CountDiffers, said);
+        }
+        Ok(())
+    }
+
+    /// Reads the tables of which nothing is said.
+    fn others(&mut self) -> Result<(), StoreError> {
+        for table in self.source.tables() {
+            if self.found.rows.contains_key(&table) {
+                continue;
+            }
+            let columns = self.source.columns(&table);
+            let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+            self.scan(&table, &names, |row, _, _| {
+                for (place, column) in columns.iter().enumerate() {
+                    if row.holds(place, &Value::Null)? {
+                        continue;
+                    }
+                    match column.kind {
+                        CellKind::Integer => drop(row.integer(place)?),
+                        CellKind::Real => drop(row.real(place)?),
+                        CellKind::Text => row.with_text(place, |_| ())?,
+                        CellKind::Bytes => row.with_blob(place, |_| ())?,
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        debug_assert!(
+            kind::tables().all(|table| self.found.rows.contains_key(table.name)),
+            "every kind is looked at"
+        );
+        Ok(())
+    }
+}
+
+/// Returns what the first column says, by which a row is named.
+fn named(row: &Row<'_>, is_number: bool) -> Option<String> {
+    if is_number {
+        return row.integer(0).ok().map(|it| it.to_string());
+    }
+    row.text(0).ok()
+}
+
+fn moment(row: &Row<'_>, place: usize, table: &'static str) -> Result<Instant, StoreError> {
+    Instant::from_microseconds(row.integer(place)?).ok_or(corrupt(table, "a time"))
+}

@@ -1,0 +1,217 @@
+//! Everything that a database holds, as files that belong to no backend, and back.
+//!
+//! All tables are read in one snapshot, so the copy is consistent while servers write, and nobody
+//! waits for it. A row is kept as its values, so a copy of either backend goes into either.
+
+mod archive;
+mod block;
+mod finding;
+mod known;
+mod laws;
+mod put;
+mod shape;
+mod source;
+mod verify;
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use svc_model::facts::FactTables;
+use svc_model::id::OrgId;
+use svc_model::time::Instant;
+
+pub(crate) use self::archive::{ArchiveWriter, read_archive};
+use self::block::BlockWriter;
+pub use self::block::Written;
+pub(crate) use self::block::hexadecimal;
+pub use self::finding::{Damage, FINDINGS_MAX, Finding, Findings};
+pub use self::put::put;
+use self::shape::shapes;
+pub use self::shape::{CellKind, ColumnShape};
+pub use self::verify::{verify_store, verify_tables};
+use super::connection::Connection;
+use super::error::corrupt;
+use super::{DatabaseUrl, SchemaState, StoreError, migrate, organization};
+use crate::deadline::Deadline;
+
+/// Rows between two looks at the deadline, and two words on how far it is.
+const ROWS_PER_LOOK: u64 = 4_096;
+
+const ORGANIZATIONS: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org_id";
+
+/// How far a long piece of work is, and until when it may go on.
+pub struct Watch<'w> {
+    /// Until when.
+    pub deadline: Deadline,
+    /// Called with a table, or another piece of the work, and how many of its rows are done.
+    pub progress: &'w mut dyn FnMut(&str, u64),
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Watch").field(&self.deadline).finish()
+    }
+}
+
+impl Watch<'_> {
+    /// Counts a row. Now and then it tells how far the work is.
+    pub(crate) fn row(&mut self, what: &str, rows: u64) -> Result<(), StoreError> {
+        if rows.is_multiple_of(ROWS_PER_LOOK) {
+            self.deadline.check()?;
+            (self.progress)(what, rows);
+        }
+        Ok(())
+    }
+}
+
+/// Why a database cannot be taken into files, or out of them.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The store gave no answer, or holds what cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file cannot be written or read.
+    #[error("a file of the backup")]
+    File(#[from] io::Error),
+    /// A file is not what was written.
+    #[error("{file} of the backup is damaged")]
+    Damaged {
+        /// Its name.
+        file: String,
+    },
+    /// The tables are those of another version.
+    #[error("the backup has other tables than this version: {what}")]
+    OtherTables {
+        /// What differs.
+        what: String,
+    },
+    /// There is something in the place of the restored database.
+    #[error("{place} is not empty")]
+    NotEmpty {
+        /// Where, without a password.
+        place: String,
+    },
+}
+
+/// An organization as it was at the moment of a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptOrganization {
+    /// The organization.
+    pub org_id: OrgId,
+    /// When its last fact was captured: questions are answered up to here.
+    pub boundary: Instant,
+    /// How many Sessions are known.
+    pub sessions: u64,
+    /// How many facts there are of each kind.
+    pub facts: FactTables,
+}
+
+/// A table in a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableFile {
+    /// Its name.
+    pub table: String,
+    /// Its columns, in the order of the values of each row.
+    pub columns: Vec<ColumnShape>,
+    /// The file, below the folder of the backup.
+    pub file: String,
+    /// How many rows.
+    pub rows: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// The SHA-256 of the file, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// What was taken of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The revision of the schema.
+    pub schema_revision: i64,
+    /// Its organizations.
+    pub organizations: Vec<KeptOrganization>,
+    /// Its tables.
+    pub tables: Vec<TableFile>,
+}
+
+/// The folder of the tables in a backup.
+const TABLES: &str = "tables";
+
+/// Takes all tables of a database into a folder, in one snapshot.
+///
+/// # Errors
+///
+/// When the schema is not at head, the store or the folder cannot be used, or the deadline passes.
+pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<Taken, CopyError> {
+    let mut connection = opened(url)?;
+    connection.begin_read(&watch.deadline)?;
+    let mut organizations = Vec::new();
+    for org_id in connection.all(ORGANIZATIONS, &[], |row| row.text(0))? {
+        let org_id = OrgId::new(&org_id).map_err(|_| corrupt("organizations", "org_id"))?;
+        let (sessions, facts) = organization::counts(&mut connection, &org_id)?;
+        organizations.push(KeptOrganization {
+            boundary: organization::captured_at(&mut connection, &org_id)?,
+            org_id,
+            sessions,
+            facts,
+        });
+    }
+    private_folder(&folder.join(TABLES))?;
+    let mut tables = Vec::new();
+    for shape in shapes(&mut connection)? {
+        let file = format!("{TABLES}/{}.rows", shape.table);
+        let mut writer = BlockWriter::create(&folder.join(&file))?;
+        let mut values = Vec::with_capacity(shape.columns.len());
+        let (mut rows, mut unwritten) = (0, Ok(()));
+        (watch.progress)(&shape.table, 0);
+        let read = connection.each(&shape.selection(&shape.names()), &[], |row| {
+            shape.read(row, &mut values)?;
+            unwritten = writer.row(&values);
+            if unwritten.is_err() {
+                return Err(StoreError::Closed);
+            }
+            rows += 1;
+            watch.row(&shape.table, rows)
+        });
+        unwritten?;
+        read?;
+        let written = writer.finish()?;
+        tables.push(TableFile {
+            table: shape.table,
+            columns: shape.columns,
+            file,
+            rows: written.rows,
+            bytes: written.bytes,
+            sha256: written.sha256,
+        });
+    }
+    connection.end_read()?;
+    Ok(Taken {
+        schema_revision: SchemaState::head(),
+        organizations,
+        tables,
+    })
+}
+
+/// Opens a database whose schema is at head, for reading.
+fn opened(url: &DatabaseUrl) -> Result<Connection, StoreError> {
+    if !Connection::exists(url) {
+        return Err(StoreError::Schema(SchemaState::Absent));
+    }
+    let mut connection = Connection::open_reading(url)?;
+    match migrate::state(&mut connection)? {
+        SchemaState::AtHead(_) => Ok(connection),
+        state => Err(StoreError::Schema(state)),
+    }
+}
+
+/// Makes a folder that only this account can look into.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let made = std::fs::DirBuilder::new().mode(0o700).create(folder);
+    match made {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        made => made,
+    }
+}

@@ -1,0 +1,243 @@
+//! The tables of a backup go into a database, whole or not at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::super::connection::Connection;
+use super::super::value::Value;
+use super::super::{DatabaseUrl, SchemaState, StoreError, migrate};
+use super::block::{Block, BlockReader, Next};
+use super::shape::{Shape, shapes};
+use super::{CopyError, TableFile, Watch};
+
+/// Replaced databases that are kept beside one.
+const REPLACED_MAX: u32 = 10_000;
+
+/// Puts the tables of a backup into a database, whole or not at all.
+///
+/// SQLite: into a new file, which is moved to its place at the end; a file that was there is kept
+/// beside it under the name that comes back. PostgreSQL: in one transaction.
+///
+/// # Errors
+///
+/// When there is a database with rows already and it is not to be replaced, when a file is damaged, or
+/// the store cannot be used.
+pub fn put(
+    url: &DatabaseUrl,
+    folder: &Path,
+    tables: &[TableFile],
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Option<PathBuf>, CopyError> {
+    match url {
+        DatabaseUrl::Sqlite(path) => put_file(path, folder, tables, replace, watch),
+        DatabaseUrl::Postgres(_) => {
+            let mut connection = Connection::open(url)?;
+            migrate::upgrade(&mut connection)?;
+            match migrate::state(&mut connection)? {
+                SchemaState::AtHead(_) => {}
+                state => return Err(StoreError::Schema(state).into()),
+            }
+            connection.begin_write(&watch.deadline)?;
+            let shapes = shapes(&mut connection)?;
+            // Others may read meanwhile, and see the old rows or the new ones, but nobody writes.
+            let names: Vec<&str> = shapes.iter().map(|shape| &*shape.table).collect();
+            connection.batch(&format!(
+                "SET LOCAL lock_timeout = '30s'; LOCK TABLE {} IN EXCLUSIVE MODE",
+                names.join(", ")
+            ))?;
+            for table in names {
+                let any = format!("SELECT /* every row */ CAST(1 AS BIGINT) FROM {table} LIMIT 1");
+                if connection.first(&any, &[], |_| Ok(()))?.is_none() {
+                    continue;
+                }
+                if !replace {
+                    return Err(CopyError::NotEmpty { place: url.shown() });
+                }
+                connection.execute(&format!("DELETE /* every row */ FROM {table}"), &[])?;
+            }
+            load(&mut connection, folder, tables, &shapes, watch)?;
+            for sql in shapes.iter().filter_map(Shape::drawing) {
+                connection.execute(&sql, &[])?;
+            }
+            connection.commit()?;
+            Ok(None)
+        }
+    }
+}
+
+fn put_file(
+    path: &Path,
+    folder: &Path,
+    tables: &[TableFile],
+    replace: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Option<PathBuf>, CopyError> {
+    let is_there = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    let beside = |end: &str| {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(end);
+        path.with_file_name(name)
+    };
+    if is_there && !replace {
+        return Err(CopyError::NotEmpty {
+            place: path.display().to_string(),
+        });
+    }
+    let new = beside(&format!(".restoring-{}", std::process::id()));
+    let loaded = (|| {
+        let mut connection = Connection::open(&DatabaseUrl::sqlite(&new))?;
+        migrate::upgrade(&mut connection)?;
+        // Nobody else knows the file, and one that is not finished is thrown away.
+        connection.batch(
+            "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;",
+        )?;
+        let shapes = shapes(&mut connection)?;
+        connection.begin_write(&watch.deadline)?;
+        load(&mut connection, folder, tables, &shapes, watch)?;
+        connection.commit()?;
+        connection.batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        drop(connection);
+        std::fs::File::open(&new)?.sync_all()?;
+        Ok::<_, CopyError>(())
+    })();
+    if let Err(error) = loaded {
+        for end in ["", "-wal", "-shm", "-journal"] {
+            let mut name = new.clone().into_os_string();
+            name.push(end);
+            drop(std::fs::remove_file(name));
+        }
+        return Err(error);
+    }
+    let mut old = None;
+    if is_there {
+        let kept = (1..=REPLACED_MAX)
+            .map(|number| beside(&format!(".replaced-{number}")))
+            .find(|kept| !kept.exists());
+        let kept = kept.ok_or_else(|| io::Error::from(io::ErrorKind::AlreadyExists))?;
+        // The log belongs to the file: one that is left would be read into the new one.
+        for end in ["-wal", "-shm", ""] {
+            let mut name = kept.clone().into_os_string();
+            name.push(end);
+            match std::fs::rename(beside(end), name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        old = Some(kept);
+    }
+    std::fs::rename(&new, path)?;
+    if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        std::fs::File::open(parent)?.sync_all()?;
+    }
+    Ok(old)
+}
+
+/// Puts the rows of all files into the tables, which are empty.
+fn load(
+    connection: &mut Connection,
+    folder: &Path,
+    tables: &[TableFile],
+    shapes: &[Shape],
+    watch: &mut Watch<'_>,
+) -> Result<(), CopyError> {
+    let differ = |what: &str| CopyError::OtherTables {
+        what: what.to_owned(),
+    };
+    if let Some(shape) = shapes
+        .iter()
+        .find(|shape| tables.iter().all(|it| it.table != shape.table))
+    {
+        return Err(differ(&shape.table));
+    }
+    for table in tables {
+        let shape = shapes.iter().find(|shape| shape.table == table.table);
+        let shape = shape.ok_or_else(|| differ(&table.table))?;
+        if shape.columns != table.columns {
+            return Err(differ(&table.table));
+        }
+        let mut reading = Reading::open(folder, table)?;
+        let mut damaged = None;
+        let loaded = connection.load(&table.table, &shape.names(), &mut |values| match reading
+            .next(values, watch)
+        {
+            Ok(more) => Ok(more),
+            Err(CopyError::Store(error)) => Err(error),
+            Err(error) => {
+                damaged = Some(error);
+                Err(StoreError::Closed)
+            }
+        });
+        if let Some(error) = damaged {
+            return Err(error);
+        }
+        loaded?;
+        reading.finish()?;
+    }
+    Ok(())
+}
+
+/// The rows of a table in a backup, each as long as nothing is damaged.
+struct Reading<'t> {
+    table: &'t TableFile,
+    reader: BlockReader,
+    block: Option<Block>,
+    rows: u64,
+}
+
+impl<'t> Reading<'t> {
+    fn open(folder: &Path, table: &'t TableFile) -> Result<Self, CopyError> {
+        let damaged = |_| CopyError::Damaged {
+            file: table.file.clone(),
+        };
+        Ok(Self {
+            reader: BlockReader::open(&folder.join(&table.file)).map_err(damaged)?,
+            table,
+            block: None,
+            rows: 0,
+        })
+    }
+
+    fn damaged(&self) -> CopyError {
+        CopyError::Damaged {
+            file: self.table.file.clone(),
+        }
+    }
+
+    /// Reads the next row and returns whether there is one.
+    fn next(
+        &mut self,
+        values: &mut Vec<Value<'static>>,
+        watch: &mut Watch<'_>,
+    ) -> Result<bool, CopyError> {
+        loop {
+            if let Some(block) = &mut self.block {
+                if block.row(self.table.columns.len(), values).is_some() {
+                    self.rows += 1;
+                    watch.row(&self.table.table, self.rows)?;
+                    return Ok(true);
+                }
+                if !block.is_read() {
+                    return Err(self.damaged());
+                }
+            }
+            match self.reader.next()? {
+                Next::Rows(block) => self.block = Some(block),
+                Next::Damaged(_) => return Err(self.damaged()),
+                Next::End => return Ok(false),
+            }
+        }
+    }
+
+    /// Makes sure that the file is the one that was written.
+    fn finish(self) -> Result<(), CopyError> {
+        let damaged = self.damaged();
+        let (bytes, sha256) = self.reader.finish()?;
+        let (table, rows) = (self.table, self.rows);
+        if (rows, bytes, &sha256) == (table.rows, table.bytes, &table.sha256) {
+            Ok(())
+        } else {
+            Err(damaged)
+        }
+    }
+}

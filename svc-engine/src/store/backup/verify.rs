@@ -1,0 +1,57 @@
+//! Everything that a store or a backup holds is looked at.
+
+use std::path::Path;
+
+use super::super::{DatabaseUrl, StoreError};
+use super::finding::{Damage, Findings, is_of_rows, said};
+use super::laws::Laws;
+use super::shape::shapes;
+use super::source::{Kept, Live};
+use super::{TableFile, Watch, opened};
+
+/// Looks at everything that a database holds, in one snapshot.
+///
+/// # Errors
+///
+/// When the schema is not at head, the store cannot be reached, or the deadline passes.
+pub fn verify_store(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings, StoreError> {
+    let mut connection = opened(url)?;
+    connection.begin_read(&watch.deadline)?;
+    let mut findings = Findings::default();
+    if matches!(url, DatabaseUrl::Sqlite(_)) {
+        (watch.progress)("pages", 0);
+        let checked = connection.all("PRAGMA integrity_check(100)", &[], |row| row.text(0));
+        match checked {
+            Ok(lines) if lines == ["ok"] => {}
+            Ok(lines) => {
+                for line in lines {
+                    findings.add("pages", None, Damage::Structure, line);
+                }
+            }
+            Err(error) if is_of_rows(&error) => {
+                findings.add("pages", None, Damage::Structure, said(&error));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let mut source = Live {
+        shapes: shapes(&mut connection)?,
+        connection,
+        deadline: watch.deadline.clone(),
+    };
+    Laws::new(&mut source, watch, findings).run()
+}
+
+/// Looks at everything that the tables of a backup hold.
+///
+/// # Errors
+///
+/// When the files cannot be read, or the deadline passes.
+pub fn verify_tables(
+    folder: &Path,
+    tables: &[TableFile],
+    watch: &mut Watch<'_>,
+) -> Result<Findings, StoreError> {
+    let mut source = Kept { folder, tables };
+    Laws::new(&mut source, watch, Findings::default()).run()
+}

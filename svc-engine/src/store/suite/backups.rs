@@ -1,0 +1,434 @@
+//! What is taken of a database goes into either backend as it was, and a damage is named.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::deadline::Cancellation;
+use crate::fact::RawPayload;
+use crate::store::backup::{CopyError, Damage, Findings, Watch};
+use crate::store::backup::{TableFile, put, take, verify_store, verify_tables};
+
+fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
+    work(&mut Watch {
+        deadline: Deadline::after(Duration::from_mins(1)),
+        progress: &mut |_, _| {},
+    })
+}
+
+/// Stores facts of every kind, with what refers to what.
+fn filled(database: &TestStore) -> Store {
+    let store = database.open("acme");
+    let said = "a long question that every call of this Session repeats, so that it is kept once. ";
+    let conversation = |number: u128, session_id: &str| {
+        let mut call = call(number)
+            .session(session_id)
+            .model_call(&format!("model-{number}"))
+            .input(vec![
+                text("system", "be brief"),
+                text("user", &said.repeat(3)),
+            ])
+            .output(vec![text("assistant", &format!("answer {number}"))])
+            .raw(RawPayload::from(
+                Json::parse(br#"{"kept":"as it came","n":1.10}"#).unwrap(),
+            ))
+            .build();
+        call.call_aliases = vec![format!("alias-{number}"), format!("other-{number}")];
+        call
+    };
+    append(
+        &store,
+        vec![
+            conversation(1, "s"),
+            conversation(2, "s"),
+            conversation(3, "t"),
+        ],
+    );
+    append_one(&store, Append::DeveloperDecision, decision(10));
+    append_one(&store, Append::EditObservation, edit(11, "c"));
+    append_one(&store, Append::RejectedEdit, rejection(12, "c"));
+    append_one(&store, Append::RetryLinkage, linkage(13, "c", "d"));
+    append_one(&store, Append::Push, push(14));
+    append_one(&store, Append::PullRequestRevision, revision(15));
+    append_one(&store, Append::PullRequestMerge, merge(16));
+    append_one(&store, Append::RepositoryRename, rename(17, repository(7)));
+    append_one(&store, Append::CiOutcome, outcome(18, "r"));
+    append_one(
+        &store,
+        Append::SessionCommitObservation,
+        observation(19, id(14)),
+    );
+    set(
+        database,
+        FactTable::Pushes,
+        id(14),
+        QuarantineAction::Quarantine,
+    );
+    let ahead = entry(
+        FactTable::CiOutcomes,
+        &id(77).to_string(),
+        QuarantineAction::Quarantine,
+    );
+    database.ledger("acme").quarantine(&[ahead]).unwrap();
+    append_one(&database.open("other"), Append::Push, push(20));
+    for sql in [
+        "INSERT INTO mirror_jobs (org_id, mirror, repo, due_at_us, attempts, notes)
+            VALUES ('acme', 'o/r', 'o/r', 5, 1, 'none')",
+        "INSERT INTO mirror_deliveries VALUES ('acme', 'o/r', 'p', 'o/r', 'https://h/o/r', 5)",
+        "INSERT INTO mirror_deferred_notes VALUES ('acme', 'o/r', 'refs/notes/svc', 'c', 5)",
+    ] {
+        assert_eq!(database.change(sql), 1);
+    }
+    store
+}
+
+fn taken(database: &TestStore, name: &str) -> (std::path::PathBuf, Vec<TableFile>) {
+    let folder = database.folder().join(name);
+    std::fs::create_dir(&folder).unwrap();
+    let taken = watched(|watch| take(database.url(), &folder, watch)).unwrap();
+    (folder, taken.tables)
+}
+
+fn digests(tables: &[TableFile]) -> Vec<(&str, u64, &str)> {
+    let tables = tables.iter();
+    tables
+        .map(|it| (&*it.table, it.rows, &*it.sha256))
+        .collect()
+}
+
+#[rstest]
+fn a_copy_goes_into_either_backend_as_it_was(
+    #[values(Backend::Sqlite, Backend::Postgres)] from: Backend,
+    #[values(Backend::Sqlite, Backend::Postgres)] to: Backend,
+) {
+    let (database, other) = (database!(from), database!(to));
+    let store = filled(&database);
+    let (folder, tables) = taken(&database, "copy");
+    assert!(
+        tables
+            .iter()
+            .all(|it| it.rows > 0 || it.table.starts_with("mirror_deferred")),
+        "{:#?}",
+        digests(&tables)
+    );
+    let put_in = |replace| watched(|watch| put(other.url(), &folder, &tables, replace, watch));
+    assert_eq!(put_in(false).unwrap(), None);
+    let (_, again) = taken(&other, "again");
+    assert_eq!(digests(&tables), digests(&again));
+    let none = watched(|watch| verify_store(other.url(), watch)).unwrap();
+    assert_eq!((none.total, none.findings), (0, vec![]));
+
+    // It is a store to go on with: numbers are drawn behind those that were put in.
+    let restored = other.open("acme");
+    assert_eq!(messages(&restored, "s"), messages(&store, "s"));
+    let mut snapshot = restored.snapshot_now();
+    assert_eq!(
+        snapshot.call_raw(id(1)).unwrap(),
+        store.snapshot_now().call_raw(id(1)).unwrap()
+    );
+    drop(snapshot);
+    append(&restored, vec![call(40).session("s").build()]);
+    set(&other, FactTable::Pushes, id(14), QuarantineAction::Release);
+    assert!(matches!(put_in(false), Err(CopyError::NotEmpty { .. })));
+    assert_eq!(put_in(true).unwrap().is_some(), to == Backend::Sqlite);
+    let (_, replaced) = taken(&other, "replaced");
+    assert_eq!(digests(&tables), digests(&replaced));
+}
+
+#[rstest]
+fn a_store_that_is_replaced_under_a_server_is_noticed(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = filled(&database);
+    let (folder, tables) = taken(&database, "copy");
+    append(&store, vec![call(41).session("lost").build()]);
+    watched(|watch| put(database.url(), &folder, &tables, true, watch)).unwrap();
+    let mut said = call(42).session("lost").build();
+    said.input_messages = call(41).build().input_messages;
+    let fact = Append::InferenceCall(Box::new(store.encode(said.clone(), at(0))));
+    match backend {
+        // The file is another one: nothing is stored where nobody would find it.
+        Backend::Sqlite => {
+            let refused = store.append_now(vec![fact]);
+            assert!(refused.is_err(), "{refused:?}");
+            let read = store.snapshot(&Deadline::after(Duration::from_secs(5)));
+            assert!(matches!(read, Err(StoreError::Replaced)));
+        }
+        Backend::Postgres => {
+            // What it was prepared from was lost; the same again is stored.
+            drop(store.append_now(vec![fact]));
+            let fact = Append::InferenceCall(Box::new(store.encode(said, at(0))));
+            let again = store.append_now(vec![fact]).unwrap();
+            assert!(!matches!(again[0], Outcome::Conflict(_)), "{again:?}");
+            let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
+            assert_eq!((found.total, found.findings), (0, vec![]));
+        }
+    }
+}
+
+fn named(found: &Findings) -> BTreeSet<(Damage, String, String)> {
+    let findings = found.findings.iter();
+    findings
+        .map(|it| {
+            (
+                it.damage,
+                it.table.clone(),
+                it.id.clone().unwrap_or_default(),
+            )
+        })
+        .collect()
+}
+
+#[rstest]
+fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+    let database = database!(backend);
+    drop(filled(&database));
+    let (folder, tables) = taken(&database, "whole");
+    let content = &database.rows(
+        "SELECT CAST(content_id AS TEXT) FROM content ORDER BY content_id LIMIT 1",
+        1,
+    )[0][0];
+    let number = &database.rows(
+        "SELECT CAST(MIN(call_number) AS TEXT) FROM inference_calls",
+        1,
+    )[0][0];
+    let text = |number: u128| id(number).to_string();
+    let blob = match backend {
+        Backend::Sqlite => "x'00ff17'",
+        Backend::Postgres => r"'\x00ff17'",
+    };
+    // What is done, and a finding that must be among those that follow.
+    let damages: Vec<(String, Damage, &str, String)> = vec![
+        (
+            format!(
+                "UPDATE content SET bytes = {blob}, codec = 0, byte_count = 3 WHERE content_id = {content}"
+            ),
+            Damage::DigestDiffers,
+            "content",
+            content.clone(),
+        ),
+        (
+            format!("UPDATE content SET bytes = {blob} WHERE content_id = {content}"),
+            Damage::RowUnreadable,
+            "content",
+            content.clone(),
+        ),
+        (
+            format!("DELETE FROM content WHERE content_id = {content}"),
+            Damage::ContentAbsent,
+            "inference_calls",
+            text(1),
+        ),
+        (
+            format!("DELETE FROM raw_payloads WHERE call_number = {number}"),
+            Damage::RawPayloadAbsent,
+            "raw_payloads",
+            text(1),
+        ),
+        (
+            format!(
+                "UPDATE raw_payloads SET skeleton = {blob}, codec = 0, byte_count = 3 WHERE call_number = {number}"
+            ),
+            Damage::RowUnreadable,
+            "raw_payloads",
+            text(1),
+        ),
+        (
+            format!("DELETE FROM inference_calls WHERE call_number = {number}"),
+            Damage::CallAbsent,
+            "raw_payloads",
+            number.clone(),
+        ),
+        (
+            format!("UPDATE inference_calls SET input_byte_count = 1 WHERE call_number = {number}"),
+            Damage::SizeDiffers,
+            "inference_calls",
+            text(1),
+        ),
+        (
+            "DELETE FROM call_aliases WHERE call_id = 'alias-2' OR call_id = 'other-2'".to_owned(),
+            Damage::AliasAbsent,
+            "call_aliases",
+            text(2),
+        ),
+        (
+            format!("UPDATE developer_decisions SET raw = {blob}"),
+            Damage::RowUnreadable,
+            "developer_decisions",
+            text(10),
+        ),
+        (
+            "UPDATE developer_decisions SET accepted = 1 - accepted".to_owned(),
+            Damage::RowUnreadable,
+            "developer_decisions",
+            text(10),
+        ),
+        (
+            format!("UPDATE edit_observations SET applied_text = {blob}"),
+            Damage::RowUnreadable,
+            "edit_observations",
+            text(11),
+        ),
+        (
+            format!("UPDATE rejected_edits SET proposed = {blob}"),
+            Damage::RowUnreadable,
+            "rejected_edits",
+            text(12),
+        ),
+        (
+            "UPDATE retry_linkages SET accepted_call_id = 'z'".to_owned(),
+            Damage::RowUnreadable,
+            "retry_linkages",
+            text(13),
+        ),
+        (
+            "DELETE FROM pushes WHERE org_id = 'acme'".to_owned(),
+            Damage::PushAbsent,
+            "session_commit_observations",
+            text(19),
+        ),
+        (
+            "DELETE FROM pull_request_revisions".to_owned(),
+            Damage::CountDiffers,
+            "organizations",
+            "acme".to_owned(),
+        ),
+        (
+            "UPDATE pull_request_merges SET merge_commit_sha = 'no commit'".to_owned(),
+            Damage::RowUnreadable,
+            "pull_request_merges",
+            text(16),
+        ),
+        (
+            "DELETE FROM repository_renames".to_owned(),
+            Damage::CountDiffers,
+            "organizations",
+            "acme".to_owned(),
+        ),
+        (
+            "UPDATE ci_outcomes SET result = 'perhaps'".to_owned(),
+            Damage::RowUnreadable,
+            "ci_outcomes",
+            text(18),
+        ),
+        (
+            "DELETE FROM sessions WHERE session_id = 't'".to_owned(),
+            Damage::SessionAbsent,
+            "inference_calls",
+            text(3),
+        ),
+        (
+            "DELETE FROM session_claims WHERE session_id = 't'".to_owned(),
+            Damage::ClaimAbsent,
+            "inference_calls",
+            text(3),
+        ),
+        (
+            "DELETE FROM repository_claims".to_owned(),
+            Damage::ClaimAbsent,
+            "repository_renames",
+            text(17),
+        ),
+        (
+            "DELETE FROM quarantine_log WHERE fact_table = 'pushes'".to_owned(),
+            Damage::CountDiffers,
+            "organizations",
+            "acme".to_owned(),
+        ),
+        (
+            "DELETE FROM organizations WHERE org_id = 'other'".to_owned(),
+            Damage::CountDiffers,
+            "organizations",
+            "other".to_owned(),
+        ),
+        (
+            "UPDATE organizations SET captured_at_us = 1 WHERE org_id = 'acme'".to_owned(),
+            Damage::CapturedBeyond,
+            "organizations",
+            "acme".to_owned(),
+        ),
+    ];
+    for (sql, damage, table, id) in &damages {
+        assert!(database.change(sql) > 0, "{sql}");
+        let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
+        let expected = (*damage, (*table).to_owned(), id.clone());
+        assert!(named(&found).contains(&expected), "{sql}\n{found:#?}");
+        watched(|watch| put(database.url(), &folder, &tables, true, watch)).unwrap();
+    }
+    database.change("DELETE FROM writers");
+    let found = watched(|watch| verify_store(database.url(), watch)).unwrap();
+    assert!(
+        found
+            .findings
+            .iter()
+            .any(|it| it.damage == Damage::WriterAbsent)
+    );
+}
+
+#[test]
+fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
+    let database = TestStore::create(Backend::Sqlite).expect("SQLite is never skipped");
+    drop(filled(&database));
+    let (folder, tables) = taken(&database, "copy");
+    let other = TestStore::create(Backend::Sqlite).expect("SQLite is never skipped");
+    for table in &tables {
+        let path = folder.join(&table.file);
+        let whole = std::fs::read(&path).unwrap();
+        let middle = whole.len() / 2;
+        let mut flipped = whole.clone();
+        flipped[middle] ^= 1;
+        for damaged in [&flipped[..], &whole[..middle], &whole[..0]] {
+            std::fs::write(&path, damaged).unwrap();
+            let found = watched(|watch| verify_tables(&folder, &tables, watch)).unwrap();
+            let is_named = found
+                .findings
+                .iter()
+                .any(|it| it.table == table.table && it.damage == Damage::FileDamaged);
+            assert!(is_named, "{}: {found:#?}", table.table);
+            let refused = watched(|watch| put(other.url(), &folder, &tables, false, watch));
+            assert!(
+                matches!(&refused, Err(CopyError::Damaged { file }) if *file == table.file),
+                "{refused:?}"
+            );
+            let DatabaseUrl::Sqlite(path) = other.url() else {
+                unreachable!("it is SQLite")
+            };
+            let left = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
+            assert_eq!(left, 0, "nothing is left of what was not finished");
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    let none = watched(|watch| verify_tables(&folder, &tables, watch)).unwrap();
+    assert_eq!((none.total, none.findings), (0, vec![]));
+}
+
+#[rstest]
+fn what_is_cancelled_ends_and_changes_nothing(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    drop(filled(&database));
+    let (folder, tables) = taken(&database, "copy");
+    let cancellation = Cancellation::default();
+    let switch = cancellation.clone();
+    // The work ends at its next look.
+    let mut progress = |_: &str, _: u64| switch.cancel();
+    let mut watch = Watch {
+        deadline: Deadline::after(Duration::from_mins(1)).cancelled_by(&cancellation),
+        progress: &mut progress,
+    };
+    let again = database.folder().join("again");
+    std::fs::create_dir(&again).unwrap();
+    let ended = take(database.url(), &again, &mut watch);
+    assert!(
+        matches!(ended, Err(CopyError::Store(StoreError::Deadline))),
+        "{ended:?}"
+    );
+    let ended = put(database.url(), &folder, &tables, true, &mut watch);
+    assert!(
+        matches!(ended, Err(CopyError::Store(StoreError::Deadline))),
+        "{ended:?}"
+    );
+    let (_, after) = taken(&database, "after");
+    assert_eq!(digests(&tables), digests(&after));
+}

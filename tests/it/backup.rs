@@ -1,0 +1,330 @@
+//! Backups: taken while a server goes on, looked at, and restored to the same answers.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::delivery::{Call, Webhook};
+use harness::git::Repository;
+use harness::git_server::Daemon;
+use harness::pattern::dig;
+use harness::process::{self, Output};
+use harness::server::{Backend, Configuration, Server, Store};
+use serde_json::json;
+use svc_model::json::Json;
+
+use crate::cli::{COMMAND_MAX, DEMO, at, done, json, svc};
+
+on_both_backends! {
+    a_backup_restored_gives_the_same_answers,
+    a_backup_is_of_one_moment_while_a_server_stores,
+    what_is_not_empty_or_not_whole_is_refused,
+    a_server_notices_that_its_store_was_replaced,
+}
+
+/// What is asked of both services: pages, reports, and all of one Session.
+const QUESTIONS: [&str; 5] = [
+    "/v1/facts",
+    "/v1/sessions",
+    "/query/session/svc-demo",
+    "/v1/reports/model-outcomes?cohort_start=2026-01-01T00:00:00Z\
+        &cohort_end=2026-01-31T00:00:00Z&as_of=2261-12-31T00:00:00Z",
+    "/v1/reports/accepted-work-lifecycle?cohort_start=2026-01-01T00:00:00Z\
+        &cohort_end=2026-01-31T00:00:00Z&as_of=2261-12-31T00:00:00Z",
+];
+
+fn answers(server: &Server) -> Vec<(u16, String)> {
+    let ask = |question: &&str| {
+        let reply = server.read(question);
+        (reply.status, reply.text())
+    };
+    QUESTIONS.iter().map(ask).collect()
+}
+
+/// Runs `svc` for a server with another store.
+fn svc_on(server: &Server, store: &Store, mirrors: &Path, arguments: &[&str]) -> Output {
+    let mut command = server.shell();
+    command
+        .env("SVC_DATABASE_URL", store.url())
+        .env("SVC_MIRROR_PATH", mirrors)
+        .args(arguments);
+    process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+}
+
+/// Plants a Session, and a repository whose mirror is there.
+fn planted(server: &Server) -> Daemon {
+    done(&svc(server, &["demo", "--small"]));
+    let repository = Repository::create();
+    let base = repository.commit("base");
+    let head = repository.commit("head");
+    repository.stamp(&head, &[DEMO]);
+    repository.push();
+    let daemon = Daemon::start(repository.folder());
+    let push = json!({
+        "ref": "refs/heads/main", "before": base, "after": head, "deleted": false, "forced": false,
+        "repository": {"id": 7, "full_name": "own/repo", "clone_url": daemon.url("forge.git")},
+    });
+    let reply = server.send(&Webhook::new("push", &push).to("/ingest/forge/push"));
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    let start = Instant::now();
+    let seen = || {
+        let facts = server.read_json("/v1/facts");
+        dig(&facts, "tables.session_commit_observations.total") == Some(&Json::from(1_i64))
+    };
+    while !seen() {
+        assert!(start.elapsed() < COMMAND_MAX, "the note is seen");
+        thread::sleep(Duration::from_millis(50));
+    }
+    daemon
+}
+
+fn path(server: &Server, name: &str) -> String {
+    let mirrors = Path::new(server.variable("SVC_MIRROR_PATH").expect("a folder"));
+    mirrors.with_file_name(name).display().to_string()
+}
+
+/// Returns what lies in a folder, with its permissions. Files below are for this account alone.
+fn modes(folder: &Path) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("it is there") {
+        let entry = entry.expect("it is there");
+        let mode = entry.metadata().expect("it is there").permissions().mode() & 0o777;
+        found.push((entry.file_name().into_string().expect("it is there"), mode));
+        if entry.path().is_dir() {
+            let below = modes(&entry.path());
+            assert!(below.iter().all(|(_, mode)| *mode == 0o600), "{below:?}");
+        }
+    }
+    found.sort();
+    found
+}
+
+fn a_backup_restored_gives_the_same_answers(backend: Backend) {
+    let Some(mut server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    let _daemon = planted(&server);
+    let folder = path(&server, "monday");
+    let said = done(&svc(&server, &["backup", &folder]));
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(
+        lines[0].starts_with("backed up ") && lines[0].ends_with(&folder),
+        "{said}"
+    );
+    assert!(
+        !said.contains("@127.0.0.1") || !said.contains(":svc@"),
+        "no password: {said}"
+    );
+    assert!(lines[1].starts_with("taken         20"), "{said}");
+    assert!(
+        lines[2].starts_with("organization  acme: 7 facts of 1 Sessions, up to 20"),
+        "{said}"
+    );
+    assert_eq!(lines[3], "mirrors       1", "{said}");
+    assert!(lines[4].starts_with("size          0."), "{said}");
+    assert!(
+        said.ends_with(&format!("\nnext:\n  svc verify {folder}\n")),
+        "{said}"
+    );
+    assert_eq!(
+        modes(Path::new(&folder)),
+        [
+            ("SHA256SUMS".to_owned(), 0o600),
+            ("manifest.json".to_owned(), 0o600),
+            ("mirrors".to_owned(), 0o700),
+            ("tables".to_owned(), 0o700),
+        ]
+    );
+    for of in [&["verify", &folder][..], &["verify"]] {
+        let said = done(&svc(&server, of));
+        assert!(
+            said.starts_with("nothing is damaged in ") && said.ends_with(" tables\n"),
+            "{said}"
+        );
+    }
+
+    let before = answers(&server);
+    assert!(
+        before.iter().all(|(status, _)| *status == 200),
+        "{before:?}"
+    );
+    let transcript = done(&svc(&server, &["transcript", DEMO]));
+    server.stop();
+    // Into either backend, with the mirrors.
+    for to in [Backend::Sqlite, Backend::Postgres] {
+        let Some(store) = Store::create(to) else {
+            continue;
+        };
+        let mirrors = path(&server, &format!("mirrors-{to:?}"));
+        let said = done(&svc_on(
+            &server,
+            &store,
+            Path::new(&mirrors),
+            &["restore", &folder],
+        ));
+        assert!(
+            said.starts_with(&format!("restored {folder} into ")),
+            "{said}"
+        );
+        let mut configuration = Configuration::default();
+        configuration
+            .variables
+            .insert("SVC_MIRROR_PATH".to_owned(), mirrors);
+        let restored = Server::start_on(&store, &configuration);
+        assert_eq!(answers(&restored), before);
+        assert_eq!(done(&svc(&restored, &["transcript", DEMO])), transcript);
+        let status = json(&svc(&restored, &["mirror", "status", "--json"]));
+        assert!(format!("{status:?}").contains("own/repo"), "{status:?}");
+        done(&svc(&restored, &["verify"]));
+    }
+}
+
+fn a_backup_is_of_one_moment_while_a_server_stores(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    let deliver = |number: u32| {
+        let call = Call::new("busy", &format!("c-{number}"));
+        let call = call.captured(
+            &format!("531f97ae-8872-41e7-8b99-{number:012x}"),
+            "2026-01-15T09:31:04.500000Z",
+        );
+        assert_eq!(server.deliver("/ingest/gateway", call.body()).status, 200);
+    };
+    deliver(0);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 1.. {
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+                deliver(number);
+            }
+        });
+        for number in 0..3 {
+            let folder = path(&server, &format!("busy-{number}"));
+            done(&svc(&server, &["backup", &folder]));
+            done(&svc(&server, &["verify", &folder]));
+        }
+        done(&svc(&server, &["verify"]));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    done(&svc(&server, &["demo", "--small"]));
+    let folder = path(&server, "backup");
+    let taken = json(&svc(&server, &["backup", &folder, "--json"]));
+    assert_eq!(
+        at(&taken, &["manifest", "format_version"]),
+        &Json::from(1_i64)
+    );
+    let refused = |arguments: &[&str], code: &str| {
+        let output = svc(&server, &[arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let error = Json::parse(output.stderr_text().as_bytes()).expect("JSON");
+        assert_eq!(
+            at(&error, &["error", "code"]),
+            &Json::from(code),
+            "{arguments:?}"
+        );
+        output
+    };
+    refused(&["backup", &folder], "exists");
+    refused(&["restore", &folder], "not_empty");
+    refused(&["verify", "/nowhere"], "no_backup");
+    refused(&["restore", "/nowhere"], "no_backup");
+
+    // A file that was changed is named, and nothing is restored from it.
+    let file = Path::new(&folder).join("tables/content.rows");
+    let whole = fs::read(&file).expect("it is there");
+    let mut flipped = whole.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 4;
+    fs::write(&file, flipped).expect("it is there");
+    let found = refused(&["verify", &folder], "damaged");
+    assert!(
+        found.stdout_text().contains("\"file_damaged\""),
+        "{}",
+        found.stdout_text()
+    );
+    refused(&["restore", &folder, "--replace"], "damaged");
+    fs::write(&file, whole).expect("it is there");
+    done(&svc(&server, &["verify", &folder]));
+    done(&svc(&server, &["verify"]));
+
+    // Neither is what has no manifest, nor one that says otherwise.
+    let manifest = Path::new(&folder).join("manifest.json");
+    let text = fs::read_to_string(&manifest).expect("it is there");
+    fs::write(
+        &manifest,
+        text.replace("\"svc_version\":\"", "\"svc_version\":\"9"),
+    )
+    .expect("it is there");
+    let found = refused(&["verify", &folder], "damaged");
+    assert!(
+        found.stdout_text().contains("manifest.json"),
+        "{}",
+        found.stdout_text()
+    );
+    fs::write(
+        &manifest,
+        text.replace("\"format_version\":1", "\"format_version\":2"),
+    )
+    .expect("it is there");
+    refused(&["restore", &folder], "other_version");
+    fs::remove_file(&manifest).expect("it is there");
+    refused(&["restore", &folder], "no_backup");
+}
+
+fn a_server_notices_that_its_store_was_replaced(backend: Backend) {
+    let Some(server) = Server::start(backend, &Configuration::default()) else {
+        return;
+    };
+    done(&svc(&server, &["demo", "--small"]));
+    let folder = path(&server, "backup");
+    done(&svc(&server, &["backup", &folder]));
+    let deliver = |id: &str| {
+        let call = Call::new("later", "c-1").captured(id, "2026-01-15T09:31:04.500000Z");
+        server.deliver("/ingest/gateway", call.body()).status
+    };
+    let lost = "531f97ae-8872-41e7-8b99-d5840ab3cd2f";
+    assert_eq!(deliver(lost), 200);
+    let restored = svc(&server, &["restore", &folder, "--replace"]);
+    assert_eq!(
+        restored.status.code(),
+        Some(0),
+        "{}",
+        restored.stderr_text()
+    );
+    match backend {
+        Backend::Sqlite => {
+            // The file that it has open is not the one that anybody would find.
+            assert!(restored.stderr_text().contains(".replaced-1"));
+            assert_eq!(deliver(lost), 503);
+            assert_eq!(server.read("/v1/facts").status, 503);
+        }
+        Backend::Postgres => {
+            let facts = server.read_json("/v1/facts");
+            assert_eq!(
+                dig(&facts, "sessions"),
+                Some(&Json::from(1_i64)),
+                "{facts:?}"
+            );
+            // The first delivery may find out; its sender repeats it.
+            let start = Instant::now();
+            while deliver(lost) != 200 {
+                assert!(start.elapsed() < COMMAND_MAX);
+            }
+            let said = done(&svc(&server, &["transcript", "later"]));
+            assert!(said.contains("c-1"), "{said}");
+            done(&svc(&server, &["verify"]));
+        }
+    }
+}
