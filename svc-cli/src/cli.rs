@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
-    backup, capture, ci, commit, completions, config, context, db, demo, doctor, evidence, facts,
-    hook, install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine, report,
-    serve, session, sessions, transcript,
+    backup, capture, ci, commit, completions, config, context, db, demo, doctor, evidence, export,
+    facts, hook, install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine,
+    report, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -177,6 +177,11 @@ pub(crate) enum Command {
     /// The digest of every content, the counts, and whatever a row refers to are looked at, and each
     /// row is read. What is damaged is named, and the command exits with 1. Nothing is changed.
     Verify(backup::Verify),
+    /// Print visible facts as lines of JSON, for other programs.
+    ///
+    /// All are of one moment, by kind and then by id. What people, models and machines wrote is left
+    /// out unless it is asked for. The form of a line is schemas/ExportedFact.json.
+    Export(export::Export),
     /// Look after the mirrors of the repositories.
     #[command(subcommand)]
     Mirror(mirror::Mirror),
@@ -305,6 +310,7 @@ mod tests {
             "svc backup",
             "svc restore",
             "svc verify b --org acme",
+            "svc export --kind sessions",
             "svc context",
             "svc quarantine-log --tail many",
             "svc quarantine inference_calls 1",

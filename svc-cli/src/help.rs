@@ -12,7 +12,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Run the service",
         &["serve", "demo", "doctor", "db", "mirror", "config"],
     ),
-    ("Keep it safe", &["backup", "restore", "verify"]),
+    (
+        "Keep it safe, and take it along",
+        &["backup", "restore", "verify", "export"],
+    ),
     (
         "Send evidence",
         &["install", "ci", "hook", "note", "outbox"],
@@ -158,6 +161,13 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (
         &["verify"],
         &["svc verify", "svc verify /var/backups/svc/monday --json"],
+    ),
+    (
+        &["export"],
+        &[
+            "svc export --since 7d > facts.ndjson",
+            "svc export --kind inference_calls --content | jq .content.output_messages",
+        ],
     ),
     (&["mirror", "status"], &["svc mirror status"]),
     (&["mirror", "refresh"], &["svc mirror refresh acme/shop"]),

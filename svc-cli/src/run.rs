@@ -35,6 +35,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Backup(backup) => backup.run(output),
         Command::Restore(restore) => restore.run(output),
         Command::Verify(verify) => verify.run(output),
+        Command::Export(export) => export.run(output),
         Command::Mirror(mirror) => mirror.run(output),
         Command::Note(note) => note.run(output),
         Command::Quarantine(change) => change.run(QuarantineAction::Quarantine, output),

@@ -20,6 +20,7 @@ pub mod capture;
 pub mod context;
 pub mod endpoint;
 pub mod evidence;
+pub mod export;
 pub mod facts;
 pub mod field;
 pub mod id;

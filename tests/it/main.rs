@@ -33,6 +33,7 @@ mod connections;
 mod crash;
 mod documentation;
 mod examples;
+mod export;
 mod forge;
 mod forge_examples;
 mod gateway_webhook;

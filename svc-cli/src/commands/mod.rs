@@ -11,6 +11,7 @@ pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod evidence;
+pub(crate) mod export;
 pub(crate) mod facts;
 mod git_hooks;
 pub(crate) mod hook;

@@ -115,6 +115,16 @@ impl Output {
         Ok(standard.flush()?)
     }
 
+    /// Prints lines of JSON, in printable ASCII.
+    pub(crate) fn lines(&mut self, lines: &[u8]) -> Result<(), CommandError> {
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            self.standard.write_all(&printable(line))?;
+            self.standard.write_all(b"\n")?;
+        }
+        Ok(self.standard.flush()?)
+    }
+
     /// Prints JSON that was read or made before, in printable ASCII.
     fn exact(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         self.standard.write_all(&printable(bytes))?;

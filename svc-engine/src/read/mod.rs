@@ -11,6 +11,7 @@ mod context;
 mod cursor;
 mod discovery;
 mod evidence;
+mod export;
 mod facts;
 mod occurrence;
 mod quarantine;
@@ -30,6 +31,7 @@ pub use context::{ScanLimits, selected};
 pub use cursor::CursorKey;
 pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
+pub use export::{Export, export};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
 pub use quarantine::quarantine_log;
 pub use reports::{

@@ -230,7 +230,7 @@ fn written(left_out: &LeftOut) -> Option<String> {
 }
 
 /// Reads what was left out, as it is stored.
-fn left_out(text: Option<String>) -> Result<LeftOut, StoreError> {
+pub(super) fn left_out(text: Option<String>) -> Result<LeftOut, StoreError> {
     let Some(text) = text else {
         return Ok(LeftOut::default());
     };

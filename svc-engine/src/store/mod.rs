@@ -28,6 +28,7 @@ mod dictionary;
 mod dossier;
 mod edits;
 mod error;
+mod export;
 mod fact;
 mod history;
 mod id_list;
@@ -82,6 +83,7 @@ pub use content::samples;
 pub use content::{Encoded, Encoder, StoredContent};
 pub use deliveries::{ObservedCommit, PullRequestHead};
 pub use error::StoreError;
+pub use export::{StoredCall, StoredFact};
 pub use inferred::NamedCall;
 pub use jobs::{
     ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,

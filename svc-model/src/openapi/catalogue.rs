@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::variant::name_variants;
 use crate::endpoint::{self, Description};
+use crate::export::ExportedFact;
 use crate::ingest::event::OwnLogRecord;
 use crate::note::CommitNote;
 use crate::problem::ProblemBody;
@@ -74,6 +75,7 @@ impl Catalogue {
         let mut within = generator(SchemaSettings::for_deserialize);
         within.subschema_for::<OwnLogRecord>();
         within.subschema_for::<CommitNote>();
+        within.subschema_for::<ExportedFact>();
         Self {
             payloads: within.take_definitions(true),
             routes,

@@ -15,10 +15,11 @@ use super::document::document;
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
-/// What is no whole body, and the operations in whose bodies it stands. A note of a commit stands in
-/// none.
-const PAYLOADS: [(&str, &[&str]); 4] = [
+/// What is no whole body, and the operations in whose bodies it stands. A note of a commit and an
+/// exported fact stand in none.
+const PAYLOADS: [(&str, &[&str]); 5] = [
     ("CommitNote", &[]),
+    ("ExportedFact", &[]),
     (
         "GatewayPayload",
         &[IngestGateway::NAME, IngestGatewayBatch::NAME],
