@@ -16,7 +16,7 @@ fn watched<T>(work: impl FnOnce(&mut Watch<'_>) -> T) -> T {
 }
 
 /// Stores facts of every kind, with what refers to what.
-fn filled(database: &TestStore) -> Store {
+pub(super) fn filled(database: &TestStore) -> Store {
     let store = database.open("acme");
     let said = "a long question that every call of this Session repeats, so that it is kept once. ";
     let conversation = |number: u128, session_id: &str| {
@@ -316,6 +316,18 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
             Damage::SessionAbsent,
             "inference_calls",
             text(3),
+        ),
+        (
+            "UPDATE sessions SET claims = '' WHERE session_id = 't'".to_owned(),
+            Damage::ClaimAbsent,
+            "session_claims",
+            "t".to_owned(),
+        ),
+        (
+            "UPDATE sessions SET claims = 'user:9:x' WHERE session_id = 't'".to_owned(),
+            Damage::RowUnreadable,
+            "sessions",
+            "t".to_owned(),
         ),
         (
             "DELETE FROM session_claims WHERE session_id = 't'".to_owned(),
