@@ -11,7 +11,6 @@ use svc_model::export::{
     RejectionContent,
 };
 use svc_model::facts::FactTable;
-use svc_model::id::FactId;
 use svc_model::json::{self, Json};
 use svc_model::time::Instant;
 
@@ -51,18 +50,11 @@ pub fn export<E: From<Error>>(
         FACTS_MAX
     };
     for kind in &export.kinds {
-        let mut after = None;
-        loop {
-            let facts = snapshot.facts_after(*kind, after, export.captured, at_once);
-            let facts = facts.map_err(Error::from)?;
-            let is_last = facts.len() < at_once;
+        let ids = snapshot.visible_ids(*kind, export.captured);
+        for ids in ids.map_err(Error::from)?.chunks(at_once) {
+            let facts = snapshot.facts_of(*kind, ids).map_err(Error::from)?;
             for fact in facts {
-                let (id, fact) = exported(snapshot, fact, export.with_content)?;
-                after = Some(id);
-                each(fact)?;
-            }
-            if is_last {
-                break;
+                each(exported(snapshot, fact, export.with_content)?)?;
             }
         }
     }
@@ -73,7 +65,7 @@ fn exported(
     snapshot: &mut Snapshot<'_>,
     fact: StoredFact,
     with_content: bool,
-) -> Result<(FactId, ExportedFact), Error> {
+) -> Result<ExportedFact, Error> {
     let raw = |raw: Json| with_content.then_some(RawContent { raw });
     Ok(match fact {
         StoredFact::InferenceCall(call) => {
@@ -82,13 +74,9 @@ fn exported(
             } else {
                 None
             };
-            (
-                call.inference_call_id,
-                ExportedFact::InferenceCalls(Box::new(exported_call(*call, content))),
-            )
+            ExportedFact::InferenceCalls(Box::new(exported_call(*call, content)))
         }
-        StoredFact::DeveloperDecision(it) => (
-            it.decision_id,
+        StoredFact::DeveloperDecision(it) => {
             ExportedFact::DeveloperDecisions(Box::new(ExportedDecision {
                 decision_id: it.decision_id,
                 session_id: it.session_id,
@@ -105,52 +93,45 @@ fn exported(
                 occurred_at: it.occurred_at,
                 captured_at: it.captured_at,
                 content: raw(it.raw),
-            })),
-        ),
-        StoredFact::CiOutcome(it) => (
-            it.outcome_id,
-            ExportedFact::CiOutcomes(Box::new(ExportedCiOutcome {
-                outcome_id: it.outcome_id,
-                provider: it.provider,
-                run_id: it.run_id,
-                run_attempt: it.run_attempt,
-                repo: it.repo,
-                repository: it.repository,
-                commit_sha: it.commit_sha,
-                branch: it.branch,
-                workflow_name: it.workflow_name,
-                workflow_id: it.workflow_id,
-                workflow_path: it.workflow_path,
-                result: it.result,
-                run_url: it.run_url,
-                provider_result: it.provider_result,
-                error_type: it.error_type,
-                reason: it.reason,
-                source_event_type: it.source_event_type,
-                source_spec_version: it.source_spec_version,
-                source_event_id: it.source_event_id,
-                pr_number: it.pr_number,
-                captured_at: it.captured_at,
-                content: raw(it.raw),
-            })),
-        ),
-        StoredFact::Push(it) => (
-            it.push_id,
-            ExportedFact::Pushes(Box::new(ExportedPush {
-                push_id: it.push_id,
-                provider: it.provider,
-                repo: it.repo,
-                repository: it.repository,
-                clone_url: it.clone_url,
-                r#ref: it.r#ref,
-                before_sha: it.before_sha,
-                after_sha: it.after_sha,
-                forced: it.forced,
-                captured_at: it.captured_at,
-            })),
-        ),
-        StoredFact::PullRequestMerge(it) => (
-            it.merge_id,
+            }))
+        }
+        StoredFact::CiOutcome(it) => ExportedFact::CiOutcomes(Box::new(ExportedCiOutcome {
+            outcome_id: it.outcome_id,
+            provider: it.provider,
+            run_id: it.run_id,
+            run_attempt: it.run_attempt,
+            repo: it.repo,
+            repository: it.repository,
+            commit_sha: it.commit_sha,
+            branch: it.branch,
+            workflow_name: it.workflow_name,
+            workflow_id: it.workflow_id,
+            workflow_path: it.workflow_path,
+            result: it.result,
+            run_url: it.run_url,
+            provider_result: it.provider_result,
+            error_type: it.error_type,
+            reason: it.reason,
+            source_event_type: it.source_event_type,
+            source_spec_version: it.source_spec_version,
+            source_event_id: it.source_event_id,
+            pr_number: it.pr_number,
+            captured_at: it.captured_at,
+            content: raw(it.raw),
+        })),
+        StoredFact::Push(it) => ExportedFact::Pushes(Box::new(ExportedPush {
+            push_id: it.push_id,
+            provider: it.provider,
+            repo: it.repo,
+            repository: it.repository,
+            clone_url: it.clone_url,
+            r#ref: it.r#ref,
+            before_sha: it.before_sha,
+            after_sha: it.after_sha,
+            forced: it.forced,
+            captured_at: it.captured_at,
+        })),
+        StoredFact::PullRequestMerge(it) => {
             ExportedFact::PullRequestMerges(Box::new(ExportedMerge {
                 merge_id: it.merge_id,
                 pull_request: pull_request(it.pull_request),
@@ -158,73 +139,62 @@ fn exported(
                 merged_at: it.merged_at,
                 source_event_id: it.source_event_id,
                 captured_at: it.captured_at,
-            })),
-        ),
-        StoredFact::PullRequestRevision(it) => (
-            it.revision_id,
+            }))
+        }
+        StoredFact::PullRequestRevision(it) => {
             ExportedFact::PullRequestRevisions(Box::new(ExportedRevision {
                 revision_id: it.revision_id,
                 pull_request: pull_request(it.pull_request),
                 previous_head_sha: it.previous_head_sha,
                 source_event_id: it.source_event_id,
                 captured_at: it.captured_at,
-            })),
-        ),
-        StoredFact::EditObservation(it) => (
-            it.observation_id,
-            ExportedFact::EditObservations(Box::new(ExportedEdit {
-                observation_id: it.observation_id,
-                session_id: it.session_id,
-                user_id: it.user_id,
-                agent_harness: it.agent_harness,
-                call_id: it.call_id,
-                file_path: it.file_path,
-                external_lines_added: it.external_lines_added,
-                external_lines_removed: it.external_lines_removed,
-                occurred_at: it.occurred_at,
-                captured_at: it.captured_at,
-                content: with_content.then_some(EditContent {
-                    applied_text: it.applied_text,
-                    observed_file_text: it.observed_file_text,
-                    raw: it.raw,
-                }),
-            })),
-        ),
-        StoredFact::RejectedEdit(it) => (
-            it.rejection_id,
-            ExportedFact::RejectedEdits(Box::new(ExportedRejection {
-                rejection_id: it.rejection_id,
-                session_id: it.session_id,
-                user_id: it.user_id,
-                agent_harness: it.agent_harness,
-                call_id: it.call_id,
-                file_path: it.file_path,
-                occurred_at: it.occurred_at,
-                captured_at: it.captured_at,
-                content: with_content.then_some(RejectionContent {
-                    proposed: it.proposed,
-                    raw: it.raw,
-                }),
-            })),
-        ),
-        StoredFact::RetryLinkage(it) => (
-            it.retry_linkage_id,
-            ExportedFact::RetryLinkages(Box::new(ExportedRetry {
-                retry_linkage_id: it.retry_linkage_id,
-                session_id: it.session_id,
-                user_id: it.user_id,
-                agent_harness: it.agent_harness,
-                tool_name: it.tool_name,
-                file_path: it.file_path,
-                rejected_call_id: it.rejected_call_id,
-                accepted_call_id: it.accepted_call_id,
-                occurred_at: it.occurred_at,
-                captured_at: it.captured_at,
-                content: raw(it.raw),
-            })),
-        ),
-        StoredFact::SessionCommitObservation(it) => (
-            it.observation_id,
+            }))
+        }
+        StoredFact::EditObservation(it) => ExportedFact::EditObservations(Box::new(ExportedEdit {
+            observation_id: it.observation_id,
+            session_id: it.session_id,
+            user_id: it.user_id,
+            agent_harness: it.agent_harness,
+            call_id: it.call_id,
+            file_path: it.file_path,
+            external_lines_added: it.external_lines_added,
+            external_lines_removed: it.external_lines_removed,
+            occurred_at: it.occurred_at,
+            captured_at: it.captured_at,
+            content: with_content.then_some(EditContent {
+                applied_text: it.applied_text,
+                observed_file_text: it.observed_file_text,
+                raw: it.raw,
+            }),
+        })),
+        StoredFact::RejectedEdit(it) => ExportedFact::RejectedEdits(Box::new(ExportedRejection {
+            rejection_id: it.rejection_id,
+            session_id: it.session_id,
+            user_id: it.user_id,
+            agent_harness: it.agent_harness,
+            call_id: it.call_id,
+            file_path: it.file_path,
+            occurred_at: it.occurred_at,
+            captured_at: it.captured_at,
+            content: with_content.then_some(RejectionContent {
+                proposed: it.proposed,
+                raw: it.raw,
+            }),
+        })),
+        StoredFact::RetryLinkage(it) => ExportedFact::RetryLinkages(Box::new(ExportedRetry {
+            retry_linkage_id: it.retry_linkage_id,
+            session_id: it.session_id,
+            user_id: it.user_id,
+            agent_harness: it.agent_harness,
+            tool_name: it.tool_name,
+            file_path: it.file_path,
+            rejected_call_id: it.rejected_call_id,
+            accepted_call_id: it.accepted_call_id,
+            occurred_at: it.occurred_at,
+            captured_at: it.captured_at,
+            content: raw(it.raw),
+        })),
+        StoredFact::SessionCommitObservation(it) => {
             ExportedFact::SessionCommitObservations(Box::new(ExportedObservation {
                 observation_id: it.observation_id,
                 session_id: it.session_id,
@@ -234,10 +204,9 @@ fn exported(
                 source_push_id: it.source_push_id,
                 notes_ref: it.notes_ref,
                 captured_at: it.captured_at,
-            })),
-        ),
-        StoredFact::RepositoryRename(it) => (
-            it.rename_id,
+            }))
+        }
+        StoredFact::RepositoryRename(it) => {
             ExportedFact::RepositoryRenames(Box::new(ExportedRename {
                 rename_id: it.rename_id,
                 repository: it.repository,
@@ -246,8 +215,8 @@ fn exported(
                 source_event_id: it.source_event_id,
                 occurred_at: it.occurred_at,
                 captured_at: it.captured_at,
-            })),
-        ),
+            }))
+        }
     })
 }
 

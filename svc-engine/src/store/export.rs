@@ -1,4 +1,5 @@
-//! Every visible fact of a kind, some at a time, in the order of their ids.
+//! Every visible fact of a kind: their ids first, then some facts at a time. A page that goes on
+//! behind the last id would cost PostgreSQL a look at all that are left.
 
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
@@ -7,10 +8,11 @@ use svc_model::ingest::GatewayProvider;
 use svc_model::time::Instant;
 
 use super::column::Columns;
+use super::connection::Lookup;
 use super::error::corrupt;
 use super::table::Record;
 use super::value::{Row, Value};
-use super::{Snapshot, StoreError, calls, id_list};
+use super::{Snapshot, StoreError, calls, id_list, kind};
 use crate::fact::{
     CiOutcome, DeveloperDecision, EditObservation, PullRequestMerge, PullRequestRevision, Push,
     RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
@@ -88,83 +90,115 @@ const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gate
         f.input_contents, f.output_contents
     FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
 
-/// Which facts, after the selection of the visible facts of an organization. The moment is an
-/// expression, so that ids are what is searched by.
-fn further(id: &str) -> String {
-    format!(
-        " AND f.{id} > $2 AND f.captured_at_us + 0 >= $3 AND f.captured_at_us + 0 < $4 \
-        ORDER BY f.{id} LIMIT $5"
-    )
+/// Facts in this condition of the selection of visible facts.
+const CAPTURED: &str = " AND f.captured_at_us + 0 >= $2 AND f.captured_at_us + 0 < $3";
+
+impl StoredFact {
+    /// Returns the id of the fact.
+    pub fn id(&self) -> FactId {
+        match self {
+            Self::InferenceCall(it) => it.inference_call_id,
+            Self::DeveloperDecision(it) => it.decision_id,
+            Self::CiOutcome(it) => it.outcome_id,
+            Self::Push(it) => it.push_id,
+            Self::PullRequestMerge(it) => it.merge_id,
+            Self::PullRequestRevision(it) => it.revision_id,
+            Self::EditObservation(it) => it.observation_id,
+            Self::RejectedEdit(it) => it.rejection_id,
+            Self::RetryLinkage(it) => it.retry_linkage_id,
+            Self::SessionCommitObservation(it) => it.observation_id,
+            Self::RepositoryRename(it) => it.rename_id,
+        }
+    }
 }
 
 impl Snapshot<'_> {
-    /// Returns the next visible facts of a kind that were captured from a moment on and before
-    /// another, where these are given, in the order of their ids, behind one of them.
-    pub fn facts_after(
+    /// Returns the ids of the visible facts of a kind that were captured from a moment on and before
+    /// another, where these are given, in their order.
+    pub fn visible_ids(
         &mut self,
         kind: FactTable,
-        after: Option<FactId>,
-        captured: (Option<Instant>, Option<Instant>),
-        rows_max: usize,
+        (from, to): (Option<Instant>, Option<Instant>),
+    ) -> Result<Vec<FactId>, StoreError> {
+        let table = kind::table(kind);
+        let (name, id) = (table.name, table.id());
+        let sql = format!(
+            "SELECT /* every row */ f.{id} FROM visible_{name} f \
+            WHERE COALESCE(f.org_id, '') = $1{CAPTURED} ORDER BY f.{id}"
+        );
+        let keys = [
+            self.org_id.as_str().into(),
+            from.map_or(i64::MIN, Instant::microseconds).into(),
+            to.map_or(i64::MAX, Instant::microseconds).into(),
+        ];
+        self.connection()?.all(&sql, &keys, |row| {
+            row.with_text(0, FactId::parse)?
+                .ok_or(corrupt(name, "its id"))
+        })
+    }
+
+    /// Returns the visible facts of a kind with these ids, in the order of their ids.
+    pub fn facts_of(
+        &mut self,
+        kind: FactTable,
+        ids: &[FactId],
     ) -> Result<Vec<StoredFact>, StoreError> {
-        let page = (after, captured, rows_max);
         match kind {
-            FactTable::InferenceCalls => self.calls_after(page),
-            FactTable::DeveloperDecisions => self.after(page, StoredFact::DeveloperDecision),
-            FactTable::CiOutcomes => self.after(page, StoredFact::CiOutcome),
-            FactTable::Pushes => self.after(page, StoredFact::Push),
-            FactTable::PullRequestMerges => self.after(page, StoredFact::PullRequestMerge),
-            FactTable::PullRequestRevisions => self.after(page, StoredFact::PullRequestRevision),
-            FactTable::EditObservations => self.after(page, StoredFact::EditObservation),
-            FactTable::RejectedEdits => self.after(page, StoredFact::RejectedEdit),
-            FactTable::RetryLinkages => self.after(page, StoredFact::RetryLinkage),
+            FactTable::InferenceCalls => self.calls_of(ids),
+            FactTable::DeveloperDecisions => self.of(ids, StoredFact::DeveloperDecision),
+            FactTable::CiOutcomes => self.of(ids, StoredFact::CiOutcome),
+            FactTable::Pushes => self.of(ids, StoredFact::Push),
+            FactTable::PullRequestMerges => self.of(ids, StoredFact::PullRequestMerge),
+            FactTable::PullRequestRevisions => self.of(ids, StoredFact::PullRequestRevision),
+            FactTable::EditObservations => self.of(ids, StoredFact::EditObservation),
+            FactTable::RejectedEdits => self.of(ids, StoredFact::RejectedEdit),
+            FactTable::RetryLinkages => self.of(ids, StoredFact::RetryLinkage),
             FactTable::SessionCommitObservations => {
-                self.after(page, StoredFact::SessionCommitObservation)
+                self.of(ids, StoredFact::SessionCommitObservation)
             }
-            FactTable::RepositoryRenames => self.after(page, StoredFact::RepositoryRename),
+            FactTable::RepositoryRenames => self.of(ids, StoredFact::RepositoryRename),
         }
     }
 
-    fn after<F: Record>(
+    fn of<F: Record>(
         &mut self,
-        page: Page,
+        ids: &[FactId],
         kind: fn(Box<F>) -> StoredFact,
     ) -> Result<Vec<StoredFact>, StoreError> {
         let table = F::TABLE;
-        let sql = [table.select, &further(table.id())].concat();
-        self.page(&sql, page, |row| {
+        let select = format!("{} AND f.{}", table.select, table.id());
+        self.found(&select, ids, |row| {
             let fact = F::read(&mut Columns::of(row, table.name, table.members))?;
             Ok(kind(Box::new(fact)))
         })
     }
 
-    fn calls_after(&mut self, page: Page) -> Result<Vec<StoredFact>, StoreError> {
-        let sql = [CALLS, &further("inference_call_id")].concat();
-        self.page(&sql, page, |row| {
+    fn calls_of(&mut self, ids: &[FactId]) -> Result<Vec<StoredFact>, StoreError> {
+        let select = format!("{CALLS} AND f.inference_call_id");
+        self.found(&select, ids, |row| {
             Ok(StoredFact::InferenceCall(Box::new(stored_call(row)?)))
         })
     }
 
-    fn page(
+    fn found(
         &mut self,
-        sql: &str,
-        (after, (from, to), rows_max): Page,
-        read: impl FnMut(&Row<'_>) -> Result<StoredFact, StoreError>,
+        select: &str,
+        ids: &[FactId],
+        read: impl Fn(&Row<'_>) -> Result<StoredFact, StoreError>,
     ) -> Result<Vec<StoredFact>, StoreError> {
-        let after = after.map(|id| id.to_string()).unwrap_or_default();
-        let keys = [
-            self.org_id.as_str().into(),
-            Value::Text(&after),
-            from.map_or(i64::MIN, Instant::microseconds).into(),
-            to.map_or(i64::MAX, Instant::microseconds).into(),
-            i64::try_from(rows_max).unwrap_or(i64::MAX).into(),
-        ];
-        self.connection()?.all(sql, &keys, read)
+        let shared = [self.org_id.as_str().into()];
+        let keys = ids.iter().map(|id| Value::OwnText(id.to_string()));
+        let keys: Vec<Value<'_>> = keys.collect();
+        let mut facts = Vec::with_capacity(ids.len());
+        let lookup = Lookup { select, then: "" };
+        self.connection()?.lookup(&lookup, &shared, &keys, |row| {
+            facts.push(read(row)?);
+            Ok(())
+        })?;
+        facts.sort_by_key(StoredFact::id);
+        Ok(facts)
     }
 }
-
-/// Behind which fact, from when until when, and how many.
-type Page = (Option<FactId>, (Option<Instant>, Option<Instant>), usize);
 
 fn stored_call(row: &Row<'_>) -> Result<StoredCall, StoreError> {
     let member = |what| corrupt("inference_calls", what);

@@ -36,6 +36,7 @@ mod backups;
 mod bulk_quarantine;
 mod cohorts;
 mod every_kind;
+mod exports;
 mod faults;
 mod history;
 mod inference_calls;
