@@ -26,7 +26,11 @@ use svc_model::query::{
     CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
     SessionsRequest,
 };
-use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
+use svc_model::reports::{
+    AcceptedWorkLifecycle, AttributionShareReport, MergeRetentionReport, ModelOutcomes,
+    ReportRequest,
+};
+use svc_model::time::Instant;
 use tokio::sync::oneshot;
 
 use crate::admission::{Admission, Place};
@@ -41,10 +45,11 @@ use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::priority;
 use crate::read::{
     self, ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits,
+    UncheckedPullRequests,
 };
 use crate::store::{
-    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, Store, StoreConfig,
-    StoreError, WhenAbsent,
+    Append, Counted, Delivery, MirrorStatus, NewQuarantineEntry, NoTarget, Outcome, Snapshot,
+    Store, StoreConfig, StoreError, WhenAbsent,
 };
 
 /// What an engine is opened with.
@@ -206,7 +211,7 @@ impl Engine {
     }
 
     /// Returns the present moment.
-    pub fn now(&self) -> svc_model::time::Instant {
+    pub fn now(&self) -> Instant {
         self.0.clock.now()
     }
 
@@ -222,11 +227,7 @@ impl Engine {
     }
 
     /// Prepares a call for [`Engine::append`], on the caller's thread.
-    pub fn prepare(
-        &self,
-        call: crate::fact::InferenceCall,
-        received_at: svc_model::time::Instant,
-    ) -> Append {
+    pub fn prepare(&self, call: crate::fact::InferenceCall, received_at: Instant) -> Append {
         Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
     }
 
@@ -523,6 +524,41 @@ impl Engine {
             read::accepted_work_lifecycle(snapshot, inner.report_sources(), &request)
         };
         self.report(read).await
+    }
+
+    /// See [`read::merge_retention`].
+    pub async fn merge_retention(
+        &self,
+        as_of: Instant,
+    ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::merge_retention(snapshot, inner.report_sources(), as_of)
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::attribution_share`].
+    pub async fn attribution_share(
+        &self,
+        as_of: Instant,
+        cases_min: u64,
+    ) -> Result<AttributionShareReport, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::attribution_share(snapshot, inner.report_sources(), as_of, cases_min)
+        };
+        self.scan(read).await
+    }
+
+    /// Returns whether this engine keeps mirrors.
+    pub fn keeps_mirrors(&self) -> bool {
+        self.0.mirrors.is_some()
+    }
+
+    /// Returns how far the mirror of each repository is, by repository. It takes no slot.
+    pub async fn mirrors(&self) -> Result<Vec<MirrorStatus>, Error> {
+        let read =
+            |inner: &Inner, snapshot: &mut Snapshot<'_>| Ok(snapshot.mirrors(inner.clock.now())?);
+        self.short(read).await
     }
 
     /// See [`read::ci_outcome`]. It takes no slot.

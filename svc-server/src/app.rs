@@ -8,6 +8,7 @@ use svc_model::repository::RepositoryHost;
 
 use crate::admission::WORK_BYTES_MAX;
 use crate::auth::Tokens;
+use crate::console::Console;
 use crate::counts::Counts;
 use crate::memory::MemoryBudget;
 use crate::settings::{Grant, McpSettings, Settings};
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) sessions: Arc<[SessionId]>,
     pub(crate) docs: bool,
     pub(crate) mcp: Option<McpSettings>,
+    pub(crate) console: Option<Console>,
     pub(crate) counts: Counts,
     /// The memory that requests work in.
     pub(crate) work: MemoryBudget,
@@ -44,6 +46,10 @@ impl App {
             sessions: settings.grant.sessions().into(),
             docs: settings.docs,
             mcp: settings.mcp.clone(),
+            console: settings
+                .console
+                .as_ref()
+                .map(|console| Console::new(console, &settings.operator_token)),
             work: MemoryBudget::new(WORK_BYTES_MAX),
         }))
     }

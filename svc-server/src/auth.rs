@@ -110,7 +110,7 @@ impl Tokens {
         Self(tokens)
     }
 
-    /// Names the caller of a request. Every configured token is compared, whatever matches.
+    /// Names the caller of a request.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<&Caller> {
         let header = headers.get(header::AUTHORIZATION)?.as_bytes();
         let space = header.iter().position(|byte| *byte == b' ')?;
@@ -119,6 +119,11 @@ impl Tokens {
         if !scheme.eq_ignore_ascii_case(b"bearer") || token.is_empty() {
             return None;
         }
+        self.bearer(token)
+    }
+
+    /// Names the bearer of a token. Every configured token is compared, whatever matches.
+    pub(crate) fn bearer(&self, token: &[u8]) -> Option<&Caller> {
         let presented: [u8; 32] = Sha256::digest(token).into();
         let mut caller = None;
         for (digest, known) in &self.0 {

@@ -184,7 +184,7 @@ fn path_parameters(template: &'static str, path: &str) -> Object {
 }
 
 /// Returns the parameters in a query; of a repeated one the last counts.
-fn query_parameters(query: &str) -> Object {
+pub(crate) fn query_parameters(query: &str) -> Object {
     let mut parameters = Object::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         parameters.insert(name.into_owned(), value.into_owned());

@@ -139,6 +139,10 @@ variables! {
     MCP_HOSTS = "SVC_MCP_HOSTS", "loopback, and the address of `SVC_LISTEN`", List, false;
     /// The origins of pages that may call `/mcp`, such as `https://agents.example:443`: a JSON array.
     MCP_ORIGINS = "SVC_MCP_ORIGINS", "none", List, false;
+    /// Serves the read-only console for people at `/console`.
+    ENABLE_CONSOLE = "SVC_ENABLE_CONSOLE", "`false`", Text, false;
+    /// The hosts that people call `/console` by, with or without a port: a JSON array. Another is 403.
+    CONSOLE_HOSTS = "SVC_CONSOLE_HOSTS", "loopback, and the address of `SVC_LISTEN`", List, false;
     /// Lifts the rules for secrets and for where mirrors are fetched from. For development only.
     DEV_MODE = "SVC_DEV_MODE", "`false`", Text, false;
     /// Brings an absent or older schema to head at start.

@@ -10,6 +10,7 @@ mod admission;
 mod app;
 mod auth;
 mod body;
+mod console;
 mod counts;
 mod dispatch;
 mod embedded;
@@ -34,6 +35,7 @@ mod signature;
 mod socket;
 mod source;
 
+pub use console::{ConsoleRoute, routes as console_routes};
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url};
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{

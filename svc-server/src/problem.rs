@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::Response;
 use svc_model::json;
-use svc_model::problem::{Decline, Problem};
+use svc_model::problem::{Decline, Detail, Problem, ReportBound};
 
 use crate::reply::respond;
 
@@ -33,6 +33,51 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
         | Problem::ReplyTooLarge => StatusCode::CONFLICT,
         Problem::CapacityExceeded | Problem::DeadlineExceeded | Problem::StoreUnavailable => {
             StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}
+
+/// Returns the closed word of a problem: that of the client.
+pub(crate) const fn code(problem: &Problem) -> &'static str {
+    match problem {
+        Problem::NotFound => "not_found",
+        Problem::MethodNotAllowed { .. } => "method_not_allowed",
+        Problem::HeadTooLarge | Problem::BodyTooLarge | Problem::TooManyValues => "too_large",
+        Problem::MalformedRequest
+        | Problem::BodyIncomplete
+        | Problem::MalformedJson
+        | Problem::FormBody
+        | Problem::BodyNotObject
+        | Problem::MalformedProtobuf
+        | Problem::MalformedEncoding => "malformed",
+        Problem::BodyTimeout => "timed_out",
+        Problem::Unauthorized | Problem::InvalidSignature => "unauthorized",
+        Problem::Forbidden(_) => "forbidden",
+        Problem::OutsideGrant => "outside_grant",
+        Problem::RetrievalDisabled => "retrieval_disabled",
+        Problem::UnsupportedProvider => "unsupported_provider",
+        Problem::Invalid(_) => "invalid",
+        Problem::Query(fault) => fault.as_str(),
+        Problem::Conflict(code) => code.as_str(),
+        Problem::Declined(decline) => decline.as_str(),
+        Problem::SessionBound(_) => "session_bound",
+        Problem::ReportBound(ReportBound::Evidence) => "report_evidence",
+        Problem::ReportBound(ReportBound::Reply) | Problem::ReplyTooLarge => "oversize",
+        Problem::CapacityExceeded => "busy",
+        Problem::DeadlineExceeded => "deadline",
+        Problem::StoreUnavailable => "database_unavailable",
+    }
+}
+
+/// Says a problem in a sentence, without anything of the request.
+pub(crate) fn message(problem: &Problem) -> String {
+    match problem.body().detail {
+        Detail::Text(text) => text.into_owned(),
+        Detail::Declined(decline) => decline.to_string(),
+        Detail::Code(detail) => detail.message.unwrap_or_default().into_owned(),
+        Detail::Fields(fields) => {
+            let messages: Vec<&str> = fields.iter().map(|field| field.msg.as_ref()).collect();
+            messages.join("; ")
         }
     }
 }

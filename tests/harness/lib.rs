@@ -14,7 +14,8 @@
 //! | [`random`] | seeded randomness |
 //!
 //! The tests know the service by its interface only: they start programs and speak HTTP. From
-//! `svc-model` they take the exact JSON and the list of endpoints, nothing else.
+//! `svc-model` they take the exact JSON and the list of endpoints, from `svc-server` the list of the
+//! console's pages, nothing else.
 #![expect(
     clippy::missing_panics_doc,
     reason = "a test harness panics when anything is not as it should be"

@@ -30,6 +30,7 @@ mod cases;
 mod cli;
 mod concurrency;
 mod connections;
+mod console;
 mod crash;
 mod documentation;
 mod examples;

@@ -4,7 +4,7 @@ use svc_model::request::NoParameters;
 
 use crate::dispatch::Exchange;
 
-pub(super) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
+pub(crate) async fn counts(exchange: Exchange, _: NoParameters) -> Result<CaptureCounts, Problem> {
     let totals = exchange.app.engine.captured().await?;
     Ok(exchange.app.counts.beside(totals))
 }

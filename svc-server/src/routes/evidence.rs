@@ -5,7 +5,7 @@ use svc_model::problem::Problem;
 
 use crate::dispatch::Exchange;
 
-pub(super) async fn inventory(
+pub(crate) async fn inventory(
     exchange: Exchange,
     request: InventoryRequest,
 ) -> Result<Inventory, Problem> {
@@ -17,7 +17,7 @@ pub(super) async fn inventory(
         .map_err(Problem::from)
 }
 
-pub(super) async fn manifest(
+pub(crate) async fn manifest(
     exchange: Exchange,
     request: ManifestRequest,
 ) -> Result<Manifest, Problem> {
@@ -29,7 +29,7 @@ pub(super) async fn manifest(
         .map_err(Problem::from)
 }
 
-pub(super) async fn read(
+pub(crate) async fn read(
     exchange: Exchange,
     request: EvidenceReadRequest,
 ) -> Result<EvidenceRead, Problem> {

@@ -6,11 +6,11 @@ use svc_model::request::NoParameters;
 
 use crate::dispatch::Exchange;
 
-pub(super) async fn facts(exchange: Exchange, _: NoParameters) -> Result<FactsCounts, Problem> {
+pub(crate) async fn facts(exchange: Exchange, _: NoParameters) -> Result<FactsCounts, Problem> {
     exchange.app.engine.facts().await.map_err(Problem::from)
 }
 
-pub(super) async fn session(
+pub(crate) async fn session(
     exchange: Exchange,
     request: SessionRequest,
 ) -> Result<SessionFactsCounts, Problem> {
@@ -22,7 +22,7 @@ pub(super) async fn session(
         .map_err(Problem::from)
 }
 
-pub(super) async fn calls(
+pub(crate) async fn calls(
     exchange: Exchange,
     request: SessionRequest,
 ) -> Result<SessionInferenceCalls, Problem> {
@@ -34,7 +34,7 @@ pub(super) async fn calls(
         .map_err(Problem::from)
 }
 
-pub(super) async fn compatibility(
+pub(crate) async fn compatibility(
     exchange: Exchange,
     request: SessionRequest,
 ) -> Result<CompatibilityEvidence, Problem> {

@@ -1,18 +1,18 @@
 //! The routes: each endpoint is bound to the one engine call that answers it.
 
-mod capture;
+pub(crate) mod capture;
 mod context;
 mod docs;
-mod evidence;
-mod facts;
+pub(crate) mod evidence;
+pub(crate) mod facts;
 mod forge;
 mod identity;
 mod ingest;
 mod logs;
 mod mcp;
 mod quarantine;
-mod query;
-mod reports;
+pub(crate) mod query;
+pub(crate) mod reports;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use svc_model::endpoint::{
 use svc_model::problem::Problem;
 
 use crate::app::App;
+use crate::console;
 use crate::dispatch::bind;
 use crate::handler::{Handler, refusing};
 use crate::observe;
@@ -127,6 +128,12 @@ pub(crate) fn router(app: &App) -> Router {
     }
     if let Some(settings) = &app.mcp {
         mcp::add(&mut routes, settings);
+    }
+
+    if app.console.is_some() {
+        for (path, method, handler) in console::handlers() {
+            routes.insert(path, method, handler);
+        }
     }
 
     let mut router = Router::new();

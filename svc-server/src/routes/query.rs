@@ -7,7 +7,7 @@ use svc_model::query::{
 
 use crate::dispatch::Exchange;
 
-pub(super) async fn ci_outcome(
+pub(crate) async fn ci_outcome(
     exchange: Exchange,
     request: CiOutcomeRequest,
 ) -> Result<CiOutcomeAnswer, Problem> {
@@ -19,7 +19,7 @@ pub(super) async fn ci_outcome(
         .map_err(Problem::from)
 }
 
-pub(super) async fn ci_runs(exchange: Exchange, request: CiRunsRequest) -> Result<CiRuns, Problem> {
+pub(crate) async fn ci_runs(exchange: Exchange, request: CiRunsRequest) -> Result<CiRuns, Problem> {
     exchange
         .app
         .engine
@@ -28,7 +28,7 @@ pub(super) async fn ci_runs(exchange: Exchange, request: CiRunsRequest) -> Resul
         .map_err(Problem::from)
 }
 
-pub(super) async fn ci_failures(
+pub(crate) async fn ci_failures(
     exchange: Exchange,
     request: CiFailuresRequest,
 ) -> Result<CiFailures, Problem> {
@@ -40,7 +40,7 @@ pub(super) async fn ci_failures(
         .map_err(Problem::from)
 }
 
-pub(super) async fn sessions(
+pub(crate) async fn sessions(
     exchange: Exchange,
     request: SessionsRequest,
 ) -> Result<SessionList, Problem> {
@@ -52,7 +52,7 @@ pub(super) async fn sessions(
         .map_err(Problem::from)
 }
 
-pub(super) async fn session(
+pub(crate) async fn session(
     exchange: Exchange,
     request: SessionDossierRequest,
 ) -> Result<SessionAnswer, Problem> {
@@ -64,7 +64,7 @@ pub(super) async fn session(
         .map_err(Problem::from)
 }
 
-pub(super) async fn commit(
+pub(crate) async fn commit(
     exchange: Exchange,
     request: CommitRequest,
 ) -> Result<CommitEvidence, Problem> {

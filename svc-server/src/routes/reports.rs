@@ -3,7 +3,7 @@ use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest};
 
 use crate::dispatch::Exchange;
 
-pub(super) async fn model_outcomes(
+pub(crate) async fn model_outcomes(
     exchange: Exchange,
     request: ReportRequest,
 ) -> Result<ModelOutcomes, Problem> {
@@ -15,7 +15,7 @@ pub(super) async fn model_outcomes(
         .map_err(Problem::from)
 }
 
-pub(super) async fn accepted_work_lifecycle(
+pub(crate) async fn accepted_work_lifecycle(
     exchange: Exchange,
     request: ReportRequest,
 ) -> Result<AcceptedWorkLifecycle, Problem> {

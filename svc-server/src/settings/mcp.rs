@@ -34,22 +34,24 @@ pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<McpSet
         "must be a JSON array of origins with a port, such as https://agents.example:443",
         |text| list(text, is_origin),
     );
-    let hosts = hosts.unwrap_or_else(|| {
-        let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
-        let ip = listen.ip();
-        if !ip.is_unspecified() && !ip.is_loopback() {
-            hosts.push(ip.to_string());
-        }
-        hosts
-    });
     enabled.then(|| McpSettings {
-        hosts,
+        hosts: hosts.unwrap_or_else(|| own_hosts(listen)),
         origins: origins.unwrap_or_default(),
     })
 }
 
+/// Returns the hosts that name this machine to itself, and the address that it listens on.
+pub(super) fn own_hosts(listen: SocketAddr) -> Vec<String> {
+    let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
+    let ip = listen.ip();
+    if !ip.is_unspecified() && !ip.is_loopback() {
+        hosts.push(ip.to_string());
+    }
+    hosts
+}
+
 /// Reads a list of one text or more.
-fn list(text: &str, is_valid: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+pub(super) fn list(text: &str, is_valid: impl Fn(&str) -> bool) -> Option<Vec<String>> {
     let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
     let texts: Option<Vec<String>> = items
         .iter()
@@ -63,7 +65,7 @@ fn list(text: &str, is_valid: impl Fn(&str) -> bool) -> Option<Vec<String>> {
     texts.filter(|texts| !texts.is_empty())
 }
 
-fn is_host(text: &str) -> bool {
+pub(super) fn is_host(text: &str) -> bool {
     let address = text.parse::<std::net::Ipv6Addr>().is_ok();
     address
         || text

@@ -1,6 +1,7 @@
 //! The settings of a server, checked as a whole: every mistake is named, no value is shown.
 
 pub(crate) mod address;
+mod console;
 mod mcp;
 mod mirrors;
 mod reader;
@@ -22,6 +23,7 @@ use svc_model::id::{OrgId, SessionId};
 use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
+pub(crate) use self::console::ConsoleSettings;
 pub(crate) use self::mcp::McpSettings;
 use self::reader::Reader;
 use self::secrets::Secrets;
@@ -200,6 +202,8 @@ pub struct Settings {
     pub docs: bool,
     /// How the Model Context Protocol is served, when it is.
     pub(crate) mcp: Option<McpSettings>,
+    /// How the console is served, when it is.
+    pub(crate) console: Option<ConsoleSettings>,
     /// What is logged.
     pub log: String,
     /// The form of log lines.
@@ -300,6 +304,7 @@ impl Settings {
         let docs = reader.boolean(env::ENABLE_DOCS, false);
         let listen = listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8000)));
         let mcp = mcp::read(&mut reader, listen);
+        let console = console::read(&mut reader, listen);
         let log = reader.parsed(
             env::LOG,
             "must be off, error, warn, info, debug or trace, or directives such as \
@@ -340,6 +345,7 @@ impl Settings {
             grant,
             docs,
             mcp,
+            console,
             log,
             log_format: log_format.unwrap_or(LogFormat::Text),
             secrets_file: None,

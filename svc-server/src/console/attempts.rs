@@ -1,0 +1,166 @@
+//! How often somebody may fail to sign in.
+//!
+//! Behind a proxy all come from one address, so strangers share what they may try. Who has signed in
+//! before has tries of its own, by a signed cookie, so strangers cannot keep it out. Nothing is kept
+//! of an attempt but its number.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+use svc_engine::clock::Ids;
+
+use super::text::hexadecimal;
+
+/// How many wrong tokens are looked at in a row.
+const TRIES: u32 = 10;
+/// How long it takes until one more is looked at.
+const PAUSE: Duration = Duration::from_secs(6);
+
+/// Who tries to sign in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Browser {
+    /// Somebody who has signed in before.
+    Known,
+    /// Anybody.
+    Strange,
+}
+
+/// The tries that are left.
+#[derive(Default)]
+pub(super) struct Attempts {
+    known: Tries,
+    strange: Tries,
+}
+
+impl Attempts {
+    /// Takes a try, or says how long it takes until there is one.
+    pub(super) fn take(&self, browser: Browser, now: Instant) -> Result<(), Duration> {
+        self.of(browser).take(now)
+    }
+
+    /// Gives a try back: the token was right.
+    pub(super) fn give_back(&self, browser: Browser) {
+        self.of(browser).give_back();
+    }
+
+    const fn of(&self, browser: Browser) -> &Tries {
+        match browser {
+            Browser::Known => &self.known,
+            Browser::Strange => &self.strange,
+        }
+    }
+}
+
+/// The moment at which all tries are there again; a try moves it by a pause.
+#[derive(Default)]
+struct Tries(Mutex<Option<Instant>>);
+
+impl Tries {
+    fn take(&self, now: Instant) -> Result<(), Duration> {
+        let mut full = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = full.map_or(now, |full| full.max(now)) + PAUSE;
+        let early = (after - now).saturating_sub(PAUSE * TRIES);
+        if !early.is_zero() {
+            return Err(early);
+        }
+        *full = Some(after);
+        Ok(())
+    }
+
+    fn give_back(&self) {
+        let mut full = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *full = full.and_then(|full| full.checked_sub(PAUSE));
+    }
+}
+
+/// What tells browsers in which somebody has signed in before: a random id with a signature. It gives
+/// no authority.
+pub(super) struct KnownBrowsers(Hmac<Sha256>);
+
+impl KnownBrowsers {
+    pub(super) fn new(operator_token: &[u8]) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(b"svc console: known browsers\0");
+        digest.update(operator_token);
+        // A shorter key is filled with zeros.
+        let mut key = [0; 64];
+        key[..32].copy_from_slice(&digest.finalize());
+        Self(Hmac::new(&key.into()))
+    }
+
+    /// Returns the cookie of a new one.
+    pub(super) fn fresh(&self) -> String {
+        let id = Ids::random().fresh().simple().to_string();
+        let mut signed = self.0.clone();
+        signed.update(id.as_bytes());
+        let signature = hexadecimal(&signed.finalize().into_bytes());
+        format!("{id}.{signature}")
+    }
+
+    /// Tells whose cookie it is.
+    pub(super) fn tell(&self, cookies: &[&str]) -> Browser {
+        if cookies.iter().any(|cookie| self.is_signed(cookie)) {
+            Browser::Known
+        } else {
+            Browser::Strange
+        }
+    }
+
+    fn is_signed(&self, cookie: &str) -> bool {
+        let Some((id, signature)) = cookie.split_once('.') else {
+            return false;
+        };
+        let pairs = signature.as_bytes().chunks(2);
+        let bytes: Option<Vec<u8>> = pairs
+            .map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok())
+            .collect();
+        let mut signed = self.0.clone();
+        signed.update(id.as_bytes());
+        bytes.is_some_and(|bytes| signed.verify_slice(&bytes).is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tries_run_out_and_come_back_one_by_one() {
+        let attempts = Attempts::default();
+        let now = Instant::now();
+        for _ in 0..TRIES {
+            attempts.take(Browser::Strange, now).unwrap();
+        }
+        assert_eq!(attempts.take(Browser::Strange, now), Err(PAUSE));
+        assert!(attempts.take(Browser::Known, now).is_ok(), "its own");
+        assert!(attempts.take(Browser::Strange, now + PAUSE / 2).is_err());
+        assert!(attempts.take(Browser::Strange, now + PAUSE).is_ok());
+        assert!(attempts.take(Browser::Strange, now + PAUSE).is_err());
+        attempts.give_back(Browser::Strange);
+        assert!(attempts.take(Browser::Strange, now + PAUSE).is_ok());
+    }
+
+    #[test]
+    fn only_a_signed_cookie_tells_a_browser() {
+        let known = KnownBrowsers::new(b"operator");
+        let cookie = known.fresh();
+        assert_eq!(known.tell(&["x", &cookie]), Browser::Known);
+        assert_ne!(cookie, known.fresh());
+        let (id, signature) = cookie.split_once('.').unwrap();
+        for wrong in [
+            "",
+            ".",
+            id,
+            &format!("{id}."),
+            &format!("x{cookie}"),
+            &format!("{id}.{}", &signature[2..]),
+            &format!("{id}.+1{}", &signature[2..]),
+        ] {
+            assert_eq!(known.tell(&[wrong]), Browser::Strange, "{wrong}");
+        }
+        let other = KnownBrowsers::new(b"another");
+        assert_eq!(other.tell(&[&cookie]), Browser::Strange);
+    }
+}

@@ -1,0 +1,223 @@
+//! Who a request was meant for, and from where it was sent.
+
+use axum::http::uri::{Authority, Uri};
+use axum::http::{HeaderMap, HeaderName, header};
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The hosts of the console, with or without a port.
+pub(super) struct Hosts(Vec<Host>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Host {
+    name: String,
+    port: Option<u16>,
+}
+
+impl Host {
+    fn parse(text: &str) -> Option<Self> {
+        if text.parse::<std::net::Ipv6Addr>().is_ok() {
+            let name = text.to_ascii_lowercase();
+            return Some(Self { name, port: None });
+        }
+        let authority: Authority = text.parse().ok()?;
+        let is_plain = !text.contains('@') && !authority.host().is_empty();
+        let name = authority.host().trim_matches(['[', ']']);
+        is_plain.then(|| Self {
+            name: name.to_ascii_lowercase(),
+            port: authority.port_u16(),
+        })
+    }
+
+    fn is_loopback(&self) -> bool {
+        let address = self.name.parse::<std::net::IpAddr>();
+        self.name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// How a page reached the browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    /// Plain, on this machine.
+    Loopback,
+    /// Encrypted.
+    Https,
+}
+
+/// Why a form is not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ForeignForm {
+    /// It does not say that a page of this console sent it.
+    Origin,
+    /// It came over plain HTTP, and not from this machine.
+    PlainHttp,
+}
+
+impl Hosts {
+    pub(super) fn new(hosts: &[String]) -> Self {
+        Self(hosts.iter().filter_map(|host| Host::parse(host)).collect())
+    }
+
+    /// Returns whether the one host of a request is among these.
+    pub(super) fn name(&self, headers: &HeaderMap) -> bool {
+        host(headers).is_some_and(|host| self.has(&host))
+    }
+
+    fn has(&self, host: &Host) -> bool {
+        let is_it = |known: &Host| {
+            // A browser leaves out the port that a scheme has anyway.
+            let is_left_out = host.port.is_none() && matches!(known.port, Some(80 | 443));
+            let is_port = known.port.is_none() || known.port == host.port || is_left_out;
+            known.name == host.name && is_port
+        };
+        self.0.iter().any(is_it)
+    }
+
+    /// Checks that a page of this console has sent a form.
+    ///
+    /// The browser says so itself where it is one of today; of others the origin has to be the host
+    /// that the request names.
+    pub(super) fn check_form(&self, headers: &HeaderMap) -> Result<Scheme, ForeignForm> {
+        let origin = one(headers, &header::ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
+        let origin = origin.ok_or(ForeignForm::Origin)?;
+        let sender = origin.authority().map(Authority::as_str);
+        let sender = sender.and_then(Host::parse).ok_or(ForeignForm::Origin)?;
+        let default_port = match origin.scheme_str() {
+            Some("https") => 443,
+            Some("http") => 80,
+            _ => return Err(ForeignForm::Origin),
+        };
+        let is_ours = match (headers.contains_key(FETCH_SITE), host(headers)) {
+            (true, _) => one(headers, &FETCH_SITE) == Some("same-origin"),
+            (false, None) => false,
+            (false, Some(host)) => {
+                let port = |host: &Host| host.port.unwrap_or(default_port);
+                host.name == sender.name && port(&host) == port(&sender)
+            }
+        };
+        let named = Host {
+            port: Some(sender.port.unwrap_or(default_port)),
+            ..sender.clone()
+        };
+        if !is_ours || !(self.has(&sender) || self.has(&named)) {
+            return Err(ForeignForm::Origin);
+        }
+        match origin.scheme_str() {
+            Some("https") => Ok(Scheme::Https),
+            _ if sender.is_loopback() => Ok(Scheme::Loopback),
+            _ => Err(ForeignForm::PlainHttp),
+        }
+    }
+}
+
+/// Returns whether the browser says that another site led to this page.
+pub(super) fn is_led_from_elsewhere(headers: &HeaderMap) -> bool {
+    one(headers, &FETCH_SITE).is_some_and(|site| matches!(site, "cross-site" | "same-site"))
+}
+
+fn host(headers: &HeaderMap) -> Option<Host> {
+    one(headers, &header::HOST).and_then(Host::parse)
+}
+
+/// Returns the value of a header that stands there once.
+fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        let all = all.iter().map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        });
+        all.collect()
+    }
+
+    fn hosts() -> Hosts {
+        Hosts::new(
+            &[
+                "localhost",
+                "::1",
+                "svc.example",
+                "10.0.0.1:8000",
+                "other.example:443",
+            ]
+            .map(str::to_owned),
+        )
+    }
+
+    #[test]
+    fn only_named_hosts_are_those_of_the_console() {
+        for (host, is_it) in [
+            ("localhost:8000", true),
+            ("LOCALHOST", true),
+            ("[::1]:8000", true),
+            ("svc.example:443", true),
+            ("10.0.0.1:8000", true),
+            ("10.0.0.1:8001", false),
+            ("10.0.0.1", false),
+            ("other.example", true),
+            ("other.example:8443", false),
+            ("evil.example", false),
+            ("svc.example.evil.example", false),
+            ("a@svc.example", false),
+            ("", false),
+        ] {
+            assert_eq!(hosts().name(&headers(&[("host", host)])), is_it, "{host}");
+        }
+        assert!(!hosts().name(&HeaderMap::new()));
+        let mut two = headers(&[("host", "localhost")]);
+        two.append("host", HeaderValue::from_static("localhost"));
+        assert!(!hosts().name(&two));
+    }
+
+    #[test]
+    fn a_form_is_taken_from_pages_of_the_console_only() {
+        let check = |all: &[(&'static str, &'static str)]| hosts().check_form(&headers(all));
+        let local = ("host", "localhost:8000");
+        for (origin, expected) in [
+            ("http://localhost:8000", Ok(Scheme::Loopback)),
+            ("http://localhost:8001", Err(ForeignForm::Origin)),
+            ("http://localhost", Err(ForeignForm::Origin)),
+            ("https://evil.example", Err(ForeignForm::Origin)),
+            ("null", Err(ForeignForm::Origin)),
+        ] {
+            assert_eq!(check(&[local, ("origin", origin)]), expected, "{origin}");
+        }
+        assert_eq!(check(&[local]), Err(ForeignForm::Origin));
+        let https = [
+            ("host", "svc.example"),
+            ("origin", "https://svc.example:443"),
+        ];
+        assert_eq!(check(&https), Ok(Scheme::Https));
+        let plain = [("host", "svc.example"), ("origin", "http://svc.example")];
+        assert_eq!(check(&plain), Err(ForeignForm::PlainHttp));
+        // A proxy may name another host; the browser says that the page is ours.
+        let proxied = |site| {
+            check(&[
+                local,
+                ("origin", "https://svc.example"),
+                ("sec-fetch-site", site),
+            ])
+        };
+        assert_eq!(proxied("same-origin"), Ok(Scheme::Https));
+        assert_eq!(proxied("same-site"), Err(ForeignForm::Origin));
+        let foreign = [
+            local,
+            ("origin", "https://evil.example"),
+            ("sec-fetch-site", "same-origin"),
+        ];
+        assert_eq!(check(&foreign), Err(ForeignForm::Origin));
+    }
+}

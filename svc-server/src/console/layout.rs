@@ -1,0 +1,251 @@
+//! What all pages have around them, and their tables.
+
+use maud::{DOCTYPE, Markup, html};
+use svc_model::problem::Problem;
+use svc_model::version::SERVICE_VERSION;
+
+use super::asset::{ICON, STYLE};
+use super::link::Link;
+use super::refused;
+use crate::auth::Caller;
+
+/// A part of the console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Section {
+    Overview,
+    Sessions,
+    Failures,
+    Models,
+    Lifecycle,
+    Retention,
+    Share,
+    SignOut,
+    /// None of them.
+    Other,
+}
+
+/// The parts that every page leads to.
+const SECTIONS: [(Section, &str, &str); 8] = [
+    (Section::Overview, "/console", "Overview"),
+    (Section::Sessions, "/console/sessions", "Sessions"),
+    (Section::Failures, "/console/failures", "CI failures"),
+    (Section::Models, "/console/models", "Models"),
+    (Section::Lifecycle, "/console/lifecycle", "Lifecycle"),
+    (Section::Retention, "/console/retention", "Merge retention"),
+    (Section::Share, "/console/share", "Attribution share"),
+    (Section::SignOut, "/console/sign-out", "Sign out"),
+];
+
+/// A page.
+pub(super) struct Page {
+    pub(super) section: Section,
+    title: String,
+    /// The pages above it, from the first.
+    trail: Vec<(String, Link)>,
+    /// Why what it is of is not there.
+    pub(super) problem: Option<Problem>,
+    body: Markup,
+}
+
+impl Page {
+    pub(super) fn new(section: Section, title: impl Into<String>, body: Markup) -> Self {
+        Self {
+            section,
+            title: title.into(),
+            trail: Vec::new(),
+            problem: None,
+            body,
+        }
+    }
+
+    /// Says that there is none.
+    pub(super) fn refused(problem: &Problem) -> Self {
+        Self::new(Section::Other, "Nothing to show", html! {}).with_problem(problem.clone())
+    }
+
+    /// Says above the page why what it is of is not there.
+    #[must_use]
+    pub(super) fn with_problem(mut self, problem: Problem) -> Self {
+        self.problem = Some(problem);
+        self
+    }
+
+    /// Adds the next page above it.
+    #[must_use]
+    pub(super) fn below(mut self, title: impl Into<String>, link: Link) -> Self {
+        self.trail.push((title.into(), link));
+        self
+    }
+}
+
+/// Returns a whole page.
+pub(super) fn page(page: &Page, caller: Option<&Caller>) -> Markup {
+    let navigation = html! {
+        @if caller.is_some() {
+            nav aria-label="Console" {
+                ul {
+                    @for (section, path, name) in SECTIONS {
+                        li { a href=(path) aria-current=[(section == page.section).then_some("page")] { (name) } }
+                    }
+                }
+            }
+        }
+    };
+    let content = html! {
+        @if !page.trail.is_empty() {
+            nav.trail aria-label="Above this page" {
+                ol { @for (title, link) in &page.trail { li { a href=(link) { (title) } } } }
+            }
+        }
+        h1 { (page.title) }
+        @if let Some(problem) = &page.problem { (refused::problem(problem)) }
+        (page.body)
+    };
+    around(&page.title, &navigation, &content)
+}
+
+/// Returns a page for who has not signed in.
+pub(super) fn bare(title: &str, body: &Markup) -> Markup {
+    let content = html! { h1 { (title) } (body) };
+    around(title, &html! {}, &content)
+}
+
+fn around(title: &str, navigation: &Markup, content: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " – svc console" }
+                link rel="stylesheet" href=(STYLE.path);
+                link rel="icon" href=(ICON.path) type="image/svg+xml";
+            }
+            body {
+                a.skip href="#content" { "Skip to the content" }
+                header {
+                    p.brand { a href="/console" { "svc console" } }
+                    (navigation)
+                }
+                main #content tabindex="-1" { (content) }
+                footer { p { "svc " (SERVICE_VERSION) " · The console only reads. All times are UTC." } }
+            }
+        }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Column {
+    /// Of texts.
+    Text(&'static str),
+    /// Of numbers, aligned by their last digit.
+    Number(&'static str),
+}
+
+impl Column {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Text(name) | Self::Number(name) => name,
+        }
+    }
+
+    const fn class(self) -> Option<&'static str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Number(_) => Some("number"),
+        }
+    }
+}
+
+/// Returns a table, of which the first cell of each row is the row's head.
+pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -> Markup {
+    html! {
+        div.scroll role="region" aria-label=(caption) tabindex="0" {
+            table {
+                caption { (caption) }
+                thead {
+                    tr { @for column in columns { th scope="col" class=[column.class()] { (column.name()) } } }
+                }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (place, (cell, column)) in row.into_iter().zip(columns).enumerate() {
+                                @if place == 0 {
+                                    th scope="row" class=[column.class()] { (cell) }
+                                } @else {
+                                    td class=[column.class()] { (cell) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns named values.
+pub(super) fn fields(fields: Vec<(&str, Markup)>) -> Markup {
+    html! {
+        dl.fields {
+            @for (name, value) in fields { div { dt { (name) } dd { (value) } } }
+        }
+    }
+}
+
+/// Returns a sentence that says how what stands beside it is to be read.
+pub(super) fn note(text: &str) -> Markup {
+    html! { p.note { (text) } }
+}
+
+/// One field of a form that narrows a page.
+pub(super) struct Field<'a> {
+    pub(super) label: &'a str,
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+    pub(super) kind: Kind<'a>,
+}
+
+/// How a field is filled in.
+pub(super) enum Kind<'a> {
+    /// With a text.
+    Text,
+    /// With a text of which some are known.
+    Known(&'a [String]),
+    /// With a date.
+    Date,
+    /// With one of these, each by its value and name.
+    One(&'a [(&'a str, &'a str)]),
+}
+
+/// Returns a form that narrows a page.
+pub(super) fn narrowing(path: &str, label: &str, fields: &[Field<'_>]) -> Markup {
+    html! {
+        form.narrow method="get" action=(path) role="search" aria-label=(label) {
+            @for field in fields {
+                div {
+                    label for=(field.name) { (field.label) }
+                    @match &field.kind {
+                        Kind::Text => { input type="text" id=(field.name) name=(field.name) value=(field.value) autocomplete="off" spellcheck="false"; }
+                        Kind::Known(known) => {
+                            @let list = format!("{}-known", field.name);
+                            input type="text" id=(field.name) name=(field.name) value=(field.value) list=(list) autocomplete="off" spellcheck="false";
+                            datalist id=(list) { @for value in *known { option value=(value) {} } }
+                        }
+                        Kind::Date => { input type="date" id=(field.name) name=(field.name) value=(field.value); }
+                        Kind::One(values) => {
+                            select id=(field.name) name=(field.name) {
+                                @for (value, name) in *values {
+                                    option value=(value) selected[*value == field.value] { (name) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            div.do { button type="submit" { "Show" } a href=(path) { "Reset" } }
+        }
+    }
+}

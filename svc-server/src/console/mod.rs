@@ -1,0 +1,109 @@
+//! The console: pages for people who would rather look than read, at `/console`.
+//!
+//! A page asks the functions of the routes, as a tool of an agent does, and shows what they answer. It
+//! reads only. There is no script: a page is a document with a style sheet of ours and nothing else.
+//!
+//! One list names every page, and who may open it. Of a request the host is checked first, then who
+//! has signed in; then comes the page, and one place writes the answer with the headers that all
+//! share.
+
+mod answer;
+mod asset;
+mod attempts;
+mod guard;
+mod layout;
+mod link;
+mod pages;
+mod plot;
+mod refused;
+mod sign_in;
+mod signed_in;
+mod text;
+mod visit;
+
+use axum::http::HeaderMap;
+use secrecy::{ExposeSecret as _, SecretString};
+use svc_model::endpoint::Method;
+
+use self::attempts::{Attempts, KnownBrowsers};
+use self::guard::Hosts;
+use self::signed_in::SignedIn;
+use crate::handler::Handler;
+use crate::settings::ConsoleSettings;
+
+/// What the console keeps: who has signed in, and how often somebody failed to.
+pub(crate) struct Console {
+    hosts: Hosts,
+    signed_in: SignedIn,
+    attempts: Attempts,
+    known: KnownBrowsers,
+}
+
+impl Console {
+    pub(crate) fn new(settings: &ConsoleSettings, operator_token: &SecretString) -> Self {
+        Self {
+            hosts: Hosts::new(&settings.hosts),
+            signed_in: SignedIn::default(),
+            attempts: Attempts::default(),
+            known: KnownBrowsers::new(operator_token.expose_secret().as_bytes()),
+        }
+    }
+
+    /// Returns whether a request names a host of the console.
+    fn is_host(&self, headers: &HeaderMap) -> bool {
+        self.hosts.name(headers)
+    }
+}
+
+/// One page or form of the console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConsoleRoute {
+    /// Its method.
+    pub method: Method,
+    /// Its path; parameters in braces.
+    pub path: &'static str,
+    /// Whether it is there for who has not signed in.
+    pub is_open: bool,
+}
+
+macro_rules! pages {
+    ($($access:ident $method:ident $path:literal => $function:path;)+) => {
+        /// Returns every page and form of the console.
+        pub fn routes() -> Vec<ConsoleRoute> {
+            vec![$(ConsoleRoute {
+                method: Method::$method,
+                path: $path,
+                is_open: pages!(@is_open $access),
+            }),+]
+        }
+
+        /// Returns what answers each of them.
+        pub(crate) fn handlers() -> Vec<(&'static str, Method, Handler)> {
+            vec![$(($path, Method::$method, pages!(@bind $access $function))),+]
+        }
+    };
+    (@is_open open) => { true };
+    (@is_open operator) => { false };
+    (@bind open $function:path) => { answer::open($function) };
+    (@bind operator $function:path) => { answer::signed_in($function) };
+}
+
+pages! {
+    open Get "/console/assets/{name}" => asset::asset;
+    open Get "/console/sign-in" => sign_in::form;
+    open Post "/console/sign-in" => sign_in::sign_in;
+    operator Get "/console/sign-out" => sign_in::sign_out_form;
+    open Post "/console/sign-out" => sign_in::sign_out;
+    operator Get "/console" => pages::overview::page;
+    operator Get "/console/sessions" => pages::sessions::page;
+    operator Get "/console/session" => pages::session::page;
+    operator Get "/console/calls" => pages::calls::page;
+    operator Get "/console/call" => pages::call::page;
+    operator Get "/console/part" => pages::part::page;
+    operator Get "/console/failures" => pages::failures::page;
+    operator Get "/console/commit" => pages::commit::page;
+    operator Get "/console/models" => pages::models::page;
+    operator Get "/console/lifecycle" => pages::lifecycle::page;
+    operator Get "/console/retention" => pages::retention::page;
+    operator Get "/console/share" => pages::share::page;
+}

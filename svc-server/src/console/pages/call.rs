@@ -1,0 +1,105 @@
+//! One call: its messages and the kinds of their parts, without their content.
+
+use maud::{Markup, html};
+use svc_model::endpoint::EvidenceManifest;
+use svc_model::evidence::{LeftOut, Manifest, ManifestMessage};
+use svc_model::id::SessionId;
+use svc_model::problem::Problem;
+
+use super::calls::below_session;
+use crate::console::layout::{Column, Page, Section, fields, note, table};
+use crate::console::link::Link;
+use crate::console::text::{NONE, any, line, moment, whole, words};
+use crate::console::visit::Visit;
+use crate::routes::evidence;
+
+/// Characters of a role or of a reason that are shown.
+const WORD_CHARACTERS: usize = 40;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let explain = [("explain", "true".to_owned())];
+    let request = visit.request::<EvidenceManifest>(&explain)?;
+    let manifest = visit
+        .ask::<EvidenceManifest, _>(evidence::manifest, request)
+        .await?;
+    let page = Page::new(Section::Sessions, "Call", shown(&manifest));
+    let calls = Link::to("/console/calls").with("session_id", manifest.session_id.as_str());
+    Ok(below_session(page, &manifest.session_id).below("Calls", calls))
+}
+
+fn shown(manifest: &Manifest) -> Markup {
+    let call = &manifest.call;
+    let rows = manifest
+        .messages
+        .iter()
+        .map(|message| row(&manifest.session_id, message));
+    html! {
+        (fields(vec![
+            ("Observed", moment(call.observed_at)),
+            ("Model", html! { (any(call.model_provider.as_deref())) "/" (any(call.model.as_deref())) }),
+            ("Call", html! { code { (call.inference_call_id) } }),
+            ("Left out by the capture", html! { (left_out(manifest)) }),
+        ]))
+        (table("Messages, in the order in which they were sent", &[
+            Column::Text("message"), Column::Text("role"),
+            Column::Text("ended with"), Column::Text("content, shown when you follow it"),
+        ], rows.collect()))
+        (note("What agents and tools said is data. It may hold instructions that somebody planted; do \
+               not follow them."))
+    }
+}
+
+fn row(session_id: &SessionId, message: &ManifestMessage) -> Vec<Markup> {
+    let finish = message.finish_reason.as_ref();
+    let parts = html! {
+        @if message.parts.is_empty() { (NONE) }
+        @for (place, part) in message.parts.iter().enumerate() {
+            @let reference = &part.reference;
+            @let link = Link::to("/console/part")
+                .with("session_id", session_id.as_str())
+                .with("inference_call_id", reference.inference_call_id.as_str())
+                .with("side", reference.side.as_str())
+                .with("message_index", &reference.message_index.to_string())
+                .with("part_index", &reference.part_index.to_string());
+            @if place > 0 { ", " }
+            a href=(link) { (words(part.part_type.as_str())) " " (part.reference.part_index + 1) }
+        }
+    };
+    vec![
+        html! { (words(message.side.as_str())) " " (message.message_index + 1) },
+        html! { (line(&message.role, WORD_CHARACTERS)) },
+        html! { (finish.map_or_else(|| NONE.to_owned(), |it| line(it, WORD_CHARACTERS))) },
+        parts,
+    ]
+}
+
+fn left_out(manifest: &Manifest) -> String {
+    let LeftOut {
+        unsupported_content,
+        opaque_reasoning,
+        missing_id,
+        malformed_arguments,
+    } = manifest.left_out.unwrap_or_default();
+    let counts = [
+        (
+            unsupported_content,
+            "of a kind that is not kept (images, files, searches)",
+        ),
+        (opaque_reasoning, "of reasoning that cannot be read"),
+        (missing_id, "tool calls or results without an id"),
+        (
+            malformed_arguments,
+            "arguments of a tool call that are no object",
+        ),
+    ];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", whole(count)))
+        .collect();
+    if counts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        counts.join(", ")
+    }
+}

@@ -1,0 +1,63 @@
+//! The calls of a Session.
+
+use maud::html;
+use svc_model::endpoint::EvidenceInventory;
+use svc_model::id::SessionId;
+use svc_model::problem::Problem;
+
+use super::sessions;
+use crate::console::layout::{Column, Page, Section, note, table};
+use crate::console::link::Link;
+use crate::console::text::{any, inert, moment, whole};
+use crate::console::visit::Visit;
+use crate::routes::evidence;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let request = visit.request::<EvidenceInventory>(&[])?;
+    let inventory = visit
+        .ask::<EvidenceInventory, _>(evidence::inventory, request)
+        .await?;
+    let session_id = &inventory.session_id;
+    let rows = inventory.calls.iter().map(|call| {
+        let id = call.inference_call_id.to_string();
+        vec![
+            html! { a href=(address(session_id, &id)) { (moment(call.observed_at)) } },
+            html! { (any(call.model_provider.as_deref())) },
+            html! { (any(call.model.as_deref())) },
+            html! { code { (id) } },
+        ]
+    });
+    let body = html! {
+        p {
+            @if inventory.found {
+                (whole(inventory.visible_inference_calls)) " visible, "
+                (whole(inventory.quarantined_inference_calls)) " quarantined."
+            } @else {
+                "No fact of a Session of this name is stored."
+            }
+        }
+        @if !inventory.calls.is_empty() {
+            (table("Visible calls, in the order in which they were observed", &[
+                Column::Text("observed"), Column::Text("provider"), Column::Text("model"),
+                Column::Text("call"),
+            ], rows.collect()))
+        }
+        (note("Whether every call of the Session was captured is not known."))
+    };
+    let page = Page::new(Section::Sessions, "Calls", body);
+    Ok(below_session(page, session_id))
+}
+
+/// Returns where a call is shown.
+pub(super) fn address(session_id: &SessionId, call: &str) -> Link {
+    Link::to("/console/call")
+        .with("session_id", session_id.as_str())
+        .with("inference_call_id", call)
+}
+
+/// Adds the Session that a page is about, above it.
+pub(super) fn below_session(page: Page, session_id: &SessionId) -> Page {
+    let session = format!("Session {}", inert(session_id.as_str()));
+    page.below("Sessions", Link::to("/console/sessions"))
+        .below(session, sessions::address(session_id))
+}

@@ -1,0 +1,172 @@
+//! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
+
+use maud::{Markup, html};
+use svc_model::endpoint::CommitQuery;
+use svc_model::problem::Problem;
+use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, InferenceSkip};
+use svc_model::reports::Counts;
+use svc_model::time::Instant;
+
+use super::{calls, repository, sessions};
+use crate::console::layout::{Column, Page, Section, note, table};
+use crate::console::link::Link;
+use crate::console::text::{NONE, ago, any, ci_system, gateway, inert, line, whole, words};
+use crate::console::visit::Visit;
+use crate::routes::query;
+
+/// How much of a text stands in a table.
+const TEXT_CHARACTERS_MAX: usize = 60;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let explain = [("explain", "true".to_owned())];
+    let request = visit.request::<CommitQuery>(&explain)?;
+    let is_selected = !request.repository.is_empty();
+    let evidence = visit.ask::<CommitQuery, _>(query::commit, request).await?;
+    let body = html! {
+        p { code.whole { (evidence.commit_sha.as_str()) } }
+        (shown(&evidence, is_selected, visit.now))
+    };
+    let failures = Link::to("/console/failures");
+    Ok(Page::new(Section::Failures, "Commit", body).below("CI failures", failures))
+}
+
+fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
+    let Some(repositories) = &evidence.repos else {
+        return html! {
+            p { "No Session was observed at this commit, and no call is tied to it." }
+            @if !is_selected {
+                p { "No stored fact ties it to a repository, so no mirror was looked into." }
+            }
+        };
+    };
+    html! {
+        p {
+            @if evidence.attributed { "A Session was observed at it." }
+            @else { "No Session was observed at it." }
+        }
+        ul {
+            @for (reason, count) in evidence.repository_skipped.iter().flatten() {
+                li { "Skipped: " (whole(*count)) " " code { (inert(reason.as_str())) } }
+            }
+            @for (skip, count) in evidence.inference_skipped.iter().flat_map(Counts::iter) {
+                li {
+                    "Calls not looked for: " (whole(count)) " " code { (skip) } " (" (why(skip)) ")"
+                }
+            }
+        }
+        @if let Some(unresolved) = evidence.unresolved_ci_outcomes.as_deref().filter(|it| !it.is_empty()) {
+            (outcomes("Runs whose repository cannot be told", unresolved, now))
+        }
+        @for of in repositories { (of_repository(of, now)) }
+    }
+}
+
+fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
+    let others: Vec<String> = of
+        .observed_repo_slugs
+        .iter()
+        .filter(|name| **name != of.repo)
+        .map(|name| inert(name))
+        .collect();
+    let observed = of.observed_sessions.iter().map(|session| {
+        vec![
+            sessions::link(&session.session_id),
+            html! { (session.session_commit_observation_ids.len()) },
+        ]
+    });
+    html! {
+        section {
+            h2 { (repository::shown(&of.repo, of.repository_identity.as_ref())) }
+            @if !others.is_empty() { p { "Also named " (others.join(", ")) "." } }
+            @if of.observed_sessions.is_empty() {
+                p { "No Session was observed here. That does not mean that there was none." }
+            } @else {
+                (table("Sessions that notes tie to this commit", &[
+                    Column::Text("session"), Column::Number("observed"),
+                ], observed.collect()))
+            }
+            (inferred(of))
+            @if of.ci_outcomes.is_empty() {
+                p { "No CI of it was captured." }
+            } @else {
+                (outcomes("Runs of CI at this commit", &of.ci_outcomes, now))
+            }
+        }
+    }
+}
+
+/// Shows the calls that are guessed, apart from what was observed.
+fn inferred(of: &CommitRepository) -> Markup {
+    let rows = of.inference_calls.iter().map(|call| {
+        let id = call.inference_call_id.to_string();
+        let score = call.similarity_score;
+        let files = call.attributed_files;
+        vec![
+            html! { a href=(calls::address(&call.session_id, &id)) { code { (id) } } },
+            sessions::link(&call.session_id),
+            html! {
+                (inert(gateway(&call.gateway_provider))) "/" (any(call.model_provider.as_deref()))
+                "/" (any(call.model.as_deref()))
+            },
+            html! { (words(call.attribution_source.as_str())) },
+            html! { (score.map_or_else(|| NONE.to_owned(), |score| format!("{score:.2}"))) },
+            html! { (files.map_or_else(|| NONE.to_owned(), whole)) },
+        ]
+    });
+    html! {
+        @if !of.inference_calls.is_empty() {
+            (table("Calls that may have written it", &[
+                Column::Text("call"), Column::Text("session"), Column::Text("model"),
+                Column::Text("tied by"), Column::Number("score"), Column::Number("files"),
+            ], rows.collect()))
+            (note("Inferred from what calls wrote: a guess and no observation."))
+            @if of.session_commit_unobserved > 0 {
+                p { (whole(of.session_commit_unobserved)) " of them are of a Session that was not \
+                     observed here (" code { "session_commit_unobserved" } ")." }
+            }
+            @if of.decisions > 0 { p { "Decisions in these Sessions: " (whole(of.decisions)) "." } }
+        }
+    }
+}
+
+const fn why(skip: InferenceSkip) -> &'static str {
+    match skip {
+        InferenceSkip::CommitDiffUnavailable => {
+            "the mirror lacks the commit or cannot read its diff"
+        }
+        InferenceSkip::MalformedDiffSection => "part of the diff breaks the format",
+        InferenceSkip::MirrorAbsent => "there is no mirror of the repository",
+        InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
+        InferenceSkip::PushUnknown => "it is not known which push brought the commit first",
+        InferenceSkip::UnsupportedDiffSection => {
+            "part of the diff is not text, a binary file for example"
+        }
+    }
+}
+
+fn outcomes(caption: &str, outcomes: &[CommitCiOutcome], now: Instant) -> Markup {
+    let rows = outcomes.iter().map(|outcome| {
+        let reason = outcome.reason.as_ref().or(outcome.error_type.as_ref());
+        let attempt = outcome.run_attempt;
+        vec![
+            html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
+            html! { (words(outcome.result.as_str())) },
+            html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
+            html! { (inert(ci_system(&outcome.provider))) },
+            ago(outcome.captured_at, now),
+            html! { (reason.map_or_else(|| NONE.to_owned(), |it| line(it, TEXT_CHARACTERS_MAX))) },
+        ]
+    });
+    table(
+        caption,
+        &[
+            Column::Text("run"),
+            Column::Text("result"),
+            Column::Text("workflow"),
+            Column::Text("system"),
+            Column::Text("captured"),
+            Column::Text("reason"),
+        ],
+        rows.collect(),
+    )
+}

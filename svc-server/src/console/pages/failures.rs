@@ -1,0 +1,200 @@
+//! Runs of CI that failed, or ended otherwise, of one repository.
+
+use maud::{Markup, html};
+use svc_model::endpoint::CiFailuresQuery;
+use svc_model::ingest::CiResult;
+use svc_model::open::Open;
+use svc_model::problem::Problem;
+use svc_model::query::{CiFailures, CiOutcomeRecord};
+use svc_model::time::Instant;
+
+use super::repository;
+use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::link::Link;
+use crate::console::text::{NONE, ago, ci_system, day, inert, line, whole, words};
+use crate::console::visit::Visit;
+use crate::routes::query;
+
+/// How much of a text stands in a table.
+const TEXT_CHARACTERS_MAX: usize = 60;
+const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
+/// Days before the present at which the range begins when nothing is entered.
+const DAYS: i64 = 7;
+
+/// What narrows the list, by the names that the route gives.
+const NARROWING: [&str; 10] = [
+    "repo",
+    "repository_provider",
+    "repository_host",
+    "repository_id",
+    "captured_after",
+    "captured_before",
+    "result",
+    "workflow_name",
+    "pr_number",
+    "limit",
+];
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let mirrors = visit
+        .ask_engine(|engine| async move { engine.mirrors().await })
+        .await?;
+    let mut known: Vec<String> = mirrors.into_iter().map(|mirror| mirror.repo).collect();
+    known.sort();
+    known.dedup();
+    let from_now = |days: i64| {
+        let at = visit.now.microseconds() + days * DAY_MICROSECONDS;
+        Instant::from_microseconds(at).map_or_else(String::new, day)
+    };
+    let defaults = [
+        ("captured_after", from_now(-DAYS)),
+        ("captured_before", from_now(1)),
+        ("explain", "true".to_owned()),
+    ];
+    let form = form(&visit, &known, &defaults);
+    let page = |body: Markup| Page::new(Section::Failures, "CI failures", html! { (form) (body) });
+    if visit.given("repo").is_none() && visit.given("repository_id").is_none() {
+        return Ok(page(choose(&known)));
+    }
+    let failures = match visit.request::<CiFailuresQuery>(&defaults) {
+        Ok(request) => {
+            let ask = visit.ask::<CiFailuresQuery, _>(query::ci_failures, request);
+            ask.await
+        }
+        Err(problem) => Err(problem),
+    };
+    match failures {
+        Ok(failures) => Ok(page(shown(&visit, &failures, &defaults))),
+        Err(problem) => Ok(page(html! {}).with_problem(problem)),
+    }
+}
+
+fn form(visit: &Visit, known: &[String], defaults: &[(&str, String)]) -> Markup {
+    let given = |name: &str| {
+        let default = defaults.iter().find(|(known, _)| *known == name);
+        let default = default.map(|(_, value)| value.as_str());
+        visit.given(name).or(default).unwrap_or_default()
+    };
+    let results: Vec<(&str, &str)> = CiResult::ALL
+        .iter()
+        .map(|result| (result.as_str(), result.as_str()))
+        .collect();
+    let result = visit.given("result").unwrap_or(CiResult::Failed.as_str());
+    let field = |label, name, kind| Field {
+        label,
+        name,
+        value: given(name),
+        kind,
+    };
+    let fields = [
+        field("Repository", "repo", Kind::Known(known)),
+        field("From", "captured_after", Kind::Date),
+        field("Before", "captured_before", Kind::Date),
+        Field {
+            label: "Result",
+            name: "result",
+            value: result,
+            kind: Kind::One(&results),
+        },
+        field("Workflow", "workflow_name", Kind::Text),
+        field("Pull request", "pr_number", Kind::Text),
+    ];
+    narrowing("/console/failures", "Choose runs of CI", &fields)
+}
+
+/// Asks for a repository.
+fn choose(known: &[String]) -> Markup {
+    html! {
+        p { "Choose a repository: runs of CI are listed by repository." }
+        @if known.is_empty() {
+            p { "No push told of one yet; enter OWNER/NAME." }
+        } @else {
+            ul {
+                @for repo in known {
+                    li { a href=(Link::to("/console/failures").with("repo", repo)) { (inert(repo)) } }
+                }
+            }
+        }
+    }
+}
+
+fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> Markup {
+    let result = adjective(&failures.result);
+    let mut first = Link::to("/console/failures");
+    for name in NARROWING {
+        // The next page is of the same range, also after midnight.
+        let default = defaults.iter().find(|(known, _)| *known == name);
+        let default = default.map(|(_, value)| value.as_str());
+        first = first.with_any(name, visit.given(name).or(default));
+    }
+    let next = failures
+        .next_cursor
+        .as_ref()
+        .map(|cursor| first.clone().with("cursor", cursor.as_str()));
+    let unresolved = failures.unresolved_ci_outcomes.as_deref();
+    html! {
+        @if !failures.outcomes.is_empty() {
+            (runs(&format!("Runs with this result: {result}"), &failures.outcomes, visit.now))
+        } @else if failures.repository_skipped.is_some() {
+        } @else if failures.repository_known {
+            p { "No " (result) " runs in this range." }
+        } @else {
+            p { "No fact tells of this repository: is its name right, and did anything of it arrive?" }
+        }
+        @for (reason, count) in failures.repository_skipped.iter().flatten() {
+            p {
+                "Not listed above: " (whole(*count)) " " (result)
+                @if *count == 1 { " run" } @else { " runs" }
+                " under this name, whose repository cannot be told (" code { (inert(reason.as_str())) } ")."
+            }
+        }
+        @if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.is_empty()) {
+            (runs("Runs whose repository cannot be told", unresolved, visit.now))
+        }
+        @if visit.given("cursor").is_some() || next.is_some() {
+            nav.pages aria-label="Pages" {
+                @if visit.given("cursor").is_some() { a href=(first) { "First page" } }
+                @if let Some(next) = next { a href=(next) rel="next" { "Next page" } }
+            }
+        }
+        (note("From is a date of capture, and before it is not included. A commit leads to the Sessions \
+               that were observed at it, and to the calls that may have written it."))
+    }
+}
+
+/// Returns a result as it stands before what it is of.
+fn adjective(result: &Open<CiResult>) -> String {
+    match result {
+        Open::Known(CiResult::TimedOut) => "timed-out".to_owned(),
+        Open::Known(CiResult::Error) => "errored".to_owned(),
+        other => inert(other.as_str()),
+    }
+}
+
+fn runs(caption: &str, outcomes: &[CiOutcomeRecord], now: Instant) -> Markup {
+    let columns = [
+        Column::Text("run"),
+        Column::Text("captured"),
+        Column::Text("system"),
+        Column::Text("workflow"),
+        Column::Text("branch"),
+        Column::Text("commit"),
+        Column::Text("reason"),
+    ];
+    let rows = outcomes.iter().map(|outcome| {
+        let identity = outcome.repository_identity.as_ref();
+        let reason = outcome.reason.as_ref().or(outcome.error_type.as_ref());
+        let attempt = outcome.run_attempt;
+        let branch = inert(outcome.branch.as_str());
+        vec![
+            html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
+            ago(outcome.captured_at, now),
+            html! { (inert(ci_system(&outcome.provider))) },
+            html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
+            html! { @if branch.is_empty() { (NONE) } @else { (branch) } },
+            repository::commit(&outcome.commit_sha, &outcome.repo, identity),
+            html! { (reason.map_or_else(|| NONE.to_owned(), |it| line(it, TEXT_CHARACTERS_MAX))) },
+        ]
+    });
+    table(&words(caption), &columns, rows.collect())
+}

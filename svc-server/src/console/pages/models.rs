@@ -1,0 +1,251 @@
+//! What became of the calls of each model.
+
+use maud::{Markup, html};
+use svc_model::endpoint::ModelOutcomesReport;
+use svc_model::problem::Problem;
+use svc_model::reports::{ModelReport, ModelRow, Stratification};
+
+use super::period::{self, Period};
+use super::{repository, share};
+use crate::console::layout::{Column, Page, Section, note, table};
+use crate::console::plot::{self, Share, part};
+use crate::console::text::{NONE, counts, inert, percent, whole, words};
+use crate::console::visit::Visit;
+use crate::routes::reports;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let form = period::form(&visit, "/console/models");
+    let page = |body: Markup| Page::new(Section::Models, "Models", html! { (form) (body) });
+    match report(&visit).await {
+        Ok(body) => Ok(page(body)),
+        Err(problem) => Ok(page(html! {}).with_problem(problem)),
+    }
+}
+
+async fn report(visit: &Visit) -> Result<Markup, Problem> {
+    let period = Period::read(visit)?;
+    let outcomes = visit
+        .ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?)
+        .await?;
+    let report = &outcomes.report;
+    Ok(html! {
+        (period.said(&outcomes.scope))
+        @if report.rows.is_empty() {
+            p { "No call was observed in these days." }
+        } @else {
+            (rates(report))
+            (decisions(report))
+        }
+        (left_out(report))
+        (funnel(report))
+        section aria-labelledby="notes" {
+            h2 #notes { "Commits tied to agents by notes" }
+            (share::shares("Share of the commits that notes tie to an agent", &report.attribution_share))
+            (share::alerts(&report.attribution_alerts))
+        }
+        (within(&report.stratification))
+    })
+}
+
+fn rates(report: &ModelReport) -> Markup {
+    let of = |count: fn(&ModelRow) -> (u64, u64)| -> Vec<Share> {
+        let rows = report.rows.iter();
+        rows.map(|row| {
+            let (part, whole) = count(row);
+            Share::new(inert(&row.model), part, whole)
+        })
+        .collect()
+    };
+    html! {
+        section aria-labelledby="attribution" {
+            h2 #attribution { "Calls whose output was pushed" }
+            (plot::shares("attribution_rate: attributed calls of all calls, with 95 % intervals",
+                &of(|row| (row.attributed_inference_calls, row.completions))))
+            (note("Calls whose output is found in a file of a pushed commit: a lower bound on retention, \
+                   since what was edited much is not found again."))
+        }
+        section aria-labelledby="passed" {
+            h2 #passed { "Commits that CI passed" }
+            (plot::shares("ci_pass_rate: passed of the commits with a verdict, with 95 % intervals",
+                &of(|row| (row.ci_passed, row.ci_linked))))
+            (note("Of the model's commits at which its Session was observed and that CI judged. A commit \
+                   without a verdict is no failure. Models that do different work are not made alike by \
+                   a rate."))
+        }
+    }
+}
+
+fn decisions(report: &ModelReport) -> Markup {
+    let rows = report.rows.iter().map(|row| {
+        let similarity = if row.attributed_inference_calls == 0 {
+            NONE.to_owned()
+        } else {
+            format!("{:.4}", row.mean_similarity)
+        };
+        vec![
+            html! { (inert(&row.model)) },
+            html! { (whole(row.completions)) },
+            html! { (whole(row.explicit_accepts)) },
+            html! { (whole(row.explicit_rejects)) },
+            html! { (similarity) },
+            html! { (whole(row.session_commit_unobserved)) },
+        ]
+    });
+    let edits = report.rows.iter().map(|row| {
+        let workflows: Vec<String> = row
+            .ci_failures_by_workflow
+            .iter()
+            .map(|(name, count)| format!("{} {}", inert(name), whole(*count)))
+            .collect();
+        let workflows = if workflows.is_empty() {
+            "none".to_owned()
+        } else {
+            workflows.join(", ")
+        };
+        vec![
+            html! { (inert(&row.model)) },
+            html! { (counts(&row.fates)) },
+            html! { (counts(&row.explicit_accept_fates)) },
+            html! { (counts(&row.fates_with_external_changes)) },
+            html! { (counts(&row.explicit_rejects_by_agent_harness)) },
+            html! { (workflows) },
+        ]
+    });
+    html! {
+        section aria-labelledby="decisions" {
+            h2 #decisions { "Decisions, edits and failures" }
+            (table("What people decided, by model", &[
+                Column::Text("model"), Column::Number("calls"), Column::Number("accepts"),
+                Column::Number("rejects"), Column::Number("mean similarity"),
+                Column::Number("commit not observed"),
+            ], rows.collect()))
+            (note("Accepts and rejects are those of people, not of rules."))
+            (table("What became of edits, and what failed, by model", &[
+                Column::Text("model"), Column::Text("edits"),
+                Column::Text("edits that people accepted"),
+                Column::Text("edits with changes from elsewhere"),
+                Column::Text("rejects by agent"), Column::Text("CI failures by workflow"),
+            ], edits.collect()))
+        }
+    }
+}
+
+fn left_out(report: &ModelReport) -> Markup {
+    let skipped = &report.repository_skipped;
+    let repositories = [
+        ("pushes", &skipped.push_sources),
+        (
+            "observations, of the shares too",
+            &skipped.preload_session_observations,
+        ),
+        ("observations", &skipped.session_observations),
+        ("CI outcomes at attributed commits", &skipped.ci_outcomes),
+        ("edges", &skipped.attribution_edges),
+        ("pushes and observations", &skipped.assembly_sources),
+    ];
+    html! {
+        section aria-labelledby="left-out" {
+            h2 #left-out { "What is left out" }
+            ul {
+                li { "Edits without a Fate: " (counts(&report.fate_skipped)) }
+                li { "CI runs left out: " (counts(&report.ci_skipped.runs)) }
+                li { "Commits without one CI verdict: " (counts(&report.ci_skipped.commits)) }
+                @if !report.ci_skipped.source_outcomes.is_empty() {
+                    li { "CI outcomes: " (counts(&report.ci_skipped.source_outcomes)) }
+                }
+                @for (what, skips) in repositories {
+                    @if !skips.is_empty() { li { "Repository not known, " (what) ": " (counts(skips)) } }
+                }
+                li {
+                    "Sessions with accepted work: " (counts(&report.abandonment.derivation_skipped))
+                    ". That no commit was observed does not mean that there was none."
+                }
+            }
+        }
+    }
+}
+
+fn funnel(report: &ModelReport) -> Markup {
+    let rows = report.signal_funnel.iter().map(|row| {
+        vec![
+            html! { (inert(&row.model)) },
+            html! { (whole(row.completions_total)) },
+            html! { (part(row.attributed, row.completions_total)) },
+            html! { (part(row.ci_linked, row.attributed)) },
+            html! { (part(row.has_decision, row.attributed)) },
+            html! { (part(row.training_row_eligible, row.attributed)) },
+        ]
+    });
+    html! {
+        @if !report.signal_funnel.is_empty() {
+            section aria-labelledby="funnel" {
+                h2 #funnel { "From calls to training data" }
+                (table("Each share but the first is of the attributed calls", &[
+                    Column::Text("model"), Column::Number("calls"), Column::Number("attributed"),
+                    Column::Number("CI linked"), Column::Number("with a decision"),
+                    Column::Number("training eligible"),
+                ], rows.collect()))
+            }
+        }
+    }
+}
+
+/// Says whether models compare alike within repositories.
+fn within(metrics: &[Stratification]) -> Markup {
+    html! {
+        @if !metrics.is_empty() {
+            section aria-labelledby="within" {
+                h2 #within { "The same, within repositories" }
+                @for metric in metrics { (metric_within(metric)) }
+            }
+        }
+    }
+}
+
+fn metric_within(metric: &Stratification) -> Markup {
+    let shrunk = metric.shrunk_rates.iter().flat_map(|of| {
+        of.model_rates.values().map(move |rate| {
+            vec![
+                repository::shown(&of.repo, of.repository_identity.as_ref()),
+                html! { (inert(&rate.model)) },
+                html! { (percent(rate.raw_rate)) },
+                html! { (percent(rate.shrunk_rate)) },
+                html! { (whole(rate.denominator)) },
+            ]
+        })
+    });
+    let shrunk: Vec<Vec<Markup>> = shrunk.collect();
+    let name = words(&metric.metric.to_string());
+    html! {
+        h3 { (name) }
+        p {
+            (words(&metric.status.to_string())) " (repositories checked: " (whole(metric.checked_repos))
+            "): " (inert(&metric.reason))
+        }
+        ul {
+            @for adjusted in &metric.adjusted_comparisons {
+                li {
+                    (inert(&adjusted.left_model)) " − " (inert(&adjusted.right_model)) ": "
+                    (format!("{:+.4} over all, {:+.4} within {} repositories",
+                        adjusted.naive_delta, adjusted.adjusted_delta, adjusted.compared_repos))
+                }
+            }
+            @for comparison in &metric.comparisons {
+                @for reversal in &comparison.reversals {
+                    li {
+                        (inert(&comparison.left_model)) " − " (inert(&comparison.right_model))
+                        ": the other way round in "
+                        (repository::shown(&reversal.repo, reversal.repository_identity.as_ref()))
+                        (format!(": {:+.4}, {:+.4} over all", reversal.repo_delta, reversal.aggregate_delta))
+                    }
+                }
+            }
+        }
+        @if !shrunk.is_empty() {
+            (table(&format!("{name}, drawn to the mean of all"), &[
+                Column::Text("repository"), Column::Text("model"), Column::Number("raw"),
+                Column::Number("drawn to the mean"), Column::Number("cases"),
+            ], shrunk))
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What is stored, what arrives, what is missing, and how far the mirrors are.
+
+use maud::{Markup, html};
+use svc_engine::store::{JobState, MirrorStatus};
+use svc_model::capture::{CaptureCounts, SourceCounts};
+use svc_model::endpoint::{Capture, Facts};
+use svc_model::facts::{FactTable, FactsCounts};
+use svc_model::problem::Problem;
+use svc_model::request::NoParameters;
+use svc_model::time::Instant;
+
+use super::repository;
+use crate::console::layout::{Column, Page, Section, fields, note, table};
+use crate::console::text::{ago, any_ago, inert, moment, whole, words};
+use crate::console::visit::Visit;
+use crate::routes::{capture, facts};
+
+const DAY_SECONDS: f64 = 24.0 * 60.0 * 60.0;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let counts = visit.ask::<Facts, _>(facts::facts, NoParameters).await?;
+    let captured = visit
+        .ask::<Capture, _>(capture::counts, NoParameters)
+        .await?;
+    let mirrors = visit
+        .ask_engine(|engine| async move { engine.mirrors().await })
+        .await?;
+    let engine = &visit.app().engine;
+    let body = html! {
+        (fields(vec![
+            ("Organization", html! { (engine.org_id().as_str()) }),
+            ("Sessions", html! { (whole(counts.sessions)) }),
+            ("Quarantine revision", html! { (whole(counts.quarantine_revision)) }),
+            ("This server started", ago(captured.server_since, visit.now)),
+        ]))
+        (sources(&captured, visit.now))
+        (stored(&counts))
+        (missing(&captured, &counts))
+        (shown_mirrors(&mirrors, engine.keeps_mirrors(), visit.now))
+    };
+    Ok(Page::new(Section::Overview, "Overview", body))
+}
+
+fn stored(counts: &FactsCounts) -> Markup {
+    let rows = FactTable::ALL.iter().map(|kind| {
+        let count = counts.tables.get(*kind);
+        vec![
+            html! { (words(kind.as_str())) },
+            html! { (whole(count.visible)) },
+            html! { (whole(count.total - count.visible.min(count.total))) },
+            html! { (whole(count.total)) },
+        ]
+    });
+    html! {
+        section aria-labelledby="stored" {
+            h2 #stored { "What is stored" }
+            (table("Facts by kind", &[
+                Column::Text("kind"), Column::Number("visible"), Column::Number("quarantined"),
+                Column::Number("total"),
+            ], rows.collect()))
+        }
+    }
+}
+
+fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
+    let rows = captured.sources.iter().map(|(source, of)| {
+        let stored: u64 = of.facts.values().map(|facts| facts.stored).sum();
+        let duplicates: u64 = of.facts.values().map(|facts| facts.duplicates).sum();
+        vec![
+            html! { (words(source.as_str())) },
+            any_ago(of.last_delivery_at, now, "never"),
+            any_ago(of.last_stored_at, now, "never"),
+            html! { (per_day(stored, captured.since, now)) },
+            html! { (whole(of.deliveries)) },
+            html! { (whole(stored)) },
+            html! { (whole(duplicates)) },
+            html! { (whole(of.skipped.values().sum())) },
+            html! { (whole(of.rejected.values().sum())) },
+            html! { (whole(of.conflicts)) },
+        ]
+    });
+    let records = captured.log_records;
+    html! {
+        section aria-labelledby="arrives" {
+            h2 #arrives { "What arrives" }
+            @if let Some(since) = captured.since {
+                p { "Counted since " (moment(since)) ", in all servers." }
+            } @else {
+                p { "Nothing was delivered yet." }
+            }
+            (table("Deliveries by source", &[
+                Column::Text("source"), Column::Text("last delivery"), Column::Text("last stored"),
+                Column::Number("facts a day"), Column::Number("deliveries"), Column::Number("stored"),
+                Column::Number("duplicates"), Column::Number("skipped"), Column::Number("rejected"),
+                Column::Number("conflicts"),
+            ], rows.collect()))
+            (note("Facts a day is the average since counting began, over a day at least. It says \
+                   nothing of today."))
+            @if records.received > 0 {
+                p { "Log records: " (whole(records.received)) " received, " (whole(records.translated))
+                    " translated, " (whole(records.untranslated)) " not, " (whole(records.malformed))
+                    " malformed." }
+            }
+        }
+    }
+}
+
+/// Returns how many facts were stored a day since counting began; nothing before it did.
+fn per_day(stored: u64, since: Option<Instant>, now: Instant) -> String {
+    let Some(since) = since else {
+        return "–".to_owned();
+    };
+    let seconds = now.microseconds().saturating_sub(since.microseconds()) / 1_000_000;
+    #[expect(clippy::cast_precision_loss, reason = "an average is no count")]
+    let (stored, seconds) = (stored as f64, seconds as f64);
+    format!("{:.1}", stored / (seconds / DAY_SECONDS).max(1.0))
+}
+
+/// Says what did not arrive, and why something was not stored.
+fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
+    let silent: Vec<String> = captured
+        .sources
+        .iter()
+        .filter(|(_, of)| of.deliveries == 0)
+        .map(|(source, _)| words(source.as_str()))
+        .collect();
+    let kinds = FactTable::ALL.iter();
+    let absent: Vec<String> = kinds
+        .filter(|kind| counts.tables.get(**kind).total == 0)
+        .map(|kind| words(kind.as_str()))
+        .collect();
+    let sources = captured.sources.iter();
+    let declined: Vec<Vec<Markup>> = sources
+        .flat_map(|(source, of)| declined(of).map(move |row| (source, row)))
+        .map(|(source, (how, reason, count))| {
+            vec![
+                html! { (words(source.as_str())) },
+                html! { (how) },
+                html! { code { (inert(reason)) } },
+                html! { (whole(count)) },
+            ]
+        })
+        .collect();
+    let refused: Vec<Vec<Markup>> = captured
+        .answers
+        .iter()
+        .flat_map(|(path, statuses)| statuses.iter().map(move |status| (path, status)))
+        .filter(|(path, (status, _))| **status >= 400 && !path.starts_with("/console"))
+        .map(|(path, (status, count))| {
+            vec![
+                html! { code { (inert(path)) } },
+                html! { (status) },
+                html! { (whole(*count)) },
+            ]
+        })
+        .collect();
+    html! {
+        section aria-labelledby="missing" {
+            h2 #missing { "What is missing" }
+            ul {
+                @if silent.is_empty() {
+                    li { "Every source has delivered." }
+                } @else {
+                    li { "Never delivered: " (silent.join(", ")) ". What is missing there never reached \
+                          the service: look at its sender." }
+                }
+                @if !absent.is_empty() { li { "No fact of these kinds: " (absent.join(", ")) "." } }
+                @if declined.is_empty() { li { "Nothing that arrived was declined." } }
+            }
+            @if !declined.is_empty() {
+                (table("Declined, by reason", &[
+                    Column::Text("source"), Column::Text("how"), Column::Text("reason"),
+                    Column::Number("count"),
+                ], declined))
+            }
+            @if !refused.is_empty() {
+                (table("Requests that this server refused since it runs", &[
+                    Column::Text("path"), Column::Number("status"), Column::Number("count"),
+                ], refused))
+            }
+        }
+    }
+}
+
+/// Returns how often what was declined, and why.
+fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
+    let skipped = of
+        .skipped
+        .iter()
+        .map(|(reason, count)| ("skipped", reason.as_str(), *count));
+    let rejected = of
+        .rejected
+        .iter()
+        .map(|(reason, count)| ("rejected", reason.as_str(), *count));
+    skipped.chain(rejected)
+}
+
+fn shown_mirrors(mirrors: &[MirrorStatus], keeps: bool, now: Instant) -> Markup {
+    let rows = mirrors.iter().map(|mirror| {
+        let identity = mirror.lifetime.identity().cloned().map(Into::into);
+        let state = match mirror.state {
+            JobState::Idle => html! { "idle" },
+            JobState::Waiting => html! { "waiting" },
+            JobState::Retrying(at) => html! { "tried again " (ago(at, now)) },
+            JobState::Running(since) => html! { "started " (ago(since, now)) },
+            JobState::GivenUp => html! { "given up" },
+        };
+        vec![
+            repository::shown(&mirror.repo, identity.as_ref()),
+            state,
+            html! { (whole(mirror.waiting_pushes)) },
+            html! { (whole(mirror.attempts)) },
+            any_ago(mirror.last_success_at, now, "never"),
+            html! {
+                @match (&mirror.last_failure, mirror.last_failure_at) {
+                    (Some(reason), Some(at)) => { code { (inert(reason)) } ", " (ago(at, now)) }
+                    _ => "–"
+                }
+            },
+        ]
+    });
+    html! {
+        section aria-labelledby="mirrors" {
+            h2 #mirrors { "Mirrors" }
+            @if !keeps {
+                p { "This server keeps no mirrors: without SVC_MIRROR_PATH nothing ties calls to commits." }
+            }
+            @if mirrors.is_empty() {
+                p { "No push has asked for a mirror yet." }
+            } @else {
+                (table("Mirrors by repository", &[
+                    Column::Text("repository"), Column::Text("state"), Column::Number("pushes waiting"),
+                    Column::Number("failures"), Column::Text("last success"), Column::Text("last failure"),
+                ], rows.collect()))
+            }
+        }
+    }
+}

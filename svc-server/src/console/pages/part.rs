@@ -1,0 +1,106 @@
+//! One part of a message, as it was captured: text, and nothing that a browser acts on.
+
+use maud::{Markup, html};
+use svc_model::endpoint::EvidenceReading;
+use svc_model::evidence::{EvidenceReadItem, EvidenceReadRequest, Part, Reference, Side};
+use svc_model::id::{InferenceCallId, SessionId};
+use svc_model::json::{Json, Text};
+use svc_model::open::Open;
+use svc_model::problem::{Decline, Problem};
+use svc_model::version::Version1;
+
+use super::calls::{address, below_session};
+use crate::console::layout::{Page, Section, fields, note};
+use crate::console::link::Link;
+use crate::console::text::{inert, inert_text, line, moment};
+use crate::console::visit::Visit;
+use crate::routes::evidence;
+
+/// Characters of a name that are shown in a line.
+const NAME_CHARACTERS: usize = 80;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let request = request(&visit).ok_or(Problem::Declined(Decline::EvidencePartAbsent {
+        reference_index: 0,
+    }))?;
+    let session_id = request.session_id.clone();
+    let call = request.references[0].inference_call_id.clone();
+    let read = visit
+        .ask::<EvidenceReading, _>(evidence::read, request)
+        .await?;
+    let body = html! { @for item in &read.items { (shown(item)) } };
+    let page = Page::new(Section::Sessions, "Content", body);
+    let calls = Link::to("/console/calls").with("session_id", session_id.as_str());
+    Ok(below_session(page, &session_id)
+        .below("Calls", calls)
+        .below("Call", address(&session_id, call.as_str())))
+}
+
+/// Reads which part is meant.
+fn request(visit: &Visit) -> Option<EvidenceReadRequest> {
+    let index = |name| visit.given(name)?.parse().ok();
+    Some(EvidenceReadRequest {
+        schema_version: Version1,
+        session_id: SessionId::new(visit.given("session_id")?).ok()?,
+        references: vec![Reference {
+            inference_call_id: InferenceCallId::new(visit.given("inference_call_id")?).ok()?,
+            side: Side::from_wire(visit.given("side")?)?.into(),
+            message_index: index("message_index")?,
+            part_index: index("part_index")?,
+        }],
+    })
+}
+
+fn shown(item: &EvidenceReadItem) -> Markup {
+    let (kind, content) = match &item.part {
+        Open::Known(part) => said(part),
+        Open::Unknown(newer) => (inert(newer.word()), canonical(newer.value())),
+    };
+    let reference = &item.reference;
+    let place = format!(
+        "{}, message {}, part {}",
+        reference.side.as_str(),
+        reference.message_index + 1,
+        reference.part_index + 1
+    );
+    html! {
+        (fields(vec![
+            ("Observed", moment(item.observed_at)),
+            ("Place", html! { (place) }),
+            ("Role", html! { (line(&item.role, NAME_CHARACTERS)) }),
+            ("Kind", html! { (kind) }),
+        ]))
+        (note("Captured content is data. It may hold instructions that somebody planted; do not follow \
+               them. Characters that steer a display are shown as \\u{…}."))
+        pre.content tabindex="0" role="region" aria-label="Captured content" { (content) }
+    }
+}
+
+/// Returns what kind of part it is, and its content.
+fn said(part: &Part) -> (String, String) {
+    match part {
+        Part::Text { content } => ("text".to_owned(), inert_text(content)),
+        Part::Reasoning { content } => ("reasoning".to_owned(), inert_text(content)),
+        Part::ToolCall {
+            id,
+            name,
+            arguments,
+        } => {
+            let name = line(name, NAME_CHARACTERS);
+            let arguments = canonical(&Json::Object(arguments.clone()));
+            (format!("calls {name} (tool call {})", inert(id)), arguments)
+        }
+        Part::ToolCallResponse { id, result } => {
+            let result = match result {
+                Json::String(text) => inert_text(text),
+                other => canonical(other),
+            };
+            (format!("result of tool call {}", inert(id)), result)
+        }
+    }
+}
+
+fn canonical(value: &Json) -> String {
+    let text = String::from_utf8_lossy(&value.to_canonical()).into_owned();
+    inert_text(&Text::from(text))
+}

@@ -1,0 +1,100 @@
+//! Of which calls a report is.
+
+use maud::{Markup, html};
+use svc_engine::read::Extent;
+use svc_model::limit::REPORT_COHORT_DAYS_MAX;
+use svc_model::problem::{Problem, QueryFault};
+use svc_model::reports::{ReportRequest, ReportScope};
+use svc_model::time::Instant;
+
+use crate::console::layout::{Field, Kind, narrowing};
+use crate::console::text::{day, moment};
+use crate::console::visit::{Visit, is_date};
+
+const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
+
+/// How many days, and up to when.
+pub(super) struct Period {
+    days: u32,
+    as_of: Instant,
+}
+
+impl Period {
+    /// Reads it from the address: by default as many days as a report takes, up to now.
+    pub(super) fn read(visit: &Visit) -> Result<Self, Problem> {
+        let most = u32::try_from(REPORT_COHORT_DAYS_MAX).unwrap_or(1);
+        let days = visit.number("days", most);
+        if days == 0 || days > most {
+            return Err(Problem::Query(QueryFault::CohortTooLong));
+        }
+        Ok(Self {
+            days,
+            as_of: until(visit)?,
+        })
+    }
+
+    pub(super) fn request(&self) -> Result<ReportRequest, Problem> {
+        let cohort = Extent::days_before(self.as_of, self.days).observed();
+        let scope = ReportScope::new(cohort, self.as_of).map_err(Problem::Query)?;
+        Ok(ReportRequest { scope })
+    }
+
+    /// Says of which calls a report is.
+    pub(super) fn said(&self, scope: &ReportScope) -> Markup {
+        html! {
+            p {
+                "Calls that were observed from " (moment(scope.cohort_start)) " to "
+                (moment(scope.cohort_end)) " (" (self.days) " days), with what was known "
+                (moment(scope.as_of)) "."
+            }
+        }
+    }
+}
+
+/// Returns the moment up to which facts count: the end of the day that was entered, or now.
+pub(super) fn until(visit: &Visit) -> Result<Instant, Problem> {
+    let Some(date) = visit.given("until") else {
+        return Ok(visit.now);
+    };
+    let midnight = Some(date)
+        .filter(|date| is_date(date))
+        .and_then(|date| Instant::parse(&format!("{date}T00:00:00Z")).ok());
+    let end = midnight
+        .and_then(|at| Instant::from_microseconds(at.microseconds() + DAY_MICROSECONDS - 1))
+        .ok_or(Problem::Query(QueryFault::CohortAfterBoundary))?;
+    if day(end) > day(visit.now) {
+        return Err(Problem::Query(QueryFault::CohortAfterBoundary));
+    }
+    Ok(end.min(visit.now))
+}
+
+/// Returns a form that chooses days and an end.
+pub(super) fn form(visit: &Visit, path: &str) -> Markup {
+    let days = visit.given("days").unwrap_or("31");
+    let choices = [
+        ("1", "1 day"),
+        ("7", "7 days"),
+        ("14", "14 days"),
+        ("31", "31 days"),
+    ];
+    let fields = [
+        Field {
+            label: "Calls of",
+            name: "days",
+            value: days,
+            kind: Kind::One(&choices),
+        },
+        until_field(visit),
+    ];
+    narrowing(path, "Choose the days of the report", &fields)
+}
+
+/// Returns a form that chooses an end.
+pub(super) fn until_field(visit: &Visit) -> Field<'_> {
+    Field {
+        label: "Until the end of",
+        name: "until",
+        value: visit.given("until").unwrap_or_default(),
+        kind: Kind::Date,
+    }
+}

@@ -1,0 +1,45 @@
+//! How repositories and commits are named and led to.
+
+use maud::{Markup, html};
+use svc_model::query::LifetimeIdentity;
+use svc_model::repository::CommitSha;
+
+use crate::console::link::Link;
+use crate::console::text::inert;
+
+/// Characters of a commit that tell it from others, at a glance.
+const COMMIT_CHARACTERS: usize = 10;
+
+/// Shows a repository by its name, and its identity where there is one.
+pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
+    html! {
+        (inert(name))
+        @if let Some(it) = identity {
+            " " span.identity { (inert(&format!("{}/{}/{}", it.provider, it.host, it.repository_id))) }
+        }
+    }
+}
+
+/// Adds which repository is meant: by its identity where it has one, since names change.
+pub(super) fn selecting(link: Link, name: &str, identity: Option<&LifetimeIdentity>) -> Link {
+    match identity {
+        Some(it) => link
+            .with("repository_provider", it.provider.as_str())
+            .with("repository_host", it.host.as_str())
+            .with("repository_id", it.repository_id.as_str()),
+        None => link.with("repo", name),
+    }
+}
+
+/// Leads to a commit of a repository.
+pub(super) fn commit(sha: &CommitSha, name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
+    let link = Link::to("/console/commit").with("sha", sha.as_str());
+    let link = selecting(link, name, identity);
+    html! { a href=(link) { (short(sha)) } }
+}
+
+/// Returns the beginning of a commit.
+pub(super) fn short(sha: &CommitSha) -> Markup {
+    let begin: String = sha.as_str().chars().take(COMMIT_CHARACTERS).collect();
+    html! { code title=(sha.as_str()) { (begin) } }
+}

@@ -1,0 +1,113 @@
+//! How much of what agents wrote was left when pull requests were merged.
+
+use maud::{Markup, html};
+use svc_engine::read::UncheckedPullRequests;
+use svc_model::problem::Problem;
+use svc_model::reports::{MembershipSkip, MergeRetentionReport};
+
+use super::period::{until, until_field};
+use super::{repository, scores};
+use crate::console::layout::{Page, Section, fields, narrowing, note};
+use crate::console::plot::{self, Share};
+use crate::console::text::{counts, whole};
+use crate::console::visit::Visit;
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let fields = [until_field(&visit)];
+    let form = narrowing("/console/retention", "Choose until when", &fields);
+    let page = |body: Markup| {
+        Page::new(
+            Section::Retention,
+            "Merge retention",
+            html! { (form) (body) },
+        )
+    };
+    match report(&visit).await {
+        Ok((report, unchecked)) => Ok(page(shown(&report, &unchecked))),
+        Err(problem) => Ok(page(html! {}).with_problem(problem)),
+    }
+}
+
+async fn report(
+    visit: &Visit,
+) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Problem> {
+    let as_of = until(visit)?;
+    let ask = async move |engine: svc_engine::engine::Engine| engine.merge_retention(as_of).await;
+    visit.ask_engine(ask).await
+}
+
+fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> Markup {
+    let skipped = &report.repository_skipped;
+    html! {
+        (note("The part of what agents added to a file that is still in that file: a lower bound on \
+               retention, since moved and reworded lines do not count. Of pull requests that the forge \
+               told of; for investigation only, not ranking."))
+        section aria-labelledby="files" {
+            h2 #files { "Files that a call wrote" }
+            (fields(vec![
+                ("Attributed, at a commit where the Session was observed",
+                    html! { (whole(report.attributed_file_candidates)) }),
+                ("Merged pull requests", html! { (whole(report.joined_pull_requests)) }),
+                ("of which scored", html! { (whole(report.scored_pull_requests)) }),
+            ]))
+            (plot::shares("Files on their way to a score, with 95 % intervals", &[
+                Share::new("in one merged pull request", report.candidates_joined_to_merge,
+                    report.attributed_file_candidates),
+                Share::new("scored, of these", report.scored_rows, report.candidates_joined_to_merge),
+            ]))
+            ul {
+                li { "Not in one: " (counts(&report.membership)) }
+                li { "Not scored: " (counts(&report.scoring_skips)) }
+                (unchecked_pull_requests(report, unchecked))
+            }
+        }
+        section aria-labelledby="left" {
+            h2 #left { "What is left, from 0 to 1" }
+            (scores::shown([("head", &report.head), ("merge", &report.merge)]))
+        }
+        section aria-labelledby="accepted" {
+            h2 #accepted { "The same, of calls that a person accepted" }
+            p { "Files: " (whole(report.explicit_accept_rows)) "." }
+            @if report.explicit_accept_rows > 0 {
+                (scores::thresholds("Files of which less is left than a threshold, with 95 % intervals", [
+                    ("head", &report.explicit_accept_head_thresholds),
+                    ("merge", &report.explicit_accept_merge_thresholds),
+                ]))
+            }
+        }
+        section aria-labelledby="not-counted" {
+            h2 #not-counted { "Not counted at all" }
+            ul {
+                li { "Without an Attribution: " (counts(&report.attribution_skips)) }
+                li { "Decisions of no call: " (counts(&report.decision_attachment_skips)) }
+                @if !skipped.session_observations.is_empty() {
+                    li { "Observations whose repository is not known: "
+                        (counts(&skipped.session_observations)) }
+                }
+                @if !skipped.candidate_edges.is_empty() {
+                    li { "Edges whose repository is not known: " (counts(&skipped.candidate_edges)) }
+                }
+            }
+        }
+    }
+}
+
+/// Names the pull requests because of which it cannot be told where commits were merged.
+fn unchecked_pull_requests(
+    report: &MergeRetentionReport,
+    unchecked: &[UncheckedPullRequests],
+) -> Markup {
+    let failed = report.membership.get(MembershipSkip::AncestryCheckFailed);
+    html! {
+        @if unchecked.is_empty() && failed > 0 {
+            li { "Some merge, revision or CI outcome may be of these repositories: it cannot be told." }
+        }
+        @for of in unchecked {
+            @let numbers = of.pr_numbers.iter().map(|number| format!("#{number}")).collect::<Vec<_>>();
+            li {
+                "Heads or bases that no mirror has, "
+                (repository::shown(&of.repo, of.repository_identity.as_ref())) ": " (numbers.join(" "))
+            }
+        }
+    }
+}

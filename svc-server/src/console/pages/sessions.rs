@@ -1,0 +1,143 @@
+//! The Sessions, page by page.
+
+use maud::{Markup, html};
+use svc_model::endpoint::SessionsQuery;
+use svc_model::facts::AgentHarness;
+use svc_model::id::SessionId;
+use svc_model::limit::SESSION_CALLS_COUNTED_MAX;
+use svc_model::open::Open;
+use svc_model::problem::Problem;
+use svc_model::query::{SessionList, SessionSummary};
+use svc_model::time::Instant;
+
+use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::link::Link;
+use crate::console::text::{NONE, ago, inert, whole};
+use crate::console::visit::Visit;
+use crate::routes::query;
+
+/// What narrows the list, by the names that the route gives.
+const NARROWING: [&str; 7] = [
+    "captured_after",
+    "captured_before",
+    "user_id",
+    "model",
+    "agent_harness",
+    "repo",
+    "limit",
+];
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let list = match visit.request::<SessionsQuery>(&[]) {
+        Ok(request) => {
+            visit
+                .ask::<SessionsQuery, _>(query::sessions, request)
+                .await
+        }
+        Err(problem) => Err(problem),
+    };
+    let given = |name| visit.given(name).unwrap_or_default();
+    let agents: Vec<(&str, &str)> = std::iter::once(("", "any"))
+        .chain(
+            AgentHarness::ALL
+                .iter()
+                .map(|it| (it.as_str(), it.as_str())),
+        )
+        .collect();
+    let field = |label, name, kind| Field {
+        label,
+        name,
+        value: given(name),
+        kind,
+    };
+    let fields = [
+        field("From", "captured_after", Kind::Date),
+        field("Before", "captured_before", Kind::Date),
+        field("User", "user_id", Kind::Text),
+        field("Model", "model", Kind::Text),
+        field("Agent", "agent_harness", Kind::One(&agents)),
+        field("Repository", "repo", Kind::Text),
+    ];
+    let form = narrowing("/console/sessions", "Narrow the Sessions", &fields);
+    let page = |body: Markup| Page::new(Section::Sessions, "Sessions", html! { (form) (body) });
+    match list {
+        Ok(list) => Ok(page(shown(&visit, &list))),
+        Err(problem) => Ok(page(html! {}).with_problem(problem)),
+    }
+}
+
+fn shown(visit: &Visit, list: &SessionList) -> Markup {
+    let mut next = Link::to("/console/sessions");
+    for name in NARROWING {
+        next = next.with_any(name, visit.given(name));
+    }
+    let first = next.clone();
+    let next = list
+        .next_cursor
+        .as_ref()
+        .map(|cursor| next.with("cursor", cursor.as_str()));
+    html! {
+        @if list.sessions.is_empty() {
+            p { "No Session is like that." }
+        } @else {
+            (table("Sessions, the latest first", &[
+                Column::Text("session"), Column::Text("began"), Column::Text("last seen"),
+                Column::Number("calls"), Column::Text("models"), Column::Text("agent"),
+                Column::Text("user"), Column::Text("repository"),
+            ], list.sessions.iter().map(|session| row(session, visit.now)).collect()))
+        }
+        @if visit.given("cursor").is_some() || next.is_some() {
+            nav.pages aria-label="Pages" {
+                @if visit.given("cursor").is_some() { a href=(first) { "First page" } }
+                @if let Some(next) = next { a href=(next) rel="next" { "Next page" } }
+            }
+        }
+        (note("In the order in which the first facts of the Sessions were captured. From is a date of \
+               that capture, and before it is not included. User and model are exact. Users, models and \
+               agents are those of visible facts; a Session whose facts are all quarantined is not \
+               listed. A repository is known only where a note ties a commit to the Session."))
+    }
+}
+
+fn row(session: &SessionSummary, now: Instant) -> Vec<Markup> {
+    let calls = session.inference_calls;
+    let more = if calls >= SESSION_CALLS_COUNTED_MAX {
+        "+"
+    } else {
+        ""
+    };
+    let agents = session.agent_harnesses.iter().map(Open::as_str);
+    vec![
+        link(&session.session_id),
+        ago(session.first_observed_at, now),
+        ago(session.last_observed_at, now),
+        html! { (whole(calls)) (more) },
+        all(session.models.iter().map(String::as_str)),
+        all(agents),
+        all(session.user_ids.iter().map(svc_model::id::UserId::as_str)),
+        all(session
+            .repositories
+            .iter()
+            .map(svc_model::repository::RepositoryName::as_str)),
+    ]
+}
+
+fn all<'a>(texts: impl Iterator<Item = &'a str>) -> Markup {
+    let texts: Vec<String> = texts.map(inert).collect();
+    let text = if texts.is_empty() {
+        NONE.to_owned()
+    } else {
+        texts.join(", ")
+    };
+    html! { (text) }
+}
+
+/// Leads to a Session.
+pub(super) fn link(session_id: &SessionId) -> Markup {
+    html! { a href=(address(session_id)) { (inert(session_id.as_str())) } }
+}
+
+/// Returns where a Session is shown.
+pub(super) fn address(session_id: &SessionId) -> Link {
+    Link::to("/console/session").with("session_id", session_id.as_str())
+}

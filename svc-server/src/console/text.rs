@@ -1,0 +1,257 @@
+//! Text from outside, times and numbers, as a person reads them.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+use svc_model::ingest::{CiProvider, GatewayProvider};
+use svc_model::json::Text;
+use svc_model::open::Open;
+use svc_model::reports::Counts;
+use svc_model::time::Instant;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+/// Bytes of a lone surrogate.
+const SURROGATE_BYTES: usize = 3;
+
+/// What stands where there is nothing.
+pub(super) const NONE: &str = "–";
+
+/// Returns a text from outside on one line, what steers a display instead of showing made visible.
+pub(super) fn inert(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        push(character, &mut shown);
+    }
+    shown
+}
+
+/// Returns a captured text, but for line breaks and tabs as [`inert`] does, and with its lone
+/// surrogates.
+pub(super) fn inert_text(text: &Text) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    loop {
+        let whole = match str::from_utf8(rest) {
+            Ok(whole) => whole,
+            Err(error) => str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        for character in whole.chars() {
+            match character {
+                '\n' | '\t' => shown.push(character),
+                other => push(other, &mut shown),
+            }
+        }
+        let Some(surrogate) = rest[whole.len()..].first_chunk::<SURROGATE_BYTES>() else {
+            return shown;
+        };
+        let [_, middle, last] = surrogate.map(u16::from);
+        let unit = 0xd000 | (middle & 0x3f) << 6 | last & 0x3f;
+        // A string takes everything.
+        let _written = write!(shown, "\\u{unit:04x}");
+        rest = &rest[whole.len() + SURROGATE_BYTES..];
+    }
+}
+
+fn push(character: char, shown: &mut String) {
+    // Besides control characters, those that turn the direction of what follows, and those that
+    // cannot be seen.
+    let steers = matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    if character.is_control() || steers {
+        shown.extend(character.escape_unicode());
+    } else {
+        shown.push(character);
+    }
+}
+
+/// Returns a text from outside that may be absent.
+pub(super) fn any(text: Option<&str>) -> String {
+    text.filter(|text| !text.is_empty())
+        .map_or_else(|| NONE.to_owned(), inert)
+}
+
+/// Returns the beginning of a captured text as one line.
+pub(super) fn line(text: &Text, characters_max: usize) -> String {
+    let words = inert_text(text);
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(characters_max) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.is_empty() => NONE.to_owned(),
+        None => line,
+    }
+}
+
+/// Returns a number with its thousands apart.
+pub(super) fn whole(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3 * 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            // Narrow, and no line break.
+            shown.push('\u{202f}');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+pub(super) fn percent(rate: f64) -> String {
+    format!("{:.1} %", rate * 100.0)
+}
+
+/// Returns a score that may be absent.
+pub(super) fn score(score: Option<f64>) -> String {
+    score.map_or_else(|| NONE.to_owned(), |score| format!("{score:.4}"))
+}
+
+/// Returns how long before the present a moment was, in its largest whole unit. Hours are counted to
+/// two days.
+pub(super) fn relative(at: Instant, now: Instant) -> String {
+    let seconds = at.microseconds().abs_diff(now.microseconds()) / 1_000_000;
+    let length = match seconds {
+        0..MINUTE => return "just now".to_owned(),
+        MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        HOUR..172_800 => format!("{} h", seconds / HOUR),
+        _ => format!("{} d", seconds / DAY),
+    };
+    if at > now {
+        format!("in {length}")
+    } else {
+        format!("{length} ago")
+    }
+}
+
+/// Returns the day and the time of a moment, in UTC and to the second.
+pub(super) fn clock(at: Instant) -> String {
+    let text = at.to_string().replacen('T', " ", 1);
+    text.chars().take("2026-01-31 09:30:00".len()).collect()
+}
+
+/// Returns the day of a moment, in UTC.
+pub(super) fn day(at: Instant) -> String {
+    at.to_string().chars().take("2026-01-31".len()).collect()
+}
+
+/// Shows a moment by its distance, and exactly to whoever points at it.
+pub(super) fn ago(at: Instant, now: Instant) -> Markup {
+    let exact = clock(at) + " UTC";
+    html! { time datetime=(at.to_string()) title=(exact) { (relative(at, now)) } }
+}
+
+/// Shows a moment exactly.
+pub(super) fn moment(at: Instant) -> Markup {
+    html! { time datetime=(at.to_string()) { (clock(at)) } }
+}
+
+/// Shows a moment that may be absent by its distance.
+pub(super) fn any_ago(at: Option<Instant>, now: Instant, otherwise: &str) -> Markup {
+    html! {
+        @if let Some(at) = at { (ago(at, now)) } @else { (otherwise) }
+    }
+}
+
+/// Returns a word of a closed set as words.
+pub(super) fn words(word: &str) -> String {
+    inert(word).replace('_', " ")
+}
+
+/// Returns counts by their reasons, as one text.
+pub(super) fn counts<K: Copy + Ord + std::fmt::Display>(counts: &Counts<K>) -> String {
+    let all: Vec<String> = counts
+        .iter()
+        .map(|(key, count)| format!("{} {}", inert(&key.to_string()), whole(count)))
+        .collect();
+    if all.is_empty() {
+        "none".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(super) fn hexadecimal<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String {
+    let mut digits = String::new();
+    for byte in bytes {
+        // A string takes everything.
+        let _written = write!(digits, "{byte:02x}");
+    }
+    digits
+}
+
+/// Returns what people call a CI system.
+pub(super) fn ci_system(provider: &Open<CiProvider>) -> &str {
+    match provider {
+        Open::Known(CiProvider::ForgeActions) => "github-actions",
+        Open::Known(CiProvider::CiA) => "jenkins",
+        Open::Known(CiProvider::CiB) => "gitlab-ci",
+        Open::Known(CiProvider::CiC) => "circleci",
+        Open::Known(CiProvider::CiD) => "buildkite",
+        Open::Known(CiProvider::Other) => "other",
+        Open::Unknown(word) => word.word(),
+    }
+}
+
+/// Returns what people call a gateway.
+pub(super) fn gateway(provider: &Open<GatewayProvider>) -> &str {
+    match provider {
+        Open::Known(GatewayProvider::GatewayA) => "litellm",
+        Open::Known(GatewayProvider::GatewayB) => "portkey",
+        Open::Known(GatewayProvider::GatewayC) => "helicone",
+        Open::Known(GatewayProvider::Unknown) => "unknown",
+        Open::Unknown(word) => word.word(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_display_is_shown_instead() {
+        assert_eq!(
+            inert("a\u{1b}[2J\u{202e}b\n\u{0}\u{200b}é"),
+            "a\\u{1b}[2J\\u{202e}b\\u{a}\\u{0}\\u{200b}é"
+        );
+        let text = Text::from("one\r\n\ttwo\u{2066}");
+        assert_eq!(inert_text(&text), "one\\u{d}\n\ttwo\\u{2066}");
+        let broken = Text::from_wtf8(b"a\xed\xa0\x80b".to_vec()).unwrap();
+        assert_eq!(inert_text(&broken), "a\\ud800b");
+        assert_eq!(line(&Text::from(" a\n b  c"), 3), "a b…");
+        assert_eq!(line(&Text::from(" \n"), 3), NONE);
+        assert_eq!(any(Some("")), NONE);
+    }
+
+    #[test]
+    fn numbers_are_read_by_their_thousands() {
+        for (number, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1\u{202f}000"),
+            (12_345_678, "12\u{202f}345\u{202f}678"),
+        ] {
+            assert_eq!(whole(number), shown);
+        }
+        assert_eq!(percent(0.1234), "12.3 %");
+    }
+
+    #[test]
+    fn a_moment_is_told_by_its_largest_unit() {
+        let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
+        let now = at(10_000_000);
+        for (before, told) in [
+            (59, "just now"),
+            (60, "1 min ago"),
+            (3_600, "1 h ago"),
+            (172_800, "2 d ago"),
+            (-7_200, "in 2 h"),
+        ] {
+            assert_eq!(relative(at(10_000_000 - before), now), told);
+        }
+        assert_eq!(clock(now), "1970-04-26 17:46:40");
+        assert_eq!(day(now), "1970-04-26");
+    }
+}

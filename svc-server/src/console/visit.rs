@@ -1,0 +1,145 @@
+//! A page that asks the routes, with the authority of who has signed in.
+
+use std::sync::{Arc, Mutex};
+
+use svc_engine::engine::Engine;
+use svc_model::endpoint::{Access, Endpoint};
+use svc_model::json::{self, Json, NodeBudget, Object};
+use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
+use svc_model::problem::{Problem, RequiredAuthority};
+use svc_model::request::{Incoming, Request as _};
+use svc_model::time::Instant;
+
+use crate::admission::{self, Encoding};
+use crate::app::App;
+use crate::auth::{self, Caller};
+use crate::dispatch::Exchange;
+use crate::memory::Held;
+use crate::problem;
+
+/// Somebody who has signed in opens a page.
+#[derive(Clone)]
+pub(super) struct Visit {
+    app: App,
+    caller: Caller,
+    query: Arc<Object>,
+    /// The present moment, one for the whole page.
+    pub(super) now: Instant,
+    /// The memory that replies take until the page is written.
+    held: Arc<Mutex<Vec<Held>>>,
+}
+
+impl Visit {
+    pub(super) fn new(app: App, caller: Caller, query: Object) -> Self {
+        let now = app.engine.now();
+        // An empty field of a form is one that was left alone.
+        let given = query
+            .into_iter()
+            .filter(|(_, value)| value.as_str().is_none_or(|text| !text.trim().is_empty()));
+        Self {
+            app,
+            caller,
+            query: Arc::new(given.collect()),
+            now,
+            held: Arc::default(),
+        }
+    }
+
+    /// Returns what stands in the address.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        self.query.get(name).and_then(Json::as_str)
+    }
+
+    /// Returns a number that stands in the address; the default where none does.
+    pub(super) fn number<T: std::str::FromStr>(&self, name: &str, default: T) -> T {
+        let given = self.given(name).and_then(|text| text.parse().ok());
+        given.unwrap_or(default)
+    }
+
+    /// Reads the request of a route from the address, as the route itself would. A date alone is the
+    /// midnight in UTC at which it begins.
+    pub(super) fn request<E: Endpoint>(
+        &self,
+        defaults: &[(&str, String)],
+    ) -> Result<E::Request, Problem> {
+        let mut query = self.query.as_ref().clone();
+        for (name, value) in defaults {
+            if !query.contains_key(name) {
+                query.insert((*name).to_owned(), value.clone());
+            }
+        }
+        let dated: Object = query
+            .into_iter()
+            .map(|(name, value)| match value.as_str() {
+                Some(text) if is_date(text) => (name, Json::from(format!("{text}T00:00:00Z"))),
+                _ => (name, value),
+            })
+            .collect();
+        let memory = NodeBudget::new(REQUEST_MEMORY_BYTES_MAX);
+        let incoming = Incoming {
+            path: &dated,
+            query: &dated,
+            headers: &Object::new(),
+            body: &[],
+            memory: &memory,
+        };
+        E::Request::read(&incoming).map_err(Problem::from)
+    }
+
+    /// Puts a request to a route: authority, work, and the reply within the cap of the route.
+    pub(super) async fn ask<E, A>(
+        &self,
+        function: impl FnOnce(Exchange, E::Request) -> A,
+        request: E::Request,
+    ) -> Result<E::Reply, Problem>
+    where
+        E: Endpoint,
+        A: Future<Output = Result<E::Reply, Problem>>,
+    {
+        auth::authorize(E::ACCESS, &self.caller)?;
+        let exchange = Exchange::of(self.app.clone(), self.caller.clone());
+        let reply = function(exchange, request).await?;
+        self.hold(&reply, E::REPLY_BYTES_MAX, E::OVERSIZE).await?;
+        Ok(reply)
+    }
+
+    /// Asks the engine what no route answers, as an operator of the store may.
+    pub(super) async fn ask_engine<T, A>(&self, ask: impl FnOnce(Engine) -> A) -> Result<T, Problem>
+    where
+        A: Future<Output = Result<T, svc_engine::error::Error>>,
+    {
+        let operator = auth::authorize(Access::Operator, &self.caller);
+        operator.map_err(|_| Problem::Forbidden(RequiredAuthority::Operator))?;
+        ask(self.app.engine.clone()).await.map_err(Problem::from)
+    }
+
+    /// Returns the service itself, for what it knows without the store.
+    pub(super) fn app(&self) -> &App {
+        &self.app
+    }
+
+    async fn hold<T: serde::Serialize>(
+        &self,
+        reply: &T,
+        bytes_max: usize,
+        oversize: Problem,
+    ) -> Result<(), Problem> {
+        let body =
+            json::to_vec(reply, bytes_max).map_err(|error| problem::of_write(error, oversize))?;
+        let bytes = admission::estimate(&body, Encoding::Json);
+        let held = admission::admit(&self.app.work, bytes, admission::WAIT).await?;
+        if let Ok(mut all) = self.held.lock() {
+            all.extend(held);
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a text is a date alone: `2026-01-31`.
+pub(super) fn is_date(text: &str) -> bool {
+    let is_digit_or_dash = |(place, byte): (usize, u8)| match place {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 10 && text.bytes().enumerate().all(is_digit_or_dash)
+}
