@@ -7,7 +7,7 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, evidence, export,
     facts, hook, install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine,
-    report, serve, session, sessions, transcript,
+    report, schema, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -118,7 +118,7 @@ pub(crate) enum Command {
     /// Show how a source of evidence is told to send it here.
     ///
     /// The snippet is filled in with the URL of the service. It holds no token, and no file is
-    /// changed. What arrives from each source is in docs/integrate.md.
+    /// changed. What arrives from each source is in docs/integrate.
     Install(install::Install),
     /// Report what an agent did, as its own hook tells it.
     #[command(subcommand)]
@@ -159,6 +159,11 @@ pub(crate) enum Command {
     /// and what it does not say, is in docs/reports.md.
     #[command(subcommand)]
     Report(Box<report::Report>),
+    /// Show the published schemas, and check documents against them.
+    ///
+    /// They are part of this program: no service is asked.
+    #[command(subcommand)]
+    Schema(schema::Schema),
     /// Look after the database.
     #[command(subcommand)]
     Db(db::Db),
@@ -336,6 +341,9 @@ mod tests {
             "svc context retrieve pager --max-bytes 1",
             "svc evidence read s",
             "svc report",
+            "svc schema",
+            "svc schema show",
+            "svc schema validate Part",
             "svc report model --since-days 0",
             "svc report model --compare a",
             "svc report model --non-inferiority-margin 0.1",

@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Send evidence",
-        &["install", "ci", "hook", "note", "outbox"],
+        &["install", "ci", "hook", "note", "outbox", "schema"],
     ),
     (
         "Ask",
@@ -142,6 +142,21 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["svc evidence inventory SESSION"],
     ),
     (&["demo"], &["svc demo", "svc demo --folder ./svc-demo"]),
+    (
+        &["schema", "list"],
+        &["svc schema list", "svc schema list --json"],
+    ),
+    (
+        &["schema", "show"],
+        &["svc schema show GatewayPayload", "svc schema show openapi"],
+    ),
+    (
+        &["schema", "validate"],
+        &[
+            "svc schema validate GatewayPayload call.json",
+            "svc schema validate CommitNote -",
+        ],
+    ),
     (&["db", "status"], &["svc db status"]),
     (&["db", "upgrade"], &["svc db upgrade"]),
     (

@@ -31,6 +31,7 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::Demo(demo) => demo.run(output),
         Command::Doctor(doctor) => doctor.run(output),
         Command::Report(report) => report.run(output),
+        Command::Schema(schema) => schema.run(output),
         Command::Db(db) => db.run(output),
         Command::Backup(backup) => backup.run(output),
         Command::Restore(restore) => restore.run(output),

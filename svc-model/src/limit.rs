@@ -3,6 +3,23 @@
 //! Byte limits on stored evidence are measured on the canonical form (compact ASCII JSON), never on
 //! what a database happens to store, so every backend refuses at the same size.
 
+#[cfg(test)]
+mod reference;
+
+/// Declares limits, each with the sentence that docs/reference/limits.md has of it.
+macro_rules! limits {
+    ($($(#[doc = $what:literal])+ pub const $name:ident: $type:ty = $value:expr;)+) => {
+        $($(#[doc = $what])+ pub const $name: $type = $value;)+
+
+        /// Returns every limit: its name, its value, and what it bounds.
+        #[cfg(test)]
+        fn all() -> Vec<(&'static str, String, &'static str)> {
+            vec![$((stringify!($name), $name.to_string(), concat!($($what),+))),+]
+        }
+    };
+}
+
+limits! {
 /// Bytes of a request body, on every route that names no smaller cap. Larger is 413.
 pub const BODY_BYTES_MAX: usize = 25 * 1024 * 1024;
 /// Bytes of an evidence read request.
@@ -155,3 +172,4 @@ pub const MIRROR_DEADLINE_SECONDS: u64 = 120;
 pub const MIRROR_SETTLE_SECONDS: u64 = 1;
 /// Bytes that are kept free where the mirrors are.
 pub const MIRROR_RESERVE_BYTES: u64 = 1024 * 1024 * 1024;
+}

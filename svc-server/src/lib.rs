@@ -43,3 +43,6 @@ pub use settings::{
     StoreSettings, shown_settings,
 };
 pub use source::{config_folder, data_folder};
+
+/// The description of the whole service, as `/openapi.json` has it.
+pub static OPENAPI: &str = include_str!("../../schemas/openapi.json");

@@ -1,5 +1,8 @@
 //! The one place that knows status codes.
 
+#[cfg(test)]
+mod reference;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use svc_model::json;

@@ -5,6 +5,7 @@
 //! the harness has Cargo build them once a test run, next to the running test. `SVC_BIN_DIR` names a
 //! folder of finished programs instead, a release build for example; then nothing is built.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,14 @@ pub fn path(program: &str) -> PathBuf {
         path.display()
     );
     path
+}
+
+/// Returns the search path of somebody who has installed the programs.
+pub fn search_path() -> OsString {
+    let folder = path(SHELL).parent().map(Path::to_owned);
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let folders = folder.into_iter().chain(std::env::split_paths(&others));
+    std::env::join_paths(folders).expect("no folder has a colon in its name")
 }
 
 /// Builds the programs into the folder that the running test was built into, and returns it.

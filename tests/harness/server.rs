@@ -377,6 +377,7 @@ impl Server {
             .envs(&self.environment)
             .env("SVC_URL", self.base_url())
             .env("SVC_TOKEN", OPERATOR_TOKEN)
+            .env("PATH", programs::search_path())
             .current_dir(&self.folder);
         command
     }

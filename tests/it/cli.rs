@@ -1,6 +1,9 @@
 //! The operator's shell, run as an operator would run it.
 
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -629,38 +632,83 @@ fn the_configuration_means_the_same_to_every_command() {
     refused(&configured("", &token, &both), 1);
 }
 
-#[test]
-fn what_is_named_to_run_next_works_where_it_is_pasted() {
-    let server = planted();
-    let url = server.base_url();
-    // On the machine of somebody who is not near the store, and names the service each time.
-    let mut waiting = vec![
-        format!("svc session {DEMO} --url {url}"),
-        format!("svc context discover half-open window --url {url}"),
-        format!("svc ci failures --repo demo/pager --since 2026-01-01T00:00:00Z --url {url}"),
-        format!("svc investigate svc-demo-1 --url {url}"),
-        format!("svc demo --url {url}"),
-    ];
-    let mut seen = std::collections::BTreeSet::new();
+/// Runs a line as a shell does into which it is pasted, with this search path.
+fn pasted(line: &str, home: &Path, path: &OsStr, variables: &[(&str, &str)]) -> Output {
+    let mut shell = Command::new("bash");
+    shell
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", path)
+        .envs(variables.iter().copied())
+        .args(["-c", line]);
+    process::run(&mut shell, b"", COMMAND_MAX).expect("the command ends")
+}
+
+/// Runs each of these lines, and everything that they name to run next. Returns all that were run.
+fn follow(lines: Vec<String>, path: &OsStr, variables: &[(&str, &str)]) -> BTreeSet<String> {
+    let mut waiting = lines;
+    let mut seen = BTreeSet::new();
     while let Some(line) = waiting.pop() {
         if !seen.insert(line.clone()) {
             continue;
         }
-        let arguments = line.strip_prefix("svc ").expect("a command of ours");
-        // A shell reads the line as a person's would.
-        let mut shell = Command::new("bash");
-        let program = programs::path(programs::SHELL);
-        shell
-            .env_clear()
-            .env("SVC_TOKEN", OPERATOR_TOKEN)
-            .env("HOME", "/nowhere")
-            .args(["-c", &format!("{} {arguments}", program.display())]);
-        let output = process::run(&mut shell, b"", COMMAND_MAX).expect("the command ends");
+        let output = pasted(&line, Path::new("/nowhere"), path, variables);
         assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
         let beside = output.stderr_text();
         let next = beside.split("next:\n").nth(1).unwrap_or_default();
         waiting.extend(next.lines().map(|line| line.trim().to_owned()));
         assert!(!output.stdout_text().contains("next:"), "{line}");
     }
-    assert!(seen.len() > 8, "{seen:?}");
+    seen
+}
+
+#[test]
+fn what_is_named_to_run_next_works_where_it_is_pasted() {
+    let server = planted();
+    let url = server.base_url();
+    let installed = programs::search_path();
+    let elsewhere = OsString::from("/usr/bin:/bin");
+    let path = programs::path(programs::SHELL);
+    let path = fs::canonicalize(path).expect("the program");
+    // One has installed the program, the other has only built it.
+    for (program, search) in [("svc", &installed), (&*path.to_string_lossy(), &elsewhere)] {
+        // On the machine of somebody who is not near the store, and names the service each time.
+        let lines = [
+            format!("session {DEMO} --url {url}"),
+            format!("context discover half-open window --url {url}"),
+            format!("ci failures --repo demo/pager --since 2026-01-01T00:00:00Z --url {url}"),
+            format!("investigate svc-demo-1 --url {url}"),
+            format!("demo --url {url}"),
+        ];
+        let lines = lines.map(|line| format!("{program} {line}")).to_vec();
+        let seen = follow(lines, search, &[("SVC_TOKEN", OPERATOR_TOKEN)]);
+        assert!(seen.len() > 8, "{seen:?}");
+        let begins = |line: &String| line.starts_with(&format!("{program} "));
+        assert!(seen.iter().all(begins), "{seen:?}");
+    }
+}
+
+#[test]
+fn what_the_demo_names_to_run_next_works_without_an_installed_program() {
+    let home = tempfile::tempdir().expect("a home");
+    let path = fs::canonicalize(programs::path(programs::SHELL)).expect("the program");
+    let search = OsString::from("/usr/bin:/bin");
+    let folder = home.path().join("demo");
+    let demo = format!("{} demo --folder {}", path.display(), folder.display());
+    let planted = pasted(&demo, home.path(), &search, &[]);
+    assert_eq!(planted.status.code(), Some(0), "{planted:?}");
+    let beside = planted.stderr_text();
+    let next = beside.split("next:\n").nth(1).expect("what to run next");
+    let lines: Vec<&str> = next.lines().map(str::trim).collect();
+    let (serves, others): (Vec<&str>, _) = lines.iter().partition(|it| it.ends_with(" serve"));
+    assert_eq!((serves.len(), others.len()), (1, 2), "{lines:?}");
+    for line in others {
+        let report = pasted(line, home.path(), &search, &[]);
+        assert_eq!(report.status.code(), Some(0), "{line}: {report:?}");
+    }
+    // The service never ends by itself; that it starts with what is pasted is enough.
+    let line = format!("{} --listen 127.0.0.1:0", serves[0]);
+    let line = format!("timeout --preserve-status --signal=TERM 5 env {line}");
+    let served = pasted(&line, home.path(), &search, &[]);
+    assert_eq!(served.status.code(), Some(0), "{served:?}");
 }

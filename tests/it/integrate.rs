@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use harness::case::Credential;
 use harness::http::Request;
@@ -20,7 +21,15 @@ use tempfile::TempDir;
 
 use crate::cli::{COMMAND_MAX, at, done, json, refused, start};
 
-const GUIDE: &str = include_str!("../../docs/integrate.md");
+/// Every page of the guide, one after the other.
+static GUIDE: LazyLock<String> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/integrate");
+    let pages = fs::read_dir(folder).expect("the guide");
+    let mut pages: Vec<_> = pages.map(|page| page.expect("a page").path()).collect();
+    pages.sort();
+    let pages = pages.iter().map(fs::read_to_string);
+    pages.map(|page| page.expect("text")).collect()
+});
 const SHA: &str = "ffac537e6cbbf934b08745a378932722df287a53";
 
 /// A job of a CI system, which knows nothing but its variables.
@@ -572,6 +581,42 @@ fn every_shell_block_of_the_guide_is_shell() {
 }
 
 #[test]
+fn the_commands_of_the_guide_do_what_they_say() {
+    let server = start(&Configuration::default());
+    // A job of GitLab in a clone, which is where all of them make sense.
+    let job = Job::new(jobs()[1].1).with(&[("SVC_URL", &server.base_url())]);
+    let git = "git -c init.defaultBranch=main init --quiet .";
+    done(&job.bash(git));
+    let mut run = 0;
+    for block in blocks("sh") {
+        let of_svc = |line: &&str| line.starts_with("svc ");
+        // A script of another system is run as that system runs it, in a test of its own.
+        if block.starts_with("#!") {
+            continue;
+        }
+        let lines: Vec<&str> = block.lines().filter(of_svc).collect();
+        for line in lines {
+            let mut line = line.replace("https://svc.example", &server.base_url());
+            let mut command = job.command("bash");
+            if line.starts_with("svc login ") {
+                // No terminal is there to ask for the token.
+                line.push_str(" --with-token");
+            } else {
+                command.env("SVC_TOKEN", OPERATOR_TOKEN);
+            }
+            command.args(["-eu", "-c", &line]);
+            let token = format!("{INGEST_TOKEN}\n");
+            let output = process::run(&mut command, token.as_bytes(), COMMAND_MAX);
+            let output = output.expect("the command ends");
+            assert_eq!(output.status.code(), Some(0), "{line}\n{output:?}");
+            run += 1;
+        }
+    }
+    assert_eq!(run, 7, "each command of the guide");
+    assert_eq!(ci_outcomes(&server), 1);
+}
+
+#[test]
 fn the_requests_of_the_guide_are_answered() {
     if Command::new("curl").arg("--version").output().is_err() {
         return;
@@ -723,19 +768,9 @@ fn the_guide_names_every_word_and_every_neutral_name() {
     ] {
         assert!(GUIDE.contains(table), "{table}");
     }
-    // Headings that are linked to are there.
-    for link in GUIDE.split("](#").skip(1) {
-        let anchor = link.split(')').next().expect("an end of the link");
-        let is_it = |line: &str| {
-            let heading = line.trim_start_matches('#').trim().to_lowercase();
-            line.starts_with('#') && heading.replace(' ', "-") == anchor
-        };
-        assert!(GUIDE.lines().any(is_it), "no heading is called {anchor}");
-    }
-    assert!(
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../schemas")
-            .exists()
-    );
+    // The page of the SDK shows a program that is compiled and run.
+    let example = include_str!("../../svc-client/examples/call.rs");
+    let block = format!("```rust\n{example}```\n");
+    assert!(GUIDE.contains(&block), "put this into sdk.md:\n{block}");
     assert!(!GUIDE.contains(OPERATOR_TOKEN));
 }

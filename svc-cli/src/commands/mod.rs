@@ -32,6 +32,7 @@ pub(crate) mod quarantine;
 pub(crate) mod report;
 mod repository;
 mod revision;
+pub(crate) mod schema;
 mod sending;
 pub(crate) mod serve;
 mod service;

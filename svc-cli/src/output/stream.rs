@@ -7,8 +7,8 @@ use serde::Serialize;
 use svc_client::RawReply;
 use svc_model::json;
 
-use super::escape;
 use super::exact::printable;
+use super::{escape, program};
 use crate::error::{CommandError, Kind};
 use crate::options::ServiceOptions;
 
@@ -28,6 +28,8 @@ pub(crate) enum Format {
 /// Where a command prints. Colours are left out where they are not wanted or not seen.
 pub(crate) struct Output {
     format: Format,
+    /// What runs this program where a command is pasted.
+    program: String,
     standard: Box<dyn Write>,
     errors: Box<dyn Write>,
 }
@@ -52,16 +54,18 @@ struct ErrorBody<'a> {
 impl Output {
     /// Returns the streams of the process.
     pub(crate) fn standard(format: Format) -> Self {
-        Self::new(format, anstream::stdout(), anstream::stderr())
+        Self::new(format, program(), anstream::stdout(), anstream::stderr())
     }
 
     pub(crate) fn new(
         format: Format,
+        program: &str,
         standard: impl Write + 'static,
         errors: impl Write + 'static,
     ) -> Self {
         Self {
             format,
+            program: program.to_owned(),
             standard: Box::new(standard),
             errors: Box::new(errors),
         }
@@ -149,13 +153,18 @@ impl Output {
     }
 
     /// Prints what a person may want to run next of the same service, beside what the command prints.
+    /// A command of this program begins with `svc`, and is printed as it runs where it is pasted.
     pub(crate) fn next(&mut self, service: &ServiceOptions, commands: &[String]) {
         if self.format == Format::Json || commands.is_empty() {
             return;
         }
         let mut text = String::from("\nnext:\n");
         for command in commands {
-            text.extend(["  ", command, &service.repeated(), "\n"]);
+            let (program, rest) = match command.strip_prefix("svc ") {
+                Some(rest) => (&*self.program, [" ", rest].concat()),
+                None => ("", command.clone()),
+            };
+            text.extend(["  ", program, &rest, &service.repeated(), "\n"]);
         }
         self.complain(format_args!("{text}"));
     }
@@ -238,7 +247,7 @@ mod tests {
     fn output(format: Format) -> (Output, Sink, Sink) {
         let (standard, errors) = (Sink::default(), Sink::default());
         (
-            Output::new(format, standard.clone(), errors.clone()),
+            Output::new(format, "svc", standard.clone(), errors.clone()),
             standard,
             errors,
         )
@@ -280,6 +289,18 @@ mod tests {
         output.next(&service, &["svc me".to_owned(), "svc facts".to_owned()]);
         assert_eq!(standard.text(), "one\n");
         assert_eq!(errors.text(), "\nnext:\n  svc me\n  svc facts\n");
+    }
+
+    #[test]
+    fn a_command_to_run_next_names_the_program_as_it_is_found() {
+        let (mut output, _, errors) = output(Format::Text);
+        output.program = "/opt/own/svc".to_owned();
+        let commands = ["svc me", "SVC_ORG_ID=a /opt/own/svc serve", "svcx"];
+        output.next(&ServiceOptions::default(), &commands.map(str::to_owned));
+        assert_eq!(
+            errors.text(),
+            "\nnext:\n  /opt/own/svc me\n  SVC_ORG_ID=a /opt/own/svc serve\n  svcx\n"
+        );
     }
 
     #[test]

@@ -4,11 +4,20 @@
 use std::time::{Duration, SystemTime};
 
 use svc_client::model::ingest::CiResult;
+use svc_client::model::query::SessionSummary;
+use svc_client::model::repository::RepositoryName;
 use svc_client::model::time::Instant;
 use svc_client::{Outbox, OutboxLimits};
 
 use super::first_use::Service;
 
+#[expect(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a program of its own, and run by its parts here"
+)]
+#[path = "../../../svc-client/examples/follow_sessions.rs"]
+mod follow_sessions;
 #[expect(
     dead_code,
     unreachable_pub,
@@ -94,4 +103,39 @@ async fn the_hook_of_an_agent_reports_its_edits() {
     }
     let facts = service.client(Some("SVC_OPERATOR_TOKEN")).facts().await;
     assert_eq!(facts.unwrap().tables.developer_decisions.visible, 2);
+}
+
+#[tokio::test]
+async fn sessions_are_followed_as_they_come_and_each_is_seen_once() {
+    let service = Service::start();
+    service.wait_until_healthy().await;
+    let hook = service.client(Some("SVC_OPERATOR_TOKEN"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let queue = Outbox::open(folder.path().join("outbox"), OutboxLimits::default()).unwrap();
+    let operator = service.client(Some("SVC_OPERATOR_TOKEN"));
+    let from = moment(SystemTime::now() - Duration::from_hours(1));
+    let mut follower = follow_sessions::Follower::new(operator.clone(), from, None);
+    let ids = |found: Vec<SessionSummary>| -> Vec<String> {
+        let ids = found
+            .into_iter()
+            .map(|it| it.session_id.as_str().to_owned());
+        ids.collect()
+    };
+    assert_eq!(ids(follower.look().await.unwrap()), [""; 0]);
+    for session in ["s-1", "s-2"] {
+        let reported = outbox::report(&queue, &hook, session, session, "src/pager.rs");
+        reported.await.unwrap();
+    }
+    assert_eq!(ids(follower.look().await.unwrap()), ["s-1", "s-2"]);
+    // A Session that goes on is not new.
+    for (session, call) in [("s-1", "call-2"), ("s-3", "call-1")] {
+        let reported = outbox::report(&queue, &hook, session, call, "src/pager.rs");
+        reported.await.unwrap();
+    }
+    assert_eq!(ids(follower.look().await.unwrap()), ["s-3"]);
+    assert_eq!(ids(follower.look().await.unwrap()), [""; 0]);
+
+    let elsewhere = RepositoryName::new("acme/other");
+    let mut other = follow_sessions::Follower::new(operator, from, elsewhere);
+    assert_eq!(ids(other.look().await.unwrap()), [""; 0]);
 }

@@ -1,6 +1,8 @@
 //! What the shell gives a person besides answers.
 
-use std::process::{Command, Output};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 use super::first_use::svc;
 
@@ -24,7 +26,7 @@ fn printed(arguments: &[&str], variables: &[(&str, &str)]) -> String {
 fn every_shell_gets_completions_and_reads_them() {
     for shell in ["bash", "zsh", "fish"] {
         let script = printed(&["completions", shell], &[]);
-        for word in ["investigate", "completions", "gitlab-ci"] {
+        for word in ["investigate", "completions", "gitlab-ci", "validate"] {
             assert!(script.contains(word), "{shell} has no {word}");
         }
         let folder = tempfile::tempdir().expect("a folder");
@@ -123,4 +125,104 @@ fn a_json_error_says_what_may_help() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.starts_with(r#"{"error":{"code":"no_token""#), "{said}");
     assert!(said.contains(r#""hints":["set SVC_TOKEN"#), "{said}");
+}
+
+/// Runs a command with a document on its standard input.
+fn given(arguments: &[&str], document: &str) -> Output {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut child = svc(home.path())
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("svc runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(document.as_bytes()).expect("it reads");
+    drop(input);
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn the_published_schemas_are_listed_and_shown_as_they_are_in_their_files() {
+    let listed = printed(&["schema", "list"], &[]);
+    assert!(listed.starts_with("schema "), "{listed}");
+    for row in ["GatewayPayload ", "CommitNote ", "VendorCIRequest "] {
+        assert!(listed.contains(&format!("\n{row}")), "{row} in {listed}");
+    }
+    assert!(listed.contains("POST /ingest/ci"), "{listed}");
+    let json = printed(&["schema", "list", "--json"], &[]);
+    assert!(
+        json.contains(r#"{"name":"Part","direction":"payload","#),
+        "{json}"
+    );
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
+    for (name, file) in [
+        ("Part", "Part.json"),
+        ("gatewaypayload.json", "GatewayPayload.json"),
+        ("OpenAPI", "openapi.json"),
+    ] {
+        let published = std::fs::read_to_string(schemas.join(file)).expect("a schema");
+        assert_eq!(printed(&["schema", "show", name], &[]), published, "{name}");
+    }
+    let unknown = run(&["schema", "show", "GatewayPayloads"], &[]);
+    assert_eq!(unknown.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
+    assert!(
+        said.contains("no schema is called GatewayPayloads"),
+        "{said}"
+    );
+    assert!(said.contains("did you mean GatewayPayload"), "{said}");
+}
+
+#[test]
+fn a_document_is_checked_against_a_published_schema() {
+    let note =
+        r#"{"v":1,"sessions":[{"tool":"t","session_id":"s","stamped_at":"2026-11-20T12:00:00Z"}]}"#;
+    let check = ["schema", "validate", "commitnote", "-"];
+    let valid = given(&check, note);
+    assert!(valid.status.success(), "{valid:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&valid.stdout),
+        "valid: CommitNote\n"
+    );
+
+    let wrong = note.replace(r#""session_id":"s""#, r#""session_id":7"#);
+    let wrong = wrong.replace(r#""v":1"#, r#""v":1,"more":true"#);
+    let refused = given(&check, &wrong);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let shown = String::from_utf8_lossy(&refused.stdout).into_owned();
+    let places: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.split(": ").next())
+        .collect();
+    assert_eq!(places.len(), 2, "{shown}");
+    assert!(
+        places.contains(&"(document)") && places.contains(&"/sessions/0/session_id"),
+        "{shown}"
+    );
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("2 violations of CommitNote"), "{said}");
+    assert!(said.contains("svc schema show CommitNote"), "{said}");
+
+    let json = given(&[&check[..], &["--json"]].concat(), &wrong);
+    let json = String::from_utf8_lossy(&json.stdout).into_owned();
+    assert!(
+        json.starts_with(r#"{"schema":"CommitNote","valid":false,"violations":[{"pointer":"#),
+        "{json}"
+    );
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("note.json");
+    std::fs::write(&file, note).expect("a file");
+    let file = file.to_str().expect("a name in Unicode");
+    printed(&["schema", "validate", "CommitNote", file], &[]);
+    let absent = run(
+        &["schema", "validate", "CommitNote", "/nowhere/at.all"],
+        &[],
+    );
+    assert_eq!(absent.status.code(), Some(1));
+    let broken = given(&check, "{");
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&broken.stderr).contains("not JSON"));
 }

@@ -24,10 +24,10 @@ const DELIVERED: [&str; 2] = [
 const TEXTS: [&str; 9] = [
     "../README.md",
     "../docs/architecture.md",
-    "../docs/integrate.md",
+    "../docs/integrate/ci.md",
     "../svc-client/src/transport.rs",
     "../svc-client/tests/it/outbox/sending.rs",
-    "../svc-cli/src/commands/session.rs",
+    "../svc-cli/src/commands/session/mod.rs",
     "../schemas/SessionAnswer.json",
     "../svc-cli/snippets/jenkins.groovy",
     "migrations/sqlite/0001_facts.sql",

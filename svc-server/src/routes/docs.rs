@@ -1,62 +1,155 @@
-//! The documentation: pages of our own without a script or style from elsewhere.
+//! The documentation: Swagger UI at `/docs`, and a page for reading at `/redoc`. Everything that they
+//! load is in this program.
 
+use std::io::Read as _;
 use std::sync::Arc;
 
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::body::Body;
+use axum::extract::Request as HttpRequest;
+use axum::http::{HeaderMap, HeaderValue, Response as HttpResponse, header};
+use axum::response::Response;
+use bytes::Bytes;
+use flate2::read::GzDecoder;
 use svc_model::endpoint::Method;
 
 use super::Routes;
 use crate::handler::Handler;
 
+/// What a page may do: load what is served beside it, and ask this service.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+/// The coding of the files that are kept compressed.
+const GZIP: &str = "gzip";
 
-fn page(content_type: &'static str, body: &'static str) -> Response {
+macro_rules! asset {
+    ($name:literal) => {
+        Content::Plain(include_bytes!(concat!("../../assets/", $name)))
+    };
+}
+macro_rules! of_swagger_ui {
+    ($name:literal) => {
+        Content::Compressed(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")))
+    };
+}
+
+/// A file, as it is kept in this program.
+#[derive(Clone, Copy, Debug)]
+enum Content {
+    Plain(&'static [u8]),
+    /// In gzip.
+    Compressed(&'static [u8]),
+}
+
+/// Every path of the documentation, with the type of its content.
+const PAGES: &[(&str, &str, Content)] = &[
+    ("/docs", HTML, asset!("docs.html")),
+    ("/docs/docs.css", CSS, asset!("docs.css")),
+    ("/docs/docs.js", JAVASCRIPT, asset!("docs.js")),
     (
-        StatusCode::OK,
-        [
-            (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
-            (
-                header::CONTENT_SECURITY_POLICY,
-                HeaderValue::from_static(POLICY),
-            ),
-            (
-                header::X_CONTENT_TYPE_OPTIONS,
-                HeaderValue::from_static("nosniff"),
-            ),
-        ],
-        body,
-    )
-        .into_response()
+        "/docs/swagger-ui.css",
+        CSS,
+        of_swagger_ui!("swagger-ui.css"),
+    ),
+    (
+        "/docs/swagger-ui-bundle.js",
+        JAVASCRIPT,
+        of_swagger_ui!("swagger-ui-bundle.js"),
+    ),
+    ("/redoc", HTML, asset!("redoc.html")),
+    ("/redoc/redoc.css", CSS, asset!("redoc.css")),
+    ("/redoc/redoc.js", JAVASCRIPT, asset!("redoc.js")),
+];
+
+/// Returns whether a client takes gzip, by what it says that it takes.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let words = values.filter_map(|value| value.to_str().ok());
+    let mut words = words.flat_map(|value| value.split(','));
+    words.any(|word| {
+        let (coding, quality) = word.split_once(';').unwrap_or((word, ""));
+        let refused = quality.trim().trim_end_matches(['0', '.']) == "q=";
+        coding.trim().eq_ignore_ascii_case(GZIP) && !refused
+    })
+}
+
+fn answer(content_type: &'static str, content: Content, headers: &HeaderMap) -> Response {
+    let mut body = Body::empty();
+    let mut coding = None;
+    match content {
+        Content::Plain(bytes) => body = Bytes::from_static(bytes).into(),
+        Content::Compressed(bytes) if takes_gzip(headers) => {
+            body = Bytes::from_static(bytes).into();
+            coding = Some(GZIP);
+        }
+        Content::Compressed(bytes) => {
+            let mut plain = Vec::new();
+            // What was compressed into this program is whole.
+            if GzDecoder::new(bytes).read_to_end(&mut plain).is_ok() {
+                body = plain.into();
+            }
+        }
+    }
+    let mut response = HttpResponse::new(body);
+    let mut set = |name, value| response.headers_mut().insert(name, value);
+    set(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    set(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    set(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    if matches!(content, Content::Compressed(_)) {
+        set(
+            header::VARY,
+            HeaderValue::from_name(header::ACCEPT_ENCODING),
+        );
+    }
+    if let Some(coding) = coding {
+        set(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
+    response
 }
 
 /// Adds the documentation routes.
 pub(super) fn add(routes: &mut Routes) {
-    const HTML: &str = "text/html; charset=utf-8";
-    const PAGE: &str = include_str!("../../assets/docs.html");
-    let pages = [
-        (
-            "/openapi.json",
-            "application/json",
-            include_str!("../../../schemas/openapi.json"),
-        ),
-        ("/docs", HTML, PAGE),
-        ("/redoc", HTML, PAGE),
-        (
-            "/docs/docs.css",
-            "text/css; charset=utf-8",
-            include_str!("../../assets/docs.css"),
-        ),
-        (
-            "/docs/docs.js",
-            "text/javascript; charset=utf-8",
-            include_str!("../../assets/docs.js"),
-        ),
-    ];
-    for (path, content_type, body) in pages {
-        let handler: Handler =
-            Arc::new(move |_, _| Box::pin(async move { page(content_type, body) }));
+    let document = (
+        "/openapi.json",
+        "application/json",
+        Content::Plain(crate::OPENAPI.as_bytes()),
+    );
+    for &(path, content_type, content) in PAGES.iter().chain([&document]) {
+        let handler: Handler = Arc::new(move |_, request: HttpRequest| {
+            let response = answer(content_type, content, request.headers());
+            Box::pin(async move { response })
+        });
         routes.insert(path, Method::Get, handler);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_says_whether_it_takes_gzip() {
+        for (given, expected) in [
+            ("gzip", true),
+            ("br, GZIP;q=0.5", true),
+            ("deflate, gzip;q=1.0", true),
+            ("gzip;q=0", false),
+            ("gzip; q=0.0", false),
+            ("br", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(given));
+            assert_eq!(takes_gzip(&headers), expected, "{given}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
     }
 }

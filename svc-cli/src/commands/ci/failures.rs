@@ -261,7 +261,7 @@ fn explain(failures: &CiFailures, output: &mut Output) {
     if failures.repository_skipped.is_some() {
         output.note(
             "their reports name no repository number: set SVC_REPOSITORY_ID in the CI system, or \
-             report with --repository-id; see docs/integrate.md",
+             report with --repository-id; see docs/integrate/ci.md",
         );
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum Ci {
     ///
     /// Which commit of which repository was checked, by which run, is read from the variables of
     /// GitHub Actions, GitLab CI, Jenkins, CircleCI or Buildkite; a flag wins over a variable. What
-    /// is sent for each system is in docs/integrate.md, and --dry-run shows it.
+    /// is sent for each system is in docs/integrate/ci.md, and --dry-run shows it.
     Report(Box<Report>),
     /// Show how a run ended.
     Outcome(Box<Outcome>),

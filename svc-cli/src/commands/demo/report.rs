@@ -7,7 +7,7 @@ use svc_model::evidence::EvidenceRead;
 use super::local::Own;
 use super::story;
 use crate::commands::{context, evidence};
-use crate::output::{Exact, escape, quote, reference};
+use crate::output::{Exact, escape, program, quote, reference};
 
 /// The whole demo.
 #[derive(Debug, Serialize)]
@@ -106,9 +106,11 @@ pub(super) fn render(report: &Report) -> String {
     let organization = match organization {
         Some(organization) => render_organization(organization),
         None if report.has_others => {
-            "The store has Sessions of its own, so the demo's organization is not planted among them.\n\
-             To see it in a store of its own: svc demo --folder ./svc-demo\n"
-                .to_owned()
+            let program = program();
+            format!(
+                "The store has Sessions of its own, so the demo's organization is not planted among them.\n\
+                 To see it in a store of its own: {program} demo --folder ./svc-demo\n"
+            )
         }
         None => String::new(),
     };
@@ -119,9 +121,11 @@ fn render_organization(planted: &PlantedOrganization) -> String {
     let mirror = if planted.mirrored {
         String::new()
     } else {
-        "The service keeps no mirror of it, so nothing ties its Sessions to commits. To see that too, stop\n\
-         the service and run: svc demo\n"
-            .to_owned()
+        let program = program();
+        format!(
+            "The service keeps no mirror of it, so nothing ties its Sessions to commits. To see that too, stop\n\
+             the service and run: {program} demo\n"
+        )
     };
     format!(
         "planted {}: {} Sessions with {} calls ({} new), {} decisions and edits,\n\
@@ -168,8 +172,9 @@ fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
         None => (String::new(), String::new()),
     };
     let mut next = vec![format!(
-        "{variable}SVC_MIRROR_PATH={mirrors} SVC_RETRIEVAL_SESSION_ID={} svc serve",
-        story::SESSION
+        "{variable}SVC_MIRROR_PATH={mirrors} SVC_RETRIEVAL_SESSION_ID={} {} serve",
+        story::SESSION,
+        program()
     )];
     if has_organization {
         for report in ["model", "lifecycle"] {

@@ -1,4 +1,4 @@
-//! The snippets, one file a source. docs/integrate.md and docs/agents.md hold the very same text.
+//! The snippets, one file a source. docs/integrate and docs/agents.md hold the very same text.
 
 /// The URL in the files, which stands for that of the service.
 pub(super) const EXAMPLE_URL: &str = "https://svc.example";
@@ -134,12 +134,14 @@ pub(super) fn of(source: &str) -> Option<Snippet> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use saphyr_parser::Parser;
     use svc_model::json::Json;
 
     use super::*;
 
-    const GUIDE: &str = include_str!("../../../../docs/integrate.md");
     const GUIDE_OF_AGENTS: &str = include_str!("../../../../docs/agents.md");
 
     fn all() -> impl Iterator<Item = &'static Snippet> {
@@ -148,12 +150,16 @@ mod tests {
 
     #[test]
     fn the_guide_has_every_snippet() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/integrate");
+        let pages = fs::read_dir(folder).unwrap();
+        let pages = pages.map(|page| fs::read_to_string(page.unwrap().path()).unwrap());
+        let guide_of_sources: String = pages.collect();
         for snippet in all() {
             let command = format!("`svc install {}`", snippet.source);
             let guide = if snippet.asks() {
                 GUIDE_OF_AGENTS
             } else {
-                GUIDE
+                &guide_of_sources
             };
             let text = snippet.text(EXAMPLE_URL);
             let block = format!("```{}\n{text}```\n", snippet.language);

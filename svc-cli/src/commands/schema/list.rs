@@ -1,0 +1,53 @@
+use serde::{Deserialize, Serialize};
+use svc_model::json;
+
+use super::published::INDEX;
+use crate::error::CommandError;
+use crate::output::{Output, Table};
+
+/// The most routes of a schema that are listed by name.
+const NAMED_ROUTES_MAX: usize = 2;
+
+/// The published schemas, as a program reads them.
+#[derive(Debug, Serialize)]
+struct Listed {
+    schemas: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Entry {
+    #[serde(rename(deserialize = "type"))]
+    name: String,
+    /// `request`, `payload` (within a body, or in a note), `reply` or `problem`.
+    direction: String,
+    routes: Vec<Route>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Route {
+    method: String,
+    path: String,
+}
+
+pub(super) fn run(output: &mut Output) -> Result<(), CommandError> {
+    let schemas = json::from_slice(INDEX.as_bytes())
+        .map_err(|error| CommandError::refused("unreadable", error.to_string()))?;
+    output.value(&Listed { schemas }, render)
+}
+
+fn render(listed: &Listed) -> String {
+    let mut table = Table::new(["schema", "is a", "routes"]);
+    for entry in &listed.schemas {
+        let routes = match entry.routes.len() {
+            0 => "-".to_owned(),
+            count if count > NAMED_ROUTES_MAX => format!("{count} routes"),
+            _ => {
+                let routes = entry.routes.iter();
+                let routes = routes.map(|route| format!("{} {}", route.method, route.path));
+                routes.collect::<Vec<_>>().join(", ")
+            }
+        };
+        table.row([entry.name.clone(), entry.direction.clone(), routes]);
+    }
+    table.render()
+}

@@ -1,0 +1,161 @@
+//! The schemas of `schemas/`, within the program.
+
+use crate::error::CommandError;
+
+/// The most names that an unknown one is answered with.
+const NEAREST_MAX: usize = 5;
+/// How alike two names are at the least, of 1, for one to be meant by the other.
+const LIKENESS_MIN: f64 = 0.7;
+
+/// The name of the description of the whole service, which is no schema.
+pub(super) const OPENAPI: &str = "openapi";
+/// The list of the schemas: their names, in what they travel, and their routes.
+pub(super) const INDEX: &str = include_str!("../../../../schemas/index.json");
+
+/// A published schema.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Published {
+    /// Its name, which is that of its file.
+    pub(super) name: &'static str,
+    /// The file.
+    pub(super) text: &'static str,
+}
+
+macro_rules! published {
+    ($($name:literal),+ $(,)?) => {
+        /// Every schema, in the order of their names.
+        pub(super) const ALL: &[Published] = &[$(Published {
+            name: $name,
+            text: include_str!(concat!("../../../../schemas/", $name, ".json")),
+        }),+];
+    };
+}
+
+published! {
+    "AcceptedWorkLifecycle",
+    "CaptureCounts",
+    "CiFailures",
+    "CiOutcomeAnswer",
+    "CiRuns",
+    "CommitEvidence",
+    "CommitNote",
+    "CompatibilityEvidence",
+    "ContextDiscoveryRequest",
+    "ContextResult",
+    "ContextRetrievalRequest",
+    "ContextSelectedRequest",
+    "DiscoveryResult",
+    "EvidenceRead",
+    "EvidenceReadRequest",
+    "FactsCounts",
+    "ForgeDelivery",
+    "GatewayBatchReceipt",
+    "GatewayBatchRequest",
+    "GatewayIngestRequest",
+    "GatewayPayload",
+    "Health",
+    "IdentityProbe",
+    "IngestReceipt",
+    "IngestResult",
+    "Inventory",
+    "LogsReceipt",
+    "LogsRequest",
+    "Manifest",
+    "ModelOutcomes",
+    "OwnLogRecord",
+    "Part",
+    "ProblemBody",
+    "QuarantineLog",
+    "QuarantineReceipt",
+    "QuarantineRequest",
+    "SessionAnswer",
+    "SessionFactsCounts",
+    "SessionInferenceCalls",
+    "SessionList",
+    "VendorCIRequest",
+}
+
+/// Returns whether a person means this name: in any letter case, and as the file is called.
+pub(super) fn is_named(given: &str, name: &str) -> bool {
+    plain(given) == name.to_ascii_lowercase()
+}
+
+fn plain(given: &str) -> String {
+    let given = given.trim().to_ascii_lowercase();
+    let file = given.rsplit('/').next().unwrap_or_default();
+    file.strip_suffix(".json").unwrap_or(file).to_owned()
+}
+
+/// Returns the schema of a name, or an error with the nearest names.
+pub(super) fn find(given: &str) -> Result<Published, CommandError> {
+    let mut all = ALL.iter();
+    if let Some(found) = all.find(|schema| is_named(given, schema.name)) {
+        return Ok(*found);
+    }
+    let error = CommandError::refused("unknown_schema", format!("no schema is called {given}"));
+    Err(match &*nearest(given) {
+        [] => error.hint("see all of them: svc schema list"),
+        names => error.hint(format!("did you mean {}?", names.join(", "))),
+    })
+}
+
+/// Returns the names that are most like this one, the best first.
+fn nearest(given: &str) -> Vec<&'static str> {
+    let given = plain(given);
+    let likeness = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        if given.len() > 2 && name.contains(&given) {
+            return 1.0;
+        }
+        strsim::jaro_winkler(&given, &name)
+    };
+    let mut names: Vec<(f64, &str)> = ALL
+        .iter()
+        .map(|schema| (likeness(schema.name), schema.name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .collect();
+    names.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(other.1)));
+    let names = names.into_iter().map(|(_, name)| name);
+    names.take(NEAREST_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_published_schemas_is_in_the_program() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schemas");
+        let files = std::fs::read_dir(folder).unwrap();
+        let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut files: BTreeSet<String> = files.collect();
+        assert!(files.remove("index.json") && files.remove("openapi.json"));
+        let named: BTreeSet<String> = ALL.iter().map(|it| format!("{}.json", it.name)).collect();
+        assert_eq!(named, files);
+    }
+
+    #[test]
+    fn a_schema_is_found_by_its_name_in_any_case_and_by_its_file() {
+        for given in ["Part", "part", " PART ", "part.json", "schemas/Part.json"] {
+            assert_eq!(find(given).unwrap().name, "Part", "{given}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest() {
+        assert_eq!(nearest("GatewayPayloads")[0], "GatewayPayload");
+        assert_eq!(nearest("comitnote")[0], "CommitNote");
+        assert!(nearest("gateway").contains(&"GatewayPayload"));
+        assert!(nearest("xyz").is_empty());
+        let error = find("GatewayPayloads").unwrap_err();
+        assert_eq!(error.code(), "unknown_schema");
+        assert!(error.hints()[0].starts_with("did you mean GatewayPayload"));
+        assert_eq!(
+            find("xyz").unwrap_err().hints(),
+            ["see all of them: svc schema list"]
+        );
+    }
+}

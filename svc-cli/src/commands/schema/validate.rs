@@ -1,0 +1,126 @@
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use jsonschema::Validator;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use svc_model::json::Json;
+
+use super::published::{self, Published};
+use super::violation::{Violation, violations};
+use crate::error::CommandError;
+use crate::output::{Output, escape};
+
+/// The file that is standard input.
+const STANDARD_INPUT: &str = "-";
+
+#[derive(Debug, Args)]
+pub(crate) struct Validate {
+    /// The schema, such as GatewayPayload.
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The file with the document; - reads standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// How a document is, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Checked {
+    schema: &'static str,
+    valid: bool,
+    violations: Vec<Violation>,
+}
+
+impl Validate {
+    pub(crate) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
+        let schema = published::find(&self.name)?;
+        let document = Json::parse(&read(&self.file)?).map_err(|error| {
+            CommandError::refused("not_json", format!("the document is not JSON: {error}"))
+        })?;
+        let violations = violations(&validator(schema)?, &plain(&document));
+        let checked = Checked {
+            schema: schema.name,
+            valid: violations.is_empty(),
+            violations,
+        };
+        output.value(&checked, render)?;
+        let count = match checked.violations.len() {
+            0 => return Ok(()),
+            1 => "one violation".to_owned(),
+            count => format!("{count} violations"),
+        };
+        let name = schema.name;
+        Err(
+            CommandError::refused("invalid_document", format!("{count} of {name}"))
+                .hint(format!("see what it asks for: svc schema show {name}")),
+        )
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, CommandError> {
+    if file == Path::new(STANDARD_INPUT) {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    fs::read(file).map_err(|error| {
+        let name = file.display();
+        CommandError::refused("io", format!("{name} cannot be read: {error}"))
+    })
+}
+
+/// Returns what checks documents against a schema. Its formats count too.
+pub(super) fn validator(schema: Published) -> Result<Validator, CommandError> {
+    let unusable = |error: &dyn std::fmt::Display| {
+        CommandError::refused("unusable_schema", format!("{}: {error}", schema.name))
+    };
+    let document = serde_json::from_str(schema.text).map_err(|error| unusable(&error))?;
+    let options = jsonschema::options().should_validate_formats(true);
+    options.build(&document).map_err(|error| unusable(&error))
+}
+
+/// Returns a document as the validator reads it: of members of the same name the last, as the service
+/// reads them; halves of surrogate pairs as U+FFFD; numbers as doubles, the largest in place of those
+/// that no double holds. What is no number at all, such as NaN, becomes null, which no number is.
+pub(super) fn plain(document: &Json) -> Value {
+    match document {
+        Json::Null => Value::Null,
+        Json::Bool(value) => (*value).into(),
+        Json::Number(number) => match serde_json::from_str(number.as_str()) {
+            Ok(value) => value,
+            Err(_)
+                if number
+                    .as_str()
+                    .ends_with(|last: char| last.is_ascii_digit()) =>
+            {
+                f64::MAX.copysign(number.as_f64()).into()
+            }
+            Err(_) => Value::Null,
+        },
+        Json::String(text) => text.to_string_lossy().into(),
+        Json::Array(items) => items.iter().map(plain).collect(),
+        Json::Object(object) => object
+            .iter()
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), plain(value)))
+            .collect::<Map<String, Value>>()
+            .into(),
+    }
+}
+
+fn render(checked: &Checked) -> String {
+    if checked.valid {
+        return format!("valid: {}\n", checked.schema);
+    }
+    let lines = checked.violations.iter().map(|violation| {
+        let place = match &*violation.pointer {
+            "" => "(document)".to_owned(),
+            pointer => escape(pointer),
+        };
+        format!("{place}: {}\n", escape(&violation.message))
+    });
+    lines.collect()
+}

@@ -1,0 +1,167 @@
+//! What of a document breaks a schema, in a form that a person can act on.
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What stands in a message in place of what the document holds, which may be long or private.
+const MASK: &str = "the value";
+
+/// One violation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Violation {
+    /// The JSON Pointer of the place in the document; empty for the document itself.
+    pub(super) pointer: String,
+    /// What is wrong there.
+    pub(super) message: String,
+    /// The JSON Pointer of the keyword in the schema.
+    pub(super) keyword: String,
+}
+
+impl Violation {
+    fn of(error: &ValidationError<'_>) -> Self {
+        Self {
+            pointer: error.instance_path().to_string(),
+            message: error.masked_with(MASK).to_string(),
+            keyword: error.schema_path().to_string(),
+        }
+    }
+}
+
+/// Returns every violation, in the order of the schema.
+pub(super) fn violations(validator: &Validator, document: &Value) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for error in validator.iter_errors(document) {
+        add(&error, &mut found);
+    }
+    found
+}
+
+/// Adds an error. Where a value may have one of several forms, and it is nearly one of them, what it
+/// lacks of that form says more than that it has none.
+fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
+    let (ValidationErrorKind::AnyOf { context: forms }
+    | ValidationErrorKind::OneOfNotValid { context: forms }) = error.kind()
+    else {
+        return found.push(Violation::of(error));
+    };
+    let meant: Vec<_> = forms.iter().filter(|form| is_meant(error, form)).collect();
+    match *meant {
+        [form] => form.iter().for_each(|error| add(error, found)),
+        _ => found.push(Violation::of(error)),
+    }
+}
+
+/// Returns whether a form is meant, by what a value lacks of it: the value is of its type, and the words
+/// by which forms are told apart are those of this one.
+fn is_meant(of: &ValidationError<'_>, form: &[ValidationError<'_>]) -> bool {
+    let here = of.instance_path().as_str();
+    !form.iter().any(|error| {
+        let place = error.instance_path().as_str();
+        match error.kind() {
+            ValidationErrorKind::Type { .. } => place == here,
+            ValidationErrorKind::Constant { .. } | ValidationErrorKind::Enum { .. } => {
+                let beneath = place.strip_prefix(here).unwrap_or_default();
+                !beneath.trim_start_matches('/').contains('/')
+            }
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::json::Json;
+
+    use super::super::published::{ALL, find};
+    use super::super::validate::{plain, validator};
+    use super::*;
+
+    fn of(schema: &str, document: &str) -> Vec<(String, String)> {
+        let validator = validator(find(schema).unwrap()).unwrap();
+        let document = plain(&Json::parse(document.as_bytes()).unwrap());
+        let found = violations(&validator, &document);
+        let found = found.into_iter().map(|it| (it.pointer, it.message));
+        found.collect()
+    }
+
+    /// Returns the examples of a body, with the schema that it holds to.
+    fn examples(body: &Value) -> Vec<(String, Value)> {
+        let content = &body["content"]["application/json"];
+        let reference = content["schema"]["$ref"].as_str().unwrap_or_default();
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        let examples = content["examples"].as_object().into_iter().flatten();
+        examples
+            .map(|(_, example)| (name.to_owned(), example["value"].clone()))
+            .collect()
+    }
+
+    #[test]
+    fn every_published_example_holds_to_its_schema() {
+        let mut all = Vec::new();
+        for schema in ALL {
+            let document: Value = serde_json::from_str(schema.text).unwrap();
+            let examples = document["examples"].as_array().cloned();
+            let examples = examples.into_iter().flatten();
+            all.extend(examples.map(|example| (schema.name.to_owned(), example)));
+        }
+        let api: Value = serde_json::from_str(svc_server::OPENAPI).unwrap();
+        let operations = api["paths"].as_object().unwrap().values();
+        for operation in operations.flat_map(|path| path.as_object().unwrap().values()) {
+            all.extend(examples(&operation["requestBody"]));
+            for answer in operation["responses"].as_object().unwrap().values() {
+                all.extend(examples(answer));
+            }
+        }
+        assert!(all.len() > 50, "{}", all.len());
+        for (name, example) in all {
+            let validator = validator(find(&name).unwrap()).unwrap();
+            assert_eq!(violations(&validator, &example), [], "{name}: {example}");
+        }
+    }
+
+    #[test]
+    fn each_violation_has_its_place_and_no_content() {
+        let note = r#"{"v": 2, "sessions": [{"tool": "secret", "session_id": 7}], "more": 1}"#;
+        let found = of("CommitNote", note);
+        let places: Vec<&str> = found.iter().map(|(place, _)| &**place).collect();
+        for place in ["", "/v", "/sessions/0", "/sessions/0/session_id"] {
+            assert!(places.contains(&place), "{place} in {found:?}");
+        }
+        let said = format!("{found:?}");
+        assert!(
+            said.contains("stamped_at") && said.contains("'more'"),
+            "{said}"
+        );
+        assert!(!said.contains("secret"), "{said}");
+    }
+
+    #[test]
+    fn a_value_that_is_nearly_of_one_form_is_told_what_it_lacks_of_that_one() {
+        let call = r#"{"type": "tool_call", "id": "t", "name": 5, "arguments": {}}"#;
+        let found = of("Part", call);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, "/name");
+        let image = of("Part", r#"{"type": "image"}"#);
+        assert_eq!(image.len(), 1, "{image:?}");
+        assert_eq!(image[0].0, "");
+    }
+
+    #[test]
+    fn numbers_that_no_double_holds_are_numbers() {
+        for (number, is_number) in [
+            ("1E400", true),
+            ("-1E400", true),
+            ("12", true),
+            ("NaN", false),
+        ] {
+            let value = plain(&Json::parse(number.as_bytes()).unwrap());
+            assert_eq!(value.is_number(), is_number, "{number}");
+        }
+        assert_eq!(
+            plain(&Json::parse(b"-1E400").unwrap()),
+            Value::from(-f64::MAX)
+        );
+    }
+}

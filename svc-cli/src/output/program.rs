@@ -1,0 +1,85 @@
+//! What runs this program where its commands are pasted.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use super::quote;
+
+/// How the program is called where it is installed.
+const NAME: &str = "svc";
+
+/// Returns what runs this program from any folder: its name, when that is what a shell finds by it,
+/// else its path.
+pub(crate) fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let running = env::current_exe().ok();
+        let running = running.and_then(|path| fs::canonicalize(path).ok());
+        named(running.as_deref(), env::var_os("PATH").as_deref())
+    })
+}
+
+fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
+    // A system that does not say which program runs leaves only the name.
+    let Some(running) = running else {
+        return NAME.to_owned();
+    };
+    let found = path
+        .and_then(found)
+        .and_then(|it| fs::canonicalize(it).ok());
+    if found.as_deref() == Some(running) {
+        return NAME.to_owned();
+    }
+    quote(&running.display().to_string()).into_owned()
+}
+
+/// Returns the program that a shell finds by the name.
+fn found(path: &OsStr) -> Option<PathBuf> {
+    let mut candidates = env::split_paths(path).map(|folder| folder.join(NAME));
+    candidates.find(|file| {
+        let metadata = fs::metadata(file);
+        metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_has_its_name_only_where_a_shell_finds_it_by_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let install = |at: &str, mode: u32| {
+            let file = root.join(at).join(NAME);
+            fs::create_dir_all(root.join(at)).unwrap();
+            fs::write(&file, "").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            file
+        };
+        let (running, _other) = (install("own", 0o755), install("other", 0o755));
+        install("no program", 0o644);
+        fs::create_dir(root.join("linked")).unwrap();
+        std::os::unix::fs::symlink(&running, root.join("linked/svc")).unwrap();
+        let of = |folders: &[&str]| {
+            let path = env::join_paths(folders.iter().map(|it| root.join(it))).unwrap();
+            named(Some(&running), Some(&path))
+        };
+        let path = running.display().to_string();
+        assert_eq!(of(&["own"]), "svc");
+        assert_eq!(of(&["absent", "no program", "linked", "other"]), "svc");
+        assert_eq!(of(&["other", "own"]), path);
+        assert_eq!(of(&["absent"]), path);
+        assert_eq!(named(Some(&running), None), path);
+        assert_eq!(named(None, None), "svc");
+        let spaced = install("two words", 0o755);
+        assert_eq!(
+            named(Some(&spaced), None),
+            format!("'{}'", spaced.display())
+        );
+    }
+}

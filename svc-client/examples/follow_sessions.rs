@@ -1,0 +1,100 @@
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write as _;
+use std::time::Duration;
+
+use svc_client::model::id::SessionId;
+use svc_client::model::query::{RepositorySelector, SessionSummary, SessionsRequest};
+use svc_client::model::repository::RepositoryName;
+use svc_client::model::time::Instant;
+use svc_client::{Client, ErrorKind};
+
+/// How far back each look goes behind the last: servers of one store may store a Session a little
+/// later than another that they captured after it.
+const OVERLAP_MICROSECONDS: i64 = 60_000_000;
+/// How long to wait between two looks.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Follows the Sessions of a service: each look returns those that are new.
+#[derive(Debug)]
+pub struct Follower {
+    client: Client,
+    request: SessionsRequest,
+    /// The Sessions of the overlap, by when they were captured.
+    seen: BTreeMap<SessionId, Instant>,
+}
+
+impl Follower {
+    /// Begins with the Sessions from a moment on, of one repository or of all.
+    pub fn new(client: Client, from: Instant, repository: Option<RepositoryName>) -> Self {
+        let request = SessionsRequest {
+            captured_after: Some(from),
+            repository: repository.map_or_else(Default::default, RepositorySelector::named),
+            ..SessionsRequest::default()
+        };
+        Self {
+            client,
+            request,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the Sessions that were captured since the last look, the earliest first. After an
+    /// error the next look returns what this one would have.
+    pub async fn look(&mut self) -> Result<Vec<SessionSummary>, svc_client::Error> {
+        // Every page, as the stream asks for it; the latest Session comes first.
+        let mut found = self
+            .client
+            .sessions(self.request.clone())
+            .collect_all()
+            .await?;
+        found.retain(|session| !self.seen.contains_key(&session.session_id));
+        found.reverse();
+        let captured = found.iter();
+        self.seen
+            .extend(captured.map(|it| (it.session_id.clone(), it.captured_at)));
+        self.forget();
+        Ok(found)
+    }
+
+    /// Forgets what no look will find again.
+    fn forget(&mut self) {
+        let Some(last) = self.seen.values().max() else {
+            return;
+        };
+        let from = Instant::from_microseconds(last.microseconds() - OVERLAP_MICROSECONDS);
+        let from = from.max(self.request.captured_after);
+        self.request.captured_after = from;
+        self.seen.retain(|_, captured| Some(*captured) >= from);
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let from = arguments.next().ok_or("the first moment is missing")?;
+    let repository = arguments.next();
+    let repository = repository.map(|name| RepositoryName::new(&name).ok_or("not owner/name"));
+    let mut follower = Follower::new(
+        Client::from_env()?,
+        Instant::parse(&from)?,
+        repository.transpose()?,
+    );
+    loop {
+        match follower.look().await {
+            Ok(sessions) => {
+                for session in sessions {
+                    let (id, models) = (&session.session_id, session.models.join(", "));
+                    writeln!(std::io::stdout(), "{} {id}: {models}", session.captured_at)?;
+                }
+            }
+            // It may work at the next look: the service is away, or a fact was quarantined between
+            // two pages.
+            Err(error) if error.is_unavailable() || matches!(error.kind(), ErrorKind::Query(_)) => {
+                writeln!(std::io::stderr(), "{error}")?;
+            }
+            Err(error) => return Err(error.into()),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
