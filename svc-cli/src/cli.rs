@@ -6,8 +6,8 @@ use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
     backup, capture, ci, commit, completions, config, context, db, demo, doctor, evidence, export,
-    facts, hook, install, investigate, login, man, mcp, me, mirror, note, outbox, quarantine,
-    report, schema, serve, session, sessions, transcript,
+    facts, grant, hook, install, investigate, login, man, mcp, me, mirror, note, outbox,
+    quarantine, report, schema, serve, session, sessions, transcript,
 };
 use crate::output::Format;
 
@@ -211,6 +211,12 @@ pub(crate) enum Command {
     ReleaseInferenceCalls(quarantine::Bulk),
     /// List what was quarantined and released, oldest first.
     QuarantineLog(quarantine::Log),
+    /// Say what the retrieval tokens with a name may read.
+    ///
+    /// Each token of SVC_RETRIEVAL_TOKENS reads what is granted to its name, a Session or all that a rule
+    /// reaches. A change holds at once, on every server, and stays in an append-only log.
+    #[command(subcommand)]
+    Grant(Box<grant::Grant>),
     /// Store a token, for the commands that ask a service.
     ///
     /// The service is asked what the token is. It is kept in a private file,

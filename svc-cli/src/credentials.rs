@@ -254,6 +254,7 @@ mod tests {
             client_id: "c".to_owned(),
             source_session_id: None,
             source_session_ids: None,
+            grants: None,
         }
     }
 

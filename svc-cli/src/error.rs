@@ -175,7 +175,8 @@ impl From<svc_client::Error> for CommandError {
     }
 }
 
-fn advice(kind: &ErrorKind) -> Option<&'static str> {
+/// Returns what may help against an error of a service.
+pub(crate) fn advice(kind: &ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::Connect => "does the service run? start one on this machine: svc serve",
         ErrorKind::Unauthorized => "the token is that of SVC_TOKEN; is it for this service?",
@@ -191,6 +192,17 @@ fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::Declined(
             Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
         ) => "see what is visible: svc evidence inventory SESSION",
+        ErrorKind::Declined(Decline::RetrievalGrantLimit { .. }) => {
+            "name a Session that you may read, or have the operator narrow the rule: svc grant list"
+        }
+        ErrorKind::Query(QueryFault::GrantsFull) => "see which one is not needed: svc grant list",
+        ErrorKind::Query(QueryFault::GrantAbsent | QueryFault::GrantAmbiguous) => {
+            "see the ids of grants: svc grant list --history"
+        }
+        ErrorKind::Query(QueryFault::RepositoryAbsent) => {
+            "name a repository that is still to come by its number at the forge: --repo \
+             PROVIDER/HOST/ID, like github/github.com/42"
+        }
         ErrorKind::Declined(Decline::RepositorySelectorAmbiguous) => {
             "name the repository by its number at the forge: --repo PROVIDER/HOST/ID, like github/github.com/42"
         }

@@ -33,7 +33,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "capture",
         ],
     ),
-    ("Give agents their context", &["context", "evidence", "mcp"]),
+    (
+        "Give agents their context",
+        &["context", "evidence", "mcp", "grant"],
+    ),
     (
         "Take evidence out of answers",
         &[
@@ -216,6 +219,30 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["svc release-inference-calls SESSION --reason x --apply"],
     ),
     (&["quarantine-log"], &["svc quarantine-log --all"]),
+    (
+        &["grant", "list"],
+        &["svc grant list --token review-agent --history"],
+    ),
+    (
+        &["grant", "add"],
+        &[
+            "svc grant add review-agent SESSION --reason x",
+            "svc grant add review-agent --repo acme/shop --since 7d --reason x",
+        ],
+    ),
+    (&["grant", "remove"], &["svc grant remove GRANT --reason x"]),
+    (
+        &["grant", "revoke"],
+        &["svc grant revoke review-agent --reason x"],
+    ),
+    (
+        &["grant", "restore"],
+        &["svc grant restore review-agent --reason x"],
+    ),
+    (
+        &["grant", "explain"],
+        &["svc grant explain review-agent SESSION"],
+    ),
     (
         &["login"],
         &[

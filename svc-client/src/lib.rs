@@ -71,7 +71,7 @@
 /// | [`evidence`](model::evidence) | calls, messages and parts, exactly as they were captured |
 /// | [`query`](model::query) | CI runs, commits and Sessions, from one to the next |
 /// | [`reports`](model::reports) | what became of the work of models |
-/// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine), [`identity`](model::identity) | counts, the log of quarantine, what a token is |
+/// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine), [`grant`](model::grant), [`identity`](model::identity) | counts, the logs of quarantine and of grants, what a token is |
 /// | [`id`](model::id), [`repository`](model::repository), [`time`](model::time), [`version`](model::version) | the values that all of these are made of |
 /// | [`json`](model::json) | JSON that keeps NUL, lone surrogates, `1.10` and integers of forty digits |
 /// | [`open`](model::open) | words and kinds that a newer service may answer with |
@@ -85,8 +85,8 @@ pub mod model {
     pub use svc_model::request;
     #[doc(inline)]
     pub use svc_model::{
-        capture, context, endpoint, evidence, facts, id, identity, ingest, json, limit, open,
-        problem, quarantine, query, reports, repository, time, version,
+        capture, context, endpoint, evidence, facts, grant, id, identity, ingest, json, limit,
+        open, problem, quarantine, query, reports, repository, time, version,
     };
 
     /// Violated fields of a request: what is wrong, and where.
@@ -109,6 +109,7 @@ mod error;
 mod evidence;
 mod facts;
 mod forge;
+mod grants;
 mod identity;
 mod ingest;
 pub mod outbox;

@@ -1,5 +1,7 @@
 //! The engine: what a server, or any other program, asks of the service.
 
+mod grants;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -15,7 +17,7 @@ use svc_model::evidence::{
 use svc_model::facts::{
     CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
 };
-use svc_model::id::{OrgId, SessionId};
+use svc_model::id::OrgId;
 use svc_model::limit::{READ_DEADLINE_SECONDS, READ_SLOTS_DEFAULT};
 use svc_model::problem::QueryFault;
 use svc_model::quarantine::{
@@ -44,8 +46,8 @@ use crate::fact::PullRequestMerge;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::priority;
 use crate::read::{
-    self, ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits,
-    UncheckedPullRequests,
+    self, ContentCache, CursorKey, MemoryUse, Reach, ReportMemory, ReportSources, ScanLimits,
+    SeenRevocations, UncheckedPullRequests,
 };
 use crate::store::{
     Append, Counted, Delivery, MirrorStatus, NewQuarantineEntry, NoTarget, Outcome, Snapshot,
@@ -123,6 +125,7 @@ struct Inner {
     redaction: Redaction,
     secrets: Secrets,
     cursor_key: CursorKey,
+    revocations: SeenRevocations,
     clock: Clock,
     ids: Ids,
     /// Whether somebody is about to write what stored nothing.
@@ -188,6 +191,7 @@ impl Engine {
                 Some(key) => key.clone(),
                 None => CursorKey::derive(ids.fresh().as_bytes()),
             },
+            revocations: SeenRevocations::default(),
             clock,
             ids,
             counts_wait: AtomicBool::new(false),
@@ -447,31 +451,54 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] without a free slot; otherwise as the function says. So for every read here.
-    pub async fn inventory(&self, request: InventoryRequest) -> Result<Inventory, Error> {
-        self.scan(|_, snapshot| read::inventory(snapshot, request))
-            .await
+    /// [`Error::Busy`] without a free slot; [`Error::OutsideGrant`] where the Session is not reached;
+    /// otherwise as the function says. So for every read here.
+    pub async fn inventory(
+        &self,
+        reach: Reach,
+        request: InventoryRequest,
+    ) -> Result<Inventory, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            read::inventory(snapshot, request)
+        };
+        self.scan(read).await
     }
 
     /// See [`read::manifest`].
-    pub async fn manifest(&self, request: ManifestRequest) -> Result<Manifest, Error> {
-        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+    pub async fn manifest(
+        &self,
+        reach: Reach,
+        request: ManifestRequest,
+    ) -> Result<Manifest, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
             read::manifest(snapshot, &inner.content, request)
         };
         self.scan(read).await
     }
 
     /// See [`read::read`].
-    pub async fn evidence(&self, request: EvidenceReadRequest) -> Result<EvidenceRead, Error> {
-        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+    pub async fn evidence(
+        &self,
+        reach: Reach,
+        request: EvidenceReadRequest,
+    ) -> Result<EvidenceRead, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
             read::read(snapshot, &inner.content, request)
         };
         self.scan(read).await
     }
 
     /// See [`read::selected`].
-    pub async fn selected(&self, request: ContextSelectedRequest) -> Result<ContextResult, Error> {
-        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+    pub async fn selected(
+        &self,
+        reach: Reach,
+        request: ContextSelectedRequest,
+    ) -> Result<ContextResult, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
             read::selected(snapshot, &inner.content, &inner.scan, request)
         };
         self.scan(read).await
@@ -480,10 +507,11 @@ impl Engine {
     /// See [`read::discover`].
     pub async fn discover(
         &self,
-        grant: Arc<[SessionId]>,
+        reach: Reach,
         request: ContextDiscoveryRequest,
     ) -> Result<DiscoveryResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            let grant = read::reached(snapshot, &inner.revocations, &reach)?;
             read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
         };
         self.scan(read).await

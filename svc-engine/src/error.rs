@@ -24,6 +24,12 @@ pub enum Error {
     /// A query that can be read does not fit what is stored.
     #[error("{}", .0.message())]
     Query(QueryFault),
+    /// The Session is outside of what the caller may read, whether or not it exists.
+    #[error("the Session is outside of the grant")]
+    OutsideGrant,
+    /// The token of the caller is revoked.
+    #[error("the token is revoked")]
+    TokenRevoked,
     /// The reply would be over the cap of its route.
     #[error("the reply would be too large")]
     ReplyTooLarge,
@@ -103,6 +109,8 @@ impl From<Error> for Problem {
             Error::SessionBound(bound) => Self::SessionBound(bound),
             Error::ReportBound(bound) => Self::ReportBound(bound),
             Error::Query(fault) => Self::Query(fault),
+            Error::OutsideGrant => Self::OutsideGrant,
+            Error::TokenRevoked => Self::Unauthorized,
             Error::ReplyTooLarge => Self::ReplyTooLarge,
             Error::Busy => Self::CapacityExceeded,
             Error::Deadline => Self::DeadlineExceeded,

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::closed_set;
+use crate::grant::GrantScope;
 use crate::id::{OrgId, SessionId};
 use crate::open::Open;
 
@@ -36,9 +37,13 @@ pub struct IdentityProbe {
     /// The Session of a single-session grant; only for a retrieval token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_id: Option<SessionId>,
-    /// The Sessions of a plural grant, sorted; only for a retrieval token.
+    /// The Sessions of a plural grant, sorted; only for a retrieval token. Of a named one they are those
+    /// that its grants reach now; absent when these are more than one discovery takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_ids: Option<Vec<SessionId>>,
+    /// What was granted, oldest first; only for a named retrieval token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Vec<GrantScope>>,
 }
 
 closed_set! {

@@ -23,6 +23,7 @@ pub mod evidence;
 pub mod export;
 pub mod facts;
 pub mod field;
+pub mod grant;
 pub mod id;
 pub mod identity;
 pub mod ingest;

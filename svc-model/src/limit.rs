@@ -87,10 +87,19 @@ pub const CONTEXT_STATE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Bytes that one candidate group or found Session adds to the state of a context scan beside its
 /// texts.
 pub const CONTEXT_STATE_OVERHEAD_BYTES: u64 = 512;
-/// Sessions of a plural grant.
+/// Sessions of a plural grant, and of all grants of a named retrieval token in one discovery.
 pub const GRANT_SESSIONS_MAX: usize = 32;
 /// UTF-8 bytes of the text of a plural grant.
 pub const GRANT_BYTES_MAX: usize = 16 * 1024;
+
+/// Grants that one named retrieval token may have in force.
+pub const TOKEN_GRANTS_MAX: usize = 32;
+/// Sessions that one rule of a grant looks at, reached or not, before a question is declined.
+pub const GRANT_RULE_ROWS_MAX: u64 = 1_000;
+/// Characters of the name of a retrieval token.
+pub const TOKEN_NAME_CHARACTERS_MAX: usize = 64;
+/// Rows of a page of grants whose request names no limit; at most it is [`QUARANTINE_LOG_MAX`].
+pub const GRANT_LOG_DEFAULT: u64 = 100;
 
 /// Visible calls of `GET /v1/facts/session/{session_id}/inference-calls`.
 pub const RECONCILIATION_CALLS_MAX: u64 = 1_000;
@@ -137,7 +146,7 @@ pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;
 pub const QUARANTINE_LOG_MAX: u64 = 1_000;
 /// Rows of a page whose request names no limit.
 pub const QUARANTINE_LOG_DEFAULT: u64 = 100;
-/// Bytes of the reason of a quarantine that is asked for by HTTP.
+/// Bytes of the reason of a quarantine, or of a change of a grant, that is asked for by HTTP.
 pub const QUARANTINE_REASON_BYTES_MAX: usize = 4_096;
 /// Characters that the beginning of a fact's id has at least where it stands for the id.
 pub const FACT_ID_BEGINNING_MIN: usize = 8;

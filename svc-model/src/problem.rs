@@ -113,6 +113,12 @@ pub enum Decline {
         /// The most bytes of candidate state.
         limit_bytes: u64,
     },
+    /// The rules of the token's grants reach more Sessions than one discovery takes, or look at more than
+    /// they may. Each Session can be opened by its id.
+    RetrievalGrantLimit {
+        /// The most Sessions.
+        limit: u64,
+    },
     /// The selector names several repositories.
     RepositorySelectorAmbiguous,
     /// Too many distinct repository claims.
@@ -210,11 +216,21 @@ pub enum QueryFault {
     TargetAbsent,
     /// The ids of several facts of the kind begin so.
     TargetAmbiguous,
+    /// No grant has this id.
+    GrantAbsent,
+    /// The ids of several grants begin so.
+    GrantAmbiguous,
+    /// The token has as many grants as a token may have.
+    GrantsFull,
+    /// No stored fact knows a repository of this name.
+    RepositoryAbsent,
+    /// The token is not revoked, and never was.
+    TokenNotRevoked,
 }
 
 impl QueryFault {
     /// Every fault.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::MalformedSha,
         Self::ReversedBounds,
         Self::IncompleteIdentity,
@@ -229,6 +245,11 @@ impl QueryFault {
         Self::CohortAfterBoundary,
         Self::TargetAbsent,
         Self::TargetAmbiguous,
+        Self::GrantAbsent,
+        Self::GrantAmbiguous,
+        Self::GrantsFull,
+        Self::RepositoryAbsent,
+        Self::TokenNotRevoked,
     ];
 
     /// Returns the fixed text.
@@ -248,6 +269,11 @@ impl QueryFault {
             Self::CohortAfterBoundary => "cohort_end must not follow as_of",
             Self::TargetAbsent => "no fact of this table has this id",
             Self::TargetAmbiguous => "several ids of this table begin so",
+            Self::GrantAbsent => "no grant has this id",
+            Self::GrantAmbiguous => "several ids of grants begin so",
+            Self::GrantsFull => "the token has as many grants as a token may have",
+            Self::RepositoryAbsent => "no fact names a repository so",
+            Self::TokenNotRevoked => "the token is not revoked",
         }
     }
 }
@@ -276,13 +302,13 @@ pub enum Problem {
     BodyIncomplete,
     /// The body took too long. Nothing of it was used.
     BodyTimeout,
-    /// No valid credential.
+    /// No valid credential; or one that is revoked.
     Unauthorized,
     /// The body is not signed with the webhook secret.
     InvalidSignature,
     /// A valid credential of the wrong authority.
     Forbidden(RequiredAuthority),
-    /// The Session is not in the configured grant, whether or not it exists.
+    /// The Session is outside of what the token is granted, whether or not it exists.
     OutsideGrant,
     /// Context retrieval is not configured, or not for this route.
     RetrievalDisabled,

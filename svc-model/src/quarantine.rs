@@ -26,8 +26,8 @@ closed_set! {
     }
 }
 
-/// Why a fact is quarantined or released: not blank, at most 4,096 bytes of UTF-8, without NUL. It is
-/// kept exactly.
+/// Why a fact is quarantined or released, or a grant changed: not blank, at most 4,096 bytes of UTF-8,
+/// without NUL. It is kept exactly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -179,7 +179,19 @@ impl Default for QuarantineLogRequest {
 }
 
 /// How many rows of the log at most.
-struct LogLimit(u64);
+pub(crate) struct LogLimit(u64);
+
+impl LogLimit {
+    /// Returns the number as a parameter.
+    pub(crate) const fn new(limit: u64) -> Self {
+        Self(limit)
+    }
+
+    /// Returns the number.
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+}
 
 impl FromField for LogLimit {
     fn from_field(value: &Json) -> Result<Self, Violation> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use svc_engine::engine::Engine;
+use svc_model::grant::TokenName;
 use svc_model::id::SessionId;
 use svc_model::repository::RepositoryHost;
 
@@ -26,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) forge_host: RepositoryHost,
     pub(crate) grant: Grant,
     pub(crate) sessions: Arc<[SessionId]>,
+    /// The names of the retrieval tokens that have one, sorted.
+    pub(crate) token_names: Vec<TokenName>,
     pub(crate) docs: bool,
     pub(crate) mcp: Option<McpSettings>,
     pub(crate) console: Option<Console>,
@@ -44,6 +47,7 @@ impl App {
             forge_host: settings.forge_host.clone(),
             grant: settings.grant.clone(),
             sessions: settings.grant.sessions().into(),
+            token_names: settings.retrieval_tokens.keys().cloned().collect(),
             docs: settings.docs,
             mcp: settings.mcp.clone(),
             console: settings

@@ -1,10 +1,16 @@
 //! Who calls: bearer tokens and what they allow, and the forge's signature.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, header};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+use svc_engine::engine::Engine;
+use svc_engine::error::Error;
+use svc_engine::read::TokenGrants;
 use svc_model::endpoint::Access;
+use svc_model::grant::TokenName;
 use svc_model::identity::Authority;
 use svc_model::problem::{Problem, RequiredAuthority};
 
@@ -16,8 +22,10 @@ use crate::signature::{Check, WebhookKeys};
 pub(crate) enum Sender {
     /// Whoever it is: the route is open.
     Anybody,
-    /// The bearer of a token; nobody when the token is not configured.
+    /// The bearer of a token; nobody when the token is not configured, or revoked.
     Bearer(Option<Caller>),
+    /// The bearer of a token that may be revoked, when the store does not say.
+    Unconfirmed(Problem),
     /// Whoever has signed the body; nobody when the signature has no valid form.
     Signer(Option<Check>),
 }
@@ -38,11 +46,27 @@ impl Sender {
         }
     }
 
+    /// Asks the store what was granted to the bearer of a named token, and whether it is revoked. Of
+    /// everybody else it knows nothing, and is not asked.
+    pub(crate) async fn confirmed(self, engine: &Engine) -> Self {
+        let Self::Bearer(Some(mut caller)) = self else {
+            return self;
+        };
+        if let Rights::Named(token) = &caller.rights {
+            caller.rights = match engine.token_grants(token.clone()).await {
+                Ok(grants) => Rights::Granted(grants),
+                Err(Error::TokenRevoked) => return Self::Bearer(None),
+                Err(error) => return Self::Unconfirmed(error.into()),
+            };
+        }
+        Self::Bearer(Some(caller))
+    }
+
     /// Returns the caller, when its head alone says who it is.
     pub(crate) fn caller(&self) -> Option<&Caller> {
         match self {
             Self::Bearer(caller) => caller.as_ref(),
-            Self::Anybody | Self::Signer(_) => None,
+            Self::Anybody | Self::Unconfirmed(_) | Self::Signer(_) => None,
         }
     }
 
@@ -51,7 +75,9 @@ impl Sender {
     pub(crate) fn keep(&mut self) -> Keep<'_> {
         match self {
             Self::Bearer(Some(_)) => Keep::Bytes,
-            Self::Anybody | Self::Bearer(None) | Self::Signer(None) => Keep::Nothing,
+            Self::Anybody | Self::Bearer(None) | Self::Unconfirmed(_) | Self::Signer(None) => {
+                Keep::Nothing
+            }
             Self::Signer(Some(check)) => Keep::Unverified(check),
         }
     }
@@ -62,6 +88,7 @@ impl Sender {
             Self::Anybody => Ok(None),
             Self::Bearer(Some(caller)) => Ok(Some(caller)),
             Self::Bearer(None) => Err(Problem::Unauthorized),
+            Self::Unconfirmed(problem) => Err(problem),
             Self::Signer(check) => {
                 let signed = check.is_some_and(Check::holds);
                 signed.then_some(None).ok_or(Problem::InvalidSignature)
@@ -75,6 +102,18 @@ impl Sender {
 pub(crate) struct Caller {
     pub(crate) authority: Authority,
     pub(crate) client_id: String,
+    pub(crate) rights: Rights,
+}
+
+/// Which Sessions the context routes show a caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rights {
+    /// Those of the settings.
+    Configured,
+    /// Those that were granted to the name of the token, which the store is to be asked for.
+    Named(TokenName),
+    /// These.
+    Granted(Arc<TokenGrants>),
 }
 
 /// The configured tokens, as digests. The tokens themselves are not kept.
@@ -83,7 +122,7 @@ pub(crate) struct Tokens(Vec<([u8; 32], Caller)>);
 impl Tokens {
     pub(crate) fn of(settings: &Settings) -> Self {
         let mut tokens = Vec::new();
-        let mut add = |secret: &str, authority, client_id: &str| {
+        let mut add = |secret: &str, authority, client_id: &str, rights| {
             // In development mode a secret may be empty; it then matches nothing.
             if !secret.is_empty() {
                 let digest = Sha256::digest(secret.as_bytes()).into();
@@ -92,6 +131,7 @@ impl Tokens {
                     Caller {
                         authority,
                         client_id: client_id.to_owned(),
+                        rights,
                     },
                 ));
             }
@@ -100,12 +140,25 @@ impl Tokens {
             settings.operator_token.expose_secret(),
             Authority::Operator,
             "operator",
+            Rights::Configured,
         );
+        let configured = Rights::Configured;
         if let Some(token) = &settings.retrieval_token {
-            add(token.expose_secret(), Authority::Retrieval, "retrieval");
+            let token = token.expose_secret();
+            add(token, Authority::Retrieval, "retrieval", configured.clone());
+        }
+        for (name, token) in &settings.retrieval_tokens {
+            let rights = Rights::Named(name.clone());
+            add(
+                token.expose_secret(),
+                Authority::Retrieval,
+                name.as_str(),
+                rights,
+            );
         }
         for (client, token) in &settings.ingest_tokens {
-            add(token.expose_secret(), Authority::Ingest, client);
+            let token = token.expose_secret();
+            add(token, Authority::Ingest, client, configured.clone());
         }
         Self(tokens)
     }
@@ -165,6 +218,7 @@ mod tests {
         let caller = Caller {
             authority: Authority::Operator,
             client_id: "operator".to_owned(),
+            rights: Rights::Configured,
         };
         Tokens(vec![(Sha256::digest(b"right").into(), caller)])
     }

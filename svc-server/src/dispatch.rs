@@ -20,7 +20,7 @@ use svc_model::request::{Incoming, Request as _};
 
 use crate::admission::{self, Encoding};
 use crate::app::App;
-use crate::auth::{self, Caller, Sender};
+use crate::auth::{self, Caller, Rights, Sender};
 use crate::body;
 use crate::handler::Handler;
 use crate::observe;
@@ -100,7 +100,8 @@ where
         .remove()
         .unwrap_or_else(places::Place::apart);
     let headers = &parts.headers;
-    let mut sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, headers);
+    let sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, headers);
+    let mut sender = sender.confirmed(&app.engine).await;
     if let Some(caller) = sender.caller() {
         place.sender_is_known();
         observe::caller(caller);
@@ -122,8 +123,8 @@ where
     if let Some(caller) = &caller {
         auth::authorize(E::ACCESS, caller)?;
     }
-    if let Access::Context(needs) = E::ACCESS {
-        check_grant(needs, &app.grant)?;
+    if let (Access::Context(needs), Some(caller)) = (E::ACCESS, &caller) {
+        check_grant(needs, &app.grant, caller)?;
     }
     let (content, memory) = content.decoded()?;
     let exchange = Exchange {
@@ -159,8 +160,15 @@ where
         .map_err(|error| problem::of_write(error, E::OVERSIZE))
 }
 
-/// Checks that the deployment has a grant such as a route needs.
-pub(crate) fn check_grant(needs: Needs, grant: &Grant) -> Result<(), Problem> {
+/// Checks that there is a grant such as a route needs: of the deployment, or of the token of the caller,
+/// whose grants are never one Session that need not be named.
+pub(crate) fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Result<(), Problem> {
+    if !matches!(caller.rights, Rights::Configured) {
+        return match needs {
+            Needs::Single => Err(Problem::RetrievalDisabled),
+            Needs::Configured => Ok(()),
+        };
+    }
     match (needs, grant) {
         (Needs::Single, Grant::Single(_))
         | (Needs::Configured, Grant::Single(_) | Grant::Plural(_)) => Ok(()),

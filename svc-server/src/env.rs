@@ -127,6 +127,9 @@ variables! {
     NOTES_REFS = "SVC_NOTES_REFS", "both", List, false;
     /// The bearer token of agents that read context; needs one of the two Session settings.
     RETRIEVAL_TOKEN = "SVC_RETRIEVAL_TOKEN", "none", Text, true;
+    /// More retrieval tokens: a JSON object of name to token. Each reads what was granted to its name in
+    /// the store (`svc grant`), and that can change while the server runs.
+    RETRIEVAL_TOKENS = "SVC_RETRIEVAL_TOKENS", "none", Table, true;
     /// The one Session that context routes may read.
     RETRIEVAL_SESSION_ID = "SVC_RETRIEVAL_SESSION_ID", "none", Text, false;
     /// The Sessions that context routes may read: a JSON array of 1 to 32 ids.

@@ -11,7 +11,7 @@ use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push};
 use harness::http::{Reply, Request};
 use harness::player::credential;
 use harness::server::{Backend, Configuration, Server};
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_model::endpoint;
 
 /// The Session that retrieval is configured for.
@@ -95,6 +95,12 @@ const TABLE: &[Row] = &[
     operator("POST /v1/quarantine"),
     operator("POST /v1/release"),
     operator("GET /v1/quarantine-log"),
+    operator("GET /v1/grants"),
+    operator("GET /v1/grants/explain"),
+    operator("POST /v1/grants/add"),
+    operator("POST /v1/grants/remove"),
+    operator("POST /v1/grants/revoke"),
+    operator("POST /v1/grants/restore"),
     operator("GET /v1/facts"),
     operator("GET /v1/facts/session/{session_id}"),
     operator("GET /v1/facts/session/{session_id}/inference-calls"),
@@ -130,11 +136,15 @@ fn filled(path: &str) -> String {
 }
 
 /// Returns a valid request to an endpoint, without a credential.
-fn valid(endpoint: &str, call: &str) -> Request {
+fn valid(endpoint: &str, stored: &Stored) -> Request {
+    let Stored { call, grant } = stored;
     let (method, path) = endpoint.split_once(' ').expect("a method and a path");
     let mut path = filled(path);
     if path.contains("/evidence") && method == "GET" && !path.starts_with("/v1") {
         path = format!("{path}?session_id={SESSION}&inference_call_id={call}");
+    }
+    if path == "/v1/grants/explain" {
+        path = format!("{path}?token=review&session_id={SESSION}");
     }
     if path == "/query/ci/outcome" {
         path.push_str("?provider=other&run_id=run-1");
@@ -175,6 +185,13 @@ fn valid(endpoint: &str, call: &str) -> Request {
         "POST /v1/quarantine" | "POST /v1/release" => json!({
             "table": "pushes", "fact_id": call, "reason": "a try", "force": true,
         }),
+        "POST /v1/grants/add" => json!({
+            "token": "review", "session_id": SESSION, "reason": "a try",
+        }),
+        "POST /v1/grants/remove" => json!({"grant_id": grant, "reason": "a try"}),
+        "POST /v1/grants/revoke" | "POST /v1/grants/restore" => {
+            json!({"token": "review", "reason": "a try"})
+        }
         "POST /query/evidence/read" | "POST /query/context/evidence/read" => json!({
             "schema_version": 1,
             "session_id": SESSION,
@@ -200,15 +217,26 @@ fn present(request: &Request, who: Credential) -> Request {
     }
 }
 
-/// Starts a server that holds one call, and returns the call's id.
-fn with_a_call(configuration: &Configuration) -> (Server, String) {
+/// The ids of what a server holds.
+struct Stored {
+    call: String,
+    grant: String,
+}
+
+/// Starts a server that holds one call and one grant, and returns their ids.
+fn with_a_call(configuration: &Configuration) -> (Server, Stored) {
     let mut configuration = configuration.clone();
     let variables = &mut configuration.variables;
     variables.insert("SVC_ENABLE_MCP".into(), "true".into());
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
     let stored = server.deliver("/ingest/gateway", Call::new(SESSION, "first").body());
     let call = Receipt::of(&stored).fact;
-    (server, call)
+    let granted = json!({"token": "review", "session_id": "another", "reason": "a try"});
+    let granted = server.ask("/v1/grants/add", granted.to_string());
+    let granted: Value = serde_json::from_slice(&granted.body).expect("JSON");
+    let grant = granted["entry"]["grant_id"].as_str().expect("an id");
+    let grant = grant.to_owned();
+    (server, Stored { call, grant })
 }
 
 #[test]

@@ -39,6 +39,7 @@ mod forge;
 mod forge_examples;
 mod gateway_webhook;
 mod generated_clients;
+mod grants;
 mod guides;
 mod integrate;
 mod investigate;

@@ -3,7 +3,7 @@ use svc_model::endpoint;
 use svc_model::identity::IdentityProbe;
 use svc_model::request::NoParameters;
 
-use super::service;
+use super::{grant, service};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, escape};
@@ -34,6 +34,9 @@ fn render(url: &str, probe: &IdentityProbe) -> String {
     let sessions = probe.source_session_ids.as_deref().unwrap_or_default();
     for session in probe.source_session_id.iter().chain(sessions) {
         fields.add("session", escape(session.as_str()));
+    }
+    for scope in probe.grants.iter().flatten() {
+        fields.add("granted", grant::scope(scope));
     }
     fields.render()
 }

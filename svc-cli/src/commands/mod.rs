@@ -14,6 +14,7 @@ pub(crate) mod evidence;
 pub(crate) mod export;
 pub(crate) mod facts;
 mod git_hooks;
+pub(crate) mod grant;
 pub(crate) mod hook;
 pub(crate) mod install;
 mod interruption;

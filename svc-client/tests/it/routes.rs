@@ -6,6 +6,10 @@ use svc_client::model::context::Query;
 use svc_client::model::endpoint::{self, Access};
 use svc_client::model::evidence::{Reference, Side};
 use svc_client::model::facts::FactTable;
+use svc_client::model::grant::{
+    GrantExplanationRequest, GrantRemovalRequest, GrantRequest, GrantsRequest, TokenChangeRequest,
+    TokenName,
+};
 use svc_client::model::id::{ForeignId, InferenceCallId, SessionId};
 use svc_client::model::ingest::{GatewayBatchRequest, GatewayIngestRequest, GatewayProvider};
 use svc_client::model::json::{self, Json};
@@ -67,6 +71,33 @@ pub(super) async fn call_all(client: &Client) -> Vec<Option<Error>> {
             .await
             .err(),
     );
+    let token = TokenName::new("review").expect("a name");
+    let reason = QuarantineReason::new("a review").expect("a reason");
+    let grant = GrantRequest {
+        token: token.clone(),
+        session_id: Some(session.clone()),
+        user_id: None,
+        agent_harness: None,
+        repo: None,
+        repository: None,
+        since: None,
+        reason: reason.clone(),
+    };
+    errors.push(client.grants(&GrantsRequest::default()).await.err());
+    let explain = GrantExplanationRequest {
+        token: token.clone(),
+        session_id: session.clone(),
+    };
+    errors.push(client.explain_grant(&explain).await.err());
+    errors.push(client.add_grant(&grant).await.err());
+    let remove = GrantRemovalRequest {
+        grant_id: ForeignId::new("0192f6c4").expect("an id"),
+        reason: reason.clone(),
+    };
+    errors.push(client.remove_grant(&remove).await.err());
+    let change = TokenChangeRequest { token, reason };
+    errors.push(client.revoke_token(&change).await.err());
+    errors.push(client.restore_token(&change).await.err());
     errors.push(client.facts().await.err());
     errors.push(client.session_facts(&session).await.err());
     errors.push(client.session_inference_calls(&session).await.err());

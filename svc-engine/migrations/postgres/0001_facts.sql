@@ -427,6 +427,41 @@ CREATE INDEX quarantine_log_by_fact
     ON quarantine_log (org_id, fact_table, fact_id, quarantine_revision);
 CREATE INDEX quarantine_log_by_revision ON quarantine_log (org_id, quarantine_revision);
 
+-- What the named retrieval tokens may read. Append-only: a row that removes says of which grant, one
+-- about the token itself grants nothing. What is granted is a Session, or a rule of the other columns.
+CREATE TABLE grant_log (
+    grant_revision BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    grant_id TEXT COLLATE "C" NOT NULL UNIQUE,
+    org_id TEXT COLLATE "C" NOT NULL,
+    token TEXT COLLATE "C" NOT NULL,
+    action TEXT COLLATE "C" NOT NULL,
+    removed_grant_id TEXT COLLATE "C",
+    session_id TEXT COLLATE "C",
+    user_id TEXT COLLATE "C",
+    agent_harness TEXT COLLATE "C",
+    repo TEXT COLLATE "C",
+    repository_provider TEXT COLLATE "C",
+    repository_host TEXT COLLATE "C",
+    repository_id TEXT COLLATE "C",
+    since_us BIGINT,
+    reason TEXT COLLATE "C" NOT NULL,
+    recorded_at_us BIGINT NOT NULL,
+    client_id TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX grant_log_by_token ON grant_log (token, org_id, grant_revision);
+CREATE INDEX grant_log_by_removed ON grant_log (removed_grant_id, org_id);
+CREATE INDEX grant_log_by_revision ON grant_log ((org_id || ''), grant_revision);
+
+-- The rows of the log that are in force: grants that were not removed, revocations that were not taken
+-- back. It is what the log amounts to, so that no question has to read the log.
+CREATE TABLE grants_in_force (
+    token TEXT COLLATE "C" NOT NULL,
+    org_id TEXT COLLATE "C" NOT NULL,
+    grant_revision BIGINT NOT NULL,
+    PRIMARY KEY (token, org_id, grant_revision)
+);
+CREATE INDEX grants_in_force_by_revision ON grants_in_force ((org_id || ''), grant_revision);
+
 -- Visibility: the latest row of the log about a fact is no quarantine. Reads select from these views;
 -- who names a table itself means the quarantined facts too.
 CREATE VIEW visible_inference_calls AS SELECT f.* FROM inference_calls f WHERE NOT EXISTS (

@@ -13,6 +13,7 @@ mod discovery;
 mod evidence;
 mod export;
 mod facts;
+mod grant;
 mod occurrence;
 mod quarantine;
 mod reports;
@@ -33,6 +34,10 @@ pub use discovery::discover;
 pub use evidence::{inventory, manifest, read};
 pub use export::{Export, export};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
+pub use grant::{
+    Reach, SeenRevocations, TokenGrants, check_reach, explain_grant, grant_entry, grant_reach,
+    grant_target, grants, reached, token_grants,
+};
 pub use quarantine::quarantine_log;
 pub use reports::{
     Extent, MemoryUse, ReportMemory, ReportSources, UncheckedPullRequests, abandonment,

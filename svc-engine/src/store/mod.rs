@@ -30,6 +30,7 @@ mod edits;
 mod error;
 mod export;
 mod fact;
+mod grants;
 mod history;
 mod id_list;
 mod identity;
@@ -64,6 +65,7 @@ mod skeleton;
 mod snapshot;
 mod spelling;
 mod sqlite;
+mod statement;
 #[cfg(test)]
 mod suite;
 mod table;
@@ -84,6 +86,9 @@ pub use content::{Encoded, Encoder, StoredContent};
 pub use deliveries::{ObservedCommit, PullRequestHead};
 pub use error::StoreError;
 pub use export::{StoredCall, StoredFact};
+pub use grants::{
+    ChangedGrant, GrantChange, GrantRow, GrantRule, GrantTarget, NoGrant, Proof, Reached,
+};
 pub use inferred::NamedCall;
 pub use jobs::{
     ClaimedJob, DeferredNote, JobChoice, JobEnd, JobState, MirrorJobs, MirrorStatus,
@@ -102,6 +107,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use svc_model::capture::CaptureTotals;
+use svc_model::grant::{GrantAction, TokenName};
 use svc_model::id::OrgId;
 use svc_model::time::Instant as Received;
 
@@ -252,6 +258,48 @@ impl Store {
             quarantine::change(transaction, &entry, absent)
         };
         self.writer.run(change).await
+    }
+
+    /// Grants a token what it does not have yet, and waits for the commit.
+    ///
+    /// # Errors
+    ///
+    /// When nothing was stored, or nobody knows whether it was. So for every change of grants.
+    pub async fn add_grant(
+        &self,
+        token: TokenName,
+        target: GrantTarget,
+        change: GrantChange,
+    ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
+        let add = move |transaction: &mut Transaction<'_>| {
+            grants::add(transaction, &token, &target, &change)
+        };
+        self.writer.run(add).await
+    }
+
+    /// Ends the one grant that its id, or the beginning of one, names, and waits for the commit.
+    pub async fn remove_grant(
+        &self,
+        grant_id: String,
+        change: GrantChange,
+    ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
+        let remove = move |transaction: &mut Transaction<'_>| {
+            grants::remove(transaction, &grant_id, &change)
+        };
+        self.writer.run(remove).await
+    }
+
+    /// Revokes a token, or restores it, and waits for the commit.
+    pub async fn change_token(
+        &self,
+        token: TokenName,
+        action: GrantAction,
+        change: GrantChange,
+    ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
+        let change_token = move |transaction: &mut Transaction<'_>| {
+            grants::change_token(transaction, &token, action, &change)
+        };
+        self.writer.run(change_token).await
     }
 
     /// Opens a snapshot that is stopped at the deadline.
@@ -467,6 +515,39 @@ impl Ledger {
         fresh_id: impl FnMut() -> uuid::Uuid,
     ) -> Result<BulkReceipt, StoreError> {
         self.write(|transaction| bulk::change(transaction, filter, change, fresh_id))
+    }
+
+    /// Grants a token what it does not have yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ledger::quarantine`]. So for every change of grants.
+    pub fn add_grant(
+        &self,
+        token: &TokenName,
+        target: &GrantTarget,
+        change: &GrantChange,
+    ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
+        self.write(|transaction| grants::add(transaction, token, target, change))
+    }
+
+    /// Ends the one grant that its id, or the beginning of one, names.
+    pub fn remove_grant(
+        &self,
+        grant_id: &str,
+        change: &GrantChange,
+    ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
+        self.write(|transaction| grants::remove(transaction, grant_id, change))
+    }
+
+    /// Revokes a token, or restores it.
+    pub fn change_token(
+        &self,
+        token: &TokenName,
+        action: GrantAction,
+        change: &GrantChange,
+    ) -> Result<Result<ChangedGrant, NoGrant>, StoreError> {
+        self.write(|transaction| grants::change_token(transaction, token, action, change))
     }
 
     /// Writes a transaction over a connection of its own, to a schema at head.

@@ -16,6 +16,7 @@ use super::column::Columns;
 use super::connection::Lookup;
 use super::error::corrupt;
 use super::session_claims::{self, ClaimKind, SessionClaims};
+use super::statement::{Statement, exists};
 use super::value::Value;
 use super::{Snapshot, StoreError};
 use crate::fact::Lifetime;
@@ -71,41 +72,6 @@ const COLUMNS: [&str; 5] = [
     "whether it is wanted",
 ];
 
-/// The tables whose facts belong to a Session.
-const TABLES: [&str; 6] = [
-    "inference_calls",
-    "developer_decisions",
-    "edit_observations",
-    "rejected_edits",
-    "retry_linkages",
-    "session_commit_observations",
-];
-
-/// A statement that is put together, with the values of its placeholders.
-struct Statement<'v> {
-    text: String,
-    values: Vec<Value<'v>>,
-}
-
-impl<'v> Statement<'v> {
-    /// Adds a value and returns its placeholder.
-    fn value(&mut self, value: impl Into<Value<'v>>) -> String {
-        self.values.push(value.into());
-        format!("${}", self.values.len())
-    }
-}
-
-/// Returns the condition that some visible fact belongs to the Session of `row`.
-fn exists(row: &str) -> String {
-    let exist = TABLES.map(|table| {
-        format!(
-            "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = {row}.org_id \
-            AND f.session_id = {row}.session_id)"
-        )
-    });
-    format!("({})", exist.join(" OR "))
-}
-
 /// Returns the condition that a visible observation ties the Session of `row` to a repository. It is
 /// decided as [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation)
 /// does.
@@ -145,10 +111,7 @@ fn observed<'v>(statement: &mut Statement<'v>, row: &str, repository: &'v Lifeti
 
 /// Returns the statement of a page, along one value of the first condition when there is one.
 fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>) -> Statement<'v> {
-    let mut it = Statement {
-        text: String::new(),
-        values: Vec::new(),
-    };
+    let mut it = Statement::default();
     let org = it.value(org_id);
     let from = it.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
     let (before, id) = page.before.unzip();

@@ -25,7 +25,8 @@ impl Endpoint for Me {
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/me";
     const ACCESS: Access = Access::Any;
-    const STATUSES: &'static [u16] = &[401];
+    // A named retrieval token is looked up in the store.
+    const STATUSES: &'static [u16] = &[401, 503];
     type Request = NoParameters;
     type Reply = IdentityProbe;
 }

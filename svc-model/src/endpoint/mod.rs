@@ -46,11 +46,13 @@ pub enum Access {
     Signature,
     /// The operator token.
     Operator,
-    /// Retrieval and operator tokens, within the configured grant.
+    /// Retrieval and operator tokens, within the configured grant; a retrieval token with a name within
+    /// what is granted to it.
     Context(Grant),
 }
 
-/// Which grant a context route needs; with another it is 404.
+/// Which grant a context route needs; with another it is 404. That of a token with a name is one of several
+/// Sessions, which must be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {
     /// One configured Session.
@@ -230,6 +232,7 @@ endpoints! {
     capture { Capture }
     logs { Logs }
     quarantine { Quarantine, Release, QuarantineLogPage }
+    grants { Grants, GrantExplain, GrantAdd, GrantRemove, TokenRevoke, TokenRestore }
     facts { Facts, SessionFacts, SessionCalls, Compatibility }
     evidence { EvidenceInventory, EvidenceManifest, EvidenceReading }
     query {

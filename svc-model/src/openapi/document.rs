@@ -48,7 +48,7 @@ const AREAS: &[Area] = &[
     Area {
         prefixes: &["/query/context"],
         name: "context",
-        description: "Resuming earlier work: exact parts of the Sessions of the configured grant.",
+        description: "Resuming earlier work: exact parts of the Sessions that a token is granted.",
     },
     Area {
         prefixes: &["/query/evidence"],
@@ -79,6 +79,11 @@ const AREAS: &[Area] = &[
         prefixes: &["/v1/quarantine", "/v1/release"],
         name: "quarantine",
         description: "Facts that are taken out of every answer and shown again, and the log of both.",
+    },
+    Area {
+        prefixes: &["/v1/grants"],
+        name: "grants",
+        description: "What the named retrieval tokens may read, and the log of who changed it and why.",
     },
     Area {
         prefixes: &["/v1/facts"],

@@ -61,11 +61,11 @@ fn required_authority(access: Access) -> &'static str {
         Access::Operator => "Requires the operator token.",
         Access::Context(Grant::Single) => {
             "Requires the retrieval token or the operator token, and a grant of exactly one \
-             configured Session."
+             configured Session. A retrieval token with a name has none."
         }
         Access::Context(Grant::Configured) => {
-            "Requires the retrieval token or the operator token, and reaches the Sessions of the \
-             configured grant only."
+            "Requires a retrieval token or the operator token, and reaches the Sessions of the \
+             configured grant only; a retrieval token with a name those that are granted to it."
         }
     }
 }

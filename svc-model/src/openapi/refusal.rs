@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::catalogue::{Catalogue, Route};
 use crate::endpoint::{
     AcceptedWorkLifecycleReport, Access, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery, CommitQuery,
-    Compatibility, Endpoint as _, Grant, IngestCi, IngestGateway, IngestGatewayBatch, Logs,
-    ModelOutcomesReport, Place, Quarantine, QuarantineLogPage, Release, SessionCalls, SessionQuery,
-    SessionsQuery,
+    Compatibility, Endpoint as _, Grant, GrantAdd, GrantExplain, GrantRemove, Grants, IngestCi,
+    IngestGateway, IngestGatewayBatch, Logs, ModelOutcomesReport, Place, Quarantine,
+    QuarantineLogPage, Release, SessionCalls, SessionQuery, SessionsQuery, TokenRestore,
 };
 use crate::field::{FieldKind, Step, Violation, Violations};
 use crate::ingest::EVENT_HEADERS;
@@ -63,7 +63,7 @@ impl Refusal {
                 vec![("signature", Problem::InvalidSignature)],
             ),
             401 => (
-                "No credential, or one that is not configured.",
+                "No credential, or one that is not configured, or a token that is revoked.",
                 vec![("credential", Problem::Unauthorized)],
             ),
             403 => forbidden(access)?,
@@ -162,7 +162,7 @@ fn forbidden(access: Access) -> Option<Described> {
         ),
         Access::Context(_) => (
             "The token has another authority than retrieval or operator, or the Session is outside \
-             the configured grant, whether or not it exists.",
+             of what it is granted, whether or not it exists.",
             RequiredAuthority::Retrieval,
         ),
     };
@@ -178,7 +178,7 @@ fn not_found(access: Access) -> Option<&'static str> {
         Access::Open | Access::Any | Access::Ingest | Access::Signature | Access::Operator => None,
         Access::Context(Grant::Single) => Some(
             "Context retrieval is not configured, or is configured for several Sessions, of which \
-             one must be selected.",
+             one must be selected; so is a token with a name.",
         ),
         Access::Context(Grant::Configured) => Some("Context retrieval is not configured."),
     }
@@ -220,7 +220,14 @@ fn conflict(route: &Route) -> Described {
                 ("size", Problem::ReportBound(ReportBound::Reply)),
             ],
         ),
-        (_, QuarantineLogPage::NAME) => (
+        (_, GrantAdd::NAME) => (
+            "Several repositories bear the name: give the identity of one.",
+            vec![(
+                "ambiguous",
+                Problem::Declined(Decline::RepositorySelectorAmbiguous),
+            )],
+        ),
+        (_, QuarantineLogPage::NAME | Grants::NAME | GrantExplain::NAME) => (
             "The reply is larger than one may be: ask for fewer rows.",
             vec![("size", Problem::ReplyTooLarge)],
         ),
@@ -304,6 +311,16 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
             ("absent", QueryFault::TargetAbsent),
             ("ambiguous", QueryFault::TargetAmbiguous),
         ],
+        GrantAdd::NAME => &[
+            ("full", QueryFault::GrantsFull),
+            ("repository", QueryFault::RepositoryAbsent),
+            SELECTOR,
+        ],
+        GrantRemove::NAME => &[
+            ("absent", QueryFault::GrantAbsent),
+            ("ambiguous", QueryFault::GrantAmbiguous),
+        ],
+        TokenRestore::NAME => &[("state", QueryFault::TokenNotRevoked)],
         _ => &[],
     }
 }

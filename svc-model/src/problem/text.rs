@@ -32,6 +32,7 @@ impl Decline {
             Self::EvidenceResponseLimit { .. } => "evidence_response_limit",
             Self::RetrievalPartLimit { .. } => "retrieval_part_limit",
             Self::RetrievalStateLimit { .. } => "retrieval_state_limit",
+            Self::RetrievalGrantLimit { .. } => "retrieval_grant_limit",
             Self::RepositorySelectorAmbiguous => "repository_selector_ambiguous",
             Self::RepositoryEvidenceLimit => "repository_evidence_limit",
             Self::NonFiniteNumber => "non_finite_number",
@@ -78,6 +79,12 @@ impl fmt::Display for Decline {
                     "the candidates take more than {limit_bytes} bytes ({word})"
                 )
             }
+            Self::RetrievalGrantLimit { limit } => {
+                write!(
+                    f,
+                    "the grants of the token reach more than {limit} Sessions ({word})"
+                )
+            }
             Self::RepositorySelectorAmbiguous => {
                 write!(f, "the selector names several repositories ({word})")
             }
@@ -110,6 +117,11 @@ impl QueryFault {
             Self::CohortAfterBoundary => "cohort_after_boundary",
             Self::TargetAbsent => "target_absent",
             Self::TargetAmbiguous => "target_ambiguous",
+            Self::GrantAbsent => "grant_absent",
+            Self::GrantAmbiguous => "grant_ambiguous",
+            Self::GrantsFull => "grants_full",
+            Self::RepositoryAbsent => "repository_absent",
+            Self::TokenNotRevoked => "token_not_revoked",
         }
     }
 }
@@ -134,6 +146,11 @@ impl fmt::Display for QueryFault {
             Self::CohortAfterBoundary => "the cohort ends after the moment up to which facts count",
             Self::TargetAbsent => "no fact of this table has this id",
             Self::TargetAmbiguous => "the ids of several facts of this table begin so",
+            Self::GrantAbsent => "no grant has this id",
+            Self::GrantAmbiguous => "the ids of several grants begin so",
+            Self::GrantsFull => "the token has 32 grants already: remove one",
+            Self::RepositoryAbsent => "no stored fact knows a repository of this name",
+            Self::TokenNotRevoked => "the token is not revoked",
         })
     }
 }

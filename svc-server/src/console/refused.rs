@@ -91,6 +91,11 @@ const fn of_fault(fault: QueryFault) -> &'static str {
         QueryFault::CohortTooLong => "Choose 31 days at most.",
         QueryFault::CohortAfterBoundary => "Choose an end that is not in the future.",
         QueryFault::TargetAbsent | QueryFault::TargetAmbiguous => "Go on from the overview.",
+        QueryFault::GrantAbsent
+        | QueryFault::GrantAmbiguous
+        | QueryFault::GrantsFull
+        | QueryFault::RepositoryAbsent
+        | QueryFault::TokenNotRevoked => "Grants are changed in the shell: svc grant.",
     }
 }
 
@@ -105,6 +110,7 @@ const fn of_decline(decline: &Decline) -> &'static str {
         | Decline::EvidenceSourceLimit { .. }
         | Decline::EvidenceResponseLimit { .. }
         | Decline::RetrievalPartLimit { .. }
+        | Decline::RetrievalGrantLimit { .. }
         | Decline::RetrievalStateLimit { .. } => {
             "It is too much for one answer, and nothing partial is shown. Open a single call from the \
              timeline, or read it in the shell: svc evidence."

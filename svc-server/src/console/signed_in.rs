@@ -100,11 +100,13 @@ mod tests {
     use svc_model::identity::Authority;
 
     use super::*;
+    use crate::auth::Rights;
 
     fn caller() -> Caller {
         Caller {
             authority: Authority::Operator,
             client_id: "operator".to_owned(),
+            rights: Rights::Configured,
         }
     }
 

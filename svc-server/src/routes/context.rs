@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use svc_engine::read::Reach;
 use svc_model::context::{
     ContextDiscoveryRequest, ContextResult, ContextRetrievalRequest, ContextSelectedRequest,
     DiscoveryResult,
@@ -10,16 +11,32 @@ use svc_model::evidence::{
 use svc_model::id::SessionId;
 use svc_model::problem::Problem;
 
-use super::evidence;
-use crate::app::App;
+use crate::auth::Rights;
 use crate::dispatch::Exchange;
 use crate::settings::Grant;
 
-/// Checks that a Session is in the grant, before storage is touched: whether it exists is not
-/// disclosed.
-fn check_member(app: &App, session_id: &SessionId) -> Result<(), Problem> {
-    if app.sessions.contains(session_id) {
-        Ok(())
+/// Returns what the caller may read.
+fn reach(exchange: &Exchange) -> Result<Reach, Problem> {
+    // Every context route asks for a token, and what was granted to it.
+    let caller = exchange.caller.as_ref().ok_or(Problem::Unauthorized)?;
+    match &caller.rights {
+        Rights::Configured => Ok(Reach::Configured(Arc::clone(&exchange.app.sessions))),
+        Rights::Granted(grants) => Ok(Reach::Granted(Arc::clone(grants))),
+        Rights::Named(_) => Err(Problem::Unauthorized),
+    }
+}
+
+/// Returns what the caller may read, when a Session may be among it. Where that can be told, it is told
+/// before the question takes a slot: whether the Session exists is not disclosed.
+fn reach_of(exchange: &Exchange, session_id: &SessionId) -> Result<Reach, Problem> {
+    let reach = reach(exchange)?;
+    let is_possible = match &reach {
+        Reach::All => true,
+        Reach::Configured(sessions) => sessions.contains(session_id),
+        Reach::Granted(grants) => grants.may_reach(session_id),
+    };
+    if is_possible {
+        Ok(reach)
     } else {
         Err(Problem::OutsideGrant)
     }
@@ -38,10 +55,11 @@ pub(super) async fn retrieve(
         session_id: session_id.clone(),
         max_bytes: request.max_bytes,
     };
+    let reach = reach(&exchange)?;
     exchange
         .app
         .engine
-        .selected(request)
+        .selected(reach, request)
         .await
         .map_err(Problem::from)
 }
@@ -50,10 +68,11 @@ pub(super) async fn discover(
     exchange: Exchange,
     request: ContextDiscoveryRequest,
 ) -> Result<DiscoveryResult, Problem> {
+    let reach = reach(&exchange)?;
     exchange
         .app
         .engine
-        .discover(Arc::clone(&exchange.app.sessions), request)
+        .discover(reach, request)
         .await
         .map_err(Problem::from)
 }
@@ -62,11 +81,11 @@ pub(super) async fn selected(
     exchange: Exchange,
     request: ContextSelectedRequest,
 ) -> Result<ContextResult, Problem> {
-    check_member(&exchange.app, &request.session_id)?;
+    let reach = reach_of(&exchange, &request.session_id)?;
     exchange
         .app
         .engine
-        .selected(request)
+        .selected(reach, request)
         .await
         .map_err(Problem::from)
 }
@@ -75,22 +94,28 @@ pub(super) async fn inventory(
     exchange: Exchange,
     request: InventoryRequest,
 ) -> Result<Inventory, Problem> {
-    check_member(&exchange.app, &request.session_id)?;
-    evidence::inventory(exchange, request).await
+    let reach = reach_of(&exchange, &request.session_id)?;
+    let engine = &exchange.app.engine;
+    engine
+        .inventory(reach, request)
+        .await
+        .map_err(Problem::from)
 }
 
 pub(super) async fn manifest(
     exchange: Exchange,
     request: ManifestRequest,
 ) -> Result<Manifest, Problem> {
-    check_member(&exchange.app, &request.session_id)?;
-    evidence::manifest(exchange, request).await
+    let reach = reach_of(&exchange, &request.session_id)?;
+    let engine = &exchange.app.engine;
+    engine.manifest(reach, request).await.map_err(Problem::from)
 }
 
 pub(super) async fn read(
     exchange: Exchange,
     request: EvidenceReadRequest,
 ) -> Result<EvidenceRead, Problem> {
-    check_member(&exchange.app, &request.session_id)?;
-    evidence::read(exchange, request).await
+    let reach = reach_of(&exchange, &request.session_id)?;
+    let engine = &exchange.app.engine;
+    engine.evidence(reach, request).await.map_err(Problem::from)
 }

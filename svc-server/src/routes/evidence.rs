@@ -1,3 +1,4 @@
+use svc_engine::read::Reach;
 use svc_model::evidence::{
     EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
 };
@@ -12,7 +13,7 @@ pub(crate) async fn inventory(
     exchange
         .app
         .engine
-        .inventory(request)
+        .inventory(Reach::All, request)
         .await
         .map_err(Problem::from)
 }
@@ -24,7 +25,7 @@ pub(crate) async fn manifest(
     exchange
         .app
         .engine
-        .manifest(request)
+        .manifest(Reach::All, request)
         .await
         .map_err(Problem::from)
 }
@@ -36,7 +37,7 @@ pub(crate) async fn read(
     exchange
         .app
         .engine
-        .evidence(request)
+        .evidence(Reach::All, request)
         .await
         .map_err(Problem::from)
 }

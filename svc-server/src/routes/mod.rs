@@ -6,6 +6,7 @@ mod docs;
 pub(crate) mod evidence;
 pub(crate) mod facts;
 mod forge;
+mod grants;
 mod identity;
 mod ingest;
 mod logs;
@@ -23,11 +24,12 @@ use axum::routing::any;
 use svc_model::endpoint::{
     AcceptedWorkLifecycleReport, Capture, CiFailuresQuery, CiOutcomeQuery, CiRunsQuery,
     CommitQuery, Compatibility, ContextRetrieval, Discovery, Endpoint, EvidenceInventory,
-    EvidenceManifest, EvidenceReading, Facts, GrantInventory, GrantManifest, GrantRead,
-    HealthProbe, IngestCi, IngestForge, IngestForgeCi, IngestForgePullRequest, IngestForgePush,
-    IngestForgeRepository, IngestGateway, IngestGatewayBatch, Logs, Me, Method,
-    ModelOutcomesReport, Quarantine, QuarantineLogPage, Release, Selected, SessionCalls,
-    SessionFacts, SessionQuery, SessionsQuery,
+    EvidenceManifest, EvidenceReading, Facts, GrantAdd, GrantExplain, GrantInventory,
+    GrantManifest, GrantRead, GrantRemove, Grants, HealthProbe, IngestCi, IngestForge,
+    IngestForgeCi, IngestForgePullRequest, IngestForgePush, IngestForgeRepository, IngestGateway,
+    IngestGatewayBatch, Logs, Me, Method, ModelOutcomesReport, Quarantine, QuarantineLogPage,
+    Release, Selected, SessionCalls, SessionFacts, SessionQuery, SessionsQuery, TokenRestore,
+    TokenRevoke,
 };
 use svc_model::problem::Problem;
 
@@ -71,6 +73,12 @@ bindings! {
     Quarantine => quarantine::quarantine;
     Release => quarantine::release;
     QuarantineLogPage => quarantine::log;
+    Grants => grants::list;
+    GrantExplain => grants::explain;
+    GrantAdd => grants::add;
+    GrantRemove => grants::remove;
+    TokenRevoke => grants::revoke;
+    TokenRestore => grants::restore;
     Facts => facts::facts;
     SessionFacts => facts::session;
     SessionCalls => facts::calls;

@@ -19,6 +19,7 @@ use svc_engine::engine::EngineConfig;
 use svc_engine::mirror::MirrorConfig;
 use svc_engine::read::CursorKey;
 use svc_engine::store::DatabaseUrl;
+use svc_model::grant::TokenName;
 use svc_model::id::{OrgId, SessionId};
 use svc_model::limit;
 use svc_model::repository::RepositoryHost;
@@ -192,6 +193,8 @@ pub struct Settings {
     pub(crate) ingest_tokens: BTreeMap<String, SecretString>,
     /// The token of agents that read context.
     pub(crate) retrieval_token: Option<SecretString>,
+    /// The retrieval tokens with a name, which read what was granted to it in the store.
+    pub(crate) retrieval_tokens: BTreeMap<TokenName, SecretString>,
     /// What the forge may sign with: the webhook secret, and the one before it.
     pub(crate) webhook_secrets: Vec<SecretString>,
     /// The host of the forge.
@@ -340,6 +343,7 @@ impl Settings {
             operator_token: secrets.operator,
             ingest_tokens: secrets.ingest,
             retrieval_token: secrets.retrieval,
+            retrieval_tokens: secrets.named,
             webhook_secrets: secrets.webhook,
             forge_host,
             grant,
@@ -517,6 +521,60 @@ mod tests {
         assert!(
             mistakes(&[(env::INGEST_TOKENS, &format!(r#"{{"Legacy":"{token}"}}"#))]).is_empty()
         );
+    }
+
+    #[test]
+    fn retrieval_tokens_with_a_name_are_checked_as_all_credentials_are() {
+        const OTHER: &str = "another-another-another-another";
+        let tokens = |tokens: &str| mistakes(&[(env::RETRIEVAL_TOKENS, tokens)]);
+        let two = format!(r#"{{"ci":"{RETRIEVAL}","review":" {OTHER} "}}"#);
+        let settings = read(&[(env::RETRIEVAL_TOKENS, &two)]).unwrap();
+        let names: Vec<&str> = settings
+            .retrieval_tokens
+            .keys()
+            .map(TokenName::as_str)
+            .collect();
+        assert_eq!(names, ["ci", "review"]);
+        assert!(
+            !format!("{settings:?}").contains(RETRIEVAL),
+            "secrets are never shown"
+        );
+        assert_eq!(
+            settings.grant,
+            Grant::None,
+            "nothing is configured for them"
+        );
+        assert!(tokens("{}").is_empty());
+        for wrong in [
+            "[]".to_owned(),
+            r#"{"ci":1}"#.to_owned(),
+            format!(r#"{{"":"{RETRIEVAL}"}}"#),
+            format!(r#"{{"retrieval":"{RETRIEVAL}"}}"#),
+            format!(r#"{{"a b":"{RETRIEVAL}"}}"#),
+            format!(r#"{{"ci":"{RETRIEVAL}","ci":"{OTHER}"}}"#),
+            format!(r#"{{"ci":"{RETRIEVAL}","review":"{RETRIEVAL}"}}"#),
+            format!(r#"{{"ci":"{OPERATOR}"}}"#),
+            r#"{"ci":"ingest-ingest-ingest-ingest"}"#.to_owned(),
+            format!(r#"{{"ci":"{WEBHOOK}"}}"#),
+            r#"{"ci":"short"}"#.to_owned(),
+            r#"{"ci":"blank blank blank blank blank"}"#.to_owned(),
+            r#"{"ci":""}"#.to_owned(),
+        ] {
+            let mistakes = tokens(&wrong);
+            assert_eq!(mistakes.len(), 1, "{wrong} {mistakes:?}");
+            assert!(
+                mistakes[0].starts_with("SVC_RETRIEVAL_TOKENS"),
+                "{mistakes:?}"
+            );
+            let lax = [(env::DEV_MODE, "true"), (env::RETRIEVAL_TOKENS, &wrong)];
+            assert!(read(&lax).is_err(), "also in development: {wrong}");
+        }
+        let default = [
+            (env::RETRIEVAL_TOKEN, RETRIEVAL),
+            (env::RETRIEVAL_SESSION_ID, "s"),
+            (env::RETRIEVAL_TOKENS, two.as_str()),
+        ];
+        assert_eq!(mistakes(&default).len(), 1, "equal to the default token");
     }
 
     #[test]

@@ -24,6 +24,7 @@ pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets 
         .values()
         .chain([&secrets.operator])
         .chain(&secrets.retrieval)
+        .chain(secrets.named.values())
         .chain(&secrets.webhook)
         .chain(fetched_with.values())
         .map(|secret| secret.expose_secret().to_owned())
@@ -65,6 +66,7 @@ fn passwords(url: &str) -> Vec<String> {
 mod tests {
     use secrecy::SecretString;
     use svc_engine::capture::redaction::{MARKER, Redactor};
+    use svc_model::grant::TokenName;
 
     use super::*;
 
@@ -84,6 +86,11 @@ mod tests {
             operator: SecretString::from("operator-operator"),
             ingest: [("a".to_owned(), SecretString::from("ingest-ingest"))].into(),
             retrieval: Some(SecretString::from("retrieval-retrieval")),
+            named: [(
+                TokenName::new("ci").unwrap(),
+                SecretString::from("named-named-named"),
+            )]
+            .into(),
             webhook: vec![
                 SecretString::from("webhook-webhook"),
                 SecretString::from("previous-previous"),
@@ -99,6 +106,7 @@ mod tests {
             "operator-operator",
             "ingest-ingest",
             "retrieval-retrieval",
+            "named-named-named",
             "webhook-webhook",
             "previous-previous",
         ] {

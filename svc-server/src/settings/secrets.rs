@@ -5,6 +5,7 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use svc_model::grant::TokenName;
 use svc_model::limit;
 
 use super::Grant;
@@ -28,6 +29,8 @@ pub(super) struct Secrets {
     pub(super) operator: SecretString,
     pub(super) ingest: BTreeMap<String, SecretString>,
     pub(super) retrieval: Option<SecretString>,
+    /// The retrieval tokens with a name.
+    pub(super) named: BTreeMap<TokenName, SecretString>,
     /// The webhook secret, and the one before it.
     pub(super) webhook: Vec<SecretString>,
 }
@@ -44,6 +47,13 @@ impl Secrets {
                 env::INGEST_TOKENS,
                 "must be a JSON object of client name to token; operator, legacy and retrieval are reserved",
                 ingest_tokens,
+            )
+            .unwrap_or_default();
+        let named = reader
+            .parsed(
+                env::RETRIEVAL_TOKENS,
+                "must be a JSON object of name to token; operator, legacy and retrieval are reserved",
+                retrieval_tokens,
             )
             .unwrap_or_default();
         if let Some(legacy) = legacy {
@@ -89,7 +99,11 @@ impl Secrets {
                 Characters::Token,
             );
         }
-        let named = ingest
+        let of_name = |name: &TokenName| format!("{}[{name}]", env::RETRIEVAL_TOKENS);
+        for (name, token) in &named {
+            check(reader, &of_name(name), Some(token), Characters::Token);
+        }
+        let all = ingest
             .iter()
             .map(|(client, token)| (format!("{}[{client}]", env::INGEST_TOKENS), token))
             .chain(
@@ -111,21 +125,23 @@ impl Secrets {
                 retrieval
                     .iter()
                     .map(|token| (env::RETRIEVAL_TOKEN.to_owned(), token)),
-            );
+            )
+            .chain(named.iter().map(|(name, token)| (of_name(name), token)));
         let mut seen: BTreeMap<&str, String> = BTreeMap::new();
         let mut equal = Vec::new();
-        for (name, token) in named {
+        for (name, token) in all {
             if let Some(other) = seen.insert(token.expose_secret(), name.clone()) {
                 equal.push(format!("{name} must differ from {other}"));
             }
         }
-        if !dev_mode || retrieval.is_some() {
+        if !dev_mode || retrieval.is_some() || !named.is_empty() {
             reader.mistakes.append(&mut equal);
         }
         Self {
             operator: operator.unwrap_or_default(),
             ingest,
             retrieval,
+            named,
             webhook: webhook.into_iter().chain(webhook_previous).collect(),
         }
     }
@@ -198,6 +214,19 @@ impl<'de> Deserialize<'de> for Members {
         }
         deserializer.deserialize_map(Visit)
     }
+}
+
+fn retrieval_tokens(text: &str) -> Option<BTreeMap<TokenName, SecretString>> {
+    let Members(members) = serde_json::from_str(text).ok()?;
+    let mut tokens = BTreeMap::new();
+    for (name, token) in members {
+        let name = TokenName::new(&name).ok()?;
+        let earlier = tokens.insert(name, SecretString::from(token.trim()));
+        if earlier.is_some() {
+            return None;
+        }
+    }
+    Some(tokens)
 }
 
 fn ingest_tokens(text: &str) -> Option<BTreeMap<String, SecretString>> {

@@ -12,7 +12,7 @@ use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
 use svc_model::json::Json;
 
-use self::agent::{Agent, TRANSPORTS, start, text};
+use self::agent::{Agent, TRANSPORTS, serving, start, text};
 
 const SESSION: &str = "fix/the pager";
 const OTHER: &str = "another";
@@ -23,6 +23,7 @@ on_both_backends! {
     a_refusal_comes_back_with_its_code_and_what_to_do,
     long_lists_come_in_pages,
     what_the_protocol_cannot_carry_is_named_and_read_exactly,
+    a_grant_that_changes_holds_for_tools_at_once,
 }
 
 /// Returns the body of an answer as a library reads it.
@@ -330,6 +331,48 @@ fn what_the_protocol_cannot_carry_is_named_and_read_exactly(backend: Backend) {
         assert!(exact.contains(r"half \ud800 of a pager"), "{exact}");
         Json::parse(exact.as_bytes()).expect("exact JSON");
     }
+}
+
+fn a_grant_that_changes_holds_for_tools_at_once(backend: Backend) {
+    const NAMED: &str = "6666666666666666666666666666666abababababababababababababababab";
+    let mut configuration = serving(&[OTHER]);
+    let tokens = json!({"review": NAMED}).to_string();
+    let variables = &mut configuration.variables;
+    variables.insert("SVC_RETRIEVAL_TOKENS".into(), tokens);
+    let Some(server) = Server::start(backend, &configuration) else {
+        return;
+    };
+    deliver(&server);
+    let change = |path: &str, request: &Value| ask(&server, OPERATOR_TOKEN, path, request);
+    for transport in TRANSPORTS {
+        let agent = Agent::connect(&server, transport, NAMED);
+        let tools = agent.tools();
+        assert_eq!(names(&tools).len(), 3, "those of an agent");
+        let open = json!({"session_id": SESSION});
+        let code = |tool, arguments| agent.refused(tool, arguments)["code"].clone();
+        assert_eq!(code("open_evidence", open.clone()), "outside_grant");
+        // The configured set is another token's.
+        assert_eq!(
+            code("open_evidence", json!({"session_id": OTHER})),
+            "outside_grant"
+        );
+        let add = json!({"token": "review", "user_id": "dev-1", "reason": "r"});
+        let added = change("/v1/grants/add", &add);
+        assert_eq!(
+            agent.structured("open_evidence", open.clone())["found"],
+            true
+        );
+        let found = agent.structured("find_evidence", json!({"query": "pager"}));
+        assert_eq!(found["coverage"]["authorized_sessions"], 2);
+        let remove = json!({"grant_id": added["entry"]["grant_id"], "reason": "r"});
+        change("/v1/grants/remove", &remove);
+        assert_eq!(code("open_evidence", open), "outside_grant");
+    }
+    change(
+        "/v1/grants/revoke",
+        &json!({"token": "review", "reason": "r"}),
+    );
+    assert_eq!(server.send(&message(Some(NAMED))).status, 401);
 }
 
 /// Returns a message that any client may send first.

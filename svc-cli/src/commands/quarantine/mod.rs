@@ -11,7 +11,7 @@ pub(crate) use self::log::Log;
 use crate::error::CommandError;
 
 /// Returns who changes a store at this shell: the user, as the system calls them.
-fn client_id() -> String {
+pub(super) fn client_id() -> String {
     let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     match name("USER").or_else(|| name("LOGNAME")) {
         Some(user) => format!("shell ({user})"),

@@ -41,6 +41,7 @@ macro_rules! stage {
 // After the macro, which they use.
 mod commits;
 mod failures;
+mod granting;
 mod inferred;
 mod listing;
 mod outcomes;
@@ -54,7 +55,7 @@ struct Stage {
     ledger: Ledger,
     entries: Cell<u128>,
     // Last: the database goes when nothing uses it any more.
-    _database: TestStore,
+    database: TestStore,
 }
 
 impl Stage {
@@ -64,7 +65,7 @@ impl Stage {
             store: database.open("acme"),
             ledger: database.ledger("acme"),
             entries: Cell::new(1),
-            _database: database,
+            database,
         })
     }
 

@@ -38,6 +38,7 @@ mod cohorts;
 mod every_kind;
 mod exports;
 mod faults;
+mod grants;
 mod history;
 mod inference_calls;
 mod log_facts;

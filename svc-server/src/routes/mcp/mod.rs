@@ -68,7 +68,8 @@ async fn answer(
         .extensions
         .remove()
         .unwrap_or_else(places::Place::apart);
-    let mut sender = Sender::of(ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
+    let sender = Sender::of(ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
+    let mut sender = sender.confirmed(&app.engine).await;
     if let Some(caller) = sender.caller() {
         place.sender_is_known();
         observe::caller(caller);

@@ -51,7 +51,7 @@ impl Asker {
     {
         auth::authorize(E::ACCESS, &self.caller)?;
         if let Access::Context(needs) = E::ACCESS {
-            check_grant(needs, &self.app.grant)?;
+            check_grant(needs, &self.app.grant, &self.caller)?;
         }
         let exchange = Exchange::of(self.app.clone(), self.caller.clone());
         let reply = function(exchange, request).await?;

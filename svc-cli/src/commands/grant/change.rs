@@ -1,0 +1,83 @@
+use clap::Args;
+use svc_model::grant::{GrantAction, GrantRemovalRequest, TokenChangeRequest};
+use svc_model::id::ForeignId;
+
+use super::{Where, change, print, reason, receipt, refused, token};
+use crate::commands::place::Place;
+use crate::error::CommandError;
+use crate::output::Output;
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// The id of the grant, or its beginning when no other id begins so.
+    #[arg(value_name = "GRANT")]
+    grant: String,
+
+    /// Why; it stays in the log.
+    #[arg(long)]
+    reason: String,
+
+    #[command(flatten)]
+    at: Where,
+}
+
+impl Remove {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let request = GrantRemovalRequest {
+            grant_id: ForeignId::new(&self.grant)
+                .map_err(|rule| CommandError::argument("the grant", rule))?,
+            reason: reason(&self.reason)?,
+        };
+        let place = self.at.find()?;
+        let receipt = match &place {
+            Place::Store(opened) => {
+                let change = change(&request.reason);
+                let removed = opened
+                    .ledger
+                    .remove_grant(request.grant_id.as_str(), &change)?;
+                let removed = removed.map_err(|reason| refused(reason.into()))?;
+                receipt(opened, removed, None)
+            }
+            Place::Service(client) => self.at.ask(client, client.remove_grant(&request))?,
+        };
+        print(&place, &self.at, receipt, output)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// The name of the token.
+    token: String,
+
+    /// Why; it stays in the log.
+    #[arg(long)]
+    reason: String,
+
+    #[command(flatten)]
+    at: Where,
+}
+
+impl Change {
+    pub(crate) fn run(self, action: GrantAction, output: &mut Output) -> Result<(), CommandError> {
+        let request = TokenChangeRequest {
+            token: token(&self.token)?,
+            reason: reason(&self.reason)?,
+        };
+        let place = self.at.find()?;
+        let receipt = match &place {
+            Place::Store(opened) => {
+                let change = change(&request.reason);
+                let changed = opened
+                    .ledger
+                    .change_token(&request.token, action, &change)?;
+                let changed = changed.map_err(|reason| refused(reason.into()))?;
+                receipt(opened, changed, None)
+            }
+            Place::Service(client) => match action {
+                GrantAction::Revoke => self.at.ask(client, client.revoke_token(&request))?,
+                _ => self.at.ask(client, client.restore_token(&request))?,
+            },
+        };
+        print(&place, &self.at, receipt, output)
+    }
+}

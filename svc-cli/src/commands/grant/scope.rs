@@ -1,0 +1,59 @@
+//! What a grant reaches, and why it does not reach a Session, as a person reads it.
+
+use svc_model::grant::{GrantObstacle, GrantScope};
+use svc_model::open::Open;
+
+use crate::commands::repository;
+use crate::output::{clock, escape};
+
+/// Returns what a grant reaches.
+pub(super) fn text(scope: &GrantScope) -> String {
+    let mut said = Vec::new();
+    if let Some(session_id) = &scope.session_id {
+        said.push(format!("Session {}", escape(session_id.as_str())));
+    }
+    if let Some(user_id) = &scope.user_id {
+        said.push(format!("user {}", escape(user_id.as_str())));
+    }
+    if let Some(agent_harness) = &scope.agent_harness {
+        said.push(format!("agent {agent_harness}"));
+    }
+    match (&scope.repo, &scope.repository) {
+        (None, None) => {}
+        (Some(repo), identity) => said.push(format!(
+            "repository {}",
+            repository::named(repo.as_str(), identity.as_ref())
+        )),
+        (None, Some(identity)) => said.push(format!(
+            "repository {}/{}/{}",
+            identity.provider, identity.host, identity.repository_id
+        )),
+    }
+    if let Some(since) = scope.since {
+        said.push(format!("since {}", clock(since)));
+    }
+    said.join(", ")
+}
+
+/// Returns why a grant does not reach a Session.
+pub(super) fn obstacle(obstacle: &Open<GrantObstacle>) -> String {
+    let text = match obstacle {
+        Open::Known(obstacle) => match obstacle {
+            GrantObstacle::OtherSession => "it is of another Session",
+            GrantObstacle::NothingVisible => "no visible fact is of the Session",
+            GrantObstacle::UserNotSaid => "no visible fact names the user",
+            GrantObstacle::OtherUser => "a visible fact names another user",
+            GrantObstacle::HarnessNotSaid => "no visible fact is of the agent",
+            GrantObstacle::OtherHarness => "a visible fact is of another agent",
+            GrantObstacle::RepositoryNotSaid => {
+                "no visible note ties the Session to the repository"
+            }
+            GrantObstacle::OtherRepository => {
+                "a visible note ties the Session to another repository, or to one that cannot be told"
+            }
+            GrantObstacle::BeforeSince => "the Session began earlier",
+        },
+        Open::Unknown(word) => return word.to_string(),
+    };
+    text.to_owned()
+}

@@ -1,0 +1,166 @@
+//! What the named retrieval tokens may read: asked, changed, explained.
+
+use std::sync::Arc;
+
+use svc_model::grant::{
+    GrantAction, GrantExplanation, GrantExplanationRequest, GrantList, GrantReceipt,
+    GrantRemovalRequest, GrantRequest, GrantsRequest, TokenChangeRequest, TokenName,
+};
+use svc_model::id::SessionId;
+use svc_model::problem::{Decline, QueryFault};
+use svc_model::quarantine::QuarantineReason;
+
+use super::{Engine, Inner};
+use crate::error::Error;
+use crate::read::{self, Reach, TokenGrants};
+use crate::store::{ChangedGrant, GrantChange, NoGrant, Snapshot};
+
+impl From<NoGrant> for QueryFault {
+    fn from(reason: NoGrant) -> Self {
+        match reason {
+            NoGrant::Absent => Self::GrantAbsent,
+            NoGrant::Ambiguous => Self::GrantAmbiguous,
+            NoGrant::Full => Self::GrantsFull,
+            NoGrant::NotRevoked => Self::TokenNotRevoked,
+        }
+    }
+}
+
+impl Engine {
+    /// See [`read::token_grants`]. It takes no slot.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::TokenRevoked`]; or when the store gives no answer.
+    pub async fn token_grants(&self, token: TokenName) -> Result<Arc<TokenGrants>, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::token_grants(snapshot, &inner.revocations, &token).map(Arc::new)
+        };
+        self.short(read).await
+    }
+
+    /// Returns the Sessions that were granted to a token; nothing when they are more than one discovery
+    /// takes. It takes no slot.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::token_grants`].
+    pub async fn granted_sessions(
+        &self,
+        grants: Arc<TokenGrants>,
+    ) -> Result<Option<Vec<SessionId>>, Error> {
+        let reach = Reach::Granted(grants);
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| match read::reached(
+            snapshot,
+            &inner.revocations,
+            &reach,
+        ) {
+            Ok(sessions) => Ok(Some(sessions.into_owned())),
+            Err(Error::Declined(Decline::RetrievalGrantLimit { .. })) => Ok(None),
+            Err(error) => Err(error),
+        };
+        self.short(read).await
+    }
+
+    /// See [`read::grants`]. It takes no slot.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn grants(&self, request: GrantsRequest) -> Result<GrantList, Error> {
+        self.short(move |_, snapshot| read::grants(snapshot, &request))
+            .await
+    }
+
+    /// See [`read::explain_grant`]. It takes no slot.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer.
+    pub async fn explain_grant(
+        &self,
+        request: GrantExplanationRequest,
+    ) -> Result<GrantExplanation, Error> {
+        self.short(move |_, snapshot| read::explain_grant(snapshot, request))
+            .await
+    }
+
+    /// Grants a token a Session or a rule, in the name of a client. What the token has already is not
+    /// granted twice.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be told, or the token has too many grants; or when it was not recorded.
+    pub async fn add_grant(
+        &self,
+        request: GrantRequest,
+        client_id: String,
+    ) -> Result<GrantReceipt, Error> {
+        let change = self.change(&request.reason, client_id);
+        let token = request.token.clone();
+        let target =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::grant_target(snapshot, &request);
+        let target = self.short(target).await?;
+        let added = self.0.store.add_grant(token, target, change).await?;
+        let added = added.map_err(QueryFault::from)?;
+        let row = added.row.clone();
+        let reach = self.short(move |_, snapshot| read::grant_reach(snapshot, &row));
+        let reach = Some(reach.await?);
+        Ok(GrantReceipt {
+            reach,
+            ..self.receipt_of(added)
+        })
+    }
+
+    /// Ends a grant, in the name of a client.
+    ///
+    /// # Errors
+    ///
+    /// When the request names no grant, or several; or when it was not recorded.
+    pub async fn remove_grant(
+        &self,
+        request: GrantRemovalRequest,
+        client_id: String,
+    ) -> Result<GrantReceipt, Error> {
+        let change = self.change(&request.reason, client_id);
+        let removed = self.0.store.remove_grant(request.grant_id.into(), change);
+        let removed = removed.await?.map_err(QueryFault::from)?;
+        Ok(self.receipt_of(removed))
+    }
+
+    /// Revokes a token, or restores it, in the name of a client.
+    ///
+    /// # Errors
+    ///
+    /// When a token is to be restored that was never revoked; or when it was not recorded.
+    pub async fn change_token(
+        &self,
+        request: TokenChangeRequest,
+        action: GrantAction,
+        client_id: String,
+    ) -> Result<GrantReceipt, Error> {
+        let change = self.change(&request.reason, client_id);
+        let changed = self.0.store.change_token(request.token, action, change);
+        let changed = changed.await?.map_err(QueryFault::from)?;
+        Ok(self.receipt_of(changed))
+    }
+
+    fn change(&self, reason: &QuarantineReason, client_id: String) -> GrantChange {
+        GrantChange {
+            grant_id: self.0.ids.fresh(),
+            reason: reason.as_str().to_owned(),
+            recorded_at: self.0.clock.now(),
+            client_id,
+        }
+    }
+
+    fn receipt_of(&self, changed: ChangedGrant) -> GrantReceipt {
+        GrantReceipt {
+            org_id: self.org_id().clone(),
+            entry: read::grant_entry(changed.row),
+            unchanged: changed.unchanged,
+            reach: None,
+            configured: None,
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! What a caller may read: the configured Sessions, or what was granted to its token.
+//!
+//! Grants were read when the token was looked at, so that a token which is revoked, or a Session that
+//! no grant could reach, costs no slot. In the snapshot of the question they are looked at again, with
+//! the statement that proves the rules.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use svc_model::grant::{
+    GrantAction, GrantEntry, GrantExplanation, GrantExplanationRequest, GrantList, GrantObstacle,
+    GrantReach, GrantRequest, GrantScope, GrantVerdict, GrantsRequest, TokenName,
+};
+use svc_model::id::SessionId;
+use svc_model::limit::{GRANT_SESSIONS_MAX, QUARANTINE_LOG_MAX};
+use svc_model::problem::{Decline, QueryFault};
+use svc_model::query::RepositorySelector;
+
+use super::repository::{Touched, select};
+use crate::derive::repository::Selection;
+use crate::error::Error;
+use crate::fact::Lifetime;
+use crate::store::{GrantRow, GrantRule, GrantTarget, Snapshot};
+
+/// The Sessions that a question may be about.
+#[derive(Clone, Debug)]
+pub enum Reach {
+    /// All of the organization.
+    All,
+    /// Those of the settings.
+    Configured(Arc<[SessionId]>),
+    /// Those that were granted to a token.
+    Granted(Arc<TokenGrants>),
+}
+
+/// What was granted to a token that is not revoked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenGrants {
+    token: TokenName,
+    grants: Vec<GrantRow>,
+}
+
+impl TokenGrants {
+    fn targets(&self) -> impl Iterator<Item = &GrantTarget> {
+        self.grants.iter().filter_map(|row| row.target.as_ref())
+    }
+
+    fn rules(&self) -> Vec<&GrantRule> {
+        self.targets().filter_map(rule).collect()
+    }
+
+    fn names(&self, session_id: &SessionId) -> bool {
+        self.targets()
+            .any(|target| matches!(target, GrantTarget::Session(named) if named == session_id))
+    }
+
+    /// Returns whether a Session may be among those that the grants reach: without a rule, whether it is.
+    pub fn may_reach(&self, session_id: &SessionId) -> bool {
+        self.names(session_id) || self.targets().any(|target| rule(target).is_some())
+    }
+
+    /// Returns what was granted, oldest first.
+    pub fn scopes(&self) -> Vec<GrantScope> {
+        self.targets().cloned().map(scope).collect()
+    }
+
+    /// Returns whether these are the grants in force.
+    fn are(&self, in_force: &[u64]) -> bool {
+        self.grants
+            .iter()
+            .map(|row| row.revision)
+            .eq(in_force.iter().copied())
+    }
+}
+
+const fn rule(target: &GrantTarget) -> Option<&GrantRule> {
+    match target {
+        GrantTarget::Rule(rule) => Some(rule),
+        GrantTarget::Session(_) => None,
+    }
+}
+
+/// The revocations that this process has seen. A database may be set back under it, to a state in
+/// which a token was not revoked: here it stays so, until a restoration that follows its revocation.
+#[derive(Debug, Default)]
+pub struct SeenRevocations(Mutex<BTreeMap<TokenName, String>>);
+
+impl SeenRevocations {
+    fn of(&self, token: &TokenName) -> Option<String> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(token).cloned()
+    }
+
+    fn set(&self, token: &TokenName, row: Option<&GrantRow>) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match row {
+            Some(row) => drop(seen.insert(token.clone(), row.grant_id.clone())),
+            None => drop(seen.remove(token)),
+        }
+    }
+}
+
+/// Returns what was granted to a token.
+///
+/// # Errors
+///
+/// When the token is revoked.
+pub fn token_grants(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenRevocations,
+    token: &TokenName,
+) -> Result<TokenGrants, Error> {
+    let grants = snapshot.grants_of(token)?;
+    if let Some(revocation) = grants.iter().find(|row| row.action == GrantAction::Revoke) {
+        seen.set(token, Some(revocation));
+        return Err(Error::TokenRevoked);
+    }
+    if let Some(revocation) = seen.of(token) {
+        if !snapshot.has_grant_row(&revocation)? {
+            tracing::warn!(%token, "grants.revocation_is_gone_from_the_store");
+            return Err(Error::TokenRevoked);
+        }
+        seen.set(token, None);
+    }
+    Ok(TokenGrants {
+        token: token.clone(),
+        grants,
+    })
+}
+
+/// Checks that a caller may read a Session.
+///
+/// # Errors
+///
+/// When it may not, whether or not the Session exists; or when its token is revoked by now.
+pub fn check_reach(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenRevocations,
+    reach: &Reach,
+    session_id: &SessionId,
+) -> Result<(), Error> {
+    let is_reached = match reach {
+        Reach::All => true,
+        Reach::Configured(sessions) => sessions.contains(session_id),
+        Reach::Granted(grants) => {
+            let mut grants = Cow::Borrowed(&**grants);
+            let mut proof = snapshot.grant_proof(&grants.token, &grants.rules(), session_id)?;
+            if !grants.are(&proof.in_force) {
+                grants = Cow::Owned(token_grants(snapshot, seen, &grants.token)?);
+                proof = snapshot.grant_proof(&grants.token, &grants.rules(), session_id)?;
+            }
+            let mut rules = proof.obstacles.iter().flatten();
+            grants.names(session_id) || rules.any(Vec::is_empty)
+        }
+    };
+    if is_reached {
+        Ok(())
+    } else {
+        Err(Error::OutsideGrant)
+    }
+}
+
+/// Returns the Sessions that a caller may read, sorted.
+///
+/// # Errors
+///
+/// Declined when the rules of a token reach more than one discovery takes; an error when the token is
+/// revoked by now.
+pub fn reached<'r>(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenRevocations,
+    reach: &'r Reach,
+) -> Result<Cow<'r, [SessionId]>, Error> {
+    let grants = match reach {
+        Reach::All => return Ok(Cow::Borrowed(&[])),
+        Reach::Configured(sessions) => return Ok(Cow::Borrowed(sessions)),
+        Reach::Granted(grants) => grants,
+    };
+    let mut grants = Cow::Borrowed(&**grants);
+    let mut found = snapshot.grant_reach(&grants.token, &grants.rules())?;
+    if !grants.are(&found.in_force) {
+        grants = Cow::Owned(token_grants(snapshot, seen, &grants.token)?);
+        found = snapshot.grant_reach(&grants.token, &grants.rules())?;
+    }
+    let named = grants.targets().filter_map(|target| match target {
+        GrantTarget::Session(session_id) => Some(session_id.clone()),
+        GrantTarget::Rule(_) => None,
+    });
+    let mut sessions = found.sessions;
+    sessions.extend(named);
+    sessions.sort_unstable();
+    sessions.dedup();
+    if found.is_over || sessions.len() > GRANT_SESSIONS_MAX {
+        return Err(Decline::RetrievalGrantLimit {
+            limit: GRANT_SESSIONS_MAX as u64,
+        }
+        .into());
+    }
+    Ok(Cow::Owned(sessions))
+}
+
+/// Returns what a request grants. The name of a repository stands for the repository that bears it now,
+/// so that no other that takes the name later is granted.
+///
+/// # Errors
+///
+/// When no repository bears the name, or several do, or another than the one of the identity.
+pub fn grant_target(
+    snapshot: &mut Snapshot<'_>,
+    request: &GrantRequest,
+) -> Result<GrantTarget, Error> {
+    if let Some(session_id) = &request.session_id {
+        return Ok(GrantTarget::Session(session_id.clone()));
+    }
+    let mut repository = request.repository.clone();
+    if request.repo.is_some() {
+        let selector = RepositorySelector {
+            repo: request.repo.clone(),
+            identity: repository.clone(),
+        };
+        let boundary = snapshot.boundary(None)?;
+        let repositories = Touched::by(&selector).read(snapshot, boundary)?;
+        repository = match select(snapshot, &repositories, &selector, boundary)? {
+            Selection::One(Lifetime::Identified(identity)) => Some(identity),
+            Selection::One(Lifetime::Named(name))
+                if snapshot.is_repository_named(&name, boundary)? =>
+            {
+                None
+            }
+            // A name that no fact bears may be given to any repository.
+            Selection::One(Lifetime::Named(_)) | Selection::All | Selection::None => {
+                return Err(QueryFault::RepositoryAbsent.into());
+            }
+        };
+    }
+    Ok(GrantTarget::Rule(GrantRule {
+        user_id: request.user_id.clone(),
+        agent_harness: request.agent_harness,
+        repo: request.repo.clone(),
+        repository,
+        since: request.since,
+    }))
+}
+
+/// Returns how many Sessions a grant reaches by itself.
+///
+/// # Errors
+///
+/// When the store gives no answer.
+pub fn grant_reach(snapshot: &mut Snapshot<'_>, row: &GrantRow) -> Result<GrantReach, Error> {
+    Ok(match &row.target {
+        None => GrantReach {
+            sessions: 0,
+            over_limit: false,
+        },
+        Some(GrantTarget::Session(session_id)) => GrantReach {
+            sessions: u64::from(snapshot.session_known(session_id)?),
+            over_limit: false,
+        },
+        Some(GrantTarget::Rule(rule)) => {
+            let found = snapshot.grant_reach(&row.token, &[rule])?;
+            GrantReach {
+                sessions: found.sessions.len() as u64,
+                over_limit: found.is_over || found.sessions.len() > GRANT_SESSIONS_MAX,
+            }
+        }
+    })
+}
+
+/// Returns the latest grants, or rows of the log, before the one that the request names, oldest first.
+///
+/// # Errors
+///
+/// When the store gives no answer.
+pub fn grants(snapshot: &mut Snapshot<'_>, request: &GrantsRequest) -> Result<GrantList, Error> {
+    let limit = request.limit.min(QUARANTINE_LOG_MAX);
+    let token = request.token.as_ref();
+    // One more than the page tells whether others are before it.
+    let mut rows = snapshot.grant_rows(token, request.history, limit + 1, request.before)?;
+    let more = rows.len() as u64 > limit;
+    if more {
+        rows.remove(0);
+    }
+    Ok(GrantList {
+        org_id: snapshot.org_id().clone(),
+        grant_revision: snapshot.grant_revision()?,
+        next_before: rows.first().map(|row| row.revision).filter(|_| more),
+        entries: rows.into_iter().map(grant_entry).collect(),
+        configured_tokens: None,
+    })
+}
+
+/// Returns which grants of a token reach a Session, and why the others do not.
+///
+/// # Errors
+///
+/// When the store gives no answer.
+pub fn explain_grant(
+    snapshot: &mut Snapshot<'_>,
+    request: GrantExplanationRequest,
+) -> Result<GrantExplanation, Error> {
+    let GrantExplanationRequest { token, session_id } = request;
+    let rows = snapshot.grants_of(&token)?;
+    let rules: Vec<&GrantRule> = rows
+        .iter()
+        .filter_map(|row| row.target.as_ref().and_then(rule))
+        .collect();
+    let proof = snapshot.grant_proof(&token, &rules, &session_id)?;
+    let found = proof.obstacles.is_some();
+    let mut of_rules = proof.obstacles.into_iter().flatten();
+    let mut revocation = None;
+    let mut entries = Vec::new();
+    for row in rows {
+        let obstacles = match &row.target {
+            None => {
+                revocation = Some(grant_entry(row));
+                continue;
+            }
+            Some(GrantTarget::Session(named)) if *named == session_id => Vec::new(),
+            Some(GrantTarget::Session(_)) => vec![GrantObstacle::OtherSession],
+            Some(GrantTarget::Rule(_)) => {
+                let obstacles = of_rules.next();
+                obstacles.unwrap_or_else(|| vec![GrantObstacle::NothingVisible])
+            }
+        };
+        entries.push(GrantVerdict {
+            entry: grant_entry(row),
+            grants: obstacles.is_empty(),
+            obstacles: obstacles.into_iter().map(Into::into).collect(),
+        });
+    }
+    Ok(GrantExplanation {
+        org_id: snapshot.org_id().clone(),
+        token,
+        session_id,
+        configured: None,
+        found,
+        granted: revocation.is_none() && entries.iter().any(|verdict| verdict.grants),
+        revocation,
+        entries,
+    })
+}
+
+/// Returns a row of the log as it is shown.
+pub fn grant_entry(row: GrantRow) -> GrantEntry {
+    GrantEntry {
+        grant_revision: row.revision,
+        grant_id: row.grant_id,
+        action: row.action.into(),
+        token: row.token,
+        scope: row.target.map(scope),
+        removed_grant_id: row.removed_grant_id,
+        reason: row.reason,
+        recorded_at: row.recorded_at,
+        client_id: row.client_id,
+        in_force: row.is_in_force,
+    }
+}
+
+fn scope(target: GrantTarget) -> GrantScope {
+    match target {
+        GrantTarget::Session(session_id) => GrantScope {
+            session_id: Some(session_id),
+            ..GrantScope::default()
+        },
+        GrantTarget::Rule(rule) => GrantScope {
+            session_id: None,
+            user_id: rule.user_id,
+            agent_harness: rule.agent_harness.map(Into::into),
+            repo: rule.repo,
+            repository: rule.repository.map(Into::into),
+            since: rule.since,
+        },
+    }
+}

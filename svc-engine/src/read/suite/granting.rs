@@ -1,0 +1,202 @@
+//! What a token may read, decided in the snapshot of a question.
+
+use std::sync::Arc;
+
+use svc_model::grant::{GrantAction, GrantExplanationRequest, GrantRequest, TokenName};
+use svc_model::id::UserId;
+use svc_model::quarantine::QuarantineReason;
+
+use super::*;
+use crate::store::{GrantChange, GrantTarget};
+
+fn token() -> TokenName {
+    TokenName::new("ci").unwrap()
+}
+
+fn session_id(name: &str) -> SessionId {
+    SessionId::new(name).unwrap()
+}
+
+fn ask() -> GrantRequest {
+    GrantRequest {
+        token: token(),
+        session_id: None,
+        user_id: None,
+        agent_harness: None,
+        repo: None,
+        repository: None,
+        since: None,
+        reason: QuarantineReason::new("because").unwrap(),
+    }
+}
+
+impl Stage {
+    fn change(&self) -> GrantChange {
+        let number = self.entries.replace(self.entries.get() + 1);
+        GrantChange {
+            grant_id: Uuid::from_u128(number),
+            reason: "because".to_owned(),
+            recorded_at: at(0),
+            client_id: "operator".to_owned(),
+        }
+    }
+
+    fn target(&self, request: &GrantRequest) -> Result<GrantTarget, Error> {
+        grant_target(&mut self.snapshot(), request)
+    }
+
+    fn grant(&self, request: &GrantRequest) -> String {
+        let target = self.target(request).unwrap();
+        let added = self.ledger.add_grant(&token(), &target, &self.change());
+        added.unwrap().unwrap().row.grant_id
+    }
+
+    fn set(&self, action: GrantAction) {
+        let changed = self.ledger.change_token(&token(), action, &self.change());
+        changed.unwrap().unwrap();
+    }
+
+    /// Returns what was granted, as it is when a token is looked at.
+    fn granted(&self, seen: &SeenRevocations) -> Result<Reach, Error> {
+        let grants = token_grants(&mut self.snapshot(), seen, &token())?;
+        Ok(Reach::Granted(Arc::new(grants)))
+    }
+
+    fn check(&self, seen: &SeenRevocations, reach: &Reach, name: &str) -> Result<(), Error> {
+        let checked = check_reach(&mut self.snapshot(), seen, reach, &session_id(name));
+        // An operator is told the same.
+        let request = GrantExplanationRequest {
+            token: token(),
+            session_id: session_id(name),
+        };
+        let explained = explain_grant(&mut self.snapshot(), request).unwrap();
+        if matches!(reach, Reach::Granted(_)) {
+            assert_eq!(explained.granted, checked.is_ok(), "{name}");
+        }
+        checked
+    }
+}
+
+#[rstest]
+fn a_question_is_answered_by_the_grants_of_its_snapshot(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenRevocations::default();
+    for (number, name, user) in [(1, "a", "ann"), (2, "b", "bob")] {
+        let call = call(number).session(name).user(user).build();
+        stage.add([Append::InferenceCall(Box::new(
+            stage.store.encode(call, at(0)),
+        ))]);
+    }
+    let by_session = GrantRequest {
+        session_id: Some(session_id("b")),
+        ..ask()
+    };
+    let by_rule = GrantRequest {
+        user_id: UserId::new("ann").ok(),
+        ..ask()
+    };
+    let before = stage.granted(&seen).unwrap();
+    assert!(matches!(
+        stage.check(&seen, &before, "a"),
+        Err(Error::OutsideGrant)
+    ));
+    // Between the look at the token and the question.
+    let rule = stage.grant(&by_rule);
+    stage.grant(&by_session);
+    stage.check(&seen, &before, "a").unwrap();
+    stage.check(&seen, &before, "b").unwrap();
+    let mut snapshot = stage.snapshot();
+    let all = reached(&mut snapshot, &seen, &before).unwrap().into_owned();
+    assert_eq!(all, [session_id("a"), session_id("b")]);
+    drop(snapshot);
+
+    let both = stage.granted(&seen).unwrap();
+    let removed = stage.ledger.remove_grant(&rule, &stage.change());
+    removed.unwrap().unwrap();
+    assert!(matches!(
+        stage.check(&seen, &both, "a"),
+        Err(Error::OutsideGrant)
+    ));
+    stage.check(&seen, &both, "b").unwrap();
+    stage.set(GrantAction::Revoke);
+    assert!(matches!(
+        stage.check(&seen, &both, "b"),
+        Err(Error::TokenRevoked)
+    ));
+    assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
+    stage.set(GrantAction::Restore);
+    stage.check(&seen, &both, "b").unwrap();
+    let configured = Reach::Configured([session_id("a")].into());
+    assert!(stage.check(&seen, &configured, "a").is_ok());
+    assert!(stage.check(&seen, &configured, "b").is_err());
+    assert!(stage.check(&seen, &Reach::All, "b").is_ok());
+}
+
+#[rstest]
+fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenRevocations::default();
+    stage.grant(&GrantRequest {
+        session_id: Some(session_id("a")),
+        ..ask()
+    });
+    stage.database.back_up();
+    stage.set(GrantAction::Revoke);
+    assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
+    stage.database.restore();
+    assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
+    let anew = SeenRevocations::default();
+    assert!(
+        stage.granted(&anew).is_ok(),
+        "who starts anew has seen none"
+    );
+    // Whoever revokes and restores the token says what is meant.
+    stage.set(GrantAction::Revoke);
+    assert!(stage.granted(&seen).is_err());
+    stage.set(GrantAction::Restore);
+    assert!(stage.granted(&seen).is_ok());
+}
+
+#[rstest]
+fn a_repository_is_looked_up_once_when_it_is_granted(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let named = |text: &str| GrantRequest {
+        repo: Some(name(text)),
+        ..ask()
+    };
+    let lookup = |request: &GrantRequest| stage.target(request);
+    is_faulted(&lookup(&named("own/repo")), QueryFault::RepositoryAbsent);
+    let identified = GrantRequest {
+        repository: Some(repository(7)),
+        ..ask()
+    };
+    assert!(lookup(&identified).is_ok(), "also before a fact knows it");
+    let (push, observed_at) = delivered(1, Some(7));
+    stage.add([pushed(push)]);
+    stage.add([observed(observed_at)]);
+    let Ok(GrantTarget::Rule(rule)) = lookup(&named("own/repo")) else {
+        panic!("a rule");
+    };
+    assert_eq!(rule.repository, Some(repository(7)));
+    assert_eq!(rule.repo, Some(name("own/repo")));
+    let other = GrantRequest {
+        repository: Some(repository(8)),
+        ..named("own/repo")
+    };
+    is_faulted(&lookup(&other), QueryFault::RepositoryAbsent);
+    let (push, _) = delivered(11, Some(8));
+    stage.add([pushed(Push {
+        after_sha: commit('d'),
+        ..push
+    })]);
+    is_declined(
+        &lookup(&named("own/repo")),
+        &Decline::RepositorySelectorAmbiguous,
+    );
+}

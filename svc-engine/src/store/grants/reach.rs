@@ -1,0 +1,319 @@
+//! Which Sessions a rule reaches: those of which visible facts say all that it asks for, and nothing
+//! else of the same kind.
+//!
+//! Anybody who may send facts may send one of any Session. So it is not enough that some fact names the
+//! user: a Session that facts tie to another user, agent or repository too is not reached.
+//!
+//! The rules of a token are one statement, which also says which rows are in force: whoever read them
+//! before the snapshot was opened sees whether they have changed since.
+
+use svc_model::grant::{GrantObstacle, TokenName};
+use svc_model::id::SessionId;
+use svc_model::limit::GRANT_RULE_ROWS_MAX;
+use svc_model::repository::RepositoryIdentity;
+use svc_model::time::Instant;
+
+use super::{GrantRule, OBSTACLES};
+use crate::store::error::corrupt;
+use crate::store::session_claims::ClaimKind;
+use crate::store::statement::{Statement, exists};
+use crate::store::{Snapshot, StoreError};
+
+/// What lies between the rules of a token and one Session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// The revisions of the rows that are in force, sorted.
+    pub in_force: Vec<u64>,
+    /// The obstacles of each rule, in their order; nothing when no fact names the Session.
+    pub obstacles: Option<Vec<Vec<GrantObstacle>>>,
+}
+
+/// The Sessions that the rules of a token reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// The revisions of the rows that are in force, sorted.
+    pub in_force: Vec<u64>,
+    /// The Sessions, sorted.
+    pub sessions: Vec<SessionId>,
+    /// Whether a rule has more Sessions to look at than it may.
+    pub is_over: bool,
+}
+
+/// The number of the rows that say what is in force.
+const IN_FORCE: i64 = -1;
+
+/// Selects what is in force.
+fn in_force<'v>(it: &mut Statement<'v>, org: &str, token: &'v TokenName) -> String {
+    let token = it.value(token.as_str());
+    format!(
+        "SELECT CAST({IN_FORCE} AS BIGINT), '', g.grant_revision FROM grants_in_force g \
+        WHERE g.token = {token} AND g.org_id = {org}"
+    )
+}
+
+/// Returns the condition that a visible fact of the Session of `row` proves a value.
+fn said(kind: ClaimKind, row: &str, value: &str) -> String {
+    let (org_id, session_id) = (format!("{row}.org_id"), format!("{row}.session_id"));
+    kind.proof(&org_id, &session_id, value)
+}
+
+/// Returns the condition that some visible fact says something else of the Session of `row`. Facts may
+/// be many, so it is looked for only where the Session has another claim of the kind. A value may hold
+/// the word, so these may seem more than they are, and never fewer.
+fn another(kind: ClaimKind, row: &str, value: &str) -> String {
+    let word = kind.as_str();
+    let (tables, column) = kind.facts();
+    let facts = tables.iter().map(|table| {
+        format!(
+            "EXISTS (SELECT 1 FROM visible_{table} f WHERE f.org_id = z.org_id \
+            AND f.session_id = z.session_id AND f.{column} <> {value})"
+        )
+    });
+    let facts: Vec<String> = facts.collect();
+    let facts = facts.join(" OR ");
+    let length = word.len() + 1;
+    let said = said(kind, row, value);
+    format!(
+        "EXISTS (SELECT 1 FROM sessions z WHERE z.session_id = {row}.session_id \
+        AND z.org_id = {row}.org_id \
+        AND LENGTH(z.claims) - LENGTH(REPLACE(z.claims, '{word}:', '')) \
+        > CASE WHEN {said} THEN {length} ELSE 0 END AND ({facts}))"
+    )
+}
+
+/// Returns the condition that an observation is of a repository: what it says itself, and what its
+/// push says.
+fn of_repository(it: &mut Statement<'_>, rule: &GrantRule) -> Option<String> {
+    if let Some(identity) = &rule.repository {
+        let RepositoryIdentity {
+            repository_provider,
+            repository_host,
+            repository_id,
+        } = identity.clone();
+        let provider = it.value(repository_provider.as_str());
+        let host = it.own(repository_host.into());
+        let id = it.own(repository_id.into());
+        let is = |row: &str| {
+            format!(
+                "{row}.repository_provider = {provider} AND {row}.repository_host = {host} \
+                AND {row}.repository_id = {id}"
+            )
+        };
+        let (own, pushed) = (is("f"), is("p"));
+        return Some(format!("(f.repository_id IS NULL OR {own}) AND {pushed}"));
+    }
+    let name = it.own(rule.repo.clone()?.into());
+    Some(format!(
+        "f.repository_id IS NULL AND f.repo = {name} \
+        AND (p.push_id IS NULL OR p.repository_id IS NULL AND p.repo = f.repo)"
+    ))
+}
+
+/// Returns what lies between a rule and the Session of `row`, each with its bit.
+fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    let mut add = |obstacle: GrantObstacle, condition: String| {
+        let bit = OBSTACLES.iter().position(|it| *it == obstacle);
+        found.extend(bit.map(|bit| (1 << bit, condition)));
+    };
+    if let Some(since) = rule.since {
+        let since = it.value(since);
+        add(
+            GrantObstacle::BeforeSince,
+            format!("{row}.captured_at_us < {since}"),
+        );
+    }
+    if let Some(user_id) = &rule.user_id {
+        let value = it.own(user_id.as_str().to_owned());
+        let said = said(ClaimKind::User, row, &value);
+        add(GrantObstacle::UserNotSaid, format!("NOT {said}"));
+        add(
+            GrantObstacle::OtherUser,
+            another(ClaimKind::User, row, &value),
+        );
+    }
+    if let Some(agent_harness) = rule.agent_harness {
+        let value = it.value(agent_harness.as_str());
+        let said = said(ClaimKind::Harness, row, &value);
+        add(GrantObstacle::HarnessNotSaid, format!("NOT {said}"));
+        add(
+            GrantObstacle::OtherHarness,
+            another(ClaimKind::Harness, row, &value),
+        );
+    }
+    if let Some(is) = of_repository(it, rule) {
+        // What cannot be told is not of the repository.
+        let observed = |truth: &str| {
+            format!(
+                "EXISTS (SELECT 1 FROM visible_session_commit_observations f \
+                LEFT JOIN visible_pushes p ON p.push_id = f.source_push_id AND p.org_id = f.org_id \
+                WHERE f.org_id = {row}.org_id AND f.session_id = {row}.session_id \
+                AND CASE WHEN {is} THEN 1 ELSE 0 END = {truth})"
+            )
+        };
+        let said = observed("1");
+        add(GrantObstacle::RepositoryNotSaid, format!("NOT {said}"));
+        add(GrantObstacle::OtherRepository, observed("0"));
+    }
+    if rule.user_id.is_none() && rule.agent_harness.is_none() && !rule.has_repository() {
+        add(
+            GrantObstacle::NothingVisible,
+            format!("NOT {}", exists(row)),
+        );
+    }
+    found
+}
+
+/// Selects a bounded run of rows along what few Sessions share, and says of each whether the rule
+/// reaches it.
+fn candidates(it: &mut Statement<'_>, org: &str, number: usize, rule: &GrantRule) -> String {
+    let along = |it: &mut Statement<'_>, kind: ClaimKind, values: String| {
+        let kind = it.value(kind.as_str());
+        format!("session_claims c WHERE c.value {values} AND c.kind = {kind} AND c.org_id = {org}")
+    };
+    let run = if let Some(identity) = &rule.repository {
+        let provider = it.value(identity.repository_provider.as_str());
+        let host = it.own(identity.repository_host.clone().into());
+        let id = it.own(identity.repository_id.clone().into());
+        let names = format!(
+            "IN (SELECT r.name FROM repository_claims r WHERE r.repository_id = {id} \
+            AND r.repository_host = {host} AND r.repository_provider = {provider} \
+            AND r.org_id = {org})"
+        );
+        along(it, ClaimKind::Repository, names)
+    } else if let Some(repo) = rule.repo.clone() {
+        let name = it.own(repo.into());
+        along(it, ClaimKind::Repository, format!("= {name}"))
+    } else if let Some(user_id) = rule.user_id.clone() {
+        let user = it.own(user_id.into());
+        along(it, ClaimKind::User, format!("= {user}"))
+    } else if let Some(agent_harness) = rule.agent_harness {
+        let harness = it.value(agent_harness.as_str());
+        along(it, ClaimKind::Harness, format!("= {harness}"))
+    } else {
+        format!("sessions c WHERE (c.org_id || '') = {org}")
+    };
+    let since = it.value(rule.since.map_or(i64::MIN, Instant::microseconds));
+    let found = obstacles(it, "candidates", rule);
+    let found: Vec<String> = found.into_iter().map(|(_, condition)| condition).collect();
+    let found = found.join(" OR ");
+    // One more than may be looked at tells that there are more.
+    let rows = GRANT_RULE_ROWS_MAX + 1;
+    format!(
+        "SELECT CAST({number} AS BIGINT), candidates.session_id, \
+        CASE WHEN {found} THEN CAST(0 AS BIGINT) ELSE CAST(1 AS BIGINT) END \
+        FROM (SELECT c.org_id, c.session_id, c.captured_at_us FROM {run} \
+        AND c.captured_at_us >= {since} LIMIT {rows}) candidates"
+    )
+}
+
+impl GrantRule {
+    const fn has_repository(&self) -> bool {
+        self.repository.is_some() || self.repo.is_some()
+    }
+}
+
+fn revision(number: i64) -> u64 {
+    number.unsigned_abs()
+}
+
+impl Snapshot<'_> {
+    /// Says of each of a token's rules what lies between it and a Session.
+    pub fn grant_proof(
+        &mut self,
+        token: &TokenName,
+        rules: &[&GrantRule],
+        session_id: &SessionId,
+    ) -> Result<Proof, StoreError> {
+        let mut it = Statement::default();
+        let org = it.value(self.org_id.as_str());
+        let mut selects = vec![in_force(&mut it, &org, token)];
+        let session = it.value(session_id.as_str());
+        for (number, rule) in rules.iter().enumerate() {
+            let found = obstacles(&mut it, "s", rule);
+            let bits = found
+                .into_iter()
+                .map(|(bit, condition)| format!("CASE WHEN {condition} THEN {bit} ELSE 0 END"));
+            let bits: Vec<String> = bits.collect();
+            let bits = bits.join(" + ");
+            selects.push(format!(
+                "SELECT CAST({number} AS BIGINT), '', CAST({bits} AS BIGINT) FROM sessions s \
+                WHERE s.session_id = {session} AND s.org_id = {org}"
+            ));
+        }
+        if rules.is_empty() {
+            selects.push(format!(
+                "SELECT CAST(0 AS BIGINT), '', CAST(0 AS BIGINT) FROM sessions s \
+                WHERE s.session_id = {session} AND s.org_id = {org}"
+            ));
+        }
+        it.text = selects.join(" UNION ALL ");
+        let mut proof = Proof::default();
+        let mut bits_of = vec![None; rules.len()];
+        let mut is_known = false;
+        self.connection()?.each(&it.text, &it.values, |row| {
+            let (number, value) = (row.integer(0)?, row.integer(2)?);
+            match usize::try_from(number) {
+                Err(_) => proof.in_force.push(revision(value)),
+                Ok(number) => {
+                    is_known = true;
+                    if let Some(bits) = bits_of.get_mut(number) {
+                        *bits = Some(value);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        proof.in_force.sort_unstable();
+        if is_known {
+            let rules = bits_of.into_iter().map(|bits| {
+                let bits = bits.ok_or(corrupt("sessions", "a row of a rule"))?;
+                let named = OBSTACLES.into_iter().enumerate();
+                let met = named.filter(|(place, _)| bits & (1 << place) != 0);
+                Ok(met.map(|(_, obstacle)| obstacle).collect())
+            });
+            proof.obstacles = Some(rules.collect::<Result<_, StoreError>>()?);
+        }
+        Ok(proof)
+    }
+
+    /// Returns the Sessions that a token's rules reach.
+    pub fn grant_reach(
+        &mut self,
+        token: &TokenName,
+        rules: &[&GrantRule],
+    ) -> Result<Reached, StoreError> {
+        let mut it = Statement::default();
+        let org = it.value(self.org_id.as_str());
+        let mut selects = vec![in_force(&mut it, &org, token)];
+        for (number, rule) in rules.iter().enumerate() {
+            let select = candidates(&mut it, &org, number, rule);
+            selects.push(select);
+        }
+        it.text = selects.join(" UNION ALL ");
+        let mut reached = Reached::default();
+        let mut looked_at = vec![0_u64; rules.len()];
+        self.connection()?.each(&it.text, &it.values, |row| {
+            let (number, value) = (row.integer(0)?, row.integer(2)?);
+            let Ok(number) = usize::try_from(number) else {
+                reached.in_force.push(revision(value));
+                return Ok(());
+            };
+            if let Some(rows) = looked_at.get_mut(number) {
+                *rows += 1;
+            }
+            if value != 0 {
+                let session_id = SessionId::new(&row.text(1)?);
+                let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
+                reached.sessions.push(session_id);
+            }
+            Ok(())
+        })?;
+        reached.in_force.sort_unstable();
+        // Several rules, or several names of a repository, may lead to one Session.
+        reached.sessions.sort_unstable();
+        reached.sessions.dedup();
+        reached.is_over = looked_at.iter().any(|rows| *rows > GRANT_RULE_ROWS_MAX);
+        Ok(reached)
+    }
+}

@@ -1,0 +1,296 @@
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::TokenName;
+use crate::facts::AgentHarness;
+use crate::field::{FieldKind, Fields, FromField, Undeclared, Violation, Violations};
+use crate::id::{ForeignId, SessionId, UserId};
+use crate::json::{Object, WriteError};
+use crate::limit::GRANT_LOG_DEFAULT;
+use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
+use crate::quarantine::{LogLimit, QuarantineReason};
+use crate::query::{PositiveNumber, TRUE, Truth, asks};
+use crate::repository::{RepositoryIdentity, RepositoryName};
+use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
+
+/// Asks to grant a token one Session, or all that a rule reaches: a Session, or at least one of the
+/// other members. A Session is reached when its visible facts meet every member that is given and say
+/// nothing else of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GrantRequest {
+    /// The name of the token.
+    pub token: TokenName,
+    /// The Session; it need not exist yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// The user whom facts of the Session name, and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
+    /// The agent that its decisions and edits come from, and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_harness: Option<AgentHarness>,
+    /// The name of the repository at whose commits it was observed, and at no other's. It is looked up
+    /// once: what is granted is the repository that bears the name now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo: Option<RepositoryName>,
+    /// The identity of that repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryIdentity>,
+    /// The first moment at which its first fact was captured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Instant>,
+    /// Why; it stays in the log.
+    pub reason: QuarantineReason,
+}
+
+/// The three members of the identity of a repository.
+const IDENTITY: [&str; 3] = ["repository_provider", "repository_host", "repository_id"];
+
+/// Reads the identity of a repository in a member of its own.
+fn identity(fields: &Fields<'_>, violations: &mut Violations) -> Option<RepositoryIdentity> {
+    let name = "repository";
+    let value = fields.get(name)?;
+    let Some(object) = value.as_object() else {
+        violations.push(
+            Violation::new(FieldKind::ModelAttributesType, "must be a JSON object")
+                .at(fields.loc(name)),
+        );
+        return None;
+    };
+    let members = Fields::new(object, fields.loc(name));
+    members.deny_undeclared(&IDENTITY, Undeclared::ByParent, violations);
+    let identity = RepositoryIdentity::read(&members, violations);
+    if IDENTITY.iter().all(|name| object.get(name).is_none()) {
+        let rule = Violation::rule("repository identity requires all three components");
+        violations.push(rule.at(members.place()));
+    }
+    identity
+}
+
+impl GrantRequest {
+    /// Returns whether it names a Session, or a rule, and not both.
+    pub fn is_one(&self) -> bool {
+        let is_rule = self.user_id.is_some()
+            || self.agent_harness.is_some()
+            || self.repo.is_some()
+            || self.repository.is_some()
+            || self.since.is_some();
+        self.session_id.is_some() != is_rule
+    }
+}
+
+impl Request for GrantRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let body = incoming.object()?;
+        let fields = Fields::new(&body, vec!["body".into()]);
+        let mut violations = Violations::default();
+        let v = &mut violations;
+        let token = fields.required("token", v);
+        let session_id = fields.present("session_id", v);
+        let user_id = fields.present("user_id", v);
+        let agent_harness = fields.present("agent_harness", v);
+        let repo = fields.present("repo", v);
+        let repository = identity(&fields, v);
+        let since = fields.present("since", v);
+        let reason = fields.required("reason", v);
+        let declared = [
+            "token",
+            "session_id",
+            "user_id",
+            "agent_harness",
+            "repo",
+            "repository",
+            "since",
+            "reason",
+        ];
+        fields.deny_undeclared(&declared, Undeclared::ByParent, v);
+        let request = violations.finish(|| {
+            Some(Self {
+                token: token?,
+                session_id,
+                user_id,
+                agent_harness,
+                repo,
+                repository,
+                since,
+                reason: reason?,
+            })
+        })?;
+        if !request.is_one() {
+            let rule = Violation::rule("must name a Session, or a rule, and not both");
+            return Err(Violations::one(rule.at(fields.place())).into());
+        }
+        Ok(request)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+/// Reads the two members of a small request.
+fn two<A: FromField, B: FromField>(
+    body: &Object,
+    names: [&'static str; 2],
+) -> Result<(A, B), Refusal> {
+    let fields = Fields::new(body, vec!["body".into()]);
+    let mut violations = Violations::default();
+    let first = fields.required(names[0], &mut violations);
+    let second = fields.required(names[1], &mut violations);
+    fields.deny_undeclared(&names, Undeclared::ByParent, &mut violations);
+    Ok(violations.finish(|| Some((first?, second?)))?)
+}
+
+/// Asks to end a grant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GrantRemovalRequest {
+    /// The id of the grant; or its beginning, of at least eight characters, when no other begins so.
+    pub grant_id: ForeignId,
+    /// Why; it stays in the log.
+    pub reason: QuarantineReason,
+}
+
+impl Request for GrantRemovalRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let (grant_id, reason) = two(&incoming.object()?, ["grant_id", "reason"])?;
+        Ok(Self { grant_id, reason })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+/// Asks to refuse a token everywhere, or to take it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TokenChangeRequest {
+    /// The name of the token.
+    pub token: TokenName,
+    /// Why; it stays in the log.
+    pub reason: QuarantineReason,
+}
+
+impl Request for TokenChangeRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let (token, reason) = two(&incoming.object()?, ["token", "reason"])?;
+        Ok(Self { token, reason })
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        Outgoing::body(self)
+    }
+}
+
+/// Asks for grants: those in force, or all that ever happened to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantsRequest {
+    /// Only those of this token.
+    pub token: Option<TokenName>,
+    /// Whether the whole log is meant, and not only what is in force.
+    pub history: bool,
+    /// How many rows at most: 1 to 1,000.
+    pub limit: u64,
+    /// Only rows before this revision.
+    pub before: Option<u64>,
+}
+
+impl Default for GrantsRequest {
+    fn default() -> Self {
+        Self {
+            token: None,
+            history: false,
+            limit: GRANT_LOG_DEFAULT,
+            before: None,
+        }
+    }
+}
+
+impl GrantsRequest {
+    const TOKEN: Declared<TokenName> =
+        Declared::optional("token", "Only the grants of this token.");
+    const HISTORY: Declared<Truth> = asks(
+        "history",
+        "Whether every row of the log is meant, and not only what is in force.",
+    );
+    const LIMIT: Declared<LogLimit> = Declared::optional(
+        "limit",
+        "The most rows: 1 to 1,000, by default 100. They are the latest, oldest first.",
+    )
+    .or(DefaultValue::Number(GRANT_LOG_DEFAULT));
+    const BEFORE: Declared<PositiveNumber> = Declared::optional(
+        "before",
+        "Only rows before this revision: the `next_before` of the page after.",
+    );
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] =
+        parameters![Self::TOKEN, Self::HISTORY, Self::LIMIT, Self::BEFORE];
+}
+
+impl Request for GrantsRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut violations = Violations::default();
+        let token = Self::TOKEN.read(incoming, &mut violations);
+        let history = Self::HISTORY.read(incoming, &mut violations);
+        let limit = Self::LIMIT.read(incoming, &mut violations);
+        let before = Self::BEFORE.read(incoming, &mut violations);
+        Ok(violations.finish(|| {
+            Some(Self {
+                token,
+                history: history.is_some_and(Truth::get),
+                limit: limit.map_or(GRANT_LOG_DEFAULT, LogLimit::get),
+                before: before.map(PositiveNumber::get),
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let mut outgoing = Self::TOKEN.write_any(Outgoing::default(), self.token.as_ref());
+        outgoing = Self::HISTORY.write_any(outgoing, self.history.then_some(&TRUE));
+        outgoing = Self::LIMIT.write(outgoing, &LogLimit::new(self.limit));
+        let before = self.before.map(PositiveNumber::new);
+        Ok(Self::BEFORE.write_any(outgoing, before.as_ref()))
+    }
+}
+
+/// Asks which grants of a token reach a Session, and why others do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantExplanationRequest {
+    /// The name of the token.
+    pub token: TokenName,
+    /// The Session.
+    pub session_id: SessionId,
+}
+
+impl GrantExplanationRequest {
+    const TOKEN: Declared<TokenName> = Declared::required("token", "The name of the token.");
+    const SESSION: Declared<SessionId> = Declared::required("session_id", "The Session.");
+    /// What stands in the query.
+    pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::TOKEN, Self::SESSION];
+}
+
+impl Request for GrantExplanationRequest {
+    fn read(incoming: &Incoming<'_>) -> Result<Self, Refusal> {
+        let mut violations = Violations::default();
+        let token = Self::TOKEN.read(incoming, &mut violations);
+        let session_id = Self::SESSION.read(incoming, &mut violations);
+        Ok(violations.finish(|| {
+            Some(Self {
+                token: token?,
+                session_id: session_id?,
+            })
+        })?)
+    }
+
+    fn write(&self) -> Result<Outgoing, WriteError> {
+        let outgoing = Self::TOKEN.write(Outgoing::default(), &self.token);
+        Ok(Self::SESSION.write(outgoing, &self.session_id))
+    }
+}
