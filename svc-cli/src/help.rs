@@ -183,8 +183,8 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
     (
         &["export"],
         &[
-            "svc export --since 7d > facts.ndjson",
-            "svc export --kind inference_calls --content | jq .content.output_messages",
+            "svc export --since 7d",
+            "svc export --kind inference_calls --content",
         ],
     ),
     (&["mirror", "status"], &["svc mirror status"]),

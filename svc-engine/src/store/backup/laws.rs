@@ -6,11 +6,8 @@
 
 use std::collections::HashSet;
 
-use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
-use svc_model::id::{FactId, OrgId};
-use svc_model::ingest::GatewayProvider;
-use svc_model::json;
+use svc_model::id::OrgId;
 use svc_model::quarantine::QuarantineAction;
 use svc_model::time::Instant;
 
@@ -18,13 +15,13 @@ use super::super::column::Columns;
 use super::super::connection::EachRow;
 use super::super::error::corrupt;
 use super::super::row::NewRow;
-use super::super::session_claims::{self, ClaimKind};
+use super::super::session_claims;
 use super::super::table::Record;
 use super::super::traces::Traces;
 use super::super::value::{Row, Value};
-use super::super::{StoreError, content, id_list, kind, packing, skeleton, witness};
+use super::super::{StoreError, content, kind, packing, witness};
 use super::finding::{Damage, Finding, Findings, is_of_one_row, said};
-use super::known::{Known, KnownCall, Word, key};
+use super::known::{Known, Word, key};
 use super::source::Source;
 use super::{CellKind, Watch};
 use crate::fact::{
@@ -35,8 +32,8 @@ use crate::fact::{
 pub(super) struct Laws<'s, 'w, 'p> {
     source: &'s mut dyn Source,
     watch: &'w mut Watch<'p>,
-    found: Findings,
-    known: Known,
+    pub(super) found: Findings,
+    pub(super) known: Known,
 }
 
 impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
@@ -78,7 +75,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
 
     /// Reads a table: `each` is called with a row and adds what is wrong. The first column names the
     /// row.
-    fn scan(
+    pub(super) fn scan(
         &mut self,
         table: &str,
         columns: &[&str],
@@ -232,155 +229,6 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         })
     }
 
-    fn calls(&mut self) -> Result<(), StoreError> {
-        let table = FactTable::InferenceCalls.as_str();
-        let columns = [
-            "inference_call_id",
-            "org_id",
-            "session_id",
-            "captured_at_us",
-            "call_number",
-            "user_id",
-            "model",
-            "model_call_id",
-            "call_alias_count",
-            "input_byte_count",
-            "output_byte_count",
-            "input_contents",
-            "output_contents",
-            "gateway_provider",
-            "observed_at_us",
-            "left_out",
-            "input_part_count",
-            "output_part_count",
-            "model_provider",
-            "input_tokens",
-            "output_tokens",
-            "duration_ms",
-        ];
-        self.scan(table, &columns, |row, known, found| {
-            let id = row.text(0)?;
-            let fact_id = FactId::parse(&id).ok_or(corrupt("inference_calls", "its id"))?;
-            let (org_id, session_id) = (row.text(1)?, row.text(2)?);
-            known.fact(FactTable::InferenceCalls, &org_id, &id, row.integer(3)?);
-            let input = id_list::read_ids(&row.blob(11)?)?;
-            known.side(&id, &input, row.count(9)?, found);
-            let output = id_list::read_ids(&row.blob(12)?)?;
-            known.side(&id, &output, row.count(10)?, found);
-            known.calls.push(KnownCall {
-                id: fact_id,
-                number: row.integer(4)?,
-                messages: u32::try_from(input.len()).unwrap_or(u32::MAX),
-                aliases: u32::try_from(row.count(8)?).unwrap_or(u32::MAX),
-                aliases_found: 0,
-                has_own: row.optional_text(7)?.is_some(),
-                has_raw: false,
-            });
-            let (user_id, model) = (row.optional_text(5)?, row.optional_text(6)?);
-            let said = [
-                (ClaimKind::User, user_id.as_deref()),
-                (ClaimKind::Model, model.as_deref()),
-            ];
-            known.session(table, &id, &org_id, &session_id, found);
-            for (kind, value) in said {
-                if let Some(value) = value {
-                    known.claim(table, &id, &org_id, (&session_id, kind, value), found);
-                }
-            }
-            moment(row, 3, "inference_calls")?;
-            moment(row, 14, "inference_calls")?;
-            let gateway = GatewayProvider::from_wire(&row.text(13)?);
-            gateway.ok_or(corrupt("inference_calls", "gateway_provider"))?;
-            if let Some(left_out) = row.optional_text(15)? {
-                json::from_slice::<LeftOut>(left_out.as_bytes())
-                    .map_err(|_| corrupt("inference_calls", "left_out"))?;
-            }
-            row.count(16)?;
-            row.count(17)?;
-            row.optional_text(18)?;
-            for place in 19..22 {
-                row.optional_integer(place)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn raw_payloads(&mut self) -> Result<(), StoreError> {
-        let mut numbers: Vec<(i64, usize)> = (self.known.calls.iter().enumerate())
-            .map(|(place, call)| (call.number, place))
-            .collect();
-        numbers.sort_unstable();
-        let columns = ["call_number", "codec", "byte_count", "contents", "skeleton"];
-        self.scan("raw_payloads", &columns, |row, known, found| {
-            let number = row.integer(0)?;
-            let place = numbers.binary_search_by_key(&number, |(number, _)| *number);
-            let Ok(place) = place.map(|place| numbers[place].1) else {
-                let id = number.to_string();
-                found.add("raw_payloads", Some(&id), Damage::CallAbsent, "");
-                return Ok(());
-            };
-            let call = &mut known.calls[place];
-            call.has_raw = true;
-            let (id, messages) = (call.id.to_string(), call.messages as usize);
-            let unreadable = |error: StoreError, found: &mut Findings| {
-                let damage = Damage::RowUnreadable;
-                found.add("raw_payloads", Some(&id), damage, said(&error));
-            };
-            let contents = match id_list::read_ids(&row.blob(3)?) {
-                Ok(contents) => contents,
-                Err(error) => {
-                    unreadable(error, found);
-                    return Ok(());
-                }
-            };
-            for content_id in &contents {
-                known.content("raw_payloads", &id, *content_id, found);
-            }
-            let skeleton = packing::unpack(row.integer(1)?, row.count(2)?, row.blob(4)?);
-            match skeleton {
-                Err(error) => unreadable(error, found),
-                Ok(bytes) if !skeleton::has_its_pieces(&bytes, contents.len(), messages) => {
-                    unreadable(corrupt("raw_payloads", "its skeleton"), found);
-                }
-                Ok(_) => {}
-            }
-            Ok(())
-        })?;
-        for call in &self.known.calls {
-            if !call.has_raw {
-                let id = call.id.to_string();
-                let damage = Damage::RawPayloadAbsent;
-                self.found.add("raw_payloads", Some(&id), damage, "");
-            }
-        }
-        Ok(())
-    }
-
-    fn aliases(&mut self) -> Result<(), StoreError> {
-        let columns = ["inference_call_id", "org_id", "call_id", "ordinal"];
-        self.scan("call_aliases", &columns, |row, known, found| {
-            let id = row.text(0)?;
-            row.text(1)?;
-            row.text(2)?;
-            row.count(3)?;
-            let fact_id = FactId::parse(&id).ok_or(corrupt("call_aliases", "its call"))?;
-            match known.calls.binary_search_by_key(&fact_id, |call| call.id) {
-                Ok(place) => known.calls[place].aliases_found += 1,
-                Err(_) => found.add("call_aliases", Some(&id), Damage::CallAbsent, ""),
-            }
-            Ok(())
-        })?;
-        for call in &self.known.calls {
-            let least = call.aliases.saturating_sub(u32::from(call.has_own));
-            if !(least..=call.aliases).contains(&call.aliases_found) {
-                let said = format!("{} of {}", call.aliases_found, call.aliases);
-                let (id, damage) = (call.id.to_string(), Damage::AliasAbsent);
-                self.found.add("call_aliases", Some(&id), damage, said);
-            }
-        }
-        Ok(())
-    }
-
     /// Looks at the facts of a kind that is one row each.
     fn facts<F: Record>(&mut self, kind: FactTable) -> Result<(), StoreError> {
         let table = F::TABLE;
@@ -519,6 +367,10 @@ fn named(row: &Row<'_>, is_number: bool) -> Option<String> {
     row.text(0).ok()
 }
 
-fn moment(row: &Row<'_>, place: usize, table: &'static str) -> Result<Instant, StoreError> {
+pub(super) fn moment(
+    row: &Row<'_>,
+    place: usize,
+    table: &'static str,
+) -> Result<Instant, StoreError> {
     Instant::from_microseconds(row.integer(place)?).ok_or(corrupt(table, "a time"))
 }

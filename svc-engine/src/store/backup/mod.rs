@@ -5,6 +5,7 @@
 
 mod archive;
 mod block;
+mod call_laws;
 mod finding;
 mod known;
 mod laws;
