@@ -1,6 +1,7 @@
 //! What the pages show is what the routes answer.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use harness::delivery::Webhook;
 use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push};
@@ -18,6 +19,9 @@ on_both_backends! {
     reports_print_their_denominators_intervals_and_caveats,
     a_refusal_says_its_reason_and_what_to_do,
 }
+
+/// How long counts may take to be written.
+const SOON: Duration = Duration::from_secs(10);
 
 fn deliver(server: &Server) -> String {
     let stored = server.deliver("/ingest/gateway", Call::new(SESSION, "one").body());
@@ -66,7 +70,13 @@ fn the_overview_says_what_is_stored_what_arrives_and_what_is_missing(backend: Ba
         "/ingest/gateway",
         "{\"provider\":\"gateway_a\",\"payload\":{}}",
     );
-    let shown = words(&page(&server, &cookies, "/console"));
+    // A mirror that writes meanwhile may hold the last counts back for a moment.
+    let begun = Instant::now();
+    let mut shown = words(&page(&server, &cookies, "/console"));
+    while !shown.contains("gateway skipped no_session 1") && begun.elapsed() < SOON {
+        std::thread::sleep(Duration::from_millis(50));
+        shown = words(&page(&server, &cookies, "/console"));
+    }
     for said in [
         "Organization acme",
         "inference calls 1 0 1",
@@ -234,7 +244,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
             "/console/share",
             &[
                 "The share says whether notes are written, not how much agents write.",
-                "A decline is told from 97 commits in both windows on.",
+                "A decline is called one from 97 commits in both windows on.",
                 "Alerts",
             ],
         ),

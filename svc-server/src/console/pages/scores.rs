@@ -12,7 +12,7 @@ pub(super) fn shown(sides: [(&str, &RetentionScores); 2]) -> Markup {
     }
     let spreads = sides.map(|(side, scores)| (side, &scores.distribution));
     html! {
-        (plot::spreads("What is left: box from p10 to p90, line at the median", &spreads))
+        (plot::spreads("What is left: box from p10 to p90, line at the median, dashes at the mean", &spreads))
         (thresholds("Files of which less is left than a threshold, with 95 % intervals",
             sides.map(|(side, scores)| (side, &scores.thresholds))))
     }
