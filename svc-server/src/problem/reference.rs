@@ -105,6 +105,9 @@ fn of_decline(decline: &Decline) -> &'static str {
         Decline::RetrievalPartLimit { .. } | Decline::RetrievalStateLimit { .. } => {
             "Select one Session; an operator can raise the limit of a scan."
         }
+        Decline::RetrievalGrantLimit { .. } => {
+            "Open a Session by its id, or let an operator grant fewer: `svc grant list`."
+        }
         Decline::RepositorySelectorAmbiguous => "Name the repository by provider, host and id.",
         Decline::RepositoryEvidenceLimit => {
             "Name the repository by provider, host and id, or ask for less."
@@ -134,7 +137,13 @@ fn of_query(fault: QueryFault) -> &'static str {
         QueryFault::CohortReversed => "Let `cohort_start` come before `cohort_end`.",
         QueryFault::CohortAfterBoundary => "Let the cohort end at `as_of` or before.",
         QueryFault::TargetAbsent => "Check the table and the id.",
-        QueryFault::TargetAmbiguous => "Give more digits of the id.",
+        QueryFault::TargetAmbiguous | QueryFault::GrantAmbiguous => "Give more digits of the id.",
+        QueryFault::GrantAbsent => "See the ids of the grants: `svc grant list`.",
+        QueryFault::GrantsFull => "Remove a grant that is not needed: `svc grant remove ID`.",
+        QueryFault::RepositoryAbsent => {
+            "Check the name: a rule takes a repository that a push or a note has named."
+        }
+        QueryFault::TokenNotRevoked => "Nothing is to be done: the token works.",
     }
 }
 
