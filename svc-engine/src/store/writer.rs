@@ -39,23 +39,44 @@ const BRIEF_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
 /// What arrived and is not counted in the store yet, because it stored nothing.
 #[derive(Debug, Default)]
-pub(super) struct Uncounted(Mutex<CaptureTotals>);
+pub(super) struct Uncounted(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    totals: CaptureTotals,
+    /// Whether the writer is about to write what it took.
+    is_taken: bool,
+}
 
 impl Uncounted {
     pub(super) fn add(&self, more: &CaptureTotals) {
-        self.lock().add(more);
+        self.lock().totals.add(more);
     }
 
+    /// Returns whether everything is counted in the store. What the writer took is not until it is
+    /// committed.
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        let waiting = self.lock();
+        waiting.totals.is_empty() && !waiting.is_taken
     }
 
     fn take(&self) -> CaptureTotals {
-        std::mem::take(&mut *self.lock())
+        let mut waiting = self.lock();
+        waiting.is_taken = !waiting.totals.is_empty();
+        std::mem::take(&mut waiting.totals)
+    }
+
+    /// Says that what was taken is committed, apart from what is to be counted later.
+    fn put_back(&self, later: Option<&CaptureTotals>) {
+        let mut waiting = self.lock();
+        waiting.is_taken = false;
+        if let Some(later) = later {
+            waiting.totals.add(later);
+        }
     }
 
     /// Adding cannot fail half-way, so a panic elsewhere does not spoil the counts.
-    fn lock(&self) -> MutexGuard<'_, CaptureTotals> {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -546,10 +567,9 @@ impl Worker {
             work,
         );
         let ((outcomes, afterwards, counted), changed) =
-            written.inspect_err(|_| self.uncounted.add(&waiting))?;
-        if changed == Changed::No {
-            self.uncounted.add(&counted);
-        }
+            written.inspect_err(|_| self.uncounted.put_back(Some(&waiting)))?;
+        let later = (changed == Changed::No).then_some(&counted);
+        self.uncounted.put_back(later);
         afterwards.tell();
         // What is remembered is what the witness of this commit stands for.
         if changed == Changed::Yes {
@@ -576,5 +596,31 @@ impl Worker {
         if let Some(epoch) = &mut self.epoch {
             epoch.end();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::capture::CaptureSource;
+    use svc_model::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_is_not_counted_yet() {
+        let at = Instant::from_microseconds(1).unwrap();
+        let delivery = CaptureTotals::delivery(CaptureSource::Gateway, at);
+        let uncounted = Uncounted::default();
+        assert!(uncounted.is_empty());
+        uncounted.take();
+        assert!(uncounted.is_empty());
+        uncounted.add(&delivery);
+        let taken = uncounted.take();
+        assert!(!uncounted.is_empty());
+        uncounted.put_back(Some(&taken));
+        assert!(!uncounted.is_empty());
+        uncounted.take();
+        uncounted.put_back(None);
+        assert!(uncounted.is_empty());
     }
 }
