@@ -75,6 +75,10 @@ pub(super) fn filled(database: &TestStore) -> Store {
             VALUES ('acme', 'o/r', 'o/r', 5, 1, 'none')",
         "INSERT INTO mirror_deliveries VALUES ('acme', 'o/r', 'p', 'o/r', 'https://h/o/r', 5)",
         "INSERT INTO mirror_deferred_notes VALUES ('acme', 'o/r', 'refs/notes/svc', 'c', 5)",
+        "INSERT INTO grant_log
+            (grant_id, org_id, token, action, session_id, reason, recorded_at_us, client_id)
+            VALUES ('g', 'acme', 'ann', 'grant', 's', 'because', 5, 'operator')",
+        "INSERT INTO grants_in_force VALUES ('ann', 'acme', 1)",
     ] {
         assert_eq!(database.change(sql), 1);
     }
