@@ -78,35 +78,34 @@ pub(crate) enum Command {
     /// Facts are visible when they are not quarantined. With a database URL the store itself is
     /// read, otherwise the service is asked.
     Facts(facts::Facts),
-    /// Say what arrived, what was skipped and what was refused, by source and reason.
+    /// Show what arrived, what was skipped and what was refused, by source and reason.
     ///
-    /// The counts by source are those of the organization, in all its servers and over their restarts.
-    /// A source that never delivered says so, which is how a client that is not set up right is found.
+    /// The counts by source are those of the organization: of all its servers, and since its start. A
+    /// source that never delivered is listed too, so that you find a client that is set up wrong.
     Capture(capture::Capture),
-    /// Say what the token is.
+    /// Show the client and authority of the current token.
     Me(me::Me),
     /// Follow a CI run to its commit, and to the Sessions behind it.
     ///
-    /// It is three questions to the service: how the run ended, what is known of its commit, and what
-    /// was captured of each Session that was observed there. Nothing is guessed: without a note on
-    /// the commit no Session is named.
+    /// It asks the service how the run ended, what is known of its commit, and what was captured of
+    /// each Session that was observed there. Without a note on the commit no Session is named.
     Investigate(Box<investigate::Investigate>),
     /// List Sessions, the latest first.
     ///
-    /// They are in the order in which their first facts were captured. A Session is found by its
-    /// visible facts: the user that one names, the model of a call, the agent behind a decision or an
-    /// edit, the repository of a commit that a note ties to it.
+    /// The list is in the order in which their first facts were captured. A Session is found by its
+    /// visible facts: the user of any of them, the model of a call, the agent behind a decision or an
+    /// edit, the repository of a commit that a note ties to the Session.
     Sessions(sessions::Sessions),
     /// Show what was captured of a Session, and what became of its commits.
     ///
-    /// No content is shown, only when what happened. What was not captured is listed as such; it says
-    /// nothing about whether it happened.
+    /// It shows what happened and when, without content. What was not captured is listed as such; it
+    /// may have happened all the same.
     Session(session::Session),
     /// Print what was said in a Session, exactly and in order.
     ///
-    /// Of a Session, each message is printed once, though a client sends the whole history with
-    /// every call; of one call, all that was sent and answered. For a terminal, control characters
-    /// are escaped; a file gets every text as it is, and --json prints one part a line.
+    /// A client sends the whole history with every call: of a Session each message is printed once,
+    /// of one call all that was sent and answered. On a terminal, control characters are escaped; a
+    /// file gets every text as it is. --json prints one part per line.
     Transcript(transcript::Transcript),
     /// Show what is known of a commit: the Sessions observed at it, and its CI runs.
     ///
@@ -115,15 +114,15 @@ pub(crate) enum Command {
     /// Report a CI run, or ask about those that were reported.
     #[command(subcommand)]
     Ci(ci::Ci),
-    /// Show how a source of evidence is told to send it here.
+    /// Show how to make a source send its evidence here.
     ///
     /// The snippet is filled in with the URL of the service. It holds no token, and no file is
     /// changed. What arrives from each source is in docs/integrate.
     Install(install::Install),
-    /// Report what an agent did, as its own hook tells it.
+    /// Report what an agent did, from the agent's own hook.
     #[command(subcommand)]
     Hook(hook::Hook),
-    /// Look after what could not be delivered yet.
+    /// Show or send what could not be delivered yet.
     ///
     /// What svc hook and svc ci report --soft-fail cannot deliver is kept in
     /// $XDG_DATA_HOME/svc/outbox (or the folder of SVC_OUTBOX), and sent with the next delivery.
@@ -133,7 +132,7 @@ pub(crate) enum Command {
     ///
     /// It speaks the protocol over standard input and output until its input ends, and asks the
     /// service with the authority of its token: a retrieval token reads the granted Sessions, an
-    /// operator's everything. svc install mcp-AGENT says how an agent is set up.
+    /// operator's everything. svc install mcp-AGENT shows how to set up an agent.
     Mcp(mcp::Mcp),
     /// Find evidence of earlier work by keywords, within the configured Sessions.
     #[command(subcommand)]
@@ -150,8 +149,8 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     /// Check what is set up: the service, the token, the sources, this clone, the agents, the disk.
     ///
-    /// Each check that fails comes with the command that mends it. Nothing is changed and nothing is
-    /// stored. It exits with 1 when a check fails; what is not used here is none.
+    /// Each check that fails comes with the command that mends it. Nothing is changed or stored. It
+    /// exits with 1 when a check fails. What is not used here does not count.
     Doctor(doctor::Doctor),
     /// Report what became of the work of agents: what was committed, kept, tested and merged.
     ///
@@ -164,7 +163,7 @@ pub(crate) enum Command {
     /// They are part of this program: no service is asked.
     #[command(subcommand)]
     Schema(schema::Schema),
-    /// Look after the database.
+    /// Show or upgrade the schema of the database.
     #[command(subcommand)]
     Db(db::Db),
     /// Copy the store and its mirrors into a folder, while servers go on.
@@ -187,10 +186,10 @@ pub(crate) enum Command {
     /// All are of one moment, by kind and then by id. What people, models and machines wrote is left
     /// out unless it is asked for. The form of a line is schemas/ExportedFact.json.
     Export(export::Export),
-    /// Look after the mirrors of the repositories.
+    /// Show, fetch and clean up the mirrors of repositories.
     #[command(subcommand)]
     Mirror(mirror::Mirror),
-    /// Say on commits which Sessions worked on them.
+    /// Record on commits which Sessions worked on them.
     #[command(subcommand)]
     Note(note::Note),
     /// Take a fact out of every answer.
@@ -219,16 +218,16 @@ pub(crate) enum Command {
     Grant(Box<grant::Grant>),
     /// Store a token, for the commands that ask a service.
     ///
-    /// The service is asked what the token is. It is kept in a private file,
+    /// The service checks the token. It is kept in a private file,
     /// $XDG_CONFIG_HOME/svc/credentials.json, and used for the service of this URL only. SVC_TOKEN
     /// wins over it.
     Login(login::Login),
     /// Forget the tokens of a service.
     Logout(login::Logout),
-    /// See how the service and this shell are set up.
+    /// Show how the service and this shell are set up.
     #[command(subcommand)]
     Config(config::Config),
-    /// Print the completions of a shell.
+    /// Print completions for a shell.
     ///
     /// For bash: svc completions bash > ~/.local/share/bash-completion/completions/svc. For zsh, into
     /// a file _svc of a folder of fpath. For fish: svc completions fish > ~/.config/fish/completions/svc.fish.

@@ -130,7 +130,7 @@ fn a_login_that_proves_nothing_keeps_nothing() {
     ] {
         assert_eq!(login(url, capture, token), code, "{url} {capture}");
     }
-    // Without a terminal there is nobody to ask.
+    // Without a terminal there is no terminal to ask.
     let output = svc(&server, folder.path(), &["login", &url], OPERATOR_TOKEN);
     assert!(refused(&output, 1).contains("--with-token"));
     assert!(!folder.path().join("svc").exists());

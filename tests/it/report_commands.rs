@@ -345,6 +345,21 @@ fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
 }
 
 #[test]
+fn a_report_without_mirrors_says_that_it_ties_no_call_to_a_commit() {
+    let (server, _repository) = world(Backend::Sqlite).expect("SQLite is never skipped");
+    let store = server.store().url().to_owned();
+    let arguments = ["report", "model", "--database-url", &store];
+    let output = svc_with(&server, &[("SVC_MIRROR_PATH", "")], &arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = output.stderr_text();
+    assert!(
+        said.starts_with("warning: no mirrors are read here"),
+        "{said}"
+    );
+    assert!(said.contains("--mirror-path"), "{said}");
+}
+
+#[test]
 fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
     let (server, _repository) = world(Backend::Sqlite).expect("SQLite is never skipped");
     let folder = tempfile::tempdir().expect("a folder");

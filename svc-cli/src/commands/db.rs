@@ -9,7 +9,7 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Db {
-    /// Say how the schema relates to the one that this version needs.
+    /// Show whether the schema is the one that this version needs.
     Status(StoreOptions),
     /// Bring the schema to the revision that this version needs.
     Upgrade(StoreOptions),

@@ -126,10 +126,11 @@ impl Login {
             return Ok(local);
         }
         if !io::stdin().is_terminal() {
-            return Err(
-                CommandError::refused("no_token", "there is nobody to ask for the token")
-                    .hint("give it on standard input: svc login URL --with-token"),
-            );
+            return Err(CommandError::refused(
+                "no_token",
+                "there is no terminal to ask for the token",
+            )
+            .hint("give it on standard input: svc login URL --with-token"));
         }
         let mut prompts = 0;
         loop {

@@ -10,26 +10,31 @@ impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unwritable => f.write_str("the request holds a number that is not finite"),
-            Self::Unaddressable => f.write_str("no URL of this version can ask this"),
+            Self::Unaddressable => f.write_str("this version cannot ask this question"),
             Self::Connect => f.write_str("the service cannot be reached"),
-            Self::TimedOut => f.write_str("the time is over"),
+            Self::TimedOut => f.write_str("the request timed out"),
             Self::Transport => f.write_str("the connection broke"),
             Self::Malformed => f.write_str("the service could not read the body"),
             Self::UnsupportedProvider => f.write_str("the gateway has no adapter"),
-            Self::Unauthorized => f.write_str("the token is missing or not known"),
+            Self::Unauthorized => f.write_str("the token is missing or unknown"),
             Self::Forbidden(denial) => denial.fmt(f),
             Self::NotFound => f.write_str("the service has no such route"),
-            Self::RetrievalDisabled => f.write_str("context retrieval is not configured for this"),
+            Self::RetrievalDisabled => {
+                f.write_str("context retrieval is not configured, or needs a Session")
+            }
             Self::Conflict(code) => {
-                write!(f, "a fact with the same identity says otherwise ({code})")
+                write!(
+                    f,
+                    "a different fact is stored under the same identity ({code})"
+                )
             }
             Self::Declined(decline) => decline.fmt(f),
             Self::SessionBound(bound) => bound.fmt(f),
             Self::ReportEvidence => {
                 f.write_str("the cohort of the report has more facts than a report may take in")
             }
-            Self::Oversize => f.write_str("the reply would be over the cap of its route"),
-            Self::TooLarge => f.write_str("the body is over the cap of its route"),
+            Self::Oversize => f.write_str("the reply would be too large for its route"),
+            Self::TooLarge => f.write_str("the body is too large for its route"),
             Self::Invalid(fields) => write_fields(fields, f),
             Self::Query(fault) => fault.fmt(f),
             Self::Busy => f.write_str("all read slots of the service are in use"),
@@ -38,7 +43,7 @@ impl fmt::Display for ErrorKind {
             Self::Unavailable { status } => {
                 write!(f, "the service is not available (status {status})")
             }
-            Self::Unreadable => f.write_str("the reply is not that of the route"),
+            Self::Unreadable => f.write_str("the reply is not one of this route"),
             Self::ReplyTooLarge { bytes_max } => {
                 write!(f, "the reply is over {bytes_max} bytes")
             }
@@ -52,10 +57,13 @@ impl fmt::Display for ErrorKind {
                 status,
                 word: Some(word),
             } => {
-                write!(f, "the answer is not known (status {status}, {word})")
+                write!(
+                    f,
+                    "the service gave an unknown answer (status {status}, {word})"
+                )
             }
             Self::Unrecognised { status, word: None } => {
-                write!(f, "the answer is not known (status {status})")
+                write!(f, "the service gave an unknown answer (status {status})")
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Hook {
-    /// Report an edit that Cursor made, as its hook postToolUse tells it on standard input.
+    /// Report an edit that Cursor made, from what its hook postToolUse writes to standard input.
     ///
     /// It never fails, and never takes long: what cannot be reported is said on standard error.
     Cursor(cursor::Cursor),

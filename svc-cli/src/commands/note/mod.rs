@@ -19,7 +19,7 @@ pub(super) const NOTES: &str = "refs/notes/svc";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Note {
-    /// Say on a commit which Session worked on it.
+    /// Record on a commit which Session worked on it.
     ///
     /// It adds to the note of the commit in refs/notes/svc what is not there yet.
     Stamp(stamp::Stamp),
@@ -27,8 +27,8 @@ pub(crate) enum Note {
     ///
     /// An agent's own hook calls it after an edit; the post-commit hook that `svc install git-hooks`
     /// installs stamps the commit and forgets the Session. With --hook the agent's description of
-    /// its call is read from standard input, and whatever goes wrong is no failure: an agent is not
-    /// to be held up.
+    /// its call is read from standard input, and nothing that goes wrong is a failure: it must not
+    /// hold up the agent.
     Session(session::Remember),
     /// Push the notes, after joining them with those of others.
     Push(push::Push),

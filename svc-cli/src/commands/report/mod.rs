@@ -132,6 +132,12 @@ impl ReportOptions {
         read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
     ) -> Result<T, CommandError> {
         let settings = self.mirror.settings()?;
+        if settings.mirror.is_none() {
+            output.warning(
+                "no mirrors are read here, so no call is tied to a commit: give --mirror-path, or ask \
+                 the service with --url",
+            );
+        }
         let _progress = Progress::begin(output, "reading the store and the mirrors");
         let mirrors = settings
             .mirror

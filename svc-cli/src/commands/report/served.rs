@@ -58,7 +58,7 @@ fn scope(since_days: Option<u32>, as_of: Instant) -> Result<ReportScope, Command
     let too_long = || {
         CommandError::refused(
             "report_window",
-            format!("a service reports of {REPORT_COHORT_DAYS_MAX} days at most"),
+            format!("a report of a service covers {REPORT_COHORT_DAYS_MAX} days at most"),
         )
         .hint(format!(
             "say how many: --since-days {REPORT_COHORT_DAYS_MAX}, and with --as-of up to when"

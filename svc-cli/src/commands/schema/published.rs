@@ -47,6 +47,7 @@ published! {
     "DiscoveryResult",
     "EvidenceRead",
     "EvidenceReadRequest",
+    "ExportedFact",
     "FactsCounts",
     "ForgeDelivery",
     "GatewayBatchReceipt",

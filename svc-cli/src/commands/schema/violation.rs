@@ -21,11 +21,29 @@ pub(super) struct Violation {
 
 impl Violation {
     fn of(error: &ValidationError<'_>) -> Self {
+        let message = match error.kind() {
+            // The library names the first few only.
+            ValidationErrorKind::Enum { options } => {
+                let options = options.as_array().into_iter().flatten();
+                let words: Vec<String> = options.map(Value::to_string).collect();
+                format!("{MASK} is not one of {}", words.join(", "))
+            }
+            _ => error.masked_with(MASK).to_string(),
+        };
         Self {
             pointer: error.instance_path().to_string(),
-            message: error.masked_with(MASK).to_string(),
+            message,
             keyword: error.schema_path().to_string(),
         }
+    }
+}
+
+impl Violation {
+    /// Returns whether this is the violation of the closed set whose words are also listed one by one.
+    fn is_of_the_set(&self, error: &ValidationError<'_>) -> bool {
+        let set = self.keyword.strip_suffix("/enum");
+        let listed = error.schema_path().as_str().strip_suffix("/oneOf");
+        set.is_some() && set == listed && self.pointer == error.instance_path().as_str()
     }
 }
 
@@ -41,6 +59,12 @@ pub(super) fn violations(validator: &Validator, document: &Value) -> Vec<Violati
 /// Adds an error. Where a value may have one of several forms, and it is nearly one of them, what it
 /// lacks of that form says more than that it has none.
 fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
+    // A closed set lists its words twice, the second time with what each means.
+    if error.schema_path().as_str().ends_with("/oneOf")
+        && found.iter().any(|it| it.is_of_the_set(error))
+    {
+        return;
+    }
     let (ValidationErrorKind::AnyOf { context: forms }
     | ValidationErrorKind::OneOfNotValid { context: forms }) = error.kind()
     else {
@@ -146,6 +170,19 @@ mod tests {
         let image = of("Part", r#"{"type": "image"}"#);
         assert_eq!(image.len(), 1, "{image:?}");
         assert_eq!(image[0].0, "");
+    }
+
+    #[test]
+    fn a_word_outside_a_closed_set_is_one_violation_that_lists_all_words() {
+        let found = of("VendorCIRequest", r#"{"provider": "jenkins"}"#);
+        let of_word: Vec<_> = found
+            .iter()
+            .filter(|(place, _)| place == "/provider")
+            .collect();
+        assert_eq!(of_word.len(), 1, "{found:?}");
+        for word in ["forge_actions", "ci_a", "ci_d", "other"] {
+            assert!(of_word[0].1.contains(&format!("\"{word}\"")), "{of_word:?}");
+        }
     }
 
     #[test]

@@ -316,7 +316,7 @@ async fn a_sender_in_the_background_ends_when_a_person_must_act() {
         "the outbox has stopped until a person acts"
     );
     let source = error.source().map(ToString::to_string);
-    assert_eq!(source.as_deref(), Some("the token is missing or not known"));
+    assert_eq!(source.as_deref(), Some("the token is missing or unknown"));
     assert_eq!(outbox.status().unwrap().waiting, 1);
 }
 
