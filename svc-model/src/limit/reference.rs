@@ -35,7 +35,8 @@ fn shown(value: &str, unit: &str) -> String {
     let number: u64 = value.parse().expect("a number that is not negative");
     let round = |(_, size): &(&str, u64)| unit == "bytes" && number.is_multiple_of(*size);
     if let Some((name, size)) = sizes.into_iter().find(round) {
-        text += &format!(" ({} {name})", number / size);
+        // Writing to a text never fails.
+        let _ = write!(text, " ({} {name})", number / size);
     }
     text
 }
