@@ -98,7 +98,7 @@ pub const TOKEN_GRANTS_MAX: usize = 32;
 pub const GRANT_RULE_ROWS_MAX: u64 = 1_000;
 /// Characters of the name of a retrieval token.
 pub const TOKEN_NAME_CHARACTERS_MAX: usize = 64;
-/// Rows of a page of grants whose request names no limit; at most it is [`QUARANTINE_LOG_MAX`].
+/// Rows of a page of grants whose request names no limit.
 pub const GRANT_LOG_DEFAULT: u64 = 100;
 
 /// Visible calls of `GET /v1/facts/session/{session_id}/inference-calls`.

@@ -195,7 +195,7 @@ fn all() -> Vec<Problem> {
     all
 }
 
-fn declines() -> [Decline; 10] {
+fn declines() -> [Decline; 11] {
     [
         Decline::EvidenceUnavailable {
             reference_index: None,
@@ -206,6 +206,7 @@ fn declines() -> [Decline; 10] {
         Decline::EvidenceResponseLimit { limit: 0 },
         Decline::RetrievalPartLimit { count: 0, limit: 0 },
         Decline::RetrievalStateLimit { limit_bytes: 0 },
+        Decline::RetrievalGrantLimit { limit: 0 },
         Decline::RepositorySelectorAmbiguous,
         Decline::RepositoryEvidenceLimit,
         Decline::NonFiniteNumber,
