@@ -33,6 +33,7 @@ on_both_backends! {
 struct Target {
     server: Server,
     call: String,
+    grant: String,
 }
 
 /// A route that takes a body.
@@ -74,7 +75,20 @@ impl Target {
             .and_then(Json::as_str)
             .expect("a fact id")
             .to_owned();
-        Some(Self { server, call })
+        let granted = json!({"token": "removed", "session_id": SESSION, "reason": "a try"});
+        let granted = server.ask("/v1/grants/add", granted.to_string()).json();
+        let grant = dig(&granted, "entry.grant_id")
+            .and_then(Json::as_str)
+            .expect("the id of a grant")
+            .to_owned();
+        let revoked = json!({"token": "revoked", "reason": "a try"});
+        let revoked = server.ask("/v1/grants/revoke", revoked.to_string());
+        assert_eq!(revoked.status, 200, "{}", revoked.text());
+        Some(Self {
+            server,
+            call,
+            grant,
+        })
     }
 
     /// Returns every route that takes a body.
@@ -151,6 +165,14 @@ impl Target {
             "/v1/quarantine" | "/v1/release" => json!({
                 "table": "pushes", "fact_id": "none", "reason": "a try", "force": true,
             }),
+            "/v1/grants/add" => json!({
+                "token": "review", "session_id": SESSION, "reason": "a try",
+            }),
+            "/v1/grants/remove" => json!({"grant_id": self.grant, "reason": "a try"}),
+            // Who was never revoked cannot be restored.
+            "/v1/grants/revoke" | "/v1/grants/restore" => {
+                json!({"token": "revoked", "reason": "a try"})
+            }
             other => panic!("no valid body for {other}: give one"),
         };
         Json::parse(body.to_string().as_bytes()).expect("JSON")

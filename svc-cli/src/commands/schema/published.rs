@@ -54,6 +54,11 @@ published! {
     "GatewayBatchRequest",
     "GatewayIngestRequest",
     "GatewayPayload",
+    "GrantExplanation",
+    "GrantList",
+    "GrantReceipt",
+    "GrantRemovalRequest",
+    "GrantRequest",
     "Health",
     "IdentityProbe",
     "IngestReceipt",
@@ -73,6 +78,7 @@ published! {
     "SessionFactsCounts",
     "SessionInferenceCalls",
     "SessionList",
+    "TokenChangeRequest",
     "VendorCIRequest",
 }
 
