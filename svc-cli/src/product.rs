@@ -1,13 +1,13 @@
-//! What people call the systems that evidence comes from.
+//! The product names of the systems that evidence comes from.
 //!
-//! The service has a neutral word for each kind of system. JSON keeps that word, and every argument
-//! accepts it; what a person reads is the name of the product.
+//! The service has a neutral word for each kind of system. JSON uses that word, and every argument
+//! accepts it; output for people uses the product name.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use svc_model::ingest::{CiProvider, GatewayProvider};
 use svc_model::open::Open;
 
-/// A kind of system that people call by the name of a product.
+/// A kind of system with a product name.
 pub(crate) trait Product: Copy + Send + Sync + 'static {
     /// Every kind.
     const ALL: &'static [Self];
@@ -18,7 +18,7 @@ pub(crate) trait Product: Copy + Send + Sync + 'static {
     /// Returns the neutral word of the service.
     fn word(self) -> &'static str;
 
-    /// Returns the kind that a person names: by its product, or by the neutral word.
+    /// Returns the kind with this product name or neutral word.
     fn named(text: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
         all.find(|kind| kind.product() == text || kind.word() == text)
@@ -61,7 +61,8 @@ impl Product for GatewayProvider {
     }
 }
 
-/// Returns a kind of system as a person reads it. One that only a newer service knows has its word.
+/// Returns the product name of a kind of system. For one that only a newer service knows, returns
+/// its word.
 pub(crate) fn product<T: Product>(kind: &Open<T>) -> String {
     match kind {
         Open::Known(kind) => kind.product().to_owned(),
@@ -69,7 +70,7 @@ pub(crate) fn product<T: Product>(kind: &Open<T>) -> String {
     }
 }
 
-/// Returns the parser of an argument that names a kind of system. Its help lists the products.
+/// Returns the parser for an argument that names a kind of system. Its help lists the products.
 pub(crate) fn product_parser<T: Product>() -> impl TypedValueParser<Value = T> {
     let values = T::ALL.iter().map(|kind| {
         let value = PossibleValue::new(kind.product());

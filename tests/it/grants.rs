@@ -388,7 +388,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     );
     let explained = done(&remote(&["grant", "explain", "review", "two"]));
     assert!(
-        explained.contains("no: no visible fact is of the Session"),
+        explained.contains("no: no visible fact belongs to the Session"),
         "{explained}"
     );
     assert!(

@@ -271,7 +271,7 @@ fn a_report_that_is_not_whole_is_not_sent_and_says_what_it_needs() {
     let job = job.of(&server);
     let said = refused(&job.svc(&["ci", "report", "--soft-fail"]), 1);
     for line in [
-        "error: the report is not complete",
+        "error: the report is incomplete",
         "  no run id: give --run-id (looked at CI_PIPELINE_ID, CI_JOB_NAME)",
         r#"  the repository "group/sub/shop" of CI_PROJECT_PATH must be owner/name: give --repo"#,
         "  no result: give --result or --status (looked at CI_JOB_STATUS, set in after_script)",
@@ -309,7 +309,7 @@ fn a_pipeline_goes_on_when_the_service_is_away_and_not_when_the_report_is_wrong(
             INGEST_TOKEN,
             "warning: not reported yet: ",
         ),
-        (&*server.base_url(), "", "warning: nothing was reported: "),
+        (&*server.base_url(), "", "warning: not reported: "),
     ] {
         let away = job(url, token);
         let output = away.svc(&report);
@@ -419,7 +419,7 @@ fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
     assert_eq!(ci_outcomes(&server), 1, "the same run once");
     assert_eq!(
         done(&job.svc(&["outbox", "status"])),
-        "nothing waits to be delivered\n"
+        "nothing is waiting to be delivered\n"
     );
 }
 
@@ -429,19 +429,16 @@ fn a_report_with_another_result_than_the_stored_one_says_so() {
     let job = Job::new(jobs()[1].1).of(&server);
     done(&job.svc(&["ci", "report", "--result", "failed"]));
     let again = done(&job.svc(&["ci", "report", "--result", "failed"]));
-    assert!(
-        again.ends_with("was stored before, and stays as it was\n"),
-        "{again}"
-    );
+    assert!(again.ends_with("was already stored\n"), "{again}");
     let other = job.svc(&["ci", "report", "--result", "passed"]);
     assert_eq!(other.status.code(), Some(0));
     let (shown, beside) = (other.stdout_text(), other.stderr_text());
     assert!(
-        shown.ends_with("was stored before as failed, and stays failed\n"),
+        shown.ends_with("was already stored as failed, which stands\n"),
         "{shown}"
     );
     assert!(
-        beside.starts_with("warning: this run is stored with the result failed"),
+        beside.starts_with("warning: this run is already stored with the result failed"),
         "{beside}"
     );
     let other = json(&job.svc(&["ci", "report", "--result", "passed", "--json"]));

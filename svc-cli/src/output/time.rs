@@ -1,4 +1,4 @@
-//! Times, as a person reads them in a table.
+//! Times in tables, for people.
 
 use svc_model::time::Instant;
 
@@ -6,8 +6,7 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Returns how long before the present a moment was, in its largest whole unit. Hours are counted to
-/// two days.
+/// Returns the age of a moment in its largest whole unit. Hours are used up to two days.
 pub(crate) fn relative(at: Instant, now: Instant) -> String {
     let ahead = at > now;
     let seconds = at.microseconds().abs_diff(now.microseconds()) / 1_000_000;
@@ -24,17 +23,17 @@ pub(crate) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
-/// Characters of a day in a moment, and of a day and a time.
+/// The length of the date in a formatted moment, and of date and time.
 const DAY_CHARACTERS: usize = 10;
 const CLOCK_CHARACTERS: usize = 19;
 
-/// Returns the day and the time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
+/// Returns the date and time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
 pub(crate) fn clock(at: Instant) -> String {
     let text = at.to_string().replacen('T', " ", 1);
     text.chars().take(CLOCK_CHARACTERS).collect()
 }
 
-/// Returns the time of a moment, and its day too when it is another than that of the moment before.
+/// Returns the time of a moment, with its date if that differs from the previous moment's.
 pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
     let text = clock(at);
     let same_day = clock(before).get(..DAY_CHARACTERS) == text.get(..DAY_CHARACTERS);
@@ -45,7 +44,7 @@ pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
 }
 
 /// Returns how much later a moment is than another, in words and in its largest whole unit: `3
-/// minutes`. Nothing when it is less than a second.
+/// minutes`. Nothing if it is less than a second.
 pub(crate) fn later(before: Instant, at: Instant) -> Option<String> {
     let seconds = at.microseconds().abs_diff(before.microseconds()) / 1_000_000;
     let (count, unit) = match seconds {

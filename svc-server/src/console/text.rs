@@ -15,7 +15,7 @@ const DAY: u64 = 24 * HOUR;
 /// Bytes of a lone surrogate.
 const SURROGATE_BYTES: usize = 3;
 
-/// What stands where there is nothing.
+/// The placeholder for an absent value.
 pub(super) const NONE: &str = "–";
 
 /// Returns a text from outside on one line, what steers a display instead of showing made visible.
@@ -159,7 +159,7 @@ pub(super) fn words(word: &str) -> String {
     inert(word).replace('_', " ")
 }
 
-/// Returns counts by their reasons, as one text.
+/// Returns counts by reason as one line.
 pub(super) fn counts<K: Copy + Ord + std::fmt::Display>(counts: &Counts<K>) -> String {
     let all: Vec<String> = counts
         .iter()

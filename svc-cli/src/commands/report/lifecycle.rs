@@ -17,7 +17,8 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lifecycle {
-    /// Only the calls of so many days; by default all history. A service gives 31 at most.
+    /// Only the calls of this many last days; by default all history. A service covers 31 days at
+    /// most.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     since_days: Option<u32>,
 
@@ -195,7 +196,7 @@ fn rework(page: &mut Page, components: &[ReworkComponent]) {
             component.grain.to_string(),
             bar(component.count, component.denominator),
             match component.rate {
-                // It is never found, whatever there is.
+                // This status is never derived.
                 _ if component.name == ReworkName::AbandonedSessions => component.count.to_string(),
                 Some(_) => rate(component.count, component.denominator),
                 None => component.count.to_string(),

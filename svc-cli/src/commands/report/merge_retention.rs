@@ -13,7 +13,7 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeRetention {
-    /// Name the pull requests because of which it cannot be told where commits were merged.
+    /// List the pull requests that make it impossible to determine where commits were merged.
     #[arg(long)]
     explain: bool,
 
@@ -21,12 +21,12 @@ pub(crate) struct MergeRetention {
     options: ReportOptions,
 }
 
-/// The report, and why some of it is missing.
+/// The report, and why parts of it are missing.
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(flatten)]
     report: MergeRetentionReport,
-    /// Only when it is asked for.
+    /// Only with --explain.
     #[serde(skip_serializing_if = "Option::is_none")]
     unchecked_pull_requests: Option<Vec<Unchecked>>,
 }

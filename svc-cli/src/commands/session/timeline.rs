@@ -6,14 +6,14 @@ use svc_model::query::TimelineEvent;
 use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
 use crate::product::product;
 
-/// Characters that the id of a fact is cut to at least. Those of one moment begin alike, so of them the
-/// moment and a part that is random is kept: what is printed names one fact of the store.
+/// The minimum characters that a fact's id is shortened to. Ids of the same moment share a prefix,
+/// so those keep a random part too: a printed id names one fact of the store.
 const FACT_CHARACTERS: usize = 8;
 const TIMED_FACT_CHARACTERS: usize = 18;
 
-/// Returns to how many characters ids are cut at least.
+/// Returns the minimum length for shortened ids.
 fn least_characters(ids: &[String]) -> usize {
-    // The version of a UUID whose beginning is a moment.
+    // The UUID version that begins with a timestamp.
     let is_timed = |id: &String| id.as_bytes().get(14) == Some(&b'7');
     if ids.iter().any(is_timed) {
         TIMED_FACT_CHARACTERS
@@ -22,7 +22,7 @@ fn least_characters(ids: &[String]) -> usize {
     }
 }
 
-/// Returns the last events, when there are any.
+/// Returns the last events, if there are any.
 pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<String> {
     let shown = &events[events.len().saturating_sub(tail)..];
     if shown.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
         };
         let (from, what) = told(event);
         let at = event.occurred_at();
-        // The day stands where it begins.
+        // The date is shown on its first event only.
         let time = before.map_or_else(|| clock(at), |before| time_of_day(before, at));
         let gap = before.and_then(|before| later(before, at));
         table.row([
@@ -67,7 +67,7 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
     Some(text)
 }
 
-/// Returns who told of an event, and what it was.
+/// Returns the source and the description of an event.
 fn told(event: &TimelineEvent) -> (String, String) {
     let name = |name: Option<&String>| name.map_or_else(|| "-".to_owned(), |name| escape(name));
     match event {

@@ -89,7 +89,7 @@ fn left_out(manifest: &Manifest) -> String {
         (missing_id, "tool calls or results without an id"),
         (
             malformed_arguments,
-            "arguments of a tool call that are no object",
+            "arguments of a tool call that are not an object",
         ),
     ];
     let counts: Vec<String> = counts

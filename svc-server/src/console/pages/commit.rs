@@ -14,7 +14,7 @@ use crate::console::text::{NONE, ago, any, ci_system, gateway, inert, line, whol
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// How much of a text stands in a table.
+/// Characters of a text that are shown in a table.
 const TEXT_CHARACTERS_MAX: usize = 60;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -134,12 +134,12 @@ const fn why(skip: InferenceSkip) -> &'static str {
         InferenceSkip::CommitDiffUnavailable => {
             "the mirror lacks the commit or cannot read its diff"
         }
-        InferenceSkip::MalformedDiffSection => "part of the diff breaks the format",
-        InferenceSkip::MirrorAbsent => "there is no mirror of the repository",
+        InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
+        InferenceSkip::MirrorAbsent => "the repository has no mirror",
         InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
-        InferenceSkip::PushUnknown => "it is not known which push brought the commit first",
+        InferenceSkip::PushUnknown => "it is unknown which push first brought the commit",
         InferenceSkip::UnsupportedDiffSection => {
-            "part of the diff is not text, a binary file for example"
+            "part of the diff is not text, such as a binary file"
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::console::text::{NONE, ago, ci_system, day, inert, line, whole, words}
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// How much of a text stands in a table.
+/// Characters of a text that are shown in a table.
 const TEXT_CHARACTERS_MAX: usize = 60;
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 /// Days before the present at which the range begins when nothing is entered.
@@ -139,13 +139,13 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
         } @else if failures.repository_known {
             p { "No " (result) " runs in this range." }
         } @else {
-            p { "No fact tells of this repository: is its name right, and did anything of it arrive?" }
+            p { "No fact tells of this repository: is the name right, and did anything from it arrive?" }
         }
         @for (reason, count) in failures.repository_skipped.iter().flatten() {
             p {
                 "Not listed above: " (whole(*count)) " " (result)
                 @if *count == 1 { " run" } @else { " runs" }
-                " under this name, whose repository cannot be told (" code { (inert(reason.as_str())) } ")."
+                " under this name whose repository cannot be determined (" code { (inert(reason.as_str())) } ")."
             }
         }
         @if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.is_empty()) {
@@ -162,7 +162,7 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
     }
 }
 
-/// Returns a result as it stands before what it is of.
+/// Returns a result as an adjective.
 fn adjective(result: &Open<CiResult>) -> String {
     match result {
         Open::Known(CiResult::TimedOut) => "timed-out".to_owned(),

@@ -135,7 +135,7 @@ fn session_attrition(panel: &SessionAttrition) -> Markup {
 fn rework(components: &[ReworkComponent]) -> Markup {
     let rows = components.iter().map(|component| {
         let many = match component.rate {
-            // It is never found, whatever there is.
+            // This status is never derived.
             _ if component.name == ReworkName::AbandonedSessions => whole(component.count),
             Some(_) => rate(component.count, component.denominator),
             None => whole(component.count),

@@ -84,7 +84,7 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
         section aria-labelledby="arrives" {
             h2 #arrives { "What arrives" }
             @if let Some(since) = captured.since {
-                p { "Counted since " (moment(since)) ", in all servers." }
+                p { "Counted since " (moment(since)) ", on all servers." }
             } @else {
                 p { "Nothing was delivered yet." }
             }

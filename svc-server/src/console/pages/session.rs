@@ -91,7 +91,7 @@ fn gaps(gaps: &[Open<Gap>]) -> Markup {
     }
 }
 
-/// Returns what was not captured, in words.
+/// Returns the description of what was not captured.
 fn in_words(gap: &Open<Gap>) -> String {
     let known = match gap {
         Open::Unknown(word) => return words(word.word()),
@@ -119,7 +119,7 @@ fn count(events: EventCount) -> String {
     }
 }
 
-/// Returns the models of the calls, those of the most calls first, and the tokens that are known.
+/// Returns the models by number of calls, and the known token counts.
 fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
@@ -267,7 +267,7 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> Markup {
     }
 }
 
-/// Returns how often which result came up, in the order of the results.
+/// Returns the count of each result, in the order of the results.
 fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> Option<String> {
     let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {

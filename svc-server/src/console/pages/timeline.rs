@@ -125,7 +125,7 @@ fn row(dossier: &SessionDossier, event: &Open<TimelineEvent>) -> Vec<Markup> {
     ]
 }
 
-/// Returns who told of an event, and what it was.
+/// Returns the source and the description of an event.
 fn said(event: &TimelineEvent) -> (String, String) {
     match event {
         TimelineEvent::InferenceCall {

@@ -1,4 +1,4 @@
-//! The outcome that is reported: what the flags say, else what the CI system tells.
+//! The outcome to report: from the flags, else from the CI system's variables.
 
 use std::fmt::Display;
 
@@ -19,8 +19,8 @@ use crate::error::CommandError;
 ///
 /// # Errors
 ///
-/// Everything that is missing or wrong at once, each with the flag and the variables that were
-/// looked at.
+/// Lists everything that is missing or wrong at once, each with its flag and the variables that
+/// were tried.
 pub(super) fn outcome(
     flags: &Flags,
     environment: &Environment,
@@ -85,7 +85,7 @@ pub(super) fn outcome(
     );
     let is_run_of_github = run_id.as_ref().is_some_and(|id| is_number(id.as_str()));
     if system == System::GithubActions && is_run_of_github && workflow_id.is_none() {
-        // The service would refuse whatever GitHub's own webhook says of the run afterwards.
+        // The service would then refuse what GitHub's own webhook says about the run.
         fields.missing("workflow id", "--workflow-id", &told.workflow_id);
     }
     let (result, word) = fields.result(system, flags, &told.status);
@@ -128,13 +128,13 @@ pub(super) fn outcome(
     }
     outcome.map_err(|error| {
         error.hint(
-            "of a group within a group, choose two parts that name no other repository, such as \
+            "for a project in a subgroup, choose two parts that name no other repository, such as \
              --repo \"$CI_PROJECT_ROOT_NAMESPACE/$CI_PROJECT_NAME\"",
         )
     })
 }
 
-/// Returns the system that is meant: the one that was named, else the one that makes itself known.
+/// Returns the CI system: the one given by the flag, else the one detected.
 fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandError> {
     if let Some(system) = flags.system {
         return Ok(system);
@@ -143,24 +143,19 @@ fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandErr
         [system] => Ok(system),
         [] => Err(CommandError::refused(
             "unknown_system",
-            format!(
-                "no CI system makes itself known (looked at {})",
-                System::variables()
-            ),
+            format!("no CI system detected (looked for {})", System::variables()),
         )
-        .hint("name it: --system SYSTEM, and for another than those: --system other")),
+        .hint("name it with --system SYSTEM; for any other system: --system other")),
         ref several => {
             let names: Vec<_> = several.iter().map(|system| system.name()).collect();
-            let message = format!(
-                "several CI systems make themselves known: {}",
-                names.join(", ")
-            );
-            Err(CommandError::refused("unknown_system", message).hint("name one: --system SYSTEM"))
+            let message = format!("several CI systems detected: {}", names.join(", "));
+            Err(CommandError::refused("unknown_system", message)
+                .hint("choose one with --system SYSTEM"))
         }
     }
 }
 
-/// Reads fields and gathers mistakes.
+/// Reads fields and collects errors.
 #[derive(Default)]
 struct Fields(Vec<String>);
 
@@ -215,7 +210,7 @@ impl Fields {
         None
     }
 
-    /// Returns the number and the host of the repository, when both are known: the host alone names
+    /// Returns the number and the host of the repository if both are known; a host alone identifies
     /// nothing.
     fn identity(&mut self, flags: &Flags, told: &Told) -> Option<(RepositoryId, RepositoryHost)> {
         let host = self.optional(
@@ -261,12 +256,10 @@ impl Fields {
         if result.is_none() {
             let words: Vec<_> = system.words().iter().map(|(word, _)| *word).collect();
             self.0.push(if words.is_empty() {
-                "no words of this system are known: give --result".to_owned()
+                "the status words of this system are not known: give --result".to_owned()
             } else {
                 let (name, words) = (system.name(), words.join(", "));
-                format!(
-                    "the status {word:?} is no word of {name} for a result ({words}): give --result"
-                )
+                format!("{word:?} is not a status of {name} ({words}): give --result")
             });
         }
         (result, Some(word))
@@ -274,7 +267,7 @@ impl Fields {
 
     fn finish<T>(self, build: impl FnOnce() -> Option<T>) -> Result<T, CommandError> {
         let incomplete = |mistakes: &[String]| {
-            let message = format!("the report is not complete\n{}", mistakes.join("\n"));
+            let message = format!("the report is incomplete\n{}", mistakes.join("\n"));
             CommandError::refused("incomplete_report", message)
         };
         match build() {
@@ -304,7 +297,7 @@ fn path(text: &str) -> Result<String, &'static str> {
     Ok(path.to_owned())
 }
 
-/// Returns whether a path has more parts than an owner and a name.
+/// Returns whether a path has more parts than owner and name.
 fn is_nested(path: &str) -> bool {
     path.split('/').count() > 2
 }

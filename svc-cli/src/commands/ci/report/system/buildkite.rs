@@ -19,7 +19,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
     let first = |names| environment.first(names);
     let clone_url = get("BUILDKITE_REPO").and_then(CloneUrl::parse);
     let (host, path) = clone_url.map_or((None, None), |url| (Some(url.host), Some(url.path)));
-    // A build of a tag has the tag as its branch too.
+    // The build of a tag also has the tag as its branch.
     let branch = match get("BUILDKITE_TAG") {
         Some(_) => Some(String::new()),
         None => first(&["BUILDKITE_BRANCH"]),
@@ -62,7 +62,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
     }
 }
 
-/// Returns the word for the status that the command ended with.
+/// Returns the word for the exit status of the command.
 fn status(environment: &Environment) -> Option<String> {
     if environment.get("BUILDKITE_JOB_CANCELLED") == Some("true") {
         return Some("canceled".to_owned());

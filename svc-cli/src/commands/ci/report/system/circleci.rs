@@ -56,8 +56,8 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
     }
 }
 
-/// Returns the id of the job. The executions of a parallel job share it, and are told apart by their
-/// index.
+/// Returns the id of the job. The executions of a parallel job share it and are distinguished by
+/// their index.
 fn job_id(environment: &Environment) -> Option<String> {
     let id = environment.get("CIRCLE_WORKFLOW_JOB_ID")?;
     match environment.get("CIRCLE_NODE_TOTAL") {

@@ -1,9 +1,9 @@
-//! GitHub Actions, and what runs its workflows elsewhere.
+//! GitHub Actions, and forges that run its workflows.
 //!
-//! A run of GitHub Actions is told apart by its workflow's number, which a step is not told: only
-//! GitHub's webhook and the `workflow_run` event have it. So a step reports its own job, under an id
-//! that no run has; and in a workflow that `workflow_run` starts, the run that has ended is reported
-//! as the webhook would, so that the one is a redelivery of the other.
+//! A run of GitHub Actions is identified by its workflow's number, which a step does not know: only
+//! GitHub's webhook and the `workflow_run` event have it. So a step reports its own job, under an
+//! id that no run has. In a workflow that `workflow_run` starts, the completed run is reported
+//! exactly as the webhook would report it, so that one is a redelivery of the other.
 
 use svc_model::ingest::CiResult;
 use svc_model::json::Object;
@@ -62,7 +62,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
     }
 }
 
-/// Returns what the event says of the run that has ended, in the words of GitHub's webhook.
+/// Returns what the event says about the completed run, in the words of GitHub's webhook.
 fn ended_run(environment: &Environment, event: &Object) -> Told {
     let at = |member| text_at(event, &["workflow_run", member]);
     let found = |member, looked_at| Found::new(at(member), looked_at);
@@ -74,7 +74,7 @@ fn ended_run(environment: &Environment, event: &Object) -> Told {
         ),
         commit: found("head_sha", "workflow_run.head_sha of GITHUB_EVENT_PATH"),
         branch: Found::new(
-            // It is null for a run without a branch, and says so.
+            // It is null for a run without a branch.
             at("head_branch").or_else(|| at("id").map(|_| String::new())),
             "workflow_run.head_branch of GITHUB_EVENT_PATH",
         ),
@@ -106,8 +106,8 @@ fn variable(environment: &Environment, name: &'static str) -> Found {
     Found::new(environment.first(&[name]), name)
 }
 
-/// Returns the commit that was pushed. For a pull request `GITHUB_SHA` is a merge that GitHub made
-/// up, and that no branch holds.
+/// Returns the commit that was pushed. For a pull request, `GITHUB_SHA` is a merge commit that
+/// GitHub creates and no branch contains.
 fn commit(environment: &Environment, event: &Object) -> Found {
     if of_pull_request(environment) {
         let head = text_at(event, &["pull_request", "head", "sha"]);

@@ -36,7 +36,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
         ),
         run_attempt: Found::new(first(&["CI_JOB_ID"]), "CI_JOB_ID"),
         repo: Found::new(first(&["CI_PROJECT_PATH"]), "CI_PROJECT_PATH"),
-        // In a pipeline for merged results CI_COMMIT_SHA is a merge that GitLab made up.
+        // In a pipeline for merged results, CI_COMMIT_SHA is a merge commit that GitLab creates.
         commit: Found::new(
             first(&["CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"]),
             "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA, CI_COMMIT_SHA",

@@ -1,6 +1,6 @@
 //! Jenkins.
 //!
-//! A build has no jobs of its own, so a report speaks of the build, whatever is asked for.
+//! A build has no jobs of its own, so a report is always about the build.
 
 use svc_model::ingest::CiResult;
 
@@ -50,7 +50,7 @@ fn branch(environment: &Environment) -> Option<String> {
     if let Some(branch) = environment.first(&["BRANCH_NAME", "GIT_LOCAL_BRANCH"]) {
         return Some(branch);
     }
-    // The name of a remote stands before the branch.
+    // The branch is prefixed with the name of the remote.
     let remote = environment.get("GIT_BRANCH")?;
     Some(remote.strip_prefix("origin/").unwrap_or(remote).to_owned())
 }
