@@ -50,9 +50,9 @@ impl Client {
             .await
     }
 
-    /// Delivers the body of a gateway's own webhook logger as it is: one payload, an array, or
-    /// NDJSON. It is not looked into, so it counts as unnamed unless the caller
-    /// [vouches](Client::with_named_deliveries) for it.
+    /// Delivers the unchanged body of a gateway's own webhook logger: one payload, an array, or
+    /// NDJSON. The body is not parsed, so it counts as unnamed unless the caller uses
+    /// [`Client::with_named_deliveries`].
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl Client {
         self.call::<IngestCi>(request).await
     }
 
-    /// Delivers log records of coding agents. The receipt says that they are received, and nothing of
-    /// what became of each.
+    /// Delivers log records of coding agents. The receipt confirms that they were received, not
+    /// what happened to each.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Client {
         self.call::<Logs>(request).await
     }
 
-    /// Delivers own events, all or none. Those of one call may have about 25 MB together.
+    /// Delivers own events, all or none. The events of one call may have about 25 MB in total.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Client {
     }
 }
 
-/// Returns whether a payload carries the id by which a redelivery of it is recognised.
+/// Returns whether a payload has an id, so that a redelivery is recognised.
 fn names_itself(payload: &Object) -> bool {
     payload
         .get("litellm_call_id")

@@ -521,6 +521,6 @@ fn what_is_wrong_with_a_change_is_told(backend: Backend) {
     );
     assert_eq!(
         (reply.status, &*reply.text()),
-        (422, r#"{"detail":"no fact names a repository so"}"#)
+        (422, r#"{"detail":"no fact names this repository"}"#)
     );
 }

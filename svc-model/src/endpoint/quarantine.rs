@@ -17,13 +17,14 @@ const CHANGE: &[u16] = &[400, 401, 403, 413, 422, 503];
 pub enum Quarantine {}
 impl Endpoint for Quarantine {
     const NAME: &'static str = "quarantine";
-    const SUMMARY: &'static str = "Take a fact out of every answer; its row is never changed.";
+    const SUMMARY: &'static str =
+        "Quarantine a fact: hide it from every answer. The fact itself is never changed.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/v1/quarantine";
     const ACCESS: Access = Access::Operator;
     const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
     const STATUSES: &'static [u16] = CHANGE;
-    // A repeated request is one more row of the log, which nobody asked for.
+    // Repeating the request would append another row to the log.
     const REPEAT: Repeat = Repeat::WhenNamed;
     type Request = QuarantineRequest;
     type Reply = QuarantineReceipt;
@@ -37,7 +38,7 @@ impl Endpoint for Quarantine {
 pub enum Release {}
 impl Endpoint for Release {
     const NAME: &'static str = "release";
-    const SUMMARY: &'static str = "Show a quarantined fact again.";
+    const SUMMARY: &'static str = "Release a quarantined fact, so that it is visible again.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/v1/release";
     const ACCESS: Access = Access::Operator;
@@ -56,7 +57,7 @@ impl Endpoint for Release {
 pub enum QuarantineLogPage {}
 impl Endpoint for QuarantineLogPage {
     const NAME: &'static str = "quarantineLog";
-    const SUMMARY: &'static str = "What was quarantined and released, by whom and why.";
+    const SUMMARY: &'static str = "List what was quarantined and released, by whom and why.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/quarantine-log";
     const ACCESS: Access = Access::Operator;

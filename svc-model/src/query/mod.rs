@@ -1,8 +1,8 @@
-//! Investigating: a run of a CI system leads to its commit, a commit to the Sessions and repositories
-//! that hold it, a Session to everything that was captured of it.
+//! Investigation: a CI run leads to its commit, a commit to its Sessions and repositories, a
+//! Session to everything that was captured of it.
 //!
 //! Each reply is one snapshot of stored facts up to a boundary. A link from one reply to the next
-//! ([`CommitLink`]) carries that boundary, so that following it shows the same moment.
+//! ([`CommitLink`]) contains that boundary, so that both show the same state.
 
 mod ci;
 mod commit;

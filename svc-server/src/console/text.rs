@@ -1,4 +1,4 @@
-//! Text from outside, times and numbers, as a person reads them.
+//! External text, times and numbers, formatted for people.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const SURROGATE_BYTES: usize = 3;
 /// The placeholder for an absent value.
 pub(super) const NONE: &str = "–";
 
-/// Returns a text from outside on one line, what steers a display instead of showing made visible.
+/// Returns an external text on one line, with control characters made visible.
 pub(super) fn inert(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -27,7 +27,7 @@ pub(super) fn inert(text: &str) -> String {
     shown
 }
 
-/// Returns a captured text, but for line breaks and tabs as [`inert`] does, and with its lone
+/// Returns a captured text as [`inert`] does, but keeps line breaks and tabs, and shows lone
 /// surrogates.
 pub(super) fn inert_text(text: &Text) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -55,8 +55,7 @@ pub(super) fn inert_text(text: &Text) -> String {
 }
 
 fn push(character: char, shown: &mut String) {
-    // Besides control characters, those that turn the direction of what follows, and those that
-    // cannot be seen.
+    // Besides control characters, those that change the text direction, and invisible ones.
     let steers = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -67,7 +66,7 @@ fn push(character: char, shown: &mut String) {
     }
 }
 
-/// Returns a text from outside that may be absent.
+/// Returns an external text that may be absent.
 pub(super) fn any(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty())
         .map_or_else(|| NONE.to_owned(), inert)
@@ -85,13 +84,13 @@ pub(super) fn line(text: &Text, characters_max: usize) -> String {
     }
 }
 
-/// Returns a number with its thousands apart.
+/// Returns a number with its thousands separated.
 pub(super) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3 * 3);
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            // Narrow, and no line break.
+            // A narrow no-break space.
             shown.push('\u{202f}');
         }
         shown.push(digit);
@@ -108,8 +107,7 @@ pub(super) fn score(score: Option<f64>) -> String {
     score.map_or_else(|| NONE.to_owned(), |score| format!("{score:.4}"))
 }
 
-/// Returns how long before the present a moment was, in its largest whole unit. Hours are counted to
-/// two days.
+/// Returns the age of a moment in its largest whole unit. Hours are used up to two days.
 pub(super) fn relative(at: Instant, now: Instant) -> String {
     let seconds = at.microseconds().abs_diff(now.microseconds()) / 1_000_000;
     let length = match seconds {
@@ -125,18 +123,18 @@ pub(super) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
-/// Returns the day and the time of a moment, in UTC and to the second.
+/// Returns the date and time of a moment, in UTC and to the second.
 pub(super) fn clock(at: Instant) -> String {
     let text = at.to_string().replacen('T', " ", 1);
     text.chars().take("2026-01-31 09:30:00".len()).collect()
 }
 
-/// Returns the day of a moment, in UTC.
+/// Returns the date of a moment, in UTC.
 pub(super) fn day(at: Instant) -> String {
     at.to_string().chars().take("2026-01-31".len()).collect()
 }
 
-/// Shows a moment by its distance, and exactly to whoever points at it.
+/// Shows the age of a moment, with the exact time as a tooltip.
 pub(super) fn ago(at: Instant, now: Instant) -> Markup {
     let exact = clock(at) + " UTC";
     html! { time datetime=(at.to_string()) title=(exact) { (relative(at, now)) } }
@@ -147,14 +145,14 @@ pub(super) fn moment(at: Instant) -> Markup {
     html! { time datetime=(at.to_string()) { (clock(at)) } }
 }
 
-/// Shows a moment that may be absent by its distance.
+/// Shows the age of a moment that may be absent.
 pub(super) fn any_ago(at: Option<Instant>, now: Instant, otherwise: &str) -> Markup {
     html! {
         @if let Some(at) = at { (ago(at, now)) } @else { (otherwise) }
     }
 }
 
-/// Returns a word of a closed set as words.
+/// Returns a word of a closed set with spaces.
 pub(super) fn words(word: &str) -> String {
     inert(word).replace('_', " ")
 }
@@ -182,7 +180,7 @@ pub(super) fn hexadecimal<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String
     digits
 }
 
-/// Returns what people call a CI system.
+/// Returns the product name of a CI system.
 pub(super) fn ci_system(provider: &Open<CiProvider>) -> &str {
     match provider {
         Open::Known(CiProvider::ForgeActions) => "github-actions",
@@ -195,7 +193,7 @@ pub(super) fn ci_system(provider: &Open<CiProvider>) -> &str {
     }
 }
 
-/// Returns what people call a gateway.
+/// Returns the product name of a gateway.
 pub(super) fn gateway(provider: &Open<GatewayProvider>) -> &str {
     match provider {
         Open::Known(GatewayProvider::GatewayA) => "litellm",

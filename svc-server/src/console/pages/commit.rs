@@ -33,9 +33,9 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
     let Some(repositories) = &evidence.repos else {
         return html! {
-            p { "No Session was observed at this commit, and no call is tied to it." }
+            p { "No Session was observed at this commit, and no call is linked to it." }
             @if !is_selected {
-                p { "No stored fact ties it to a repository, so no mirror was looked into." }
+                p { "No stored fact links it to a repository, so no mirror was searched." }
             }
         };
     };
@@ -50,12 +50,12 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
             }
             @for (skip, count) in evidence.inference_skipped.iter().flat_map(Counts::iter) {
                 li {
-                    "Calls not looked for: " (whole(count)) " " code { (skip) } " (" (why(skip)) ")"
+                    "Calls not searched for: " (whole(count)) " " code { (skip) } " (" (why(skip)) ")"
                 }
             }
         }
         @if let Some(unresolved) = evidence.unresolved_ci_outcomes.as_deref().filter(|it| !it.is_empty()) {
-            (outcomes("Runs whose repository cannot be told", unresolved, now))
+            (outcomes("Runs whose repository cannot be determined", unresolved, now))
         }
         @for of in repositories { (of_repository(of, now)) }
     }
@@ -79,15 +79,15 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
             h2 { (repository::shown(&of.repo, of.repository_identity.as_ref())) }
             @if !others.is_empty() { p { "Also named " (others.join(", ")) "." } }
             @if of.observed_sessions.is_empty() {
-                p { "No Session was observed here. That does not mean that there was none." }
+                p { "No Session was observed here, but there may have been one." }
             } @else {
-                (table("Sessions that notes tie to this commit", &[
+                (table("Sessions that notes link to this commit", &[
                     Column::Text("session"), Column::Number("observed"),
                 ], observed.collect()))
             }
             (inferred(of))
             @if of.ci_outcomes.is_empty() {
-                p { "No CI of it was captured." }
+                p { "No CI outcome was captured." }
             } @else {
                 (outcomes("Runs of CI at this commit", &of.ci_outcomes, now))
             }
@@ -95,7 +95,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
     }
 }
 
-/// Shows the calls that are guessed, apart from what was observed.
+/// Shows the inferred calls, separate from what was observed.
 fn inferred(of: &CommitRepository) -> Markup {
     let rows = of.inference_calls.iter().map(|call| {
         let id = call.inference_call_id.to_string();
@@ -117,12 +117,12 @@ fn inferred(of: &CommitRepository) -> Markup {
         @if !of.inference_calls.is_empty() {
             (table("Calls that may have written it", &[
                 Column::Text("call"), Column::Text("session"), Column::Text("model"),
-                Column::Text("tied by"), Column::Number("score"), Column::Number("files"),
+                Column::Text("linked by"), Column::Number("score"), Column::Number("files"),
             ], rows.collect()))
-            (note("Inferred from what calls wrote: a guess and no observation."))
+            (note("Inferred from what calls wrote; a guess, not an observation."))
             @if of.session_commit_unobserved > 0 {
-                p { (whole(of.session_commit_unobserved)) " of them are of a Session that was not \
-                     observed here (" code { "session_commit_unobserved" } ")." }
+                p { (whole(of.session_commit_unobserved)) " of them belong to a Session that was \
+                     not observed here (" code { "session_commit_unobserved" } ")." }
             }
             @if of.decisions > 0 { p { "Decisions in these Sessions: " (whole(of.decisions)) "." } }
         }

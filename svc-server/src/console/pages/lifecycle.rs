@@ -205,7 +205,7 @@ fn repositories(report: &LifecycleReport) -> Markup {
     }
 }
 
-/// Says what a panel leaves out, what it has evidence of, and names Sessions of it.
+/// Shows what a panel leaves out, what it has evidence of, and example Sessions.
 fn beside<M: Copy + Ord + Display>(
     what: &str,
     skips: &str,

@@ -92,7 +92,7 @@ fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> 
     }
 }
 
-/// Names the pull requests because of which it cannot be told where commits were merged.
+/// Lists the pull requests that make it impossible to determine where commits were merged.
 fn unchecked_pull_requests(
     report: &MergeRetentionReport,
     unchecked: &[UncheckedPullRequests],

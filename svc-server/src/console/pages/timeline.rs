@@ -1,4 +1,4 @@
-//! What happened in a Session, drawn and event by event.
+//! The timeline of a Session, as a plot and as a list of events.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::console::plot;
 use crate::console::text::{any, gateway, inert, moment, whole, words};
 use crate::console::visit::Visit;
 
-/// Events of a page.
+/// Events per page.
 const EVENTS: usize = 100;
 
-/// The kinds of event, as they are called and as people call several.
+/// The kinds of event, with their plural names.
 const KINDS: [(&str, &str); 5] = [
     ("inference_call", "calls"),
     ("developer_decision", "decisions"),
@@ -39,7 +39,7 @@ pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
         section aria-labelledby="timeline" {
             h2 #timeline { "Timeline" }
             @if events.is_empty() {
-                p { "No event of it is visible." }
+                p { "No visible events." }
             } @else {
                 (drawn(events))
                 (table(&format!("Events {} to {} of {}", from + 1, to, whole(events.len() as u64)), &[
@@ -60,7 +60,7 @@ pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
     }
 }
 
-/// Draws each kind of event that there is on a line of its own.
+/// Plots each kind of event on its own line.
 fn drawn(events: &[Open<TimelineEvent>]) -> Markup {
     let known = || events.iter().filter_map(Open::known);
     let moments = || known().map(TimelineEvent::occurred_at);
@@ -68,7 +68,7 @@ fn drawn(events: &[Open<TimelineEvent>]) -> Markup {
         return html! {};
     };
     let length = first.microseconds().abs_diff(last.microseconds()).max(1);
-    // In thousandths of the whole: what lies as close together is one line.
+    // In thousandths of the whole: events that are closer share one mark.
     let place = |at: Instant| {
         let thousandths = u128::from(first.microseconds().abs_diff(at.microseconds())) * 1_000;
         u64::try_from(thousandths / u128::from(length)).unwrap_or(1_000)
