@@ -157,7 +157,7 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
                 @if let Some(next) = next { a href=(next) rel="next" { "Next page" } }
             }
         }
-        (note(""From" and "before" are capture dates; "before" is not included. A commit links to \
+        (note("“From” and “before” are capture dates; “before” is not included. A commit links to \
                the Sessions that were observed at it, and to the calls that may have written it."))
     }
 }

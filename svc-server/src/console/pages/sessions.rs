@@ -92,8 +92,8 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
                 @if let Some(next) = next { a href=(next) rel="next" { "Next page" } }
             }
         }
-        (note("Sessions are ordered by when their first fact was captured. "From" and "before" are \
-               dates of that capture; "before" is not included. User and model match exactly. \
+        (note("Sessions are ordered by when their first fact was captured. “From” and “before” are \
+               dates of that capture; “before” is not included. User and model match exactly. \
                Users, models and agents come from visible facts; a Session whose facts are all \
                quarantined is not listed. A repository is known only if a note links a commit to \
                the Session."))
