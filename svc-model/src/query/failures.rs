@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::parameter::{Positive, TRUE, Truth, Whole, as_of, asks, whole};
+use super::page::{CiCursor, PageLimit};
+use super::parameter::{Positive, TRUE, Truth, as_of, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::selector::{
@@ -15,108 +16,13 @@ use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::is_trimmed;
 use crate::ingest::CiResult;
 use crate::json::{Json, WriteError};
-use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
+use crate::limit::CI_PAGE_DEFAULT;
 use crate::open::Open;
 use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
-
-/// The maximum number of outcomes on a page: 1 to 100, by default 50.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageLimit(u64);
-
-impl PageLimit {
-    /// Returns the limit if it is in range.
-    pub const fn new(limit: u64) -> Option<Self> {
-        if limit >= 1 && limit <= CI_PAGE_MAX {
-            Some(Self(limit))
-        } else {
-            None
-        }
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl Default for PageLimit {
-    fn default() -> Self {
-        Self(CI_PAGE_DEFAULT)
-    }
-}
-
-impl crate::parameter::ParameterValue for PageLimit {
-    fn to_parameter(&self) -> String {
-        self.0.to_string()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for PageLimit {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PageLimit".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": CI_PAGE_MAX })
-    }
-}
-
-impl FromField for PageLimit {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let kind = match whole(value)? {
-            Whole::Number(number) => match u64::try_from(number) {
-                Ok(0) | Err(_) => FieldKind::GreaterThanEqual,
-                Ok(number) => match Self::new(number) {
-                    Some(limit) => return Ok(limit),
-                    None => FieldKind::LessThanEqual,
-                },
-            },
-            Whole::Below => FieldKind::GreaterThanEqual,
-            Whole::Above => FieldKind::LessThanEqual,
-        };
-        Err(Violation::new(kind, "must be from 1 to 100"))
-    }
-}
-
-/// The end of a page, as opaque text from the service. It is valid for the same query only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(transparent)]
-pub struct CiCursor(String);
-
-impl CiCursor {
-    /// Returns a cursor with this text. Only the service can tell whether it is valid.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl crate::parameter::ParameterValue for CiCursor {
-    fn to_parameter(&self) -> String {
-        self.0.clone()
-    }
-}
-
-impl FromField for CiCursor {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let expected = Violation::new(FieldKind::StringType, "must be a string");
-        value.as_str().map(Self::new).ok_or(expected)
-    }
-}
 
 /// Asks for the outcomes of one repository with one result, latest first.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::RepositorySelector;
-use super::parameter::{Whole, whole};
+use super::page::{SessionCursor, SessionPageLimit};
 use super::selector::{
     REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
 };
@@ -13,109 +13,13 @@ use crate::id::{SessionId, UserId, identity};
 use crate::json::{Json, WriteError};
 #[cfg(feature = "schema")]
 use crate::limit::IDENTITY_BYTES_MAX;
-use crate::limit::{SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
+use crate::limit::SESSION_PAGE_DEFAULT;
 use crate::open::Open;
 use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
 use crate::repository::RepositoryName;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
-
-/// The maximum number of Sessions on a page: 1 to 100, by default 50.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionPageLimit(u64);
-
-impl SessionPageLimit {
-    /// Returns the limit if it is in range.
-    pub const fn new(limit: u64) -> Option<Self> {
-        if limit >= 1 && limit <= SESSION_PAGE_MAX {
-            Some(Self(limit))
-        } else {
-            None
-        }
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl Default for SessionPageLimit {
-    fn default() -> Self {
-        Self(SESSION_PAGE_DEFAULT)
-    }
-}
-
-impl crate::parameter::ParameterValue for SessionPageLimit {
-    fn to_parameter(&self) -> String {
-        self.0.to_string()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for SessionPageLimit {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SessionPageLimit".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": SESSION_PAGE_MAX })
-    }
-}
-
-impl FromField for SessionPageLimit {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let kind = match whole(value)? {
-            Whole::Number(number) => match u64::try_from(number) {
-                Ok(0) | Err(_) => FieldKind::GreaterThanEqual,
-                Ok(number) => match Self::new(number) {
-                    Some(limit) => return Ok(limit),
-                    None => FieldKind::LessThanEqual,
-                },
-            },
-            Whole::Below => FieldKind::GreaterThanEqual,
-            Whole::Above => FieldKind::LessThanEqual,
-        };
-        Err(Violation::new(kind, "must be from 1 to 100"))
-    }
-}
-
-/// The end of a page of Sessions, as opaque text from the service. It is valid for the same query
-/// only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(transparent)]
-pub struct SessionCursor(String);
-
-impl SessionCursor {
-    /// Returns a cursor with this text. Only the service can tell whether it is valid.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl crate::parameter::ParameterValue for SessionCursor {
-    fn to_parameter(&self) -> String {
-        self.0.clone()
-    }
-}
-
-impl FromField for SessionCursor {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let expected = Violation::new(FieldKind::StringType, "must be a string");
-        value.as_str().map(Self::new).ok_or(expected)
-    }
-}
 
 /// The name of a model, as reported by the gateway: not empty, at most 1,024 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -31,7 +31,8 @@ pub struct ModelReport {
     pub abandonment: AbandonmentSummary,
     /// Edits without a Fate, by reason; always empty.
     pub fate_skipped: Counts<FateSkip>,
-    /// How many facts name a repository that cannot be told. The units overlap and are not added.
+    /// How many facts name a repository that cannot be determined. The units overlap and are not
+    /// added.
     pub repository_skipped: ModelRepositorySkips,
     /// CI evidence that was not counted, with its own units.
     pub ci_skipped: CiSkips,
