@@ -83,39 +83,37 @@ impl Endpoint for GrantRemove {
         Some(SchemaGenerator::subschema_for::<GrantRemovalRequest>);
 }
 
-/// `POST /v1/grants/revoke`.
-#[derive(Debug)]
-pub enum TokenRevoke {}
-impl Endpoint for TokenRevoke {
-    const NAME: &'static str = "tokenRevoke";
-    const SUMMARY: &'static str =
-        "Revoke a named retrieval token: from now on, every server answers it with 401.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/grants/revoke";
-    const ACCESS: Access = Access::Operator;
-    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
-    const STATUSES: &'static [u16] = CHANGE;
-    type Request = TokenChangeRequest;
-    type Reply = GrantReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> =
-        Some(SchemaGenerator::subschema_for::<TokenChangeRequest>);
+/// Declares a route that changes a token as a whole.
+macro_rules! token_change {
+    ($(#[$doc:meta])+ $type:ident, $name:literal, $path:literal, $summary:literal) => {
+        $(#[$doc])+
+        #[derive(Debug)]
+        pub enum $type {}
+        impl Endpoint for $type {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const METHOD: Method = Method::Post;
+            const PATH: &'static str = $path;
+            const ACCESS: Access = Access::Operator;
+            const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
+            const STATUSES: &'static [u16] = CHANGE;
+            type Request = TokenChangeRequest;
+            type Reply = GrantReceipt;
+            #[cfg(feature = "schema")]
+            const REQUEST_SCHEMA: Option<SchemaOf> =
+                Some(SchemaGenerator::subschema_for::<TokenChangeRequest>);
+        }
+    };
 }
 
-/// `POST /v1/grants/restore`.
-#[derive(Debug)]
-pub enum TokenRestore {}
-impl Endpoint for TokenRestore {
-    const NAME: &'static str = "tokenRestore";
-    const SUMMARY: &'static str = "Restore a revoked token with its grants.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/grants/restore";
-    const ACCESS: Access = Access::Operator;
-    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
-    const STATUSES: &'static [u16] = CHANGE;
-    type Request = TokenChangeRequest;
-    type Reply = GrantReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> =
-        Some(SchemaGenerator::subschema_for::<TokenChangeRequest>);
+token_change! {
+    /// `POST /v1/grants/revoke`.
+    TokenRevoke, "tokenRevoke", "/v1/grants/revoke",
+    "Revoke a named retrieval token: from now on, every server answers it with 401."
+}
+
+token_change! {
+    /// `POST /v1/grants/restore`.
+    TokenRestore, "tokenRestore", "/v1/grants/restore",
+    "Restore a revoked token with its grants."
 }
