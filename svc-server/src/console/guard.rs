@@ -3,37 +3,12 @@
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName, header};
 
+use crate::settings::Host;
+
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The hosts of the console, with or without a port.
 pub(super) struct Hosts(Vec<Host>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Host {
-    name: String,
-    port: Option<u16>,
-}
-
-impl Host {
-    fn parse(text: &str) -> Option<Self> {
-        if text.parse::<std::net::Ipv6Addr>().is_ok() {
-            let name = text.to_ascii_lowercase();
-            return Some(Self { name, port: None });
-        }
-        let authority: Authority = text.parse().ok()?;
-        let is_plain = !text.contains('@') && !authority.host().is_empty();
-        let name = authority.host().trim_matches(['[', ']']);
-        is_plain.then(|| Self {
-            name: name.to_ascii_lowercase(),
-            port: authority.port_u16(),
-        })
-    }
-
-    fn is_loopback(&self) -> bool {
-        let address = self.name.parse::<std::net::IpAddr>();
-        self.name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    }
-}
 
 /// How a page reached the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +29,8 @@ pub(super) enum ForeignForm {
 }
 
 impl Hosts {
-    pub(super) fn new(hosts: &[String]) -> Self {
-        Self(hosts.iter().filter_map(|host| Host::parse(host)).collect())
+    pub(super) fn new(hosts: &[Host]) -> Self {
+        Self(hosts.to_vec())
     }
 
     /// Returns whether the host of a request is among these.
@@ -95,10 +70,7 @@ impl Hosts {
                 host.name == sender.name && port(&host) == port(&sender)
             }
         };
-        let named = Host {
-            port: Some(sender.port.unwrap_or(default_port)),
-            ..sender.clone()
-        };
+        let named = sender.clone().with_port(default_port);
         if !is_ours || !(self.has(&sender) || self.has(&named)) {
             return Err(ForeignForm::Origin);
         }
@@ -145,16 +117,14 @@ mod tests {
     }
 
     fn hosts() -> Hosts {
-        Hosts::new(
-            &[
-                "localhost",
-                "::1",
-                "svc.example",
-                "10.0.0.1:8000",
-                "other.example:443",
-            ]
-            .map(str::to_owned),
-        )
+        let hosts = [
+            "localhost",
+            "::1",
+            "svc.example",
+            "10.0.0.1:8000",
+            "other.example:443",
+        ];
+        Hosts::new(&hosts.map(|host| Host::parse(host).expect("a host")))
     }
 
     #[test]

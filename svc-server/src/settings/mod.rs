@@ -3,6 +3,7 @@
 
 pub(crate) mod address;
 mod console;
+mod host;
 mod mcp;
 mod mirrors;
 mod reader;
@@ -26,6 +27,7 @@ use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
 pub(crate) use self::console::ConsoleSettings;
+pub(crate) use self::host::Host;
 pub(crate) use self::mcp::McpSettings;
 use self::reader::Reader;
 use self::secrets::Secrets;
@@ -356,18 +358,18 @@ impl Settings {
     }
 }
 
+/// Complete settings for tests, with changes.
 #[cfg(test)]
-mod tests {
-    use secrecy::ExposeSecret;
+mod testing {
+    use super::{Settings, SettingsError, Source, env};
 
-    use super::*;
+    pub(super) const OPERATOR: &str = "operator-operator-operator";
+    pub(super) const INGEST: &str = r#"{"alice":"ingest-ingest-ingest-ingest"}"#;
+    pub(super) const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
+    pub(super) const RETRIEVAL: &str = "retrieval-retrieval-retrieval";
 
-    const OPERATOR: &str = "operator-operator-operator";
-    const INGEST: &str = r#"{"alice":"ingest-ingest-ingest-ingest"}"#;
-    const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
-    const RETRIEVAL: &str = "retrieval-retrieval-retrieval";
-
-    fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+    /// Reads complete settings with these in place of the usual ones.
+    pub(super) fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         let mut given = vec![
             (env::DATABASE_URL, "sqlite:///tmp/x.db"),
             (env::OPERATOR_TOKEN, OPERATOR),
@@ -378,6 +380,15 @@ mod tests {
         given.extend(more);
         Settings::read(&Source::of(&given), Vec::new())
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    use super::testing::{INGEST, OPERATOR, RETRIEVAL, WEBHOOK, read};
 
     fn mistakes(more: &[(&str, &str)]) -> Vec<String> {
         read(more).map_or_else(|error| error.0, |_| Vec::new())
