@@ -1,5 +1,6 @@
 //! Times in tables, for people.
 
+pub(crate) use svc_model::display::clock;
 use svc_model::time::Instant;
 
 const MINUTE: u64 = 60;
@@ -23,15 +24,8 @@ pub(crate) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
-/// The length of the date in a formatted moment, and of date and time.
+/// The length of the date in a formatted moment.
 const DAY_CHARACTERS: usize = 10;
-const CLOCK_CHARACTERS: usize = 19;
-
-/// Returns the date and time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
-pub(crate) fn clock(at: Instant) -> String {
-    let text = at.to_string().replacen('T', " ", 1);
-    text.chars().take(CLOCK_CHARACTERS).collect()
-}
 
 /// Returns the time of a moment, with its date if that differs from the previous moment's.
 pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
@@ -66,7 +60,7 @@ mod tests {
     fn a_length_is_told_in_words() {
         let at = |text: &str| Instant::parse(text).unwrap();
         let begin = at("2026-01-31T23:59:00.25Z");
-        for (text, told, time) in [
+        for (text, expected, time) in [
             ("2026-01-31T23:59:01Z", None, "23:59:01"),
             ("2026-01-31T23:59:02Z", Some("1 second"), "23:59:02"),
             (
@@ -85,7 +79,7 @@ mod tests {
                 "2026-02-03 00:00:00",
             ),
         ] {
-            assert_eq!(later(begin, at(text)).as_deref(), told, "{text}");
+            assert_eq!(later(begin, at(text)).as_deref(), expected, "{text}");
             assert_eq!(time_of_day(begin, at(text)), time);
         }
         assert_eq!(clock(begin), "2026-01-31 23:59:00");
@@ -95,7 +89,7 @@ mod tests {
     fn a_moment_is_told_by_its_largest_unit() {
         let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
         let now = at(10_000_000);
-        for (before, told) in [
+        for (before, expected) in [
             (0, "just now"),
             (59, "just now"),
             (60, "1m ago"),
@@ -107,7 +101,7 @@ mod tests {
             (-59, "just now"),
             (-7_200, "in 2h"),
         ] {
-            assert_eq!(relative(at(10_000_000 - before), now), told);
+            assert_eq!(relative(at(10_000_000 - before), now), expected);
         }
     }
 }

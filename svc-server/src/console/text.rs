@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
-use svc_model::ingest::{CiProvider, GatewayProvider};
+use svc_model::display::clock;
 use svc_model::json::Text;
-use svc_model::open::Open;
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
 
@@ -123,12 +122,6 @@ pub(super) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
-/// Returns the date and time of a moment, in UTC and to the second.
-pub(super) fn clock(at: Instant) -> String {
-    let text = at.to_string().replacen('T', " ", 1);
-    text.chars().take("2026-01-31 09:30:00".len()).collect()
-}
-
 /// Returns the date of a moment, in UTC.
 pub(super) fn day(at: Instant) -> String {
     at.to_string().chars().take("2026-01-31".len()).collect()
@@ -180,30 +173,6 @@ pub(super) fn hexadecimal<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String
     digits
 }
 
-/// Returns the product name of a CI system.
-pub(super) fn ci_system(provider: &Open<CiProvider>) -> &str {
-    match provider {
-        Open::Known(CiProvider::ForgeActions) => "github-actions",
-        Open::Known(CiProvider::CiA) => "jenkins",
-        Open::Known(CiProvider::CiB) => "gitlab-ci",
-        Open::Known(CiProvider::CiC) => "circleci",
-        Open::Known(CiProvider::CiD) => "buildkite",
-        Open::Known(CiProvider::Other) => "other",
-        Open::Unknown(word) => word.word(),
-    }
-}
-
-/// Returns the product name of a gateway.
-pub(super) fn gateway(provider: &Open<GatewayProvider>) -> &str {
-    match provider {
-        Open::Known(GatewayProvider::GatewayA) => "litellm",
-        Open::Known(GatewayProvider::GatewayB) => "portkey",
-        Open::Known(GatewayProvider::GatewayC) => "helicone",
-        Open::Known(GatewayProvider::Unknown) => "unknown",
-        Open::Unknown(word) => word.word(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -240,14 +209,14 @@ mod tests {
     fn a_moment_is_told_by_its_largest_unit() {
         let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
         let now = at(10_000_000);
-        for (before, told) in [
+        for (before, expected) in [
             (59, "just now"),
             (60, "1 min ago"),
             (3_600, "1 h ago"),
             (172_800, "2 d ago"),
             (-7_200, "in 2 h"),
         ] {
-            assert_eq!(relative(at(10_000_000 - before), now), told);
+            assert_eq!(relative(at(10_000_000 - before), now), expected);
         }
         assert_eq!(clock(now), "1970-04-26 17:46:40");
         assert_eq!(day(now), "1970-04-26");

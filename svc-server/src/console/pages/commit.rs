@@ -1,6 +1,7 @@
 //! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
 
 use maud::{Markup, html};
+use svc_model::display::product;
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
 use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, InferenceSkip};
@@ -10,7 +11,7 @@ use svc_model::time::Instant;
 use super::{calls, repository, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, any, ci_system, gateway, inert, line, whole, words};
+use crate::console::text::{NONE, ago, any, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
@@ -105,7 +106,7 @@ fn inferred(of: &CommitRepository) -> Markup {
             html! { a href=(calls::address(&call.session_id, &id)) { code { (id) } } },
             sessions::link(&call.session_id),
             html! {
-                (inert(gateway(&call.gateway_provider))) "/" (any(call.model_provider.as_deref()))
+                (inert(product(&call.gateway_provider))) "/" (any(call.model_provider.as_deref()))
                 "/" (any(call.model.as_deref()))
             },
             html! { (words(call.attribution_source.as_str())) },
@@ -152,7 +153,7 @@ fn outcomes(caption: &str, outcomes: &[CommitCiOutcome], now: Instant) -> Markup
             html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
             html! { (words(outcome.result.as_str())) },
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
-            html! { (inert(ci_system(&outcome.provider))) },
+            html! { (inert(product(&outcome.provider))) },
             ago(outcome.captured_at, now),
             html! { (reason.map_or_else(|| NONE.to_owned(), |it| line(it, TEXT_CHARACTERS_MAX))) },
         ]

@@ -1,6 +1,7 @@
 //! The CI runs of one repository with a given result.
 
 use maud::{Markup, html};
+use svc_model::display::product;
 use svc_model::endpoint::CiFailuresQuery;
 use svc_model::ingest::CiResult;
 use svc_model::open::Open;
@@ -11,7 +12,7 @@ use svc_model::time::Instant;
 use super::repository;
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, ci_system, day, inert, line, whole, words};
+use crate::console::text::{NONE, ago, day, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
@@ -189,7 +190,7 @@ fn runs(caption: &str, outcomes: &[CiOutcomeRecord], now: Instant) -> Markup {
         vec![
             html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
             ago(outcome.captured_at, now),
-            html! { (inert(ci_system(&outcome.provider))) },
+            html! { (inert(product(&outcome.provider))) },
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
             html! { @if branch.is_empty() { (NONE) } @else { (branch) } },
             repository::commit(&outcome.commit_sha, &outcome.repo, identity),
