@@ -210,8 +210,8 @@ fn members(body: &Object) -> String {
 
 /// Writes a line for each of the first entries, and the number of those left out.
 fn entries(items: &[Json], line: impl Fn(&Object) -> String) -> String {
-    let told = items.iter().take(ENTRIES_MAX).filter_map(Json::as_object);
-    let mut lines: Vec<String> = told.map(line).collect();
+    let first = items.iter().take(ENTRIES_MAX).filter_map(Json::as_object);
+    let mut lines: Vec<String> = first.map(line).collect();
     if items.len() > ENTRIES_MAX {
         lines.push(format!("- and {} more", items.len() - ENTRIES_MAX));
     }

@@ -127,7 +127,7 @@ async fn start_within(limits: Limits, settings: Settings) -> Result<Running, Ser
         tracing::info!(%address, "metrics.started");
     }
     if let Some(mirror) = &settings.engine.mirror {
-        say(mirror);
+        log_mirrors(mirror);
     }
     tracing::info!(
         %address,
@@ -147,7 +147,7 @@ async fn start_within(limits: Limits, settings: Settings) -> Result<Running, Ser
 }
 
 /// Logs how mirrors are configured, and warns about settings that allow more than they seem to.
-fn say(mirror: &MirrorConfig) {
+fn log_mirrors(mirror: &MirrorConfig) {
     let path = mirror.path.display();
     match mirror.remotes.allowed() {
         AllowedHosts::Listed(hosts) => {

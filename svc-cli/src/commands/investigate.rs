@@ -267,7 +267,7 @@ fn of_session(examined: &Examined, head: &CommitSha, now: Instant) -> String {
         [commit, ..] => format!("Session {session}, at {commit}\n"),
         [] => format!("Session {session}\n"),
     };
-    let told = match (&examined.dossier, &examined.refused) {
+    let shown = match (&examined.dossier, &examined.refused) {
         (Some(dossier), _) => match &dossier.value {
             SessionAnswer::Known(dossier) => summary(dossier, now).render(),
             SessionAnswer::Unknown(_) => "is not known\n".to_owned(),
@@ -275,7 +275,7 @@ fn of_session(examined: &Examined, head: &CommitSha, now: Instant) -> String {
         (None, Some(refused)) => format!("refused: {}\n", escape(&refused.message)),
         (None, None) => String::new(),
     };
-    session + &told
+    session + &shown
 }
 
 fn next(investigation: &Investigation) -> Vec<String> {

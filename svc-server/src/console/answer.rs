@@ -16,7 +16,7 @@ use super::visit::Visit;
 use super::{refused, sign_in};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::body::Keep;
+use crate::body::BodyUse;
 use crate::dispatch::query_parameters;
 use crate::handler::Handler;
 use crate::{body, observe, places, problem};
@@ -57,7 +57,7 @@ impl Asked {
         let place = parts
             .extensions
             .remove()
-            .unwrap_or_else(places::Place::apart);
+            .unwrap_or_else(places::Place::detached);
         let Some(console) = app.console.as_ref() else {
             return Err(problem::answer(&Problem::NotFound));
         };
@@ -75,12 +75,20 @@ impl Asked {
             place.sender_is_known();
             observe::caller(caller);
         }
-        let keep = if parts.method == Method::POST {
-            Keep::Bytes
+        let body_use = if parts.method == Method::POST {
+            BodyUse::Bytes
         } else {
-            Keep::Nothing
+            BodyUse::Nothing
         };
-        let content = body::read(&parts.headers, content, FORM_BYTES_MAX, &[], keep, &place).await;
+        let content = body::read(
+            &parts.headers,
+            content,
+            FORM_BYTES_MAX,
+            &[],
+            body_use,
+            &place,
+        )
+        .await;
         let form = match content.and_then(body::Content::decoded) {
             // It is too small to need a memory reservation.
             Ok((form, _memory)) => form,

@@ -82,7 +82,7 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
         spreads
             .iter()
             .map(|(label, spread)| {
-                let said = format!(
+                let description = format!(
                     "median {}, mean {}, p10 {}, p90 {} ({} files)",
                     score(spread.median),
                     score(spread.mean),
@@ -90,7 +90,7 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
                     score(spread.p90),
                     whole(spread.count)
                 );
-                (html! { (label) }, spread_box(spread), said)
+                (html! { (label) }, spread_box(spread), description)
             })
             .collect(),
     )
@@ -101,11 +101,11 @@ fn figure(caption: &str, low: &str, high: &str, rows: Vec<(Markup, Markup, Strin
         figure.plot {
             figcaption { (caption) }
             ul {
-                @for (label, drawn, said) in rows {
+                @for (label, drawn, description) in rows {
                     li {
                         span.label { (label) }
                         span.drawn { (drawn) }
-                        span.said { (said) }
+                        span.said { (description) }
                     }
                 }
             }

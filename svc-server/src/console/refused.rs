@@ -9,10 +9,10 @@ use crate::problem::{code, message};
 
 /// Shows a problem: its word, a sentence, and what to do next.
 pub(super) fn problem(problem: &Problem) -> Markup {
-    said(code(problem), &inert(&message(problem)), next(problem))
+    refusal(code(problem), &inert(&message(problem)), next(problem))
 }
 
-fn said(code: &str, message: &str, next: &str) -> Markup {
+fn refusal(code: &str, message: &str, next: &str) -> Markup {
     html! {
         div.refusal role="alert" {
             p { strong { "Nothing is shown: " } (message) }
@@ -125,7 +125,7 @@ const fn of_decline(decline: &Decline) -> &'static str {
 
 /// Shows that the host of a request is not one of the console's.
 pub(super) fn host() -> Markup {
-    said(
+    refusal(
         "wrong_host",
         "this host name is not configured for the console",
         "Use a host name listed in SVC_CONSOLE_HOSTS, or add this one and restart the server.",
@@ -135,13 +135,13 @@ pub(super) fn host() -> Markup {
 /// Shows why a form is refused.
 pub(super) fn foreign_form(foreign: ForeignForm) -> Markup {
     match foreign {
-        ForeignForm::Origin => said(
+        ForeignForm::Origin => refusal(
             "foreign_form",
             "the form was not sent from a page of this console",
             "Open the console and try again. A proxy must pass on the headers Host and Origin \
              unchanged.",
         ),
-        ForeignForm::PlainHttp => said(
+        ForeignForm::PlainHttp => refusal(
             "plain_http",
             "over plain HTTP, tokens are accepted only on the machine of the service",
             "Put a proxy with TLS in front of the service. The token was just sent unencrypted: \
@@ -158,12 +158,12 @@ pub(super) fn token(problem: &Problem) -> Markup {
         }
         _ => "Check that it is the token of SVC_OPERATOR_TOKEN, copied completely.",
     };
-    said(code(problem), &message(problem), next)
+    refusal(code(problem), &message(problem), next)
 }
 
 /// Shows that there were too many wrong tokens.
 pub(super) fn too_often(seconds: u64) -> Markup {
-    said(
+    refusal(
         "too_many_attempts",
         "too many wrong tokens; this one was not checked",
         &format!("Wait {seconds} s and try again."),

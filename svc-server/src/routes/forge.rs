@@ -75,12 +75,12 @@ async fn take(exchange: Exchange, event: ForgeEvent, delivery: ForgeDelivery) ->
     };
     let mut notes = Notes::default();
     let captured =
-        exchange.apart(|| forge::capture(event, delivery.payload, &described, &mut notes));
+        exchange.in_place(|| forge::capture(event, delivery.payload, &described, &mut notes));
     let fact = match captured {
         Ok(fact) => fact,
         Err(reason) => return Ok(skip(app, source, at, reason)),
     };
-    say(&notes);
+    log_notes(&notes);
     let (line, fact) = match fact {
         ForgeFact::Push(push) => ("push_stored", Append::Push(push)),
         ForgeFact::CiOutcome(outcome) => ("ci_outcome_stored", Append::CiOutcome(outcome)),
@@ -97,7 +97,7 @@ async fn take(exchange: Exchange, event: ForgeEvent, delivery: ForgeDelivery) ->
 }
 
 /// Logs what a captured fact lacks, and what was redacted.
-fn say(notes: &Notes) {
+fn log_notes(notes: &Notes) {
     for declined in &notes.declined_identities {
         tracing::info!(reason = declined.as_str(), "repository_identity_declined");
     }

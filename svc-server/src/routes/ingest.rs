@@ -144,7 +144,7 @@ pub(super) async fn gateway(
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
     let prepared = exchange
-        .apart(|| prepare(&exchange, request, receipt, None))
+        .in_place(|| prepare(&exchange, request, receipt, None))
         .map_err(|error| match error {
             GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
             GatewayError::InvalidPayload => invalid_payload(),
@@ -205,7 +205,7 @@ pub(super) async fn gateway_batch(
             })
             .collect()
     };
-    let prepared = exchange.apart(prepare_all)?;
+    let prepared = exchange.in_place(prepare_all)?;
     for prepared in prepared {
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),

@@ -27,7 +27,7 @@ async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, P
     let app = &exchange.app;
     let receipt = app.engine.receipt();
     let captured = exchange
-        .apart(|| otlp::capture(request, receipt, &exchange.memory))
+        .in_place(|| otlp::capture(request, receipt, &exchange.memory))
         .map_err(|error| match error {
             LogsError::Malformed => Problem::MalformedProtobuf,
             LogsError::TooLarge => Problem::TooManyValues,

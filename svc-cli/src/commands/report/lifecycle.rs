@@ -139,7 +139,7 @@ fn edit_retention(page: &mut Page, panel: &EditRetention) {
 fn merge_durability(page: &mut Page, panel: &MergeDurability) {
     page.heading("merge_durability: attributed files in merged pull requests");
     page.line(format!(
-        "  {}: the forge may not have told of every pull request; for investigation only, not \
+        "  {}: the forge may not have reported every pull request; for investigation only, not \
          ranking.",
         panel.coverage_qualification
     ));

@@ -71,7 +71,9 @@ fn render(shown: &Shown) -> String {
         "The part of what agents added to a file that is still in that file: a lower bound on \
          retention, since moved and reworded lines do not count.",
     );
-    page.line("Of pull requests that the forge told of; for investigation only, not ranking.");
+    page.line(
+        "Covers only pull requests that the forge reported; for investigation only, not ranking.",
+    );
     page.line("In brackets: counts, and the 95 % interval of the rate.");
     page.heading("files that a call wrote, at a commit where its Session was observed:");
     page.line(format!(
@@ -127,7 +129,7 @@ fn explain(page: &mut Page, membership: &Counts<MembershipSkip>, unchecked: &[Un
     if unchecked.is_empty() {
         page.line(match membership.get(MembershipSkip::AncestryCheckFailed) {
             0 => "  every merged pull request could be checked",
-            _ => "  some merge, revision or CI outcome may be of these repositories: it cannot be told",
+            _ => "  some merge, revision or CI outcome may belong to these repositories: it cannot be determined",
         });
     }
     for of_repository in unchecked {

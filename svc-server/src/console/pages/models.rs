@@ -29,7 +29,7 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         .await?;
     let report = &outcomes.report;
     Ok(html! {
-        (period.said(&outcomes.scope))
+        (period.describe(&outcomes.scope))
         @if report.rows.is_empty() {
             p { "No calls were observed in these days." }
         } @else {

@@ -53,7 +53,7 @@ fn request(visit: &Visit) -> Option<EvidenceReadRequest> {
 
 fn shown(item: &EvidenceReadItem) -> Markup {
     let (kind, content) = match &item.part {
-        Open::Known(part) => said(part),
+        Open::Known(part) => kind_and_content(part),
         Open::Unknown(newer) => (inert(newer.word()), canonical(newer.value())),
     };
     let reference = &item.reference;
@@ -77,7 +77,7 @@ fn shown(item: &EvidenceReadItem) -> Markup {
 }
 
 /// Returns what kind of part it is, and its content.
-fn said(part: &Part) -> (String, String) {
+fn kind_and_content(part: &Part) -> (String, String) {
     match part {
         Part::Text { content } => ("text".to_owned(), inert_text(content)),
         Part::Reasoning { content } => ("reasoning".to_owned(), inert_text(content)),

@@ -40,7 +40,7 @@ impl Period {
     }
 
     /// Shows the calls that a report covers.
-    pub(super) fn said(&self, scope: &ReportScope) -> Markup {
+    pub(super) fn describe(&self, scope: &ReportScope) -> Markup {
         html! {
             p {
                 "Calls that were observed from " (moment(scope.cohort_start)) " to "

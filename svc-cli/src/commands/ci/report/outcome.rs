@@ -12,7 +12,7 @@ use svc_model::repository::{
 
 use super::environment::Environment;
 use super::flags::Flags;
-use super::system::{Found, Scope, System, Told};
+use super::system::{Found, RunDetails, Scope, System};
 use crate::error::CommandError;
 
 /// Returns the outcome.
@@ -31,70 +31,70 @@ pub(super) fn outcome(
     } else {
         Scope::Job
     };
-    let told = system.read(environment, scope).completed(environment);
+    let details = system.read(environment, scope).completed(environment);
     let mut fields = Fields::default();
     let run_id = fields.required(
         "run id",
         "--run-id",
         flags.run_id.as_deref(),
-        &told.run_id,
+        &details.run_id,
         RunId::new,
     );
     let run_attempt = fields.optional(
         "attempt",
         "--run-attempt",
         flags.run_attempt.as_deref(),
-        &told.run_attempt,
+        &details.run_attempt,
         attempt,
     );
     let repo = fields.required(
         "repository",
         "--repo",
         flags.repo.as_deref(),
-        &told.repo,
+        &details.repo,
         rule(RepositoryName::new, "must be owner/name"),
     );
-    let identity = fields.identity(flags, &told);
+    let identity = fields.identity(flags, &details);
     let commit_sha = fields.required(
         "commit",
         "--commit",
         flags.commit.as_deref(),
-        &told.commit,
+        &details.commit,
         rule(CommitSha::new, "must be 40 or 64 hexadecimal digits"),
     );
     let branch = fields.required(
         "branch",
         "--branch",
         flags.branch.as_deref(),
-        &told.branch,
+        &details.branch,
         rule(Branch::new, "must be a branch name"),
     );
     let workflow_id = fields.optional(
         "workflow id",
         "--workflow-id",
         flags.workflow_id.as_deref(),
-        &told.workflow_id,
+        &details.workflow_id,
         ForeignId::new,
     );
     let workflow_path = fields.optional(
         "workflow path",
         "--workflow-path",
         flags.workflow_path.as_deref(),
-        &told.workflow_path,
+        &details.workflow_path,
         path,
     );
     let is_run_of_github = run_id.as_ref().is_some_and(|id| is_number(id.as_str()));
     if system == System::GithubActions && is_run_of_github && workflow_id.is_none() {
         // The service would then refuse what GitHub's own webhook says about the run.
-        fields.missing("workflow id", "--workflow-id", &told.workflow_id);
+        fields.missing("workflow id", "--workflow-id", &details.workflow_id);
     }
-    let (result, word) = fields.result(system, flags, &told.status);
+    let (result, word) = fields.result(system, flags, &details.status);
     let (repository_id, repository_host) = identity.unzip();
-    let text = |flag: &Option<String>, told: Option<&String>| {
-        let given = flag.as_ref().or(told).map(|text| text.trim());
+    let text = |flag: &Option<String>, details: Option<&String>| {
+        let given = flag.as_ref().or(details).map(|text| text.trim());
         given.filter(|text| !text.is_empty()).map(Text::from)
     };
-    let is_nested = flags.repo.is_none() && told.repo.value.as_deref().is_some_and(is_nested);
+    let is_nested = flags.repo.is_none() && details.repo.value.as_deref().is_some_and(is_nested);
     let outcome = fields.finish(|| {
         Some(VendorCIRequest {
             provider: system.provider(),
@@ -108,12 +108,12 @@ pub(super) fn outcome(
             repository_id,
             commit_sha: commit_sha?,
             branch: branch?,
-            workflow_name: text(&flags.workflow_name, told.workflow_name.value.as_ref())
+            workflow_name: text(&flags.workflow_name, details.workflow_name.value.as_ref())
                 .unwrap_or_default(),
             workflow_id,
             workflow_path,
             result: result?,
-            run_url: text(&flags.run_url, told.run_url.value.as_ref()),
+            run_url: text(&flags.run_url, details.run_url.value.as_ref()),
             provider_result: text(&flags.provider_result, word.as_ref()),
             error_type: text(&flags.error_type, None),
             reason: flags.reason.as_deref().map(Text::from),
@@ -160,11 +160,11 @@ fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandErr
 struct Fields(Vec<String>);
 
 impl Fields {
-    fn missing(&mut self, what: &str, flag: &str, told: &Found) {
-        let looked_at = if told.looked_at.is_empty() {
+    fn missing(&mut self, what: &str, flag: &str, details: &Found) {
+        let looked_at = if details.looked_at.is_empty() {
             String::new()
         } else {
-            format!(" (looked at {})", told.looked_at)
+            format!(" (looked at {})", details.looked_at)
         };
         self.0.push(format!("no {what}: give {flag}{looked_at}"));
     }
@@ -174,14 +174,14 @@ impl Fields {
         what: &str,
         flag: &str,
         given: Option<&str>,
-        told: &Found,
+        details: &Found,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        if given.is_none() && told.value.is_none() {
-            self.missing(what, flag, told);
+        if given.is_none() && details.value.is_none() {
+            self.missing(what, flag, details);
             return None;
         }
-        self.optional(what, flag, given, told, read)
+        self.optional(what, flag, given, details, read)
     }
 
     fn optional<T, E: Display>(
@@ -189,10 +189,10 @@ impl Fields {
         what: &str,
         flag: &str,
         given: Option<&str>,
-        told: &Found,
+        details: &Found,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let mistake = match (given, &told.value) {
+        let mistake = match (given, &details.value) {
             (Some(text), _) => match read(text) {
                 Ok(value) => return Some(value),
                 Err(rule) => format!("{flag} {rule}"),
@@ -201,7 +201,7 @@ impl Fields {
                 Ok(value) => return Some(value),
                 Err(rule) => format!(
                     "the {what} {text:?} of {} {rule}: give {flag}",
-                    told.looked_at
+                    details.looked_at
                 ),
             },
             (None, None) => return None,
@@ -212,26 +212,30 @@ impl Fields {
 
     /// Returns the number and the host of the repository if both are known; a host alone identifies
     /// nothing.
-    fn identity(&mut self, flags: &Flags, told: &Told) -> Option<(RepositoryId, RepositoryHost)> {
+    fn identity(
+        &mut self,
+        flags: &Flags,
+        details: &RunDetails,
+    ) -> Option<(RepositoryId, RepositoryHost)> {
         let host = self.optional(
             "host of the forge",
             "--repository-host",
             flags.repository_host.as_deref(),
-            &told.repository_host,
+            &details.repository_host,
             rule(RepositoryHost::new, "must be a DNS host name"),
         );
         let id = self.optional(
             "number of the repository",
             "--repository-id",
             flags.repository_id.as_deref(),
-            &told.repository_id,
+            &details.repository_id,
             rule(RepositoryId::new, "must be a decimal number"),
         );
         if id.is_some() && host.is_none() {
             self.missing(
                 "host of the forge",
                 "--repository-host",
-                &told.repository_host,
+                &details.repository_host,
             );
         }
         id.zip(host)
@@ -242,14 +246,14 @@ impl Fields {
         &mut self,
         system: System,
         flags: &Flags,
-        told: &Found,
+        details: &Found,
     ) -> (Option<CiResult>, Option<String>) {
-        let word = flags.status.clone().or_else(|| told.value.clone());
+        let word = flags.status.clone().or_else(|| details.value.clone());
         if let Some(result) = flags.result {
             return (Some(result), word);
         }
         let Some(word) = word else {
-            self.missing("result", "--result or --status", told);
+            self.missing("result", "--result or --status", details);
             return (None, None);
         };
         let result = system.result(word.trim());
@@ -469,14 +473,14 @@ mod tests {
         assert_eq!(
             mistakes(&whole_run, GITHUB),
             [
-                "no workflow id: give --workflow-id (looked at the event workflow_run; a step is not told)"
+                "no workflow id: give --workflow-id (looked at the event workflow_run; a step is not details)"
             ]
         );
-        let told = Flags {
+        let details = Flags {
             workflow_id: Some("159038".to_owned()),
             ..whole_run
         };
-        assert!(written(&told, GITHUB).contains(r#""run_id":"99","#));
+        assert!(written(&details, GITHUB).contains(r#""run_id":"99","#));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use svc_model::json::Object;
 
 use super::super::environment::{Environment, text_at};
 use super::super::repository;
-use super::{Found, Scope, Told, Word, joined};
+use super::{Found, RunDetails, Scope, Word, joined};
 
 pub(super) const WORDS: &[Word] = &[
     ("success", CiResult::Passed),
@@ -26,7 +26,7 @@ pub(super) const WORDS: &[Word] = &[
 
 const EVENT: &str = "GITHUB_EVENT_PATH";
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
+pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let event = environment.event(EVENT).unwrap_or_default();
     if environment.get("GITHUB_EVENT_NAME") == Some("workflow_run") {
         return ended_run(environment, &event);
@@ -42,13 +42,13 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
         Some("actions/runs"),
         get("GITHUB_RUN_ID"),
     ]);
-    Told {
+    RunDetails {
         run_id: Found::new(run_id, "GITHUB_RUN_ID, GITHUB_JOB"),
         run_attempt: variable(environment, "GITHUB_RUN_ATTEMPT"),
         commit: commit(environment, &event),
         branch: branch(environment, &event),
         workflow_name: variable(environment, "GITHUB_WORKFLOW"),
-        workflow_id: Found::new(None, "the event workflow_run; a step is not told"),
+        workflow_id: Found::new(None, "the event workflow_run; a step is not details"),
         workflow_path: Found::new(
             get("GITHUB_WORKFLOW_REF").and_then(workflow_path),
             "GITHUB_WORKFLOW_REF",
@@ -63,10 +63,10 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
 }
 
 /// Returns what the event says about the completed run, in the words of GitHub's webhook.
-fn ended_run(environment: &Environment, event: &Object) -> Told {
+fn ended_run(environment: &Environment, event: &Object) -> RunDetails {
     let at = |member| text_at(event, &["workflow_run", member]);
     let found = |member, looked_at| Found::new(at(member), looked_at);
-    Told {
+    RunDetails {
         run_id: found("id", "workflow_run.id of GITHUB_EVENT_PATH"),
         run_attempt: found(
             "run_attempt",
@@ -90,15 +90,15 @@ fn ended_run(environment: &Environment, event: &Object) -> Told {
     }
 }
 
-fn repository(environment: &Environment) -> Told {
+fn repository(environment: &Environment) -> RunDetails {
     let host = environment
         .get("GITHUB_SERVER_URL")
         .and_then(repository::host);
-    Told {
+    RunDetails {
         repo: variable(environment, "GITHUB_REPOSITORY"),
         repository_host: Found::new(host, "GITHUB_SERVER_URL"),
         repository_id: variable(environment, "GITHUB_REPOSITORY_ID"),
-        ..Told::default()
+        ..RunDetails::default()
     }
 }
 
@@ -145,7 +145,7 @@ fn workflow_path(reference: &str) -> Option<String> {
 mod tests {
     use std::fs;
 
-    use super::super::testing::told;
+    use super::super::testing::known;
     use super::*;
 
     const STEP: &[(&str, &str)] = &[
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_step_tells_of_its_job() {
         assert_eq!(
-            told(&read(&with(&[]), Scope::Job)),
+            known(&read(&with(&[]), Scope::Job)),
             [
                 ("run_id", "1658821493/test"),
                 ("run_attempt", "2"),
@@ -194,7 +194,7 @@ mod tests {
         );
         let run = read(&with(&[]), Scope::Run);
         assert_eq!(run.run_id.value.unwrap(), "1658821493");
-        assert_eq!(run.workflow_id.value, None, "a step is not told");
+        assert_eq!(run.workflow_id.value, None, "a step is not details");
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         ]);
         for scope in [Scope::Job, Scope::Run] {
             assert_eq!(
-                told(&read(&environment, scope)),
+                known(&read(&environment, scope)),
                 [
                     ("run_id", "30433642"),
                     ("run_attempt", "1"),

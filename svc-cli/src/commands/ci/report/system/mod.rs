@@ -53,7 +53,7 @@ pub(super) struct Found {
 
 /// What a system's variables say about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct RunDetails {
     pub(super) run_id: Found,
     pub(super) run_attempt: Found,
     pub(super) repo: Found,
@@ -72,7 +72,7 @@ pub(super) struct Told {
 /// A system's word for a result, and the result.
 type Word = (&'static str, CiResult);
 
-impl Told {
+impl RunDetails {
     /// Adds the repository that the pipeline's own definition names: most systems have no variable
     /// for the forge's number of a repository.
     pub(super) fn completed(mut self, environment: &Environment) -> Self {
@@ -144,14 +144,14 @@ impl System {
     }
 
     /// Reads the variables.
-    pub(super) fn read(self, environment: &Environment, scope: Scope) -> Told {
+    pub(super) fn read(self, environment: &Environment, scope: Scope) -> RunDetails {
         match self {
             Self::GithubActions => github::read(environment, scope),
             Self::GitlabCi => gitlab::read(environment, scope),
             Self::Jenkins => jenkins::read(environment),
             Self::CircleCi => circleci::read(environment, scope),
             Self::Buildkite => buildkite::read(environment, scope),
-            Self::Other => Told::default(),
+            Self::Other => RunDetails::default(),
         }
     }
 
@@ -186,20 +186,20 @@ pub(super) mod testing {
     use super::*;
 
     /// Returns the known fields.
-    pub(crate) fn told(told: &Told) -> Vec<(&'static str, &str)> {
+    pub(crate) fn known(details: &RunDetails) -> Vec<(&'static str, &str)> {
         let fields = [
-            ("run_id", &told.run_id),
-            ("run_attempt", &told.run_attempt),
-            ("repo", &told.repo),
-            ("repository_host", &told.repository_host),
-            ("repository_id", &told.repository_id),
-            ("commit", &told.commit),
-            ("branch", &told.branch),
-            ("workflow_name", &told.workflow_name),
-            ("workflow_id", &told.workflow_id),
-            ("workflow_path", &told.workflow_path),
-            ("run_url", &told.run_url),
-            ("status", &told.status),
+            ("run_id", &details.run_id),
+            ("run_attempt", &details.run_attempt),
+            ("repo", &details.repo),
+            ("repository_host", &details.repository_host),
+            ("repository_id", &details.repository_id),
+            ("commit", &details.commit),
+            ("branch", &details.branch),
+            ("workflow_name", &details.workflow_name),
+            ("workflow_id", &details.workflow_id),
+            ("workflow_path", &details.workflow_path),
+            ("run_url", &details.run_url),
+            ("status", &details.status),
         ];
         let fields = fields.into_iter();
         fields
