@@ -21,7 +21,7 @@ impl Client {
         request: &GatewayIngestRequest,
     ) -> Result<Open<IngestReceipt>, Error> {
         let named =
-            request.capture.is_some() || request.payload.as_object().is_some_and(names_itself);
+            request.capture.is_some() || request.payload.as_object().is_some_and(has_call_id);
         self.delivering(named).call::<IngestGateway>(request).await
     }
 
@@ -44,7 +44,7 @@ impl Client {
         &self,
         request: &GatewayBatchRequest,
     ) -> Result<GatewayBatchReceipt, Error> {
-        let named = request.payloads.iter().flatten().all(names_itself);
+        let named = request.payloads.iter().flatten().all(has_call_id);
         self.delivering(named)
             .call::<IngestGatewayBatch>(request)
             .await
@@ -108,7 +108,7 @@ impl Client {
 }
 
 /// Returns whether a payload has an id, so that a redelivery is recognised.
-fn names_itself(payload: &Object) -> bool {
+fn has_call_id(payload: &Object) -> bool {
     payload
         .get("litellm_call_id")
         .and_then(Json::as_text)

@@ -47,13 +47,13 @@ impl Success {
             return Err(self.unreadable());
         }
         // Only an export has this answer, which has no more information than its status.
-        let said = if self.in_protobuf {
+        let body = if self.in_protobuf {
             b"{}"
         } else {
             &*self.bytes
         };
         let budget = NodeBudget::new(REPLY_MEMORY_BYTES_MAX);
-        let value = json::from_written_within(said, &budget)
+        let value = json::from_written_within(body, &budget)
             .map_err(|error| self.fail(Failure::new(ErrorKind::Unreadable).caused_by(error)))?;
         Ok(RawReply {
             value,

@@ -1,4 +1,4 @@
-//! The engine: what a server, or any other program, asks of the service.
+//! The engine: the service without its transport.
 
 mod config;
 mod execution;
@@ -46,11 +46,11 @@ struct Inner {
     revocations: SeenRevocations,
     clock: Clock,
     ids: Ids,
-    /// Whether somebody is about to write what stored nothing.
+    /// Whether a task is about to write the counts of deliveries that stored nothing.
     counts_wait: AtomicBool,
 }
 
-/// What reports read beside the store, and what they remember of it.
+/// What reports read besides the store, and their caches.
 #[derive(Debug)]
 struct BesideStore {
     mirrors: Option<MirrorReading>,
@@ -73,11 +73,11 @@ impl Inner {
 }
 
 impl Engine {
-    /// Opens the store and starts the writer, and the workers of the mirrors. It blocks.
+    /// Opens the store and starts the writer and the mirror workers. It blocks.
     ///
     /// # Errors
     ///
-    /// When the store cannot be opened.
+    /// If the store cannot be opened.
     pub fn open(config: &EngineConfig, clock: Clock, ids: Ids) -> Result<Self, StoreError> {
         let store = Arc::new(Store::open(&config.store)?);
         let reading =
@@ -121,23 +121,23 @@ impl Engine {
         self.0.store.org_id()
     }
 
-    /// Returns whether the writer is there: without it nothing is stored until the process starts
-    /// anew.
+    /// Returns whether the writer is running; without it, nothing is stored until the process
+    /// restarts.
     pub fn is_writing(&self) -> bool {
         self.0.store.is_writing()
     }
 
-    /// Returns how much reports remember of what never changes, by its kind.
+    /// Returns the use of the caches of reports, by kind.
     pub fn report_memory(&self) -> [(&'static str, MemoryUse); 6] {
         self.0.reports.memory.uses()
     }
 
-    /// Returns the present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         self.0.clock.now()
     }
 
-    /// Returns what capture is told of a delivery that arrives now.
+    /// Returns what capture needs to know about a delivery that arrives now.
     pub fn receipt(&self) -> Receipt<'_> {
         Receipt {
             org_id: self.org_id(),
@@ -153,7 +153,7 @@ impl Engine {
         self.0.mirrors.is_some()
     }
 
-    /// Stops the workers of the mirrors, finishes what was accepted and stops the writer. It blocks.
+    /// Stops the mirror workers, finishes what was accepted and stops the writer. It blocks.
     pub fn close(&self) {
         if let Some(mirrors) = &self.0.mirrors {
             mirrors.stop();

@@ -1,4 +1,4 @@
-//! What an engine is opened with.
+//! The configuration of an engine.
 
 use svc_model::id::OrgId;
 use svc_model::limit::READ_SLOTS_DEFAULT;
@@ -10,7 +10,7 @@ use crate::mirror::MirrorConfig;
 use crate::read::{CursorKey, ScanLimits};
 use crate::store::{DatabaseUrl, StoreConfig};
 
-/// What an engine is opened with.
+/// The configuration of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// The store.
@@ -19,17 +19,17 @@ pub struct EngineConfig {
     pub read_slots: usize,
     /// The bounds of a context scan.
     pub scan: ScanLimits,
-    /// Bytes of decoded content that are kept in memory.
+    /// Bytes of the cache of decoded content.
     pub cache_bytes: u64,
-    /// Bytes that are kept in memory between reports.
+    /// Bytes of the cache of reports.
     pub report_cache_bytes: u64,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
-    /// The secrets of the service itself, which are redacted wherever they stand.
+    /// The secrets of the service itself, which are redacted anywhere.
     pub secrets: Secrets,
-    /// The key under which cursors are made. Without one they are good for this engine alone.
+    /// The key for cursors. Without one, cursors are valid for this engine only.
     pub cursor_key: Option<CursorKey>,
-    /// How mirrors are kept, when they are.
+    /// The configuration of mirrors, if enabled.
     pub mirror: Option<MirrorConfig>,
 }
 

@@ -34,8 +34,8 @@ impl Engine {
         self.read(place, deadline, read).await
     }
 
-    /// Runs a read that takes a slot on a thread of its own, which gives way to everything else: a
-    /// report takes seconds of a processor, and nobody's capture waits for that.
+    /// Runs a read that takes a slot on its own low-priority thread: a report takes seconds of
+    /// processor time, and capture must not wait for that.
     pub(super) async fn report<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
@@ -47,7 +47,7 @@ impl Engine {
         let (answer, answered) = oneshot::channel();
         let run = move || {
             priority::give_way();
-            // Nobody waits any more when the caller has gone.
+            // If the caller is gone, nobody waits for the answer.
             drop(answer.send(work()));
         };
         let thread = thread::Builder::new().name("svc-report".to_owned());
@@ -80,8 +80,8 @@ impl Engine {
         }
     }
 
-    /// Returns what a read does on its thread: it is of one snapshot, which is stopped at the deadline,
-    /// or when the caller has gone.
+    /// Returns the work of a read, over one snapshot. It stops at the deadline, or when the caller
+    /// is gone.
     fn work<T, R>(
         &self,
         place: Place,
@@ -92,10 +92,10 @@ impl Engine {
         R: FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error>,
     {
         let inner = Arc::clone(&self.0);
-        // The log ties what happens there to the request.
+        // Ties log events on the thread to the request.
         let span = tracing::Span::current();
         move || {
-            // Held until the work has ended, also when the caller has gone.
+            // Held until the work has ended, even if the caller is gone.
             let _place = place;
             let _entered = span.entered();
             let mut snapshot = inner.store.snapshot(&deadline)?;
@@ -108,7 +108,7 @@ fn read_deadline() -> Deadline {
     Deadline::after(Duration::from_secs(READ_DEADLINE_SECONDS))
 }
 
-/// Ends the work of a deadline when nobody waits for it any more.
+/// Cancels the work of a deadline when nobody waits for it any more.
 struct CancelledWhenDropped(Deadline);
 
 impl Drop for CancelledWhenDropped {

@@ -1,4 +1,4 @@
-//! What an engine writes: facts, the counts of what arrived, and the quarantine.
+//! The writes of an engine: facts, the counts of what arrived, and the quarantine.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -27,7 +27,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When the facts were not stored; then none is acknowledged.
+    /// If the facts were not stored; then none is acknowledged.
     pub async fn append(
         &self,
         facts: Vec<Append>,
@@ -66,14 +66,15 @@ impl Engine {
         Ok(outcomes)
     }
 
-    /// Counts a delivery that has no facts. It does not wait for the store: it is written with what is
-    /// stored next, and within a second otherwise.
+    /// Counts a delivery without facts. It does not wait for the store: the count is written with
+    /// the next transaction, or within a second.
     pub fn count(&self, counted: &Counted) {
         self.0.store.count(&counted.totals);
         self.count_soon();
     }
 
-    /// Sees to it that what stored nothing, as a redelivery does, is counted in the store before long.
+    /// Ensures that deliveries that stored nothing, such as redeliveries, are soon counted in the
+    /// store.
     fn count_soon(&self) {
         let inner = &self.0;
         if inner.store.has_uncounted() && !inner.counts_wait.swap(true, Ordering::AcqRel) {
@@ -81,24 +82,24 @@ impl Engine {
         }
     }
 
-    /// Returns what arrived by source, in all servers of the organization: what this one has not
-    /// written yet is written first.
+    /// Returns what arrived by source, on all servers of the organization, after writing this
+    /// server's pending counts.
     ///
     /// # Errors
     ///
-    /// When the store gives no answer.
+    /// If the store does not answer.
     pub async fn captured(&self) -> Result<CaptureTotals, Error> {
         self.0.store.write_counts().await?;
         self.short(|_, snapshot| Ok(snapshot.capture_totals()?))
             .await
     }
 
-    /// Takes a fact out of every answer, or shows it again, in the name of a client. It is written
-    /// by the writer, in order with the facts.
+    /// Quarantines or releases a fact on behalf of a client. The writer records it, in order with
+    /// the facts.
     ///
     /// # Errors
     ///
-    /// When the request names no fact, or several; or when it was not recorded.
+    /// If the request names no fact or several, or if it was not recorded.
     pub async fn quarantine(
         &self,
         request: QuarantineRequest,
@@ -136,7 +137,7 @@ impl Engine {
     }
 }
 
-/// Writes what was counted, until it is written or the engine has gone.
+/// Retries until the pending counts are written or the engine is gone.
 async fn write_counts(inner: Weak<Inner>) {
     let mut pause = COUNTS_WAIT;
     loop {
@@ -144,7 +145,7 @@ async fn write_counts(inner: Weak<Inner>) {
         let Some(inner) = inner.upgrade() else {
             return;
         };
-        // Before it is written: what comes meanwhile is for another time.
+        // Before the write, so that later counts start a new task.
         inner.counts_wait.store(false, Ordering::Release);
         match inner.store.write_counts().await {
             Ok(()) | Err(StoreError::Closed) => return,
@@ -162,7 +163,7 @@ async fn write_counts(inner: Weak<Inner>) {
     }
 }
 
-/// How long what stored nothing waits to be counted in the store.
+/// The delay before the counts of deliveries that stored nothing are written.
 const COUNTS_WAIT: Duration = Duration::from_secs(1);
-/// How long it waits after the store did not take it.
+/// The delay after a failed write.
 const COUNTS_RETRY: Duration = Duration::from_secs(10);
