@@ -388,7 +388,7 @@ mod tests {
 
     use super::*;
 
-    use super::testing::{INGEST, OPERATOR, RETRIEVAL, WEBHOOK, read};
+    use super::testing::{OPERATOR, RETRIEVAL, WEBHOOK, read};
 
     fn mistakes(more: &[(&str, &str)]) -> Vec<String> {
         read(more).map_or_else(|error| error.0, |_| Vec::new())

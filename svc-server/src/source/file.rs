@@ -137,8 +137,8 @@ mod tests {
             [
                 "config.toml, line 2: listn is unknown; did you mean listen?",
                 "config.toml, line 3: log must be a text, a number, true or false",
-                "config.toml, line 5: server is unknown; settings stand at the top of the file, \
-                 in no table",
+                "config.toml, line 5: server is unknown; settings are at the top of the file, \
+                 not in a table",
             ]
         );
     }

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn only_secrets_are_read_from_files() {
         assert_eq!(all("SVC_OPERATOR_TOKEN_FILE"), None);
-        assert!(all("SVC_LISTEN_FILE").unwrap().contains("no secret"));
+        assert!(all("SVC_LISTEN_FILE").unwrap().contains("not a secret"));
     }
 
     #[test]
