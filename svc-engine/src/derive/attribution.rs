@@ -93,7 +93,7 @@ pub struct Push {
     pub push_id: FactId,
     /// When it was received.
     pub captured_at: Instant,
-    /// Its repository, or why that cannot be told.
+    /// Its repository, or why that cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct CohortCi {
     pub(super) resolution: CiResolution,
     /// What the outcomes at the attributed commits say of pull requests.
     pub(super) pull_requests: Vec<CommitPullRequest>,
-    /// The outcomes at the attributed commits whose repository cannot be told.
+    /// The outcomes at the attributed commits whose repository cannot be determined.
     pub(super) declined: Counts<RepositoryDecline>,
 }
 

@@ -254,7 +254,7 @@ impl<'g> Gathered<'g> {
         })
     }
 
-    /// Returns the cohort's observations whose repository cannot be told, and why.
+    /// Returns the cohort's observations whose repository cannot be determined, and why.
     fn declined_observations(
         &self,
     ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
@@ -301,7 +301,7 @@ fn notes(observations: &[ObservedCommit]) -> Vec<Note> {
     observations.iter().filter_map(note).collect()
 }
 
-/// Counts pushes whose repository cannot be told.
+/// Counts pushes whose repository cannot be determined.
 fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
     let declines = pushes
         .iter()
