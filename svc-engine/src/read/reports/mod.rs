@@ -7,6 +7,7 @@ mod answers;
 mod ci;
 mod edits;
 mod extent;
+mod halves;
 mod history;
 mod inferred;
 mod memory;
