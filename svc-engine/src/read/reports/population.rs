@@ -1,9 +1,9 @@
 //! The calls of a cohort, and what their Sessions decided, edited and committed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use svc_model::id::SessionId;
+use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
@@ -64,7 +64,7 @@ impl Population {
         };
 
         let decisions = decisions(snapshot, &sessions, boundary)?;
-        let owners = owners(snapshot, &decisions, extent.as_of)?;
+        let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
         let edits = edits::read(snapshot, memory, &sessions, boundary)?;
         Ok(Self {
             extent: extent.observed(),
@@ -178,10 +178,12 @@ fn decided(decision: CohortDecision) -> Decision {
     }
 }
 
-/// Returns who owns the ids that decisions name, in the whole organization.
+/// Returns who owns the ids that decisions name, in the whole organization. `calls` are visible ones that
+/// are known already.
 pub(super) fn owners(
     snapshot: &mut Snapshot<'_>,
     decisions: &[Decision],
+    calls: &[CohortCall],
     observed_by: Instant,
 ) -> Result<Vec<CallOwner>, Error> {
     let ids: BTreeSet<&str> = decisions
@@ -192,8 +194,13 @@ pub(super) fn owners(
         return Err(ReportBound::Evidence.into());
     }
     let ids: Vec<&str> = ids.into_iter().collect();
+    let known = calls.iter().filter(|call| call.observed_at <= observed_by);
+    let known: HashMap<FactId, &SessionId> = known
+        .map(|call| (call.inference_call_id, &call.session_id))
+        .collect();
     let of_ids = |snapshot: &mut Snapshot<'_>, ids: &[&str], take: Take<'_, _>| {
-        snapshot.owners_of_ids(ids, observed_by, |owned| {
+        let known = |call| known.get(&call).copied();
+        snapshot.owners_of_ids(ids, observed_by, known, |owned| {
             take(CallOwner {
                 call_id: owned.call_id,
                 inference_call_id: owned.inference_call_id,
