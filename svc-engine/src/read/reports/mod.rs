@@ -3,6 +3,7 @@
 //! Everything in a report is of one snapshot. Mirrors are read as they are and never fetched. What is
 //! too much is refused as a whole.
 
+mod additions;
 mod answers;
 mod ci;
 mod edits;
