@@ -38,7 +38,7 @@ use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
 pub use self::commits::Commits;
-pub use self::files::{CommitFiles, FileTokens};
+pub use self::files::{CommitFiles, FileTokens, is_code};
 pub use self::plan::Plan;
 pub use self::reach::{Reach, ReachKey, Tied, TiedCommit};
 pub use self::similarity::Similarity;

@@ -12,7 +12,7 @@ use crate::admission::Place;
 use crate::deadline::Deadline;
 use crate::error::Error;
 use crate::priority;
-use crate::store::{Snapshot, StoreError};
+use crate::store::{Snapshot, Store, StoreError};
 
 impl Engine {
     /// Runs a read that takes a slot, without waiting for one.
@@ -43,7 +43,7 @@ impl Engine {
         let place = self.0.admission.slot()?;
         let deadline = read_deadline();
         let _caller = CancelledWhenDropped(deadline.clone());
-        let work = self.work(place, deadline, read);
+        let work = self.work(place, deadline, Store::snapshot_of_two, read);
         let (answer, answered) = oneshot::channel();
         let run = move || {
             priority::give_way();
@@ -71,7 +71,7 @@ impl Engine {
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let _caller = CancelledWhenDropped(deadline.clone());
-        match tokio::task::spawn_blocking(self.work(place, deadline, read)).await {
+        match tokio::task::spawn_blocking(self.work(place, deadline, Store::snapshot, read)).await {
             Ok(result) => result,
             Err(failure) => {
                 tracing::error!(panicked = failure.is_panic(), "read.failed");
@@ -86,6 +86,7 @@ impl Engine {
         &self,
         place: Place,
         deadline: Deadline,
+        open: for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>,
         read: R,
     ) -> impl FnOnce() -> Result<T, Error> + use<T, R>
     where
@@ -98,7 +99,7 @@ impl Engine {
             // Held until the work has ended, even if the caller is gone.
             let _place = place;
             let _entered = span.entered();
-            let mut snapshot = inner.store.snapshot(&deadline)?;
+            let mut snapshot = open(&inner.store, &deadline)?;
             read(&inner, &mut snapshot)
         }
     }

@@ -144,7 +144,7 @@ impl ReportOptions {
             .mirror
             .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id.clone()));
         let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
-        let mut snapshot = ledger.snapshot_until(&Deadline::after(READ_MAX))?;
+        let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
         let memory = ReportMemory::new(MEMORY_BYTES);
         let sources = ReportSources {
             mirrors: mirrors.as_ref(),

@@ -3,10 +3,12 @@
 //! Everything in a report is of one snapshot. Mirrors are read as they are and never fetched. What is
 //! too much is refused as a whole.
 
+mod additions;
 mod answers;
 mod ci;
 mod edits;
 mod extent;
+mod halves;
 mod history;
 mod inferred;
 mod memory;
