@@ -57,7 +57,12 @@ impl Cursor {
                 error.hint("it is kept, and sent with the next: svc outbox status")
             }),
             // Without a place to keep it, it is sent once.
-            Err(unkept) => self.send(&events).map_err(|_| unkept),
+            Err(unkept) => self.send(&events).map_err(|unsent| {
+                unkept.hint(format!(
+                    "nor was it sent, so it is lost: {}",
+                    unsent.message()
+                ))
+            }),
         }
     }
 
