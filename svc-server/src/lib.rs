@@ -37,6 +37,7 @@ mod source;
 
 pub use console::{ConsoleRoute, routes as console_routes};
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url};
+pub use presence::find as running_at;
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
     Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting,
