@@ -18,6 +18,7 @@ pub mod env;
 mod gzip;
 mod handler;
 mod head;
+mod host;
 mod limits;
 pub mod memory;
 mod metrics;

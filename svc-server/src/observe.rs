@@ -39,10 +39,11 @@ pub(crate) fn start(settings: &Settings) {
 }
 
 /// Returns what is logged. The library of the Model Context Protocol would log whole messages at
-/// `debug`, captured content among them, so of it only warnings are.
+/// `debug`, captured content among them, and at `warn` what it refuses, with names and addresses as
+/// callers wrote them. Each message is a request, which has its own line, so of it nothing is.
 fn filter(text: &str) -> tracing_subscriber::EnvFilter {
     let filter = tracing_subscriber::EnvFilter::new(text);
-    match "rmcp=warn".parse() {
+    match "rmcp=off".parse() {
         Ok(directive) => filter.add_directive(directive),
         Err(_) => filter,
     }

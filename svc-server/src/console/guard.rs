@@ -1,39 +1,13 @@
 //! Who a request was meant for, and from where it was sent.
 
-use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName};
+
+use crate::host::{Host, Origin, one};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The hosts of the console, with or without a port.
 pub(super) struct Hosts(Vec<Host>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Host {
-    name: String,
-    port: Option<u16>,
-}
-
-impl Host {
-    fn parse(text: &str) -> Option<Self> {
-        if text.parse::<std::net::Ipv6Addr>().is_ok() {
-            let name = text.to_ascii_lowercase();
-            return Some(Self { name, port: None });
-        }
-        let authority: Authority = text.parse().ok()?;
-        let is_plain = !text.contains('@') && !authority.host().is_empty();
-        let name = authority.host().trim_matches(['[', ']']);
-        is_plain.then(|| Self {
-            name: name.to_ascii_lowercase(),
-            port: authority.port_u16(),
-        })
-    }
-
-    fn is_loopback(&self) -> bool {
-        let address = self.name.parse::<std::net::IpAddr>();
-        self.name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    }
-}
 
 /// How a page reached the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +34,7 @@ impl Hosts {
 
     /// Returns whether the one host of a request is among these.
     pub(super) fn name(&self, headers: &HeaderMap) -> bool {
-        host(headers).is_some_and(|host| self.has(&host))
+        Host::of(headers).is_some_and(|host| self.has(&host))
     }
 
     fn has(&self, host: &Host) -> bool {
@@ -78,34 +52,25 @@ impl Hosts {
     /// The browser says so itself where it is one of today; of others the origin has to be the host
     /// that the request names.
     pub(super) fn check_form(&self, headers: &HeaderMap) -> Result<Scheme, ForeignForm> {
-        let origin = one(headers, &header::ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-        let origin = origin.ok_or(ForeignForm::Origin)?;
-        let sender = origin.authority().map(Authority::as_str);
-        let sender = sender.and_then(Host::parse).ok_or(ForeignForm::Origin)?;
-        let default_port = match origin.scheme_str() {
-            Some("https") => 443,
-            Some("http") => 80,
-            _ => return Err(ForeignForm::Origin),
-        };
-        let is_ours = match (headers.contains_key(FETCH_SITE), host(headers)) {
+        let origin = Origin::of(headers).ok_or(ForeignForm::Origin)?;
+        let is_ours = match (headers.contains_key(FETCH_SITE), Host::of(headers)) {
             (true, _) => one(headers, &FETCH_SITE) == Some("same-origin"),
             (false, None) => false,
-            (false, Some(host)) => {
-                let port = |host: &Host| host.port.unwrap_or(default_port);
-                host.name == sender.name && port(&host) == port(&sender)
-            }
+            (false, Some(host)) => origin.is_of(&host),
         };
         let named = Host {
-            port: Some(sender.port.unwrap_or(default_port)),
-            ..sender.clone()
+            port: Some(origin.host.port.unwrap_or(origin.default_port())),
+            ..origin.host.clone()
         };
-        if !is_ours || !(self.has(&sender) || self.has(&named)) {
+        if !is_ours || !(self.has(&origin.host) || self.has(&named)) {
             return Err(ForeignForm::Origin);
         }
-        match origin.scheme_str() {
-            Some("https") => Ok(Scheme::Https),
-            _ if sender.is_loopback() => Ok(Scheme::Loopback),
-            _ => Err(ForeignForm::PlainHttp),
+        if origin.is_https {
+            Ok(Scheme::Https)
+        } else if origin.host.is_loopback() {
+            Ok(Scheme::Loopback)
+        } else {
+            Err(ForeignForm::PlainHttp)
         }
     }
 }
@@ -113,19 +78,6 @@ impl Hosts {
 /// Returns whether the browser says that another site led to this page.
 pub(super) fn is_led_from_elsewhere(headers: &HeaderMap) -> bool {
     one(headers, &FETCH_SITE).is_some_and(|site| matches!(site, "cross-site" | "same-site"))
-}
-
-fn host(headers: &HeaderMap) -> Option<Host> {
-    one(headers, &header::HOST).and_then(Host::parse)
-}
-
-/// Returns the value of a header that stands there once.
-fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    let mut all = headers.get_all(name).iter();
-    match (all.next(), all.next()) {
-        (Some(value), None) => value.to_str().ok(),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
-use axum::http::uri::{Authority, Uri};
+use axum::http::uri::Uri;
 use svc_model::json::Json;
 
 use super::reader::Reader;
 use crate::env;
+use crate::host::Host;
 
 /// By which names this machine calls itself.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -17,7 +18,8 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 pub(crate) struct McpSettings {
     /// The hosts that requests may name.
     pub(crate) hosts: Vec<String>,
-    /// The origins that requests may come from; a request without one comes from no page.
+    /// The origins that requests may come from, beside the host that they name; a request without one
+    /// comes from no page.
     pub(crate) origins: Vec<String>,
 }
 
@@ -66,11 +68,7 @@ pub(super) fn list(text: &str, is_valid: impl Fn(&str) -> bool) -> Option<Vec<St
 }
 
 pub(super) fn is_host(text: &str) -> bool {
-    let address = text.parse::<std::net::Ipv6Addr>().is_ok();
-    address
-        || text
-            .parse::<Authority>()
-            .is_ok_and(|authority| !authority.host().is_empty() && !text.contains('@'))
+    Host::parse(text).is_some()
 }
 
 fn is_origin(text: &str) -> bool {
