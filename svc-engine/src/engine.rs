@@ -29,8 +29,8 @@ use svc_model::query::{
     SessionsRequest,
 };
 use svc_model::reports::{
-    AcceptedWorkLifecycle, AttributionShareReport, MergeRetentionReport, ModelOutcomes,
-    ReportRequest,
+    AbandonmentReport, AcceptedWorkLifecycle, AttributionShareReport, MergeRetentionReport,
+    ModelOutcomes, ReportRequest,
 };
 use svc_model::time::Instant;
 use tokio::sync::oneshot;
@@ -46,8 +46,8 @@ use crate::fact::PullRequestMerge;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::priority;
 use crate::read::{
-    self, ContentCache, CursorKey, MemoryUse, Reach, ReportMemory, ReportSources, ScanLimits,
-    SeenRevocations, UncheckedPullRequests,
+    self, ContentCache, CursorKey, Extent, MemoryUse, Reach, ReportMemory, ReportSources,
+    ScanLimits, SeenRevocations, UncheckedPullRequests,
 };
 use crate::store::{
     Append, Counted, Delivery, MirrorStatus, NewQuarantineEntry, NoTarget, Outcome, Snapshot,
@@ -554,15 +554,22 @@ impl Engine {
         self.report(read).await
     }
 
+    /// See [`read::abandonment`].
+    pub async fn abandonment(&self, extent: Extent) -> Result<AbandonmentReport, Error> {
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::abandonment(snapshot, &extent);
+        self.report(read).await
+    }
+
     /// See [`read::merge_retention`].
     pub async fn merge_retention(
         &self,
-        as_of: Instant,
+        extent: Extent,
     ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::merge_retention(snapshot, inner.report_sources(), as_of)
+            read::merge_retention(snapshot, inner.report_sources(), &extent)
         };
-        self.scan(read).await
+        self.report(read).await
     }
 
     /// See [`read::attribution_share`].
@@ -574,7 +581,7 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::attribution_share(snapshot, inner.report_sources(), as_of, cases_min)
         };
-        self.scan(read).await
+        self.report(read).await
     }
 
     /// Returns whether this engine keeps mirrors.
