@@ -81,7 +81,7 @@ impl Credentials {
     fn read(file: PathBuf) -> Result<Self, CommandError> {
         let bytes = match fs::read(&file) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(error) if is_absent(&error) => {
                 return Ok(Self {
                     file: Some(file),
                     document: Object::new(),
@@ -197,6 +197,14 @@ fn change_member(object: &mut Object, name: &str, change: impl FnOnce(&mut Objec
     let mut member = member.cloned().unwrap_or_default();
     change(&mut member);
     object.insert(Text::from(name), Json::Object(member));
+}
+
+/// Returns whether there is no such file, or nothing that could hold it: a home may be `/dev/null`.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 fn unusable(file: &Path, why: impl fmt::Display) -> CommandError {

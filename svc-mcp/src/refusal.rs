@@ -156,8 +156,10 @@ impl Refusal {
     }
 
     /// Returns the error of a refused resource, for which the protocol has no other form.
-    pub(crate) fn into_error(self) -> ErrorData {
-        let parts = Some(self.parts());
+    pub(crate) fn into_error(self, uri: &str) -> ErrorData {
+        let mut parts = self.parts();
+        parts["uri"] = uri.into();
+        let parts = Some(parts);
         let message = format!("{}: {}", self.code, self.message);
         match self.status {
             Some(403 | 404) => ErrorData::resource_not_found(message, parts),
@@ -208,11 +210,9 @@ mod tests {
             ("invalid", 422, -32602),
             ("busy", 503, -32603),
         ] {
-            assert_eq!(
-                refusal(code, status).into_error().code.0,
-                expected,
-                "{code}"
-            );
+            let error = refusal(code, status).into_error("svc://session/s");
+            assert_eq!(error.data.unwrap()["uri"], "svc://session/s");
+            assert_eq!(error.code.0, expected, "{code}");
         }
     }
 }

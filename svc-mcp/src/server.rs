@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, ListResourceTemplatesResult, ListToolsResult, MetaObject,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ResourceContents, ServerCapabilities, ServerConfig, Tool as Definition,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, ListResourceTemplatesResult,
+    ListToolsResult, MetaObject, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig,
+    Tool as Definition,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -210,6 +211,16 @@ impl<S: Service> ServerHandler for McpServer<S> {
             .map(CallToolResponse::from)
     }
 
+    /// Refuses a method that the protocol does not have, without repeating what it is called.
+    async fn on_custom_request(
+        &self,
+        _: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let message = "there is no such method";
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
     async fn list_resource_templates(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -227,7 +238,7 @@ impl<S: Service> ServerHandler for McpServer<S> {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let answer = async {
             let read = self.read(&request.uri).await;
-            read.map_err(Refusal::into_error)
+            read.map_err(|refused| refused.into_error(&request.uri))
         };
         until_cancelled(&context, answer)
             .await

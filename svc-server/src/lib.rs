@@ -18,6 +18,7 @@ pub mod env;
 mod gzip;
 mod handler;
 mod head;
+mod host;
 mod limits;
 pub mod memory;
 mod metrics;
@@ -37,6 +38,7 @@ mod source;
 
 pub use console::{ConsoleRoute, routes as console_routes};
 pub use embedded::{LocalCredentials, as_local, local_credentials, local_url};
+pub use presence::find as running_at;
 pub use serve::{Running, ServeError, serve, start};
 pub use settings::{
     Grant, LogFormat, MirrorSettings, Origin, Overrides, Settings, SettingsError, ShownSetting,

@@ -39,10 +39,11 @@ pub(crate) fn start(settings: &Settings) {
 }
 
 /// Returns the log filter. The library of the Model Context Protocol logs whole messages at
-/// `debug`, including captured content, so only its warnings are logged.
+/// `debug`, including captured content, and at `warn` what it refuses, with names and addresses as
+/// callers wrote them. Each message is a request, which has its own line, so the library logs nothing.
 fn filter(text: &str) -> tracing_subscriber::EnvFilter {
     let filter = tracing_subscriber::EnvFilter::new(text);
-    match "rmcp=warn".parse() {
+    match "rmcp=off".parse() {
         Ok(directive) => filter.add_directive(directive),
         Err(_) => filter,
     }

@@ -71,7 +71,7 @@ impl Presence {
 }
 
 /// Returns the URL of the server of this store that was started last, when it runs.
-pub(crate) fn find(database: &DatabaseUrl) -> Option<String> {
+pub fn find(database: &DatabaseUrl) -> Option<String> {
     read(&file_of(database)?)
 }
 

@@ -5,6 +5,7 @@ mod reference;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use svc_model::field::{FieldError, Step};
 use svc_model::json;
 use svc_model::problem::{Decline, Detail, Problem, ReportBound};
 
@@ -79,9 +80,23 @@ pub(crate) fn message(problem: &Problem) -> String {
         Detail::Declined(decline) => decline.to_string(),
         Detail::Code(detail) => detail.message.unwrap_or_default().into_owned(),
         Detail::Fields(fields) => {
-            let messages: Vec<&str> = fields.iter().map(|field| field.msg.as_ref()).collect();
+            let messages: Vec<String> = fields.iter().map(named).collect();
             messages.join("; ")
         }
+    }
+}
+
+/// Returns what is wrong with a field, after its name within its part of the request.
+fn named(field: &FieldError) -> String {
+    let steps = field.loc.iter().skip(1).map(|step| match step {
+        Step::Index(index) => index.to_string(),
+        Step::Name(name) => name.to_string(),
+    });
+    let name = steps.collect::<Vec<_>>().join(".");
+    if name.is_empty() {
+        field.msg.to_string()
+    } else {
+        format!("{name}: {}", field.msg)
     }
 }
 

@@ -41,6 +41,7 @@ mod gateway_webhook;
 mod generated_clients;
 mod grants;
 mod guides;
+mod homeless;
 mod integrate;
 mod investigate;
 mod login;

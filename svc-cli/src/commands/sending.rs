@@ -8,7 +8,7 @@ use svc_client::outbox::{Delivery, DeliveryId, Drained};
 use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
 
 use super::service;
-use crate::credentials::{Role, normalised};
+use crate::credentials::{Role, is_absent, normalised};
 use crate::error::{CommandError, chain};
 use crate::options::ServiceOptions;
 
@@ -59,7 +59,7 @@ impl Kept {
     pub(crate) fn all() -> Result<Vec<Self>, CommandError> {
         let entries = match std::fs::read_dir(folder()?) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if is_absent(&error) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
         let mut urls = Vec::new();

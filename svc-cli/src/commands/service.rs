@@ -31,12 +31,11 @@ pub(crate) fn client(options: &ServiceOptions) -> Result<Client, CommandError> {
 
 /// Returns a client, as [`client`] does, with a token for this role.
 pub(crate) fn client_for(options: &ServiceOptions, role: Role) -> Result<Client, CommandError> {
-    let credentials = Credentials::load()?;
-    let url = url_with(options, &credentials);
+    let url = url(options)?;
     if let Some(token) = environment::token()? {
         return Ok(connect(url, token)?);
     }
-    stored(url, &credentials, role)
+    stored(url, &Credentials::load()?, role)
 }
 
 /// Returns a client for the service at this URL, with its stored token.
@@ -74,9 +73,19 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
 
 /// Returns the URL of the selected service, after checking that it is valid.
 pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandError> {
-    let url = url_with(options, &Credentials::load()?);
-    let client = Client::builder(url).connection_from_env()?.build()?;
+    let client = Client::builder(url(options)?)
+        .connection_from_env()?
+        .build()?;
     Ok(client.url().to_owned())
+}
+
+/// Returns the URL of the selected service, see [`url_with`]. A given URL needs no login: a machine
+/// that sends may have no home to keep one in.
+fn url(options: &ServiceOptions) -> Result<String, CommandError> {
+    match given(options) {
+        Some(url) => Ok(url),
+        None => Ok(url_with(options, &Credentials::load()?)),
+    }
 }
 
 /// Returns the URL of the selected service: the given one, else that of the last login, else that

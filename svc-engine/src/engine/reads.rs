@@ -16,14 +16,14 @@ use svc_model::query::{
     SessionsRequest,
 };
 use svc_model::reports::{
-    AcceptedWorkLifecycle, AttributionShareReport, MergeRetentionReport, ModelOutcomes,
-    ReportRequest,
+    AbandonmentReport, AcceptedWorkLifecycle, AttributionShareReport, MergeRetentionReport,
+    ModelOutcomes, ReportRequest,
 };
 use svc_model::time::Instant;
 
 use super::{Engine, Inner};
 use crate::error::Error;
-use crate::read::{self, Reach, UncheckedPullRequests};
+use crate::read::{self, Extent, Reach, UncheckedPullRequests};
 use crate::store::{MirrorStatus, Snapshot};
 
 impl Engine {
@@ -134,15 +134,22 @@ impl Engine {
         self.report(read).await
     }
 
+    /// See [`read::abandonment`].
+    pub async fn abandonment(&self, extent: Extent) -> Result<AbandonmentReport, Error> {
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::abandonment(snapshot, &extent);
+        self.report(read).await
+    }
+
     /// See [`read::merge_retention`].
     pub async fn merge_retention(
         &self,
-        as_of: Instant,
+        extent: Extent,
     ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::merge_retention(snapshot, inner.report_sources(), as_of)
+            read::merge_retention(snapshot, inner.report_sources(), &extent)
         };
-        self.scan(read).await
+        self.report(read).await
     }
 
     /// See [`read::attribution_share`].
@@ -154,7 +161,7 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::attribution_share(snapshot, inner.report_sources(), as_of, cases_min)
         };
-        self.scan(read).await
+        self.report(read).await
     }
 
     /// Returns how far the mirror of each repository is, by repository. It takes no slot.

@@ -30,7 +30,7 @@ const ASKED_MAX: usize = 8;
 const TRIES_MAX: u32 = 3;
 /// The file of the mirror, and its bytes at most.
 const FILE: &str = "svc-pull-requests";
-const BYTES_MAX: u64 = 64;
+const BYTES_MAX: u64 = 128;
 /// What git and its servers say of an object that the other side does not have, or does not give.
 const LACKING: [&str; 3] = [
     "not our ref",
@@ -56,6 +56,9 @@ pub(super) struct Heads {
     next: i64,
     /// How often that one could not be fetched.
     tries: u32,
+    /// The head that is being asked for. Git may be ended once it has arrived and before it has its
+    /// name, so it is asked for again, also when it is there.
+    asking: Option<ObjectId>,
 }
 
 impl Heads {
@@ -65,25 +68,40 @@ impl Heads {
             let mut text = String::new();
             let file = fs::File::open(mirror.join(FILE)).ok()?;
             file.take(BYTES_MAX).read_to_string(&mut text).ok()?;
-            let (next, tries) = text.trim_end().split_once(' ')?;
-            Some(Self {
-                next: next.parse().ok()?,
-                tries: tries.parse().ok()?,
-            })
+            let mut fields = text.trim_end().split(' ');
+            let heads = Self {
+                next: fields.next()?.parse().ok()?,
+                tries: fields.next()?.parse().ok()?,
+                asking: match fields.next() {
+                    Some(head) => Some(ObjectId::parse(head.as_bytes())?),
+                    None => None,
+                },
+            };
+            fields.next().is_none().then_some(heads)
         };
-        read().unwrap_or(Self { next: 0, tries: 0 })
+        read().unwrap_or(Self::from_the_start())
+    }
+
+    const fn from_the_start() -> Self {
+        Self {
+            next: 0,
+            tries: 0,
+            asking: None,
+        }
     }
 
     fn write(self, mirror: &Path) -> io::Result<()> {
         let new: PathBuf = mirror.join(format!("{FILE}.new"));
-        fs::write(&new, format!("{} {}\n", self.next, self.tries))?;
+        let asking = self.asking.map(|head| format!(" {head}"));
+        let asking = asking.unwrap_or_default();
+        fs::write(&new, format!("{} {}{asking}\n", self.next, self.tries))?;
         fs::rename(new, mirror.join(FILE))
     }
 
     const fn behind(merge: &PullRequestMerge) -> Self {
         Self {
             next: merge.captured_at.microseconds() + 1,
-            tries: 0,
+            ..Self::from_the_start()
         }
     }
 
@@ -93,7 +111,7 @@ impl Heads {
     }
 
     /// Asks for the missing heads of merges, which are in the order of their receipt, and remembers how
-    /// far it has come.
+    /// far it has come. What became of those that were looked at is told in either case.
     ///
     /// # Errors
     ///
@@ -105,20 +123,22 @@ impl Heads {
         remote: &Remote,
         lock: &Locked,
         allowance: &Allowance,
-    ) -> Result<Asked, HeadsError> {
-        let before = self;
+        asked: &mut Asked,
+    ) -> Result<(), HeadsError> {
+        let mut kept = self;
         let heads: Vec<ObjectId> = merges
             .iter()
             .map(|merge| ObjectId::of(&merge.pull_request.head_sha))
             .collect();
         let objects = mirror.objects(&heads, allowance)?;
-        let mut asked = Asked::default();
         for ((merge, head), object) in merges.iter().zip(heads).zip(objects) {
-            if object != Object::Commit {
+            if object != Object::Commit || self.asking == Some(head) {
                 if asked.fetched + asked.absent == ASKED_MAX {
                     break;
                 }
                 let number = merge.pull_request.pr_number;
+                self.asking = Some(head);
+                self.keep(&mut kept, mirror)?;
                 match mirror.fetch_head(remote, head, number, lock, allowance) {
                     Ok(()) => asked.fetched += 1,
                     Err(error) => {
@@ -130,7 +150,7 @@ impl Heads {
                             if self.tries == TRIES_MAX {
                                 self = Self::behind(merge);
                             }
-                            self.keep(before, mirror)?;
+                            self.keep(&mut kept, mirror)?;
                             return Err(HeadsError::Prepare(error));
                         }
                         if error.says(&LACKING) {
@@ -138,6 +158,7 @@ impl Heads {
                         } else {
                             asked.failed += 1;
                             self.tries += 1;
+                            self.asking = None;
                             if self.tries < TRIES_MAX {
                                 break;
                             }
@@ -147,15 +168,17 @@ impl Heads {
             }
             self = Self::behind(merge);
         }
-        self.keep(before, mirror)?;
-        Ok(asked)
+        self.keep(&mut kept, mirror)?;
+        Ok(())
     }
 
-    fn keep(self, before: Self, mirror: &Mirror<'_>) -> io::Result<()> {
-        if self == before {
-            return Ok(());
+    /// Remembers how far it has come, unless that is kept already.
+    fn keep(self, kept: &mut Self, mirror: &Mirror<'_>) -> io::Result<()> {
+        if self != *kept {
+            self.write(&mirror.path)?;
+            *kept = self;
         }
-        self.write(&mirror.path)
+        Ok(())
     }
 }
 
@@ -179,14 +202,17 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_anything_else_begins_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let start = Heads { next: 0, tries: 0 };
+        let start = Heads::from_the_start();
         assert_eq!(Heads::of(folder.path()), start);
-        let later = Heads {
-            next: 1_793_491_200_000_001,
-            tries: 2,
-        };
-        later.write(folder.path()).unwrap();
-        assert_eq!(Heads::of(folder.path()), later);
+        for id in [None, Some("a".repeat(40)), Some("b".repeat(64))] {
+            let later = Heads {
+                next: 1_793_491_200_000_001,
+                tries: 2,
+                asking: id.map(|id| ObjectId::parse(id.as_bytes()).unwrap()),
+            };
+            later.write(folder.path()).unwrap();
+            assert_eq!(Heads::of(folder.path()), later);
+        }
         for odd in [
             "",
             "x",
@@ -199,6 +225,7 @@ mod tests {
             fs::write(folder.path().join(FILE), odd).unwrap();
             assert_eq!(Heads::of(folder.path()), start, "{odd:?}");
         }
-        assert_eq!(Heads { next: -1, tries: 0 }.from(), None);
+        let before = Heads { next: -1, ..start };
+        assert_eq!(before.from(), None);
     }
 }

@@ -1,9 +1,8 @@
 //! Checks the host and the origin of requests.
 
-use axum::http::uri::{Authority, Uri};
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName};
 
-use crate::settings::Host;
+use crate::host::{Host, Origin, one};
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -35,7 +34,7 @@ impl Hosts {
 
     /// Returns whether the host of a request is among these.
     pub(super) fn name(&self, headers: &HeaderMap) -> bool {
-        host(headers).is_some_and(|host| self.has(&host))
+        Host::of(headers).is_some_and(|host| self.has(&host))
     }
 
     fn has(&self, host: &Host) -> bool {
@@ -53,31 +52,22 @@ impl Hosts {
     /// Current browsers send this information; for others, the origin must be the host of the
     /// request.
     pub(super) fn check_form(&self, headers: &HeaderMap) -> Result<Scheme, ForeignForm> {
-        let origin = one(headers, &header::ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
-        let origin = origin.ok_or(ForeignForm::Origin)?;
-        let sender = origin.authority().map(Authority::as_str);
-        let sender = sender.and_then(Host::parse).ok_or(ForeignForm::Origin)?;
-        let default_port = match origin.scheme_str() {
-            Some("https") => 443,
-            Some("http") => 80,
-            _ => return Err(ForeignForm::Origin),
-        };
-        let is_ours = match (headers.contains_key(FETCH_SITE), host(headers)) {
+        let origin = Origin::of(headers).ok_or(ForeignForm::Origin)?;
+        let is_ours = match (headers.contains_key(FETCH_SITE), Host::of(headers)) {
             (true, _) => one(headers, &FETCH_SITE) == Some("same-origin"),
             (false, None) => false,
-            (false, Some(host)) => {
-                let port = |host: &Host| host.port.unwrap_or(default_port);
-                host.name == sender.name && port(&host) == port(&sender)
-            }
+            (false, Some(host)) => origin.is_of(&host),
         };
-        let named = sender.clone().with_port(default_port);
-        if !is_ours || !(self.has(&sender) || self.has(&named)) {
+        let named = origin.host.clone().with_port(origin.default_port());
+        if !is_ours || !(self.has(&origin.host) || self.has(&named)) {
             return Err(ForeignForm::Origin);
         }
-        match origin.scheme_str() {
-            Some("https") => Ok(Scheme::Https),
-            _ if sender.is_loopback() => Ok(Scheme::Loopback),
-            _ => Err(ForeignForm::PlainHttp),
+        if origin.is_https {
+            Ok(Scheme::Https)
+        } else if origin.host.is_loopback() {
+            Ok(Scheme::Loopback)
+        } else {
+            Err(ForeignForm::PlainHttp)
         }
     }
 }
@@ -85,19 +75,6 @@ impl Hosts {
 /// Returns whether the browser was sent here by another site.
 pub(super) fn is_led_from_elsewhere(headers: &HeaderMap) -> bool {
     one(headers, &FETCH_SITE).is_some_and(|site| matches!(site, "cross-site" | "same-site"))
-}
-
-fn host(headers: &HeaderMap) -> Option<Host> {
-    one(headers, &header::HOST).and_then(Host::parse)
-}
-
-/// Returns the value of a header that occurs exactly once.
-fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    let mut all = headers.get_all(name).iter();
-    match (all.next(), all.next()) {
-        (Some(value), None) => value.to_str().ok(),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -16,23 +16,29 @@ pub(super) enum Section {
     Sessions,
     Failures,
     Models,
+    Comparison,
     Lifecycle,
+    Abandonment,
     Retention,
     Share,
+    Quarantine,
     SignOut,
     /// None of them.
     Other,
 }
 
 /// The sections that every page links to.
-const SECTIONS: [(Section, &str, &str); 8] = [
+const SECTIONS: [(Section, &str, &str); 11] = [
     (Section::Overview, "/console", "Overview"),
     (Section::Sessions, "/console/sessions", "Sessions"),
     (Section::Failures, "/console/failures", "CI failures"),
     (Section::Models, "/console/models", "Models"),
+    (Section::Comparison, "/console/comparison", "Comparison"),
     (Section::Lifecycle, "/console/lifecycle", "Lifecycle"),
-    (Section::Retention, "/console/retention", "Merge retention"),
-    (Section::Share, "/console/share", "Attribution share"),
+    (Section::Abandonment, "/console/abandonment", "Abandonment"),
+    (Section::Retention, "/console/retention", "Retention"),
+    (Section::Share, "/console/share", "Attribution"),
+    (Section::Quarantine, "/console/quarantine", "Quarantine"),
     (Section::SignOut, "/console/sign-out", "Sign out"),
 ];
 

@@ -102,7 +102,10 @@ pages! {
     operator Get "/console/failures" => pages::failures::page;
     operator Get "/console/commit" => pages::commit::page;
     operator Get "/console/models" => pages::models::page;
+    operator Get "/console/comparison" => pages::comparison::page;
     operator Get "/console/lifecycle" => pages::lifecycle::page;
+    operator Get "/console/abandonment" => pages::abandonment::page;
     operator Get "/console/retention" => pages::retention::page;
     operator Get "/console/share" => pages::share::page;
+    operator Get "/console/quarantine" => pages::quarantine::page;
 }

@@ -1,5 +1,5 @@
-//! Plots: shares as bars with intervals, distributions of scores, and events over time. Each is
-//! drawn into a box that scales with the page, with its numbers beside it as text.
+//! Plots: shares as bars with intervals, differences of shares, distributions of scores, and events
+//! over time. Each is drawn into a box that scales with the page, with its numbers beside it as text.
 
 use std::collections::BTreeSet;
 
@@ -93,6 +93,55 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
                 (html! { (label) }, spread_box(spread), description)
             })
             .collect(),
+    )
+}
+
+/// A difference of two rates, from -1 to 1.
+pub(super) struct Difference {
+    pub(super) label: String,
+    /// Where it is; absent where one of the rates has no case.
+    pub(super) at: Option<f64>,
+    /// From where to where it may be.
+    pub(super) interval: Option<(f64, f64)>,
+    /// What it is held against.
+    pub(super) threshold: Option<f64>,
+    /// The same in words.
+    pub(super) said: String,
+}
+
+/// Draws differences of rates: a line where each is, a whisker as long as its interval, dashes at the
+/// threshold.
+pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
+    figure(
+        caption,
+        "−1",
+        "1",
+        differences
+            .iter()
+            .map(|it| (html! { (it.label) }, difference(it), it.said.clone()))
+            .collect(),
+    )
+}
+
+fn difference(it: &Difference) -> Markup {
+    let (Some(at), Some((low, high))) = (it.at, it.interval) else {
+        return frame("no line, since there is nothing to compare", &html! {});
+    };
+    let place = |difference: f64| place(f64::midpoint(difference, 1.0));
+    let label = format!("line at {at:.4}, whisker from {low:.4} to {high:.4}");
+    frame(
+        &label,
+        &html! {
+            line.zero x1="500" y1="0" x2="500" y2="20" vector-effect="non-scaling-stroke" {}
+            line.whisker x1=(place(low)) y1="10" x2=(place(high)) y2="10" vector-effect="non-scaling-stroke" {}
+            @for end in [low, high] {
+                line.whisker x1=(place(end)) y1="5" x2=(place(end)) y2="15" vector-effect="non-scaling-stroke" {}
+            }
+            line.event x1=(place(at)) y1="2" x2=(place(at)) y2="18" vector-effect="non-scaling-stroke" {}
+            @if let Some(threshold) = it.threshold {
+                line.mean x1=(place(threshold)) y1="0" x2=(place(threshold)) y2="20" vector-effect="non-scaling-stroke" {}
+            }
+        },
     )
 }
 
@@ -211,6 +260,32 @@ mod tests {
             assert!(drawn.contains(part), "{part}: {drawn}");
         }
         assert!(!drawn.contains("style"));
+    }
+
+    #[test]
+    fn a_difference_is_drawn_from_the_middle_and_nothing_without_cases() {
+        let mut difference = Difference {
+            label: "rate <b>".to_owned(),
+            at: Some(-0.2),
+            interval: Some((-1.4, 0.5)),
+            threshold: Some(-0.1),
+            said: "-0.2000".to_owned(),
+        };
+        let drawn = differences("A less B", std::slice::from_ref(&difference)).0;
+        for part in [
+            "rate &lt;b&gt;",
+            "line at -0.2000, whisker from -1.4000 to 0.5000",
+            // What is beyond the drawing ends at its edge.
+            "x1=\"0.0\"",
+            "x2=\"750.0\"",
+            "x1=\"400.0\"",
+            "x1=\"450.0\"",
+            ">−1<",
+        ] {
+            assert!(drawn.contains(part), "{part}: {drawn}");
+        }
+        difference.at = None;
+        assert!(differences("x", &[difference]).0.contains("no line"));
     }
 
     #[test]

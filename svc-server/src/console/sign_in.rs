@@ -31,6 +31,8 @@ const KNOWN: Cookie = Cookie {
     https: "__Host-svc-browser",
     loopback: "svc-browser",
 };
+/// The most bytes of a query that sign-in leads back to.
+const WAY_BACK_BYTES_MAX: usize = 2_048;
 /// How long a browser stays known: a year.
 const KNOWN_SECONDS: u64 = 365 * 24 * 60 * 60;
 
@@ -68,6 +70,8 @@ pub(super) fn link(path: &str, query: &str) -> Link {
     match (path, query) {
         ("/console", "") => sign_in,
         (path, "") => sign_in.with("to", path),
+        // Encoded once more it would be too long for any head, ours included.
+        (path, query) if query.len() > WAY_BACK_BYTES_MAX => sign_in.with("to", path),
         (path, query) => sign_in.with("to", &format!("{path}?{query}")),
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use svc_engine::engine::Engine;
 use svc_model::endpoint::{Access, Endpoint};
+use svc_model::field::{Violation, Violations};
 use svc_model::json::{self, Json, NodeBudget, Object};
 use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
 use svc_model::problem::{Problem, RequiredAuthority};
@@ -134,6 +135,12 @@ impl Visit {
         }
         Ok(())
     }
+}
+
+/// Refuses the query parameter of this name.
+pub(super) fn invalid(name: &'static str, rule: &'static str) -> Problem {
+    let place = vec!["query".into(), name.into()];
+    Problem::Invalid(Violations::one(Violation::rule(rule).at(place)))
 }
 
 /// Returns whether a text is a date: `2026-01-31`.

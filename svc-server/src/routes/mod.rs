@@ -11,7 +11,7 @@ mod identity;
 mod ingest;
 mod logs;
 mod mcp;
-mod quarantine;
+pub(crate) mod quarantine;
 pub(crate) mod query;
 pub(crate) mod reports;
 

@@ -42,7 +42,7 @@ async fn change(
     Ok(receipt)
 }
 
-pub(super) async fn log(
+pub(crate) async fn log(
     exchange: Exchange,
     request: QuarantineLogRequest,
 ) -> Result<QuarantineLog, Problem> {

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::host::{self, Host};
+use super::host;
 use super::reader::Reader;
 use crate::env;
+use crate::host::Host;
 
 /// How the console is served.
 #[derive(Clone, Debug, PartialEq, Eq)]

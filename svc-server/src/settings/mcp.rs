@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use axum::http::uri::Uri;
 use svc_model::json::Json;
 
-use super::host::{self, Host};
+use super::host;
 use super::reader::Reader;
 use crate::env;
+use crate::host::Host;
 
 /// How the Model Context Protocol is served. Both lists keep a page in a browser from using the
 /// reader's place in a network: it comes with an origin, or with a host name that it made lead here.
@@ -15,7 +16,8 @@ use crate::env;
 pub(crate) struct McpSettings {
     /// The hosts that requests may name.
     pub(crate) hosts: Vec<Host>,
-    /// The origins that requests may come from; a request without one comes from no page.
+    /// The origins that requests may come from, besides the host that they name; a request without an
+    /// origin does not come from a page.
     pub(crate) origins: Vec<String>,
 }
 

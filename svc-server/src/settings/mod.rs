@@ -27,7 +27,6 @@ use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
 pub(crate) use self::console::ConsoleSettings;
-pub(crate) use self::host::Host;
 pub(crate) use self::mcp::McpSettings;
 use self::reader::Reader;
 use self::secrets::Secrets;

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use harness::delivery::{Call, Webhook, allowed_edit, ci_outcome, logs, pull_request, push};
+use harness::delivery::{
+    Call, Receipt, Webhook, allowed_edit, ci_outcome, logs, pull_request, push,
+};
+use harness::http::Request;
 use harness::process;
 use harness::server::{Backend, OPERATOR_TOKEN, Server};
 use serde_json::{Value, json};
@@ -62,11 +65,23 @@ fn left_out(why: &str) {
 }
 
 fn plant(server: &Server) {
-    for name in ["one", "two", "three"] {
-        let call = Call::new(SESSION, name).messages(vec![
+    let mut stored = String::new();
+    for (name, model) in [
+        ("one", "gpt-4o"),
+        ("two", "gpt-4o"),
+        ("three", "gpt-4o"),
+        ("four", "claude-sonnet-4-5"),
+    ] {
+        let call = Call::new(SESSION, name).model(model).messages(vec![
             json!({"role": "user", "content": "fix <img src=x onerror=alert(1)>"}),
         ]);
-        server.deliver("/ingest/gateway", call.body());
+        let reply = server.deliver("/ingest/gateway", call.body());
+        stored = Receipt::of(&reply).fact;
+    }
+    for path in ["/v1/quarantine", "/v1/release"] {
+        let reason = "it holds <b>a customer's</b> data, and it took a while to find that out";
+        let body = json!({"table": "inference_calls", "fact_id": stored, "reason": reason});
+        server.send(&Request::post(path, body.to_string()).bearer(OPERATOR_TOKEN));
     }
     server.deliver(
         "/v1/logs",

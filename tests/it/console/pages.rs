@@ -7,16 +7,20 @@ use harness::delivery::Webhook;
 use harness::delivery::{Call, Receipt, allowed_edit, ci_outcome, logs, push};
 use harness::http::Request;
 use harness::pattern::dig;
-use harness::server::{Backend, Server};
+use harness::server::{Backend, OPERATOR_TOKEN, Server};
 use svc_model::json::Json;
 
-use super::{SESSION, links, open, signed_in, start};
+use super::{SESSION, configured, links, open, signed_in, start};
 
 on_both_backends! {
     the_overview_says_what_is_stored_what_arrives_and_what_is_missing,
     pages_of_sessions_follow_each_other_and_a_filter_stays,
     a_failure_leads_to_its_commit_its_session_and_what_was_said,
     reports_print_their_denominators_intervals_and_caveats,
+    two_models_are_compared_with_their_cases_and_what_a_test_cannot_say,
+    sessions_with_accepted_work_are_listed_by_what_is_known_of_them,
+    what_was_taken_out_of_view_is_listed_with_who_when_and_why,
+    without_mirrors_a_report_says_that_it_cannot_tell,
     a_refusal_says_its_reason_and_what_to_do,
 }
 
@@ -233,8 +237,13 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
             ],
         ),
         (
+            "/console/retention?days=all",
+            &["Calls of all history up to"],
+        ),
+        (
             "/console/retention",
             &[
+                "with all that is known of them since.",
                 "a lower bound on retention, since moved and reworded lines do not count.",
                 "for investigation only, not ranking.",
                 "No file is scored.",
@@ -263,6 +272,188 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
     ));
     let rows = dig(&report, "report.rows").and_then(Json::as_array);
     assert_eq!(rows.map(<[Json]>::len), Some(1));
+}
+
+fn two_models_are_compared_with_their_cases_and_what_a_test_cannot_say(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let address = "/console/comparison";
+    let nothing = words(&page(&server, &cookies, address));
+    assert!(nothing.contains("fewer than two models"), "{nothing}");
+    for (name, model) in [("one", "a <model>"), ("two", "b"), ("three", "b")] {
+        let call = Call::new(SESSION, name).model(model);
+        server.deliver("/ingest/gateway", call.body());
+    }
+    let choose = page(&server, &cookies, address);
+    assert!(words(&choose).contains("Choose two models."), "{choose}");
+    assert!(links(&choose).contains(&format!("{address}?model_a=a+%3Cmodel%3E")));
+    // The report of the models leads to the comparison of the two that were called most.
+    let models = page(&server, &cookies, "/console/models?days=7");
+    let link = links(&models);
+    let link = link
+        .iter()
+        .find(|link| link.starts_with(&format!("{address}?")));
+    let link = link.expect("a link").clone();
+    assert_eq!(
+        link,
+        format!("{address}?model_a=b&model_b=a+%3Cmodel%3E&days=7")
+    );
+    let compared = page(&server, &cookies, &format!("{link}&margin=0.1"));
+    assert!(
+        compared.contains(r#"<option value="b" selected>"#),
+        "{compared}"
+    );
+    assert!(
+        compared.contains(r#"name="margin" value="0.1""#),
+        "{compared}"
+    );
+    let said = words(&compared);
+    for expected in [
+        "(7 days)",
+        "A: b 0.0 % (0 of 2; 0.0 % to 65.8 %)",
+        "B: a &lt;model&gt; 0.0 % (0 of 1; 0.0 % to 79.3 %)",
+        "no rate (0 of 0)",
+        "ci_pass_rate no difference without cases of both",
+        "attribution_rate +0.0000 (0.0000 to 0.0000)",
+        "insufficient data: one has no case",
+        "few cases, less reliable",
+        "Look once",
+        // Beta(1, 3) against Beta(1, 2): 1 - 3 / (3 + 2).
+        "attribution_rate: 40.0 %",
+        "Is B at most 0.1 worse than A?",
+        "Not shown is not the same as worse",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let without = words(&page(&server, &cookies, &link));
+    assert!(!without.contains("worse than A?"), "{without}");
+    let unknown = format!("{address}?model_a=b&model_b=nobody%27s");
+    let unknown = words(&page(&server, &cookies, &unknown));
+    assert!(
+        unknown.contains("No call of nobody's was observed"),
+        "{unknown}"
+    );
+}
+
+fn sessions_with_accepted_work_are_listed_by_what_is_known_of_them(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let address = "/console/abandonment?days=all";
+    let empty = words(&page(&server, &cookies, address));
+    assert!(
+        empty.contains("No Session with accepted work is like that."),
+        "{empty}"
+    );
+    let records: Vec<_> = (0..103)
+        .flat_map(|number| allowed_edit(&format!("s/{number:03}"), &format!("edit-{number}")))
+        .collect();
+    server.deliver("/v1/logs", logs(&records).to_string());
+    let first = page(&server, &cookies, address);
+    let said = words(&first);
+    for expected in [
+        "committed 0.0 % (0 of 103;",
+        "attribution unavailable 100.0 % (103 of 103;",
+        "Every Session up to",
+        "Abandoned: 0.",
+        "no Session is called abandoned.",
+        "Sessions 1 to 100 of 103",
+        "s/000 attribution unavailable 1 1",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let next = links(&first);
+    let next = next.iter().find(|link| link.contains("from=100"));
+    let last = words(&page(&server, &cookies, next.expect("a next page")));
+    assert!(last.contains("Sessions 101 to 103 of 103"), "{last}");
+    assert!(
+        last.contains("s/102") && !last.contains("Next page"),
+        "{last}"
+    );
+    let none = words(&page(
+        &server,
+        &cookies,
+        &format!("{address}&status=committed"),
+    ));
+    assert!(
+        none.contains("No Session with accepted work is like that."),
+        "{none}"
+    );
+    let beyond = format!("{address}&from=18446744073709551615");
+    let beyond = words(&page(&server, &cookies, &beyond));
+    // The report of some days is of the Sessions of their calls, of which there is none yet.
+    let recent = words(&page(&server, &cookies, "/console/abandonment"));
+    assert!(recent.contains("committed no rate (0 of 0)"), "{recent}");
+    server.deliver("/ingest/gateway", Call::new("s/007", "one").body());
+    let recent = words(&page(&server, &cookies, "/console/abandonment"));
+    assert!(recent.contains("Sessions 1 to 1 of 1"), "{recent}");
+    assert!(beyond.contains("There are no more"), "{beyond}");
+}
+
+fn what_was_taken_out_of_view_is_listed_with_who_when_and_why(backend: Backend) {
+    let Some(server) = start(backend) else {
+        return;
+    };
+    let cookies = signed_in(&server);
+    let address = "/console/quarantine";
+    let empty = words(&page(&server, &cookies, address));
+    assert!(
+        empty.contains("Nothing was ever taken out of view."),
+        "{empty}"
+    );
+    let call = deliver(&server);
+    for (path, reason) in [
+        ("/v1/quarantine", "<b>customer\u{202e} data"),
+        ("/v1/release", "cleared"),
+    ] {
+        let body =
+            serde_json::json!({"table": "inference_calls", "fact_id": call, "reason": reason});
+        let change = Request::post(path, body.to_string()).bearer(OPERATOR_TOKEN);
+        assert_eq!(server.send(&change).status, 200, "{path}");
+    }
+    let log = page(&server, &cookies, address);
+    assert!(log.contains("&lt;b&gt;customer\\u{202e} data"), "{log}");
+    let said = words(&log);
+    let released = said
+        .find("operator release inference calls")
+        .expect("a row");
+    let hidden = said
+        .find("operator quarantine inference calls")
+        .expect("a row");
+    assert!(released < hidden, "the latest first\n{said}");
+    assert!(said.contains(&call) && said.contains("cleared"), "{said}");
+    let first = page(&server, &cookies, &format!("{address}?limit=1"));
+    let earlier = links(&first);
+    let earlier = earlier.iter().find(|link| link.contains("before="));
+    let earlier = words(&page(&server, &cookies, earlier.expect("earlier rows")));
+    assert!(
+        earlier.contains("customer") && !earlier.contains("cleared"),
+        "{earlier}"
+    );
+    assert!(earlier.contains("Latest rows") && !earlier.contains("Earlier rows"));
+}
+
+fn without_mirrors_a_report_says_that_it_cannot_tell(backend: Backend) {
+    let said = "This server keeps no mirrors, so no call can be tied to a commit";
+    for is_without in [true, false] {
+        let mut configuration = configured();
+        if is_without {
+            let variables = &mut configuration.variables;
+            variables.insert("SVC_MIRROR_PATH".into(), String::new());
+        }
+        let Some(server) = Server::start(backend, &configuration) else {
+            return;
+        };
+        deliver(&server);
+        let cookies = signed_in(&server);
+        for page_of in ["models", "comparison", "lifecycle", "retention", "share"] {
+            let shown = words(&page(&server, &cookies, &format!("/console/{page_of}")));
+            assert_eq!(shown.contains(said), is_without, "{page_of}\n{shown}");
+        }
+    }
 }
 
 fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
@@ -302,6 +493,30 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
             "Correct what was entered",
         ),
         ("/console/session", 422, "invalid", "Correct"),
+        (
+            "/console/comparison?model_a=a&model_b=a",
+            422,
+            "invalid",
+            "model_b: must be another model",
+        ),
+        (
+            "/console/comparison?margin=1.5",
+            422,
+            "invalid",
+            "margin: must be greater than 0, and at most 1",
+        ),
+        (
+            "/console/retention?days=366",
+            422,
+            "invalid",
+            "days: must be 1 to 365, or all",
+        ),
+        (
+            "/console/quarantine?before=x",
+            422,
+            "invalid",
+            "Correct what was entered",
+        ),
         (
             "/console/call?session_id=a&inference_call_id=f8d5f475-40a1-5ebb-9796-b05b24001822",
             409,

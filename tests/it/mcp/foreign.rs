@@ -23,10 +23,10 @@ const INSTALL_MAX: Duration = Duration::from_mins(3);
 const CLIENT_MAX: Duration = Duration::from_mins(1);
 
 /// A Session whose name needs no encoding in an address.
-const SESSION: &str = "plain-session";
+pub(super) const SESSION: &str = "plain-session";
 
 /// Returns the folder of a client.
-fn folder(client: &str) -> PathBuf {
+pub(super) fn folder(client: &str) -> PathBuf {
     let name: String = client
         .chars()
         .map(|letter| {
@@ -41,7 +41,7 @@ fn folder(client: &str) -> PathBuf {
 }
 
 /// Runs the steps that install a client, and says why when it cannot be.
-fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
+pub(super) fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
     let done = folder.join("installed");
     if done.exists() {
         return Ok(());
@@ -66,7 +66,7 @@ fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String>
 }
 
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-fn left_out(why: &str) {
+pub(super) fn left_out(why: &str) {
     eprintln!("left out, because the client cannot be installed here: {why}");
 }
 
@@ -112,7 +112,7 @@ fn drive(server: &Server, mut client: Command, mode: &str, transport: Transport)
     got["version"].as_str().map(str::to_owned)
 }
 
-fn planted() -> Server {
+pub(super) fn planted() -> Server {
     let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
     deliver(&server);
     let call = harness::delivery::Call::new(SESSION, "the-call").body();

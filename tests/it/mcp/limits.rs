@@ -10,7 +10,7 @@ use harness::server::{
     Backend, Configuration, INGEST_TOKEN, OPERATOR_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
 };
 use rmcp::model::CallToolResult;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::agent::{Agent, TRANSPORTS, Transport, enable, start};
 use super::{SESSION, deliver, message};
@@ -56,15 +56,20 @@ fn a_page_that_was_led_here_is_refused() {
         r#"["https://agents.example:443"]"#.into(),
     );
     let server = Server::start(Backend::Sqlite, &configuration).expect("SQLite is never skipped");
-    let given = |name: &str, value: &str| {
+    let given_all = |given: &[(&str, &str)]| {
         let message = message(Some(RETRIEVAL_TOKEN));
         let body = message.body.expect("a body");
         let address = server.base_url().replace("http://", "");
         let mut head = String::from("POST /mcp HTTP/1.1\r\nconnection: close\r\n");
         let length = ("content-length".to_owned(), body.len().to_string());
         let mut headers = message.headers;
-        headers.extend([length, (name.to_owned(), value.to_owned())]);
-        if name != "host" {
+        headers.push(length);
+        headers.extend(
+            given
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        );
+        if given.iter().all(|(name, _)| *name != "host") {
             headers.push(("host".to_owned(), address.clone()));
         }
         for (name, value) in headers {
@@ -79,12 +84,22 @@ fn a_page_that_was_led_here_is_refused() {
         let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
         status.unwrap_or(0_u16)
     };
+    let given = |name: &str, value: &str| given_all(&[(name, value)]);
     assert_eq!(given("host", "evil.example"), 403);
     assert_eq!(given("host", "localhost:1234"), 200);
     assert_eq!(given("origin", "https://evil.example"), 403);
     assert_eq!(given("origin", "null"), 403);
     assert_eq!(given("origin", "http://localhost:3000"), 403);
     assert_eq!(given("origin", "https://agents.example"), 200);
+    // A page of the service itself was not led here, and names the very port.
+    let own = server.base_url();
+    assert_eq!(given("origin", &own), 200);
+    assert_eq!(
+        given("origin", &own.replace("http://", "http://other.")),
+        403
+    );
+    let foreign = [("host", "evil.example"), ("origin", "http://evil.example")];
+    assert_eq!(given_all(&foreign), 403);
 }
 
 #[test]
@@ -93,15 +108,28 @@ fn a_message_has_a_size_a_form_and_one_method() {
     let mut large = message(Some(RETRIEVAL_TOKEN));
     large.body = Some(vec![b' '; 256 * 1024 + 1]);
     assert_eq!(server.send(&large).status, 413);
-    for body in ["", "{", "[]", "7", r#"{"jsonrpc":"2.0"}"#] {
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let several = format!("[{ping},{ping}]");
+    let unclosed = "[".repeat(100_000);
+    let deep = format!("{unclosed}{}", "]".repeat(100_000));
+    for (body, code) in [
+        ("", -32_700),
+        ("{", -32_700),
+        (&*unclosed, -32_700),
+        (&*deep, -32_600),
+        ("[]", -32_600),
+        (&*several, -32_600),
+        ("7", -32_600),
+        (r#"{"jsonrpc":"2.0"}"#, -32_600),
+    ] {
         let mut request = message(Some(RETRIEVAL_TOKEN));
         request.body = Some(body.into());
         let reply = server.send(&request);
-        assert!(
-            (400..500).contains(&reply.status),
-            "{body}: {}",
-            reply.status
-        );
+        let shown = &body[..body.len().min(40)];
+        assert_eq!(reply.status, 400, "{shown}: {}", reply.text());
+        let error: Value = serde_json::from_slice(&reply.body).expect("JSON");
+        assert_eq!(error["error"]["code"], code, "{shown}: {error}");
+        assert_eq!(error["id"], Value::Null);
     }
     for (name, value, status) in [
         ("content-type", "text/plain", 415),
@@ -215,4 +243,29 @@ fn the_log_holds_neither_content_nor_tokens_at_any_level() {
     for kept_out in ["fix the pager in src", "pager window", RETRIEVAL_TOKEN] {
         assert!(!log.contains(kept_out), "{kept_out} is in the log");
     }
+}
+
+#[test]
+fn what_a_caller_calls_things_is_in_no_error_and_in_no_line_of_the_log() {
+    let server = start(Backend::Sqlite, &[SESSION]).expect("SQLite is never skipped");
+    let named = "planted-name".repeat(10_000);
+    let uri = format!("svc://session/{}", &named[..100]);
+    for (method, params, limit) in [
+        (&*named, json!({}), 1_000),
+        ("prompts/get", json!({"name": named}), 1_000),
+        ("tools/call", json!({"name": named}), 1_000),
+        ("resources/subscribe", json!({"uri": uri}), 1_000),
+        // Its address is its own, and goes back to it.
+        ("resources/read", json!({"uri": uri}), 2_000),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut request = message(Some(RETRIEVAL_TOKEN));
+        request.body = Some(body.to_string().into());
+        let reply = server.send(&request);
+        let error: Value = serde_json::from_slice(&reply.body).expect("JSON");
+        assert!(error["error"]["code"].is_i64(), "{error}");
+        assert!(reply.body.len() < limit, "{error}");
+    }
+    let log = server.log();
+    assert!(!log.contains("planted-name"), "{log}");
 }

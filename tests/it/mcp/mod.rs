@@ -1,6 +1,7 @@
 //! Agents over the Model Context Protocol: `svc mcp` and `/mcp` answer what the HTTP routes answer.
 
 mod agent;
+mod conformance;
 mod foreign;
 mod install;
 mod limits;

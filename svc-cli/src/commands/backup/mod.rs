@@ -27,11 +27,15 @@ fn contents(manifest: &Manifest) -> Fields {
             .iter()
             .map(|kind| organization.facts.get(*kind).total)
             .sum();
+        let until = match facts {
+            0 => String::new(),
+            _ => format!(", up to {}", organization.boundary),
+        };
         fields.add(
             "organization",
             format!(
-                "{}: {facts} facts of {} Sessions, up to {}",
-                organization.org_id, organization.sessions, organization.boundary
+                "{}: {facts} facts of {} Sessions{until}",
+                organization.org_id, organization.sessions
             ),
         );
     }

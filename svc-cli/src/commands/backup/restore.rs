@@ -1,6 +1,7 @@
 use clap::Args;
 use serde::Serialize;
 use svc_engine::backup::{Manifest, restore};
+use svc_engine::store::DatabaseUrl;
 
 use super::{contents, folder, work};
 use crate::commands::mirror::MirrorOptions;
@@ -54,6 +55,12 @@ impl Restore {
             let contents = contents(&restored.manifest).render();
             format!("restored {} into {store}\n{contents}", escape(&self.folder))
         })?;
+        if let (DatabaseUrl::Sqlite(_), Some(server)) = (url, svc_server::running_at(url)) {
+            output.warning(&format!(
+                "the service at {server} has the database that was there still open, and refuses \
+                 everything until it is started anew"
+            ));
+        }
         if let Some(replaced) = &restored.replaced {
             output.note(&format!("the old database is now {replaced}"));
         }

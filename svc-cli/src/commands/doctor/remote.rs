@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use svc_client::Client;
+use svc_client::{Client, ErrorKind};
 use svc_engine::clock::Clock;
 use svc_model::capture::{CaptureCounts, CaptureSource};
 use svc_model::identity::Authority;
@@ -21,6 +21,9 @@ use crate::output::relative;
 /// The largest difference between the clocks, in seconds. The service reports its time to the
 /// second.
 const SKEW_SECONDS_MAX: i64 = 60;
+/// What to do when the service cannot read its store.
+const STORE_MEND: &str = "its log says why (store.unavailable): look at the database; where it was \
+    replaced under the service, start that anew";
 
 pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
     let client = match service::client(options) {
@@ -95,7 +98,13 @@ async fn asked(client: &Client) -> Vec<Check> {
     if is_operator {
         match client.capture_counts().await {
             Ok(counts) => checks.extend(captured(&counts)),
-            Err(error) => checks.push(Check::failed("capture", error.to_string(), "svc capture")),
+            Err(error) => {
+                let mend = match error.kind() {
+                    ErrorKind::StoreUnavailable => STORE_MEND,
+                    _ => "svc capture",
+                };
+                checks.push(Check::failed("capture", error.to_string(), mend));
+            }
         }
     }
     checks

@@ -58,7 +58,12 @@ impl Cursor {
                 error.hint("the report is kept and sent with the next one: svc outbox status")
             }),
             // If it cannot be kept, it is sent once.
-            Err(unkept) => self.send(&events).map_err(|_| unkept),
+            Err(unkept) => self.send(&events).map_err(|unsent| {
+                unkept.hint(format!(
+                    "nor was it sent, so it is lost: {}",
+                    unsent.message()
+                ))
+            }),
         }
     }
 

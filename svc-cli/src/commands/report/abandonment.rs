@@ -1,5 +1,5 @@
 use clap::Args;
-use svc_engine::read;
+use svc_engine::read::{self, Extent};
 use svc_model::reports::{AbandonmentReport, SessionStatus};
 
 use super::ReportOptions;
@@ -16,9 +16,9 @@ pub(crate) struct Abandonment {
 impl Abandonment {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
-        let report = self
-            .options
-            .read_only(output, |snapshot, _| read::abandonment(snapshot, as_of))?;
+        let report = self.options.read_only(output, |snapshot, _| {
+            read::abandonment(snapshot, &Extent::all_until(as_of))
+        })?;
         output.value(&report, render)
     }
 }

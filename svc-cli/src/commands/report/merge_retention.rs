@@ -1,6 +1,6 @@
 use clap::Args;
 use serde::Serialize;
-use svc_engine::read::{self, UncheckedPullRequests};
+use svc_engine::read::{self, Extent, UncheckedPullRequests};
 use svc_model::query::LifetimeIdentity;
 use svc_model::reports::{
     Counts, MembershipSkip, MergeRetentionReport, RetentionScores, ThresholdShare,
@@ -52,7 +52,7 @@ impl MergeRetention {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         let as_of = self.options.as_of()?;
         let (report, unchecked) = self.options.read_only(output, |snapshot, sources| {
-            read::merge_retention(snapshot, sources, as_of)
+            read::merge_retention(snapshot, sources, &Extent::all_until(as_of))
         })?;
         let unchecked = unchecked.into_iter().map(Unchecked::from).collect();
         let shown = Shown {

@@ -160,16 +160,18 @@ impl Attempt<'_> {
             return Ok(());
         }
         let allowance = self.allowance.within(HEADS_MAX);
-        let asked = heads.fetch(mirror, &merges, remote, lock, &allowance)?;
+        let mut asked = Asked::default();
+        let done = heads.fetch(mirror, &merges, remote, lock, &allowance, &mut asked);
         let Asked {
             fetched,
             absent,
             failed,
         } = asked;
+        // Also when the last of them was given up: nobody looks at the others again.
         if asked != Asked::default() {
             tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror_heads_fetched");
         }
-        Ok(())
+        done
     }
 
     /// Returns the pushes that the mirror may be fetched for, the oldest delivery first; why not,

@@ -53,7 +53,7 @@ impl Extent {
     }
 
     /// Returns whether it is all history.
-    pub(super) const fn is_all(&self) -> bool {
+    pub const fn is_all(&self) -> bool {
         self.since_days.is_none()
     }
 }

@@ -7,7 +7,7 @@ use svc_model::reports::{
 };
 use svc_model::time::Instant;
 
-use super::population::{decisions, every_session, observed};
+use super::population::{decisions, observed, sessions};
 use super::resolving::Resolving;
 use super::{Diffs, Extent, Gathered, ReportSources, merges, share};
 use crate::derive::place::Place;
@@ -27,17 +27,18 @@ pub struct UncheckedPullRequests {
     pub pr_numbers: Vec<i64>,
 }
 
-/// Returns what is known of every Session with accepted work. Mirrors are not read.
+/// Returns what is known of the Sessions with accepted work: of those of the calls, or of every one when
+/// it is of all history. Mirrors are not read.
 ///
 /// # Errors
 ///
-/// [`Error::ReportBound`] when there are too many decisions or observations.
+/// [`Error::ReportBound`] when there are too many calls, decisions or observations.
 pub fn abandonment(
     snapshot: &mut Snapshot<'_>,
-    as_of: Instant,
+    extent: &Extent,
 ) -> Result<AbandonmentReport, Error> {
-    let boundary = snapshot.boundary(Some(as_of))?;
-    let sessions = every_session(snapshot)?;
+    let boundary = snapshot.boundary(Some(extent.as_of))?;
+    let sessions = sessions(snapshot, extent)?;
     let decisions = decisions(snapshot, &sessions, boundary)?;
     let observed = observed(snapshot, &sessions, boundary)?;
     let mut resolving = Resolving::default();
@@ -74,7 +75,7 @@ pub fn attribution_share(
     share::report(snapshot, &mut gathered, as_of, cases_min)
 }
 
-/// Returns what remained of attributed files in every merged pull request, and the pull requests
+/// Returns what remained of the attributed files of calls in merged pull requests, and the pull requests
 /// because of which that cannot be told of others.
 ///
 /// # Errors
@@ -83,10 +84,10 @@ pub fn attribution_share(
 pub fn merge_retention(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
-    as_of: Instant,
+    extent: &Extent,
 ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
-    let mut gathered = Gathered::new(snapshot, sources, &Extent::all_until(as_of), Diffs::Again)?;
-    let retention = merges::read(snapshot, &mut gathered, as_of)?;
+    let mut gathered = Gathered::new(snapshot, sources, extent, Diffs::Again)?;
+    let retention = merges::read(snapshot, &mut gathered, extent.as_of)?;
     let declines = gathered.declined_observations().into_values();
     let repository_skipped = RetentionRepositorySkips {
         session_observations: declines.map(|decline| (decline, 1)).collect(),

@@ -53,16 +53,8 @@ impl Population {
         extent: &Extent,
         boundary: Instant,
     ) -> Result<Self, Error> {
-        let mut calls = Vec::new();
-        let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
-        snapshot.calls_observed(extent.observed.clone(), up_to(&mut calls, calls_max))?;
-        let sessions = if extent.is_all() {
-            every_session(snapshot)?
-        } else {
-            let sessions: BTreeSet<&SessionId> = calls.iter().map(|it| &it.session_id).collect();
-            sessions.into_iter().cloned().collect()
-        };
-
+        let calls = calls(snapshot, extent)?;
+        let sessions = sessions_of(snapshot, extent, &calls)?;
         let decisions = decisions(snapshot, &sessions, boundary)?;
         let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
         let edits = edits::read(snapshot, memory, &sessions, boundary)?;
@@ -111,8 +103,41 @@ impl Population {
     }
 }
 
+/// Returns the calls that a report is of, in the order of their observation.
+fn calls(snapshot: &mut Snapshot<'_>, extent: &Extent) -> Result<Vec<CohortCall>, Error> {
+    let mut calls = Vec::new();
+    let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
+    snapshot.calls_observed(extent.observed.clone(), up_to(&mut calls, calls_max))?;
+    Ok(calls)
+}
+
+/// Returns the Sessions that a report is of, sorted: those of its calls, or with all history every one.
+pub(super) fn sessions(
+    snapshot: &mut Snapshot<'_>,
+    extent: &Extent,
+) -> Result<Vec<SessionId>, Error> {
+    let calls = if extent.is_all() {
+        Vec::new()
+    } else {
+        calls(snapshot, extent)?
+    };
+    sessions_of(snapshot, extent, &calls)
+}
+
+fn sessions_of(
+    snapshot: &mut Snapshot<'_>,
+    extent: &Extent,
+    calls: &[CohortCall],
+) -> Result<Vec<SessionId>, Error> {
+    if extent.is_all() {
+        return every_session(snapshot);
+    }
+    let sessions: BTreeSet<&SessionId> = calls.iter().map(|it| &it.session_id).collect();
+    Ok(sessions.into_iter().cloned().collect())
+}
+
 /// Returns every Session of the organization, sorted.
-pub(super) fn every_session(snapshot: &mut Snapshot<'_>) -> Result<Vec<SessionId>, Error> {
+fn every_session(snapshot: &mut Snapshot<'_>) -> Result<Vec<SessionId>, Error> {
     let mut sessions = Vec::new();
     snapshot.sessions(|session| {
         sessions.push(session);

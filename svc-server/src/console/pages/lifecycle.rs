@@ -11,7 +11,7 @@ use svc_model::reports::{
 };
 
 use super::period::{self, Period};
-use super::{repository, scores, sessions};
+use super::{caveat, repository, scores, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::plot::{self, Share, part, rate};
 use crate::console::text::{counts, inert, whole, words};
@@ -33,8 +33,10 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         .ask::<AcceptedWorkLifecycleReport, _>(reports::accepted_work_lifecycle, period.request()?)
         .await?;
     let report = &lifecycle.report;
+    let caveat = caveat::of_mirrors(visit).await?;
     Ok(html! {
         (period.describe(&lifecycle.scope))
+        (caveat)
         (note("Each panel has a unit of its own: counts of different panels do not add up."))
         (accepted_work(&report.accepted_work))
         (edit_retention(&report.edit_retention))

@@ -1,13 +1,16 @@
 //! What became of each model's calls.
 
+use std::cmp::Reverse;
+
 use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
 use svc_model::problem::Problem;
 use svc_model::reports::{ModelReport, ModelRow, Stratification};
 
 use super::period::{self, Period};
-use super::{repository, share};
+use super::{caveat, repository, share};
 use crate::console::layout::{Column, Page, Section, note, table};
+use crate::console::link::Link;
 use crate::console::plot::{self, Share, part};
 use crate::console::text::{NONE, counts, inert, percent, whole, words};
 use crate::console::visit::Visit;
@@ -28,12 +31,15 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         .ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?)
         .await?;
     let report = &outcomes.report;
+    let caveat = caveat::of_mirrors(visit).await?;
     Ok(html! {
         (period.describe(&outcomes.scope))
+        (caveat)
         @if report.rows.is_empty() {
             p { "No calls were observed in these days." }
         } @else {
             (rates(report))
+            (compared(visit, report))
             (decisions(report))
         }
         (left_out(report))
@@ -41,7 +47,7 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         section aria-labelledby="notes" {
             h2 #notes { "Commits tied to agents by notes" }
             (share::shares("Share of the commits that notes tie to an agent", &report.attribution_share))
-            (share::alerts(&report.attribution_alerts))
+            (share::alerts(&report.attribution_share, &report.attribution_alerts))
         }
         (within(&report.stratification))
     })
@@ -72,6 +78,23 @@ fn rates(report: &ModelReport) -> Markup {
                    without a verdict is no failure. Models that do different work are not made alike by \
                    a rate."))
         }
+    }
+}
+
+/// Leads to a comparison of the two models that were called most.
+fn compared(visit: &Visit, report: &ModelReport) -> Markup {
+    let mut rows: Vec<&ModelRow> = report.rows.iter().collect();
+    rows.sort_by_key(|row| Reverse(row.completions));
+    let [a, b, ..] = rows[..] else {
+        return html! {};
+    };
+    let link = Link::to("/console/comparison")
+        .with("model_a", &a.model)
+        .with("model_b", &b.model)
+        .with_any("days", visit.given("days"))
+        .with_any("until", visit.given("until"));
+    html! {
+        p { a href=(link) { "Compare " (inert(&a.model)) " with " (inert(&b.model)) } }
     }
 }
 

@@ -11,6 +11,13 @@ use crate::console::layout::{Field, Kind, narrowing};
 use crate::console::text::{day, moment};
 use crate::console::visit::{Visit, is_date};
 
+/// The days that can be chosen. More than 31 no report takes.
+const DAYS: [(&str, &str); 4] = [
+    ("1", "1 day"),
+    ("7", "7 days"),
+    ("14", "14 days"),
+    ("31", "31 days"),
+];
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
 /// The number of days, and the end.
@@ -70,23 +77,18 @@ pub(super) fn until(visit: &Visit) -> Result<Instant, Problem> {
 
 /// Returns a form for the days and the end.
 pub(super) fn form(visit: &Visit, path: &str) -> Markup {
-    let days = visit.given("days").unwrap_or("31");
-    let choices = [
-        ("1", "1 day"),
-        ("7", "7 days"),
-        ("14", "14 days"),
-        ("31", "31 days"),
-    ];
-    let fields = [
-        Field {
-            label: "Calls of",
-            name: "days",
-            value: days,
-            kind: Kind::One(&choices),
-        },
-        until_field(visit),
-    ];
+    let fields = [days_field(visit), until_field(visit)];
     narrowing(path, "Choose the days of the report", &fields)
+}
+
+/// Returns a field for the number of days.
+pub(super) fn days_field(visit: &Visit) -> Field<'_> {
+    Field {
+        label: "Calls of",
+        name: "days",
+        value: visit.given("days").unwrap_or("31"),
+        kind: Kind::One(&DAYS),
+    }
 }
 
 /// Returns a field for the end.

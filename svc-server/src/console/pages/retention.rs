@@ -1,20 +1,24 @@
 //! How much of what agents wrote was left when pull requests were merged.
 
 use maud::{Markup, html};
-use svc_engine::read::UncheckedPullRequests;
+use svc_engine::read::{Extent, UncheckedPullRequests};
 use svc_model::problem::Problem;
 use svc_model::reports::{MembershipSkip, MergeRetentionReport};
 
-use super::period::{until, until_field};
-use super::{repository, scores};
+use super::period::until_field;
+use super::{caveat, past, repository, scores};
 use crate::console::layout::{Page, Section, fields, narrowing, note};
 use crate::console::plot::{self, Share};
 use crate::console::text::{counts, whole};
 use crate::console::visit::Visit;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    let fields = [until_field(&visit)];
-    let form = narrowing("/console/retention", "Choose until when", &fields);
+    let fields = [past::field(&visit), until_field(&visit)];
+    let form = narrowing(
+        "/console/retention",
+        "Choose the days of the calls",
+        &fields,
+    );
     let page = |body: Markup| {
         Page::new(
             Section::Retention,
@@ -23,17 +27,24 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         )
     };
     match report(&visit).await {
-        Ok((report, unchecked)) => Ok(page(shown(&report, &unchecked))),
+        Ok((extent, report, unchecked)) => Ok(page(html! {
+            (past::said(("Calls of all history", "Calls"), &extent))
+            (caveat::of_mirrors(&visit).await?)
+            (shown(&report, &unchecked))
+        })),
         Err(problem) => Ok(page(html! {}).with_problem(problem)),
     }
 }
 
-async fn report(
-    visit: &Visit,
-) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Problem> {
-    let as_of = until(visit)?;
-    let ask = async move |engine: svc_engine::engine::Engine| engine.merge_retention(as_of).await;
-    visit.ask_engine(ask).await
+/// The report, what could not be checked for it, and of which calls it is.
+type Retention = (Extent, MergeRetentionReport, Vec<UncheckedPullRequests>);
+
+async fn report(visit: &Visit) -> Result<Retention, Problem> {
+    let extent = past::read(visit)?;
+    let of = extent.clone();
+    let ask = async move |engine: svc_engine::engine::Engine| engine.merge_retention(of).await;
+    let (report, unchecked) = visit.ask_engine(ask).await?;
+    Ok((extent, report, unchecked))
 }
 
 fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> Markup {

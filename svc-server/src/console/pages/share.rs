@@ -7,7 +7,7 @@ use svc_model::problem::Problem;
 use svc_model::reports::{AttributionAlert, AttributionShareReport, AttributionShareRow};
 
 use super::period::{until, until_field};
-use super::repository;
+use super::{caveat, repository};
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::plot::{self, Share};
 use crate::console::text::{inert, moment, whole, words};
@@ -43,7 +43,10 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let known = MARGINS.iter().find(|(known, _)| *known == margin);
     let margin = known.and_then(|(margin, _)| margin.parse().ok());
     match report(&visit, margin.unwrap_or(0.1)).await {
-        Ok(report) => Ok(page(shown(&report))),
+        Ok(report) => Ok(page(html! {
+            (caveat::of_mirrors(&visit).await?)
+            (shown(&report))
+        })),
         Err(problem) => Ok(page(html! {}).with_problem(problem)),
     }
 }
@@ -61,7 +64,7 @@ fn shown(report: &AttributionShareReport) -> Markup {
     html! {
         section aria-labelledby="alerts" {
             h2 #alerts { "Alerts" }
-            (alerts(&report.alerts))
+            (alerts(&report.current, &report.alerts))
         }
         section aria-labelledby="now" {
             h2 #now { "Now" }
@@ -115,9 +118,10 @@ pub(super) fn shares(caption: &str, rows: &[AttributionShareRow]) -> Markup {
 }
 
 /// Shows alerts about possibly missing notes.
-pub(super) fn alerts(alerts: &[AttributionAlert]) -> Markup {
+pub(super) fn alerts(shares: &[AttributionShareRow], alerts: &[AttributionAlert]) -> Markup {
     html! {
-        @if alerts.is_empty() { p { "No share looks as if notes were lost." } }
+        @if shares.is_empty() { p { "There is no share that could look as if notes were lost." } }
+        @else if alerts.is_empty() { p { "No share looks as if notes were lost." } }
         @else {
             ul.alerts {
                 @for alert in alerts {

@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request as HttpRequest;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use bytes::Bytes;
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::de::IgnoredAny;
 use svc_mcp::McpServer;
 use svc_model::endpoint::{Access, Grant, Method};
 use svc_model::problem::Problem;
@@ -25,7 +27,8 @@ use super::Routes;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Sender};
-use crate::settings::{Host, McpSettings};
+use crate::host::{Host, Origin};
+use crate::settings::McpSettings;
 use crate::{body, observe, places, problem};
 
 /// The path.
@@ -34,6 +37,12 @@ const PATH: &str = "/mcp";
 const ACCESS: Access = Access::Context(Grant::Configured);
 /// The most bytes of a message. A read of 32 references is the largest; the rest is the protocol's.
 const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// What JSON-RPC calls a body that is no JSON, and one that is no message.
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+/// The most bytes of a sentence by which the library refuses.
+const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 
 /// Adds the route.
 pub(super) fn add(routes: &mut Routes, settings: &McpSettings) {
@@ -95,6 +104,10 @@ async fn answer(
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
     // The caller is known; nothing behind this has a use for the token, or could log it.
     parts.headers.remove(header::AUTHORIZATION);
+    // A page of this very service: its host is still to be one of ours, and then so is the page.
+    if is_of_its_host(&parts.headers) {
+        parts.headers.remove(header::ORIGIN);
+    }
     // The memory that replies take is held until the answer is written.
     let asker = Arc::new(Asker::new(app, caller));
     let server = McpServer::new(Arc::clone(&asker));
@@ -103,8 +116,60 @@ async fn answer(
         Arc::new(NeverSessionManager::default()),
         config,
     );
+    let message = is_json(&parts.headers).then(|| content.clone());
     let request = HttpRequest::from_parts(parts, Full::new(content));
     let response = service.handle(request).await;
     drop(asker);
-    Ok(response.map(Body::new))
+    let response = response.map(Body::new);
+    if response.headers().contains_key(header::CONTENT_TYPE) || !response.status().is_client_error()
+    {
+        return Ok(response);
+    }
+    Ok(refused(response, message).await)
+}
+
+/// Makes an error of the protocol of what the library refuses with a bare text; the message is there
+/// where it was said to be JSON.
+///
+/// What it cannot read as a message it calls a media type that is not supported, also where it is
+/// JSON: an array of messages, say, which today's revisions do not have.
+async fn refused(response: Response, message: Option<Bytes>) -> Response {
+    let (mut parts, body) = response.into_parts();
+    // A sentence of the library: it repeats nothing of the message.
+    let said = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await;
+    let said = said.unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let (code, why) = match (parts.status, message) {
+        (StatusCode::UNSUPPORTED_MEDIA_TYPE, Some(message)) => {
+            parts.status = StatusCode::BAD_REQUEST;
+            match serde_json::from_slice::<IgnoredAny>(&message) {
+                Ok(_) => (INVALID_REQUEST, "not one message of the protocol"),
+                Err(_) => (PARSE_ERROR, "not JSON"),
+            }
+        }
+        _ => (INVALID_REQUEST, said.trim()),
+    };
+    let error = serde_json::json!({
+        "jsonrpc": "2.0", "id": null, "error": {"code": code, "message": why},
+    });
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let json = HeaderValue::from_static("application/json");
+    parts.headers.insert(header::CONTENT_TYPE, json);
+    Response::from_parts(parts, Body::from(error.to_string()))
+}
+
+/// Returns whether a request comes from a page of the host that it names.
+fn is_of_its_host(headers: &HeaderMap) -> bool {
+    let host = Host::of(headers);
+    Origin::of(headers).is_some_and(|origin| host.is_some_and(|host| origin.is_of(&host)))
+}
+
+/// Returns whether a request says that its body is JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE);
+    let value = value
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let kind = value.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }

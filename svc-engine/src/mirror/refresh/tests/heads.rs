@@ -1,19 +1,47 @@
 //! Heads of merged pull requests that a fetch does not bring.
 
+use crate::fact::PullRequestMerge;
+
 use super::*;
+use crate::mirror::bare::Mirror;
+use crate::mirror::heads::{Asked, Heads, HeadsError};
 use crate::testing::builders::merge;
 use crate::testing::git::git;
 
 impl Service {
     /// Stores that a pull request with this head was merged.
-    fn merged(&self, number: i64, head: &str) {
+    fn merged(&self, number: i64, head: &str) -> PullRequestMerge {
         let mut merge = merge(u128::try_from(number).unwrap() + 1_000);
         merge.pull_request.repository = Some(repository(7));
         merge.pull_request.pr_number = number;
         merge.pull_request.head_sha = CommitSha::new(head).unwrap();
         merge.captured_at = at(number);
-        let fact = Append::PullRequestMerge(Box::new(merge));
+        let fact = Append::PullRequestMerge(Box::new(merge.clone()));
         self.store.append_blocking(vec![fact]).unwrap();
+        merge
+    }
+
+    /// Asks for the heads of merges, as a refresh does.
+    fn ask(
+        &self,
+        merges: &[PullRequestMerge],
+        deadline: Deadline,
+    ) -> (Asked, Result<(), HeadsError>) {
+        let Refresher {
+            config,
+            folder,
+            git,
+            ..
+        } = &self.refresher;
+        let lifetime = Lifetime::Identified(repository(7));
+        let allowance = Allowance::until(deadline);
+        let remote = config.remotes.check(&self.forge.url(), &allowance).unwrap();
+        let lock = folder.lock(&lifetime, &allowance).unwrap();
+        let mirror = Mirror::at(git, self.mirror());
+        let heads = Heads::of(&mirror.path);
+        let mut asked = Asked::default();
+        let done = heads.fetch(&mirror, merges, &remote, &lock, &allowance, &mut asked);
+        (asked, done)
     }
 
     /// Makes a commit of which the forge has the object and shows no ref.
@@ -154,4 +182,72 @@ fn many_missing_heads_are_asked_for_over_several_refreshes() {
     assert_eq!(there(), 8);
     service.refresh_again(&main);
     assert_eq!(there(), 10);
+}
+
+#[test]
+fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_for_later() {
+    let service = Service::start();
+    let main = service.forge.commit("main");
+    service.forge.push();
+    service.refresh_again(&main);
+    let heads: Vec<String> = (0..8).map(|it| service.unshown(&it.to_string())).collect();
+    let merges: Vec<PullRequestMerge> = (1..)
+        .zip(&heads)
+        .map(|(number, head)| service.merged(number, head))
+        .collect();
+    let deadline = Deadline::after(Duration::from_mins(1));
+    let first = service.mirror().join("refs/svc-merged/1/head");
+    let (asked, done) = thread::scope(|scope| {
+        let stop = deadline.clone();
+        scope.spawn(move || {
+            while !first.exists() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            stop.cancel();
+        });
+        service.ask(&merges, deadline)
+    });
+    assert!(done.is_err(), "{asked:?}");
+    assert!((1..8).contains(&asked.fetched), "{asked:?}");
+    let (rest, done) = service.ask(&merges, Deadline::after(Duration::from_mins(1)));
+    done.unwrap();
+    assert_eq!(asked.fetched + rest.fetched, 8, "each is told once");
+    for (number, head) in (1..).zip(&heads) {
+        let name = format!("refs/svc-merged/{number}/head");
+        assert_eq!(git(&service.mirror(), &["rev-parse", &name], ""), *head);
+    }
+}
+
+#[test]
+fn a_head_that_arrived_when_its_fetch_was_ended_is_kept_by_its_name_and_told() {
+    let service = Service::start();
+    let main = service.forge.commit("main");
+    service.forge.push();
+    service.refresh_again(&main);
+    let unshown = service.unshown("from a fork");
+    let merges = [service.merged(5, &unshown)];
+    // As a server leaves it that was killed between the arrival and the name.
+    fs::write(
+        service.mirror().join("svc-pull-requests"),
+        format!("0 0 {unshown}\n"),
+    )
+    .unwrap();
+    let fetch = [
+        "fetch",
+        "-q",
+        "--no-write-fetch-head",
+        &service.forge.url(),
+        &unshown,
+    ];
+    git(&service.mirror(), &fetch, "");
+    assert!(service.mirror_has(&unshown));
+    let minute = || Deadline::after(Duration::from_mins(1));
+    let (asked, done) = service.ask(&merges, minute());
+    done.unwrap();
+    assert_eq!(asked.fetched, 1);
+    let name = ["rev-parse", "refs/svc-merged/5/head"];
+    assert_eq!(git(&service.mirror(), &name, ""), unshown);
+    let (again, done) = service.ask(&merges, minute());
+    done.unwrap();
+    assert_eq!(again, Asked::default(), "it is told once");
 }

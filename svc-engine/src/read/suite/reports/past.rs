@@ -93,12 +93,12 @@ fn all_history_holds_sessions_without_a_call(
     alone.session_id = svc_model::id::SessionId::new("alone").unwrap();
     alone.captured_at = at(2_005);
     stage.add([Append::DeveloperDecision(Box::new(alone))]);
-    let report = abandonment(&mut stage.snapshot(), at(9_000)).unwrap();
+    let report = abandonment(&mut stage.snapshot(), &Extent::all_until(at(9_000))).unwrap();
     let sessions = report.accepted_session_outcomes.iter();
     let sessions: Vec<&str> = sessions.map(|it| it.session_id.as_str()).collect();
     assert_eq!(sessions, ["alone", "s"]);
     assert_eq!(report.as_of, Some(at(2_005)));
-    let before = abandonment(&mut stage.snapshot(), at(2_001)).unwrap();
+    let before = abandonment(&mut stage.snapshot(), &Extent::all_until(at(2_001))).unwrap();
     assert_eq!(
         (before.as_of, before.accepted_session_outcomes),
         (None, vec![])
@@ -120,7 +120,10 @@ fn a_pull_request_that_cannot_be_checked_is_named(
     let (forge, sources) = (Forge::new(), Sources::new());
     sources.mirror(&forge.repository, 101);
     stage.add(forge.facts(&stage));
-    let read = |as_of| merge_retention(&mut stage.snapshot(), sources.all(), at(as_of)).unwrap();
+    let read = |as_of| {
+        let extent = Extent::all_until(at(as_of));
+        merge_retention(&mut stage.snapshot(), sources.all(), &extent).unwrap()
+    };
     let (report, unchecked) = read(9_000);
     assert_eq!((report.scored_rows, unchecked), (1, vec![]));
     assert_eq!(report.explicit_accept_rows, 1);

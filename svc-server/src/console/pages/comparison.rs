@@ -1,0 +1,364 @@
+//! Two models beside each other.
+
+use maud::{Markup, html};
+use svc_engine::derive::comparison;
+use svc_model::endpoint::ModelOutcomesReport;
+use svc_model::problem::Problem;
+use svc_model::reports::{
+    Comparison, ModelNonInferiority, ModelOutcomes, ModelRow, NonInferiorityTest, RateTest,
+};
+
+use super::caveat;
+use super::period::{self, Period, until_field};
+use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
+use crate::console::link::Link;
+use crate::console::plot::{self, Difference, Share};
+use crate::console::text::{NONE, inert, percent, whole};
+use crate::console::visit::{Visit, invalid};
+use crate::routes::reports;
+
+/// Margins that are often asked for; any other may be entered.
+const MARGINS: [&str; 4] = ["0.02", "0.05", "0.1", "0.2"];
+
+/// What is compared, in the order of the tests.
+const METRICS: [&str; 2] = ["ci_pass_rate", "attribution_rate"];
+
+pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
+    let outcomes = outcomes(&visit).await;
+    let caveat = caveat::of_mirrors(&visit).await?;
+    let rows = outcomes.as_ref().map(|(_, it)| &it.report.rows[..]);
+    let form = form(&visit, rows.unwrap_or_default());
+    let page = |body: Markup| {
+        let body = html! { (form) (body) };
+        Page::new(Section::Comparison, "Comparison of two models", body)
+    };
+    let shown = outcomes.and_then(|(period, outcomes)| {
+        let asked = Asked::read(&visit)?;
+        Ok(html! {
+            (period.describe(&outcomes.scope))
+            (caveat)
+            (shown(&asked, &outcomes.report.rows))
+        })
+    });
+    match shown {
+        Ok(body) => Ok(page(body)),
+        Err(problem) => Ok(page(html! {}).with_problem(problem)),
+    }
+}
+
+async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {
+    let period = Period::read(visit)?;
+    let ask = visit.ask::<ModelOutcomesReport, _>(reports::model_outcomes, period.request()?);
+    let outcomes = ask.await?;
+    Ok((period, outcomes))
+}
+
+/// Which models are compared, and how much worse the second may be.
+struct Asked<'v> {
+    model_a: Option<&'v str>,
+    model_b: Option<&'v str>,
+    margin: Option<f64>,
+}
+
+impl<'v> Asked<'v> {
+    fn read(visit: &'v Visit) -> Result<Self, Problem> {
+        let (model_a, model_b) = (visit.given("model_a"), visit.given("model_b"));
+        if model_a.is_some() && model_a == model_b {
+            return Err(invalid("model_b", "must be another model than model A"));
+        }
+        let margin = visit.given("margin").map(|text| {
+            let margin: Option<f64> = text.trim().parse().ok();
+            margin.filter(|margin| *margin > 0.0 && *margin <= 1.0)
+        });
+        if margin == Some(None) {
+            return Err(invalid("margin", "must be greater than 0, and at most 1"));
+        }
+        Ok(Self {
+            model_a,
+            model_b,
+            margin: margin.flatten(),
+        })
+    }
+}
+
+fn form(visit: &Visit, rows: &[ModelRow]) -> Markup {
+    let models = |name| Models::new(rows, visit.given(name));
+    let (models_a, models_b) = (models("model_a"), models("model_b"));
+    let (choices_a, choices_b) = (models_a.choices(), models_b.choices());
+    let margins = MARGINS.map(str::to_owned);
+    let fields = [
+        Field {
+            label: "Model A",
+            name: "model_a",
+            value: visit.given("model_a").unwrap_or_default(),
+            kind: Kind::One(&choices_a),
+        },
+        Field {
+            label: "Model B",
+            name: "model_b",
+            value: visit.given("model_b").unwrap_or_default(),
+            kind: Kind::One(&choices_b),
+        },
+        Field {
+            label: "B may be worse by",
+            name: "margin",
+            value: visit.given("margin").unwrap_or_default(),
+            kind: Kind::Known(&margins),
+        },
+        period::days_field(visit),
+        until_field(visit),
+    ];
+    narrowing("/console/comparison", "Choose two models", &fields)
+}
+
+/// The models that can be chosen: those of the report, and the one that is chosen already.
+struct Models(Vec<(String, String)>);
+
+impl Models {
+    fn new(rows: &[ModelRow], chosen: Option<&str>) -> Self {
+        let known = rows.iter().map(|row| row.model.as_str());
+        let absent = chosen.filter(|chosen| !rows.iter().any(|row| row.model == *chosen));
+        let shown = |model: &str| (model.to_owned(), inert(model));
+        Self(known.chain(absent).map(shown).collect())
+    }
+
+    fn choices(&self) -> Vec<(&str, &str)> {
+        let models = self.0.iter();
+        let models = models.map(|(value, name)| (value.as_str(), name.as_str()));
+        std::iter::once(("", "choose")).chain(models).collect()
+    }
+}
+
+fn shown(asked: &Asked<'_>, rows: &[ModelRow]) -> Markup {
+    let (Some(a), Some(b)) = (asked.model_a, asked.model_b) else {
+        return choose(rows);
+    };
+    let row = |model: &str| rows.iter().find(|row| row.model == model);
+    let absent: Vec<&str> = [a, b].into_iter().filter(|it| row(it).is_none()).collect();
+    let compared = comparison::compare(rows, a, b);
+    let margin = asked.margin;
+    let non_inferiority = margin.map(|margin| comparison::non_inferiority(rows, a, b, margin));
+    html! {
+        @for model in absent { p { "No call of " (inert(model)) " was observed in these days." } }
+        (rates(&compared, row(a), row(b)))
+        (differences(&compared))
+        (likely(&compared))
+        @if let Some(tests) = &non_inferiority { (worse_by(tests)) }
+    }
+}
+
+/// Asks for two models.
+fn choose(rows: &[ModelRow]) -> Markup {
+    let of_a = |row: &ModelRow| Link::to("/console/comparison").with("model_a", &row.model);
+    html! {
+        @if rows.len() < 2 {
+            p { "Calls of fewer than two models were observed in these days: there is nothing to compare." }
+        } @else {
+            p { "Choose two models. The report has these, with their calls:" }
+            ul {
+                @for row in rows {
+                    li { a href=(of_a(row)) { (inert(&row.model)) } " " (whole(row.completions)) }
+                }
+            }
+        }
+        (note("With a number in “B may be worse by” it is also tested whether B is at most so much worse \
+               than A."))
+    }
+}
+
+fn rates(compared: &Comparison, a: Option<&ModelRow>, b: Option<&ModelRow>) -> Markup {
+    let of = |count: fn(&ModelRow) -> (u64, u64)| {
+        [("A", &compared.model_a, a), ("B", &compared.model_b, b)].map(|(side, model, row)| {
+            let (part, whole) = row.map_or((0, 0), count);
+            Share::new(format!("{side}: {}", inert(model)), part, whole)
+        })
+    };
+    html! {
+        section aria-labelledby="rates" {
+            h2 #rates { "Rates" }
+            (plot::shares("ci_pass_rate: commits that CI passed, of those with a verdict, with 95 % intervals",
+                &of(|row| (row.ci_passed, row.ci_linked))))
+            (plot::shares("attribution_rate: calls whose output was pushed, of all calls, with 95 % intervals",
+                &of(|row| (row.attributed_inference_calls, row.completions))))
+            (note("attribution_rate is a lower bound on retention. Models that do different work are not \
+                   made alike by a test."))
+        }
+    }
+}
+
+fn differences(compared: &Comparison) -> Markup {
+    let tests = METRICS
+        .into_iter()
+        .zip([&compared.ci_pass_rate, &compared.attribution_rate]);
+    let drawn: Vec<Difference> = tests
+        .clone()
+        .map(|(metric, test)| Difference {
+            label: metric.to_owned(),
+            at: test.difference,
+            interval: test.ci_low.zip(test.ci_high),
+            threshold: None,
+            said: match (test.difference, interval(test)) {
+                (Some(difference), Some(interval)) => format!("{difference:+.4} ({interval})"),
+                _ => "no difference without cases of both".to_owned(),
+            },
+        })
+        .collect();
+    let rows = tests.clone().map(|(metric, test)| {
+        vec![
+            html! { (metric) },
+            html! { (number(test.difference)) },
+            html! { (interval(test).unwrap_or_else(|| NONE.to_owned())) },
+            html! { (number(test.cohens_h)) },
+            html! { (number(test.z_stat)) },
+            html! { (number(test.p_value)) },
+            html! { (significance(test)) },
+            html! { (whole(test.n_a)) },
+            html! { (whole(test.n_b)) },
+            html! { (reliability(test.insufficient_data, test.small_n)) },
+        ]
+    });
+    html! {
+        section aria-labelledby="differences" {
+            h2 #differences { "A less B" }
+            (plot::differences("The rate of A less that of B, with the 95 % interval of the difference", &drawn))
+            (table("Tests of the differences", &[
+                Column::Text("metric"), Column::Number("A − B"), Column::Number("95 % interval"),
+                Column::Number("Cohen's h"), Column::Number("z"), Column::Number("p"),
+                Column::Text("significant"), Column::Number("cases of A"), Column::Number("cases of B"),
+                Column::Text("note"),
+            ], rows.collect()))
+            (note(&format!(
+                "Significant: corrected when p < {} (two metrics are tested), raw only when < {}. Look \
+                 once: each further look at growing data finds differences that are not there.",
+                compared.bonferroni_alpha, compared.alpha
+            )))
+            ul {
+                @for (metric, test) in tests {
+                    @match test.minimum_detectable_effect {
+                        // Where both rates are 0 or 1 there is no error to tell it by.
+                        _ if test.degenerate_se => {}
+                        Some(effect) if effect <= 1.0 => li {
+                            (metric) ": with so many cases a difference of " (format!("{effect:.4}"))
+                            " is found four times in five."
+                        },
+                        Some(_) => li { (metric) ": with so few cases hardly any difference is found." },
+                        None => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn likely(compared: &Comparison) -> Markup {
+    let posteriors = METRICS.into_iter().zip([
+        &compared.bayesian_ci_pass_rate,
+        &compared.bayesian_attribution_rate,
+    ]);
+    let known: Vec<_> = posteriors
+        .filter(|(_, posteriors)| !posteriors.insufficient_data)
+        .collect();
+    html! {
+        @if !known.is_empty() {
+            section aria-labelledby="likely" {
+                h2 #likely { "How likely A has the higher rate" }
+                ul {
+                    @for (metric, posteriors) in known {
+                        li {
+                            (metric) ": " (percent(posteriors.probability_a_gt_b))
+                            " (A less B lies between " (format!("{:+.4}", posteriors.ci_low)) " and "
+                            (format!("{:+.4}", posteriors.ci_high)) " with 95 %; cases: "
+                            (whole(posteriors.n_a)) " and " (whole(posteriors.n_b)) ")"
+                        }
+                    }
+                }
+                (note("Seen these counts and nothing before."))
+            }
+        }
+    }
+}
+
+/// Says whether B is at most so much worse than A.
+fn worse_by(tests: &ModelNonInferiority) -> Markup {
+    let margin = tests.ci_pass_rate.margin;
+    let tests = METRICS
+        .into_iter()
+        .zip([&tests.ci_pass_rate, &tests.attribution_rate]);
+    let drawn: Vec<Difference> = tests
+        .clone()
+        .map(|(metric, test)| Difference {
+            label: metric.to_owned(),
+            at: test.point_estimate,
+            interval: test.ci_lower_bound.zip(test.point_estimate),
+            threshold: Some(-margin),
+            said: match (test.point_estimate, test.ci_lower_bound) {
+                (Some(estimate), Some(bound)) => {
+                    format!("{estimate:+.4}, not below {bound:+.4}: {}", answer(test))
+                }
+                _ => "not shown: no difference without cases of both".to_owned(),
+            },
+        })
+        .collect();
+    let rows = tests.map(|(metric, test)| {
+        vec![
+            html! { (metric) },
+            html! { (number(test.point_estimate)) },
+            html! { (number(test.ci_lower_bound)) },
+            html! { (number(Some(-test.margin))) },
+            html! { (answer(test)) },
+            html! { (whole(test.n_a)) },
+            html! { (whole(test.n_b)) },
+            html! { (reliability(test.insufficient_data, test.small_n)) },
+        ]
+    });
+    html! {
+        section aria-labelledby="worse" {
+            h2 #worse { "Is B at most " (margin) " worse than A?" }
+            (plot::differences("The rate of B less that of A, down to its lower bound; dashes where B would be too much worse", &drawn))
+            (table("Tests of non-inferiority", &[
+                Column::Text("metric"), Column::Number("B − A"), Column::Number("lower bound"),
+                Column::Number("threshold"), Column::Text("answer"), Column::Number("cases of A"),
+                Column::Number("cases of B"), Column::Text("note"),
+            ], rows.collect()))
+            (note("The lower bound holds with 95 %. Not shown is not the same as worse: it may take more \
+                   cases."))
+        }
+    }
+}
+
+fn number(number: Option<f64>) -> String {
+    number.map_or_else(|| NONE.to_owned(), |number| format!("{number:.4}"))
+}
+
+fn interval(test: &RateTest) -> Option<String> {
+    let (low, high) = test.ci_low.zip(test.ci_high)?;
+    Some(format!("{low:.4} to {high:.4}"))
+}
+
+const fn significance(test: &RateTest) -> &'static str {
+    if test.significant_after_bonferroni {
+        "corrected"
+    } else if test.significant_at_alpha {
+        "raw only"
+    } else {
+        "no"
+    }
+}
+
+const fn answer(test: &NonInferiorityTest) -> &'static str {
+    if test.is_non_inferior {
+        "yes"
+    } else {
+        "not shown"
+    }
+}
+
+const fn reliability(insufficient_data: bool, small_n: bool) -> &'static str {
+    if insufficient_data {
+        "insufficient data: one has no case"
+    } else if small_n {
+        "few cases, less reliable"
+    } else {
+        NONE
+    }
+}

@@ -1,0 +1,137 @@
+//! Hosts and origins, in settings and in the headers of requests.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use axum::http::uri::{Authority, Uri};
+use axum::http::{HeaderMap, HeaderName, header};
+
+/// A host name or an address, with or without a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    text: String,
+    /// The name or the address, in lower case and without brackets.
+    pub(crate) name: String,
+    /// The port, if there is one.
+    pub(crate) port: Option<u16>,
+}
+
+impl Host {
+    /// Parses `NAME`, `NAME:PORT`, an address, or an address with a port.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (name, port) = if text.parse::<Ipv6Addr>().is_ok() {
+            (text.to_owned(), None)
+        } else {
+            let authority: Authority = text.parse().ok()?;
+            if text.contains('@') || authority.host().is_empty() {
+                return None;
+            }
+            let name = authority.host().trim_matches(['[', ']']).to_owned();
+            (name, authority.port_u16())
+        };
+        Some(Self {
+            text: text.to_owned(),
+            name: name.to_ascii_lowercase(),
+            port,
+        })
+    }
+
+    /// Returns the text that it was parsed from.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the host with this port, if it has none.
+    pub(crate) fn with_port(mut self, port: u16) -> Self {
+        self.port.get_or_insert(port);
+        self
+    }
+
+    /// Returns the host that a request names, if it names exactly one.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        one(headers, &header::HOST).and_then(Self::parse)
+    }
+
+    /// Returns whether it is this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let address = self.name.parse::<IpAddr>();
+        self.name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    }
+}
+
+/// The origin of the page that sends a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The host, with the port if the header has one.
+    pub(crate) host: Host,
+    pub(crate) is_https: bool,
+}
+
+impl Origin {
+    /// Returns the origin that a request names, if it names exactly one.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        let origin: Uri = one(headers, &header::ORIGIN)?.parse().ok()?;
+        let is_https = match origin.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return None,
+        };
+        let host = Host::parse(origin.authority()?.as_str())?;
+        Some(Self { host, is_https })
+    }
+
+    /// Returns the port that the scheme implies.
+    pub(crate) const fn default_port(&self) -> u16 {
+        if self.is_https { 443 } else { 80 }
+    }
+
+    /// Returns whether this is the host of its pages.
+    pub(crate) fn is_of(&self, host: &Host) -> bool {
+        let port = |host: &Host| host.port.unwrap_or(self.default_port());
+        host.name == self.host.name && port(host) == port(&self.host)
+    }
+}
+
+/// Returns the value of a header that occurs exactly once.
+pub(crate) fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn is_same(host: &'static str, origin: &'static str) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static(host));
+        headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+        let host = Host::of(&headers).unwrap();
+        Origin::of(&headers).is_some_and(|origin| origin.is_of(&host))
+    }
+
+    #[test]
+    fn a_page_is_of_a_host_by_its_name_and_its_port() {
+        for (host, origin, expected) in [
+            ("localhost:8000", "http://localhost:8000", true),
+            ("LOCALHOST:8000", "http://localhost:8000", true),
+            ("[::1]:8000", "http://[::1]:8000", true),
+            ("svc.example", "https://svc.example", true),
+            ("svc.example:443", "https://svc.example", true),
+            ("svc.example", "http://svc.example:80", true),
+            ("localhost:8000", "http://localhost:8001", false),
+            ("localhost:8000", "http://localhost", false),
+            ("localhost:8000", "http://127.0.0.1:8000", false),
+            ("svc.example", "https://evil.example", false),
+            ("svc.example", "null", false),
+            ("svc.example", "file://svc.example", false),
+            ("svc.example", "https://a@svc.example", false),
+        ] {
+            assert_eq!(is_same(host, origin), expected, "{host} {origin}");
+        }
+    }
+}
