@@ -398,6 +398,9 @@ mod tests {
         let side = &catalogue.components["Side"];
         assert_eq!(side["type"], "string");
         assert_eq!(side["enum"], json!(["input", "output"]));
-        assert_eq!(side["oneOf"][0]["description"], "What was sent to the model.");
+        assert_eq!(
+            side["oneOf"][0]["description"],
+            "What was sent to the model."
+        );
     }
 }
