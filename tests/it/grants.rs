@@ -439,7 +439,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     let explained = remote(&["grant", "explain", "review", "one"]);
     let text = done(&explained);
     assert!(
-        text.starts_with("review may not read one: operator revoked it at "),
+        text.starts_with("review may not read one: operator revoked the token at "),
         "{text}"
     );
     let next = explained.stderr_text();
