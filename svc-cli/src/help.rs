@@ -370,7 +370,7 @@ mod tests {
         }
         assert!(help.contains("\nExamples:\n  svc serve\n"), "{help}");
         assert!(help.contains("\n      --json "), "{help}");
-        assert!(help.contains("Exit codes: 0 done"), "{help}");
+        assert!(help.contains("Exit codes: 0 success"), "{help}");
     }
 
     #[test]

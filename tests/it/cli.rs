@@ -286,7 +286,9 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     assert_eq!(text.status.code(), Some(1));
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(
-        text.contains("webhooks          FAILED   1 were signed with another secret"),
+        text.contains(
+            "webhooks          FAILED   signed with another secret since the service started: 1"
+        ),
         "{text}"
     );
 }
@@ -469,7 +471,7 @@ fn evidence_goes_from_the_inventory_to_the_exact_bytes() {
     ));
     assert_eq!(fs::read_to_string(&reply).unwrap() + "\n", exact);
     let said = refused(&svc(&server, &arguments), 1);
-    assert!(said.contains("never replaced"), "{said}");
+    assert!(said.contains("never overwritten"), "{said}");
 }
 
 #[test]

@@ -419,7 +419,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
         .collect();
     let removed = done(&local(&words));
     assert!(
-        removed.starts_with("not granted to review any more: user ann"),
+        removed.starts_with("no longer granted to review: user ann"),
         "{removed}"
     );
     assert_eq!(inventory(&server, REVIEW, "one").status, 403);
@@ -439,7 +439,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     let explained = remote(&["grant", "explain", "review", "one"]);
     let text = done(&explained);
     assert!(
-        text.starts_with("review may not read one: operator revoked it at "),
+        text.starts_with("review may not read one: operator revoked the token at "),
         "{text}"
     );
     let next = explained.stderr_text();

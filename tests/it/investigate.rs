@@ -590,7 +590,7 @@ fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
     let (shown, beside) = (none.stdout_text(), none.stderr_text());
     assert!(shown.contains("Sessions  none observed"), "{shown}");
     assert!(
-        beside.contains("svc mirror status, on the machine"),
+        beside.contains("svc mirror status on the machine"),
         "{beside}"
     );
     let next = beside.split("next:\n").nth(1).expect("what to run next");

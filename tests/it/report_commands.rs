@@ -353,7 +353,7 @@ fn a_report_without_mirrors_says_that_it_ties_no_call_to_a_commit() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = output.stderr_text();
     assert!(
-        said.starts_with("warning: no mirrors are read here"),
+        said.starts_with("warning: without mirrors, no call is linked to a commit"),
         "{said}"
     );
     assert!(said.contains("--mirror-path"), "{said}");

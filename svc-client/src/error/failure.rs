@@ -11,10 +11,15 @@ use super::ErrorKind;
 /// ```
 /// use svc_client::{Error, ErrorKind};
 ///
-/// /// Returns what an agent can do about it. fn advice(error: &Error) -> &'static str { match
-/// error.kind() { ErrorKind::RetrievalDisabled => "go on without earlier evidence",
-/// ErrorKind::Declined(_) => "ask for less: another Session, fewer references", _ if
-/// error.is_retryable() => "ask again later", _ => "tell a person", } }
+/// /// Says what an agent can do about it.
+/// fn advice(error: &Error) -> &'static str {
+///     match error.kind() {
+///         ErrorKind::RetrievalDisabled => "go on without earlier evidence",
+///         ErrorKind::Declined(_) => "ask for less: another Session, fewer references",
+///         _ if error.is_retryable() => "ask again later",
+///         _ => "tell a person",
+///     }
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Error(Box<Failure>);

@@ -27,13 +27,22 @@ use crate::RetryPolicy;
 /// # runtime.block_on(async {
 /// let outbox = Outbox::open(&folder, Default::default())?;
 ///
-/// // A model call: it is durable as soon as this returns, with or without the service. let payload
-/// = Json::parse(br#"{"litellm_call_id":"c-1","model":"gpt-4o"}"#).unwrap(); outbox
-/// .put(GatewayIngestRequest { provider: GatewayProvider::GatewayA, session_id: None, user_id:
-/// None, payload, capture: None, }) .await?; assert_eq!(outbox.status()?.waiting, 1);
+/// // A model call: it is durable as soon as this returns, with or without the service.
+/// let payload = Json::parse(br#"{"litellm_call_id":"c-1","model":"gpt-4o"}"#).unwrap();
+/// outbox
+///     .put(GatewayIngestRequest {
+///         provider: GatewayProvider::GatewayA,
+///         session_id: None,
+///         user_id: None,
+///         payload,
+///         capture: None,
+///     })
+///     .await?;
+/// assert_eq!(outbox.status()?.waiting, 1);
 ///
-/// // When the service is available, everything that is waiting is sent. let drained =
-/// outbox.drain(&client).await?; assert_eq!(drained.acknowledged, 1);
+/// // When the service is available, everything that is waiting is sent.
+/// let drained = outbox.drain(&client).await?;
+/// assert_eq!(drained.acknowledged, 1);
 /// assert_eq!(outbox.status()?.waiting, 0);
 /// # Ok::<(), OutboxError>(())
 /// # })?;

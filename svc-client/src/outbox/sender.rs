@@ -79,7 +79,9 @@ impl Outbox {
     ///     let stopped = async { drop(stopped.await) };
     ///     outbox.run(&client, stopped).await
     /// });
-    /// // ... the program adds deliveries, and finally: drop(stop); let ended = sender.await;
+    /// // ... the program adds deliveries, and finally:
+    /// drop(stop);
+    /// let ended = sender.await;
     /// # }
     /// ```
     ///

@@ -136,7 +136,7 @@ fn pages_of_sessions_follow_each_other_and_a_filter_stays(backend: Backend) {
     assert_eq!(reply.status, 422);
     let said = words(&reply.text());
     assert!(said.contains("Reason: session_cursor_mismatch"), "{said}");
-    assert!(said.contains("Begin with the first page."), "{said}");
+    assert!(said.contains("Start again from the first page."), "{said}");
 }
 
 fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend) {
@@ -244,7 +244,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
             "/console/retention",
             &[
                 "with all that is known of them since.",
-                "a lower bound on retention, since moved and reworded lines do not count.",
+                "a lower bound on retention, because moved and reworded lines do not count.",
                 "for investigation only, not ranking.",
                 "No file is scored.",
             ],
@@ -472,7 +472,7 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
             "/console/models?days=32",
             422,
             "cohort_too_long",
-            "31 days at most",
+            "at most 31 days",
         ),
         (
             "/console/lifecycle?until=2100-01-01",
@@ -484,13 +484,13 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
             "/console/sessions?captured_after=2026-02-01&captured_before=2026-01-01",
             422,
             "reversed_bounds",
-            "a beginning before the end",
+            "a start before the end",
         ),
         (
             "/console/failures?repo=nothing",
             422,
             "invalid",
-            "Correct what was entered",
+            "Correct the input",
         ),
         ("/console/session", 422, "invalid", "Correct"),
         (
@@ -515,13 +515,13 @@ fn a_refusal_says_its_reason_and_what_to_do(backend: Backend) {
             "/console/quarantine?before=x",
             422,
             "invalid",
-            "Correct what was entered",
+            "Correct the input",
         ),
         (
             "/console/call?session_id=a&inference_call_id=f8d5f475-40a1-5ebb-9796-b05b24001822",
             409,
             "evidence_unavailable",
-            "which of them is not said",
+            "which one is not disclosed",
         ),
         (
             "/console/part?session_id=a",

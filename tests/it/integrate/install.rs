@@ -40,7 +40,7 @@ fn a_snippet_is_printed_for_the_service_that_is_meant_and_nothing_is_changed() {
     assert!(
         output
             .stderr_text()
-            .contains("note: it goes into ~/.claude/settings.json")
+            .contains("note: put it into ~/.claude/settings.json")
     );
     let here = json(&run(&["codex", "--print", "--json"]));
     let snippet = at(&here, &["snippet"]).as_str().unwrap();
@@ -83,7 +83,7 @@ fn a_write_of_cursor_is_a_decision_and_never_fails_the_editor() {
     );
 
     for (job, input, said) in [
-        (&job, "no JSON", "no JSON object"),
+        (&job, "no JSON", "not a JSON object"),
         (&job, &*WRITTEN.replace("c-1", " "), "conversation_id"),
         (&Job::new(&[]), WRITTEN, "no token"),
         (

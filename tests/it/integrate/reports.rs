@@ -10,7 +10,7 @@ use harness::programs;
 use harness::server::{
     Backend, Configuration, INGEST_TOKEN, RETRIEVAL_TOKEN, Server, UNKNOWN_TOKEN,
 };
-use svc_model::json::{Json, Number};
+use svc_model::json::Json;
 
 use super::{Job, SHA, ci_outcomes, jobs};
 use crate::cli::{COMMAND_MAX, at, done, json, refused, start};

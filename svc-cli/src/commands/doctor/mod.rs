@@ -154,7 +154,7 @@ mod tests {
             render(&diagnosis),
             "service  ok       https://svc.example\n\
              token    FAILED   it is unknown\n                  \
-             mend: svc login https://svc.example\n\
+             fix: svc login https://svc.example\n\
              codex    -        no configuration\n"
         );
     }

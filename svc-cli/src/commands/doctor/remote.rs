@@ -214,9 +214,7 @@ fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Chec
         ),
         (refused, _) => Check::failed(
             "webhooks",
-            format!(
-                "{refused} deliveries were signed with another secret since the service started"
-            ),
+            format!("signed with another secret since the service started: {refused}"),
             "set the forge's webhook secret to the service's SVC_FORGE_WEBHOOK_SECRET: svc install github --print",
         ),
     }

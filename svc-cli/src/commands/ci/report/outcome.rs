@@ -442,7 +442,7 @@ mod tests {
             mistakes(&Flags::default(), &gitlab),
             [
                 r#"the repository "group/sub/shop" of CI_PROJECT_PATH must be owner/name: give --repo"#,
-                r#"the status "running" is no word of gitlab-ci for a result (success, failed, canceled, skipped, manual): give --result"#,
+                r#""running" is not a status of gitlab-ci (success, failed, canceled, skipped, manual): give --result"#,
             ]
         );
         let refused = outcome(&Flags::default(), &Environment::of(&gitlab)).unwrap_err();
