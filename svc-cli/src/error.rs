@@ -192,6 +192,9 @@ pub(crate) fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::Declined(
             Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
         ) => "see what is visible: svc evidence inventory SESSION",
+        ErrorKind::Declined(Decline::ContentErased { .. }) => {
+            "see when and why, on the machine of the store: svc erase log"
+        }
         ErrorKind::Declined(Decline::RetrievalGrantLimit { .. }) => {
             "name a Session that you may read, or have the operator narrow the rule: svc grant list"
         }

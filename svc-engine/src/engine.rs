@@ -1,9 +1,11 @@
 //! The engine: what a server, or any other program, asks of the service.
 
+mod forgetting;
 mod grants;
+mod remembered;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -34,6 +36,9 @@ use svc_model::reports::{
 };
 use svc_model::time::Instant;
 use tokio::sync::oneshot;
+
+use self::forgetting::Forgetting;
+use self::remembered::Remembered;
 
 use crate::admission::{Admission, Place};
 use crate::background::{Background, Sources};
@@ -119,7 +124,8 @@ struct Inner {
     background: Option<Background>,
     reports: Arc<BesideStore>,
     store: Arc<Store>,
-    content: ContentCache,
+    content: Remembered<ContentCache>,
+    forgetting: OnceLock<Forgetting>,
     admission: Admission,
     scan: ScanLimits,
     redaction: Redaction,
@@ -136,21 +142,51 @@ struct Inner {
 #[derive(Debug)]
 struct BesideStore {
     mirrors: Option<MirrorReading>,
-    memory: ReportMemory,
+    memory: Remembered<ReportMemory>,
 }
 
 impl Sources for Arc<BesideStore> {
-    fn sources(&self) -> ReportSources<'_> {
-        ReportSources {
-            mirrors: self.mirrors.as_ref(),
-            memory: &self.memory,
-        }
+    fn mirrors(&self) -> Option<&MirrorReading> {
+        self.mirrors.as_ref()
+    }
+
+    fn memory(&self, erasure_revision: u64) -> Arc<ReportMemory> {
+        self.memory.at(erasure_revision)
     }
 }
 
 impl Inner {
-    fn report_sources(&self) -> ReportSources<'_> {
-        self.reports.sources()
+    /// Returns what is remembered of messages, for a read of a revision of the log of erasures.
+    fn content_of(&self, erasure_revision: u64) -> Arc<ContentCache> {
+        if self.content.is_behind(erasure_revision) {
+            // Otherwise a call that is prepared from what was erased would have to be sent again.
+            self.store.forget_contents();
+        }
+        self.content.at(erasure_revision)
+    }
+
+    /// Lends what is remembered of messages to a read.
+    fn with_content<T>(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        read: impl FnOnce(&mut Snapshot<'_>, &ContentCache) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let content = self.content_of(snapshot.revisions()?.erasure);
+        read(snapshot, &content)
+    }
+
+    /// Lends what reports read beside the store, and remember of it, to one.
+    fn with_sources<T>(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let memory = self.reports.memory.at(snapshot.revisions()?.erasure);
+        let sources = ReportSources {
+            mirrors: self.reports.mirrors.as_ref(),
+            memory: &memory,
+        };
+        read(snapshot, sources)
     }
 }
 
@@ -166,8 +202,12 @@ impl Engine {
             |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
         let reports = Arc::new(BesideStore {
             mirrors: config.mirror.as_ref().map(reading),
-            memory: ReportMemory::new(config.report_cache_bytes),
+            memory: {
+                let bytes = config.report_cache_bytes;
+                Remembered::new(move || ReportMemory::new(bytes))
+            },
         });
+        let cache_bytes = config.cache_bytes;
         let (mirrors, background) = match &config.mirror {
             Some(mirror) => {
                 let (background, tell) =
@@ -177,12 +217,13 @@ impl Engine {
             }
             None => (None, None),
         };
-        Ok(Self(Arc::new(Inner {
+        let engine = Self(Arc::new(Inner {
             mirrors,
             background,
             reports,
             store,
-            content: ContentCache::new(config.cache_bytes),
+            content: Remembered::new(move || ContentCache::new(cache_bytes)),
+            forgetting: OnceLock::new(),
             admission: Admission::new(config.read_slots),
             scan: config.scan,
             redaction: config.redaction,
@@ -195,7 +236,10 @@ impl Engine {
             clock,
             ids,
             counts_wait: AtomicBool::new(false),
-        })))
+        }));
+        let forgetting = Forgetting::start(Arc::downgrade(&engine.0))?;
+        drop(engine.0.forgetting.set(forgetting));
+        Ok(engine)
     }
 
     /// Returns the organization.
@@ -211,7 +255,7 @@ impl Engine {
 
     /// Returns how much reports remember of what never changes, by its kind.
     pub fn report_memory(&self) -> [(&'static str, MemoryUse); 6] {
-        self.0.reports.memory.uses()
+        self.0.reports.memory.latest().uses()
     }
 
     /// Returns the present moment.
@@ -473,7 +517,9 @@ impl Engine {
     ) -> Result<Manifest, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
-            read::manifest(snapshot, &inner.content, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::manifest(snapshot, content, request)
+            })
         };
         self.scan(read).await
     }
@@ -486,7 +532,9 @@ impl Engine {
     ) -> Result<EvidenceRead, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
-            read::read(snapshot, &inner.content, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::read(snapshot, content, request)
+            })
         };
         self.scan(read).await
     }
@@ -499,7 +547,9 @@ impl Engine {
     ) -> Result<ContextResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
-            read::selected(snapshot, &inner.content, &inner.scan, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::selected(snapshot, content, &inner.scan, request)
+            })
         };
         self.scan(read).await
     }
@@ -512,7 +562,9 @@ impl Engine {
     ) -> Result<DiscoveryResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             let grant = read::reached(snapshot, &inner.revocations, &reach)?;
-            read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::discover(snapshot, content, &inner.scan, &grant, request)
+            })
         };
         self.scan(read).await
     }
@@ -530,7 +582,9 @@ impl Engine {
     /// See [`read::commit_evidence`].
     pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::commit_evidence(snapshot, inner.report_sources(), request)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::commit_evidence(snapshot, sources, request)
+            })
         };
         self.scan(read).await
     }
@@ -538,7 +592,9 @@ impl Engine {
     /// See [`read::model_outcomes`].
     pub async fn model_outcomes(&self, request: ReportRequest) -> Result<ModelOutcomes, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::model_outcomes(snapshot, inner.report_sources(), &request)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::model_outcomes(snapshot, sources, &request)
+            })
         };
         self.report(read).await
     }
@@ -549,7 +605,9 @@ impl Engine {
         request: ReportRequest,
     ) -> Result<AcceptedWorkLifecycle, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::accepted_work_lifecycle(snapshot, inner.report_sources(), &request)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::accepted_work_lifecycle(snapshot, sources, &request)
+            })
         };
         self.report(read).await
     }
@@ -560,7 +618,9 @@ impl Engine {
         as_of: Instant,
     ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::merge_retention(snapshot, inner.report_sources(), as_of)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::merge_retention(snapshot, sources, as_of)
+            })
         };
         self.scan(read).await
     }
@@ -572,7 +632,9 @@ impl Engine {
         cases_min: u64,
     ) -> Result<AttributionShareReport, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::attribution_share(snapshot, inner.report_sources(), as_of, cases_min)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::attribution_share(snapshot, sources, as_of, cases_min)
+            })
         };
         self.scan(read).await
     }
@@ -656,7 +718,9 @@ impl Engine {
         request: SessionRequest,
     ) -> Result<CompatibilityEvidence, Error> {
         let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::compatibility_evidence(snapshot, &inner.content, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::compatibility_evidence(snapshot, content, request)
+            })
         };
         self.short(read).await
     }

@@ -34,6 +34,10 @@ impl From<StoreError> for CommandError {
                 Some("use the version of svc that the service has"),
             ),
             StoreError::Deadline => ("deadline", None),
+            StoreError::ErasedByAnother => (
+                "erased_by_another",
+                Some("the same command goes on with what is left; what was erased stays erased"),
+            ),
             StoreError::Corrupt { .. } => ("corrupt_row", None),
             _ => (
                 "database_unavailable",

@@ -126,6 +126,9 @@ closed_set! {
     pub enum InferenceSkip {
         /// Commits that the mirror does not have, or whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
+        /// Files to which no call is similar enough, where the content of a call that could have
+        /// written them was erased.
+        ContentErased = "content_erased",
         /// Sections of the diff that break the format.
         MalformedDiffSection = "malformed_diff_section",
         /// Repositories without a mirror.

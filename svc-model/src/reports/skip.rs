@@ -55,8 +55,10 @@ closed_set! {
 }
 
 closed_set! {
-    /// Why an edit has no Fate. The score that is used cannot fail, so neither is ever counted.
+    /// Why an edit has no Fate. The score that is used cannot fail, so its two reasons are never counted.
     pub enum FateSkip {
+        /// The texts of the edit were erased.
+        ContentErased = "content_erased",
         /// The score is no number from 0 to 1.
         InvalidScore = "invalid_score",
         /// The score could not be computed.
@@ -160,6 +162,9 @@ closed_set! {
     pub enum AttributionSkip {
         /// Commits whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
+        /// Files to which no call is similar enough, where the content of a call that could have
+        /// written them was erased.
+        ContentErased = "content_erased",
         /// Sections of a diff that break the format.
         MalformedDiffSection = "malformed_diff_section",
         /// Pushes whose repository has no mirror.
