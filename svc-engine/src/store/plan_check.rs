@@ -54,7 +54,10 @@ const ALLOWED: &[(May, &str)] = &[
         "FROM erasure_log WHERE (org_id || '') = $1 AND erasure_revision < $3 ORDER BY erasure_revision DESC LIMIT $2",
     ),
     // The last call.
-    (Walk, "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads"),
+    (
+        Walk,
+        "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads",
+    ),
     // How often content was erased, which stands in the row of each of the few organizations.
     (Walk, "MAX(erasures), 0) FROM organizations"),
     // The end of the log of grants, and what an operator reads of it.

@@ -238,7 +238,9 @@ impl PostgresConnection {
             let done = self.reactor.wait(migrate::until(), vacuum);
             match self.checked(done) {
                 Err(error) if error.is_busy() => compaction = Compaction::InUse,
-                done => drop(done?),
+                done => {
+                    done?;
+                }
             }
         }
         self.batch(SESSION)?;

@@ -22,7 +22,7 @@ const STEPS_PER_LOOK: i32 = 10_000;
 /// How long a statement waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
 /// How long rewriting the file waits for those that write, and its log for those that read.
-const COMPACTING: Duration = Duration::from_secs(60);
+const COMPACTING: Duration = Duration::from_mins(1);
 /// How long opening waits for other processes that open the same new file.
 const OPENING: Duration = Duration::from_secs(20);
 

@@ -47,7 +47,7 @@ fn render_inventory(inventory: &Inventory) -> String {
         .filter(|call| call.content_erased_at.is_some())
         .count();
     if erased > 0 {
-        text.push_str(&format!("of {erased} the content was erased\n"));
+        text.extend(["of ", &erased.to_string(), " the content was erased\n"]);
     }
     if inventory.calls.is_empty() {
         return text;

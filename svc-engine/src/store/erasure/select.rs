@@ -53,7 +53,7 @@ impl Kept {
     fn selection(&self) -> String {
         let mut bytes = "OCTET_LENGTH(f.raw)".to_owned();
         for text in self.texts {
-            bytes.push_str(&format!(" + OCTET_LENGTH(f.{text})"));
+            bytes.extend([" + OCTET_LENGTH(f.", text, ")"]);
         }
         format!(
             "f.{id}, f.session_id, f.user_id, CAST({bytes} AS BIGINT) FROM {table} f",
@@ -66,11 +66,11 @@ impl Kept {
     pub(super) fn emptying(&self) -> (String, Vec<Value<'static>>) {
         let mut text = format!("UPDATE {} SET raw = $1", self.kind);
         let mut values = vec![Value::OwnBlob(packing::cell(RAW.to_vec()))];
-        for (column, place) in self.texts.iter().zip(2..) {
-            text.push_str(&format!(", {column} = ${place}"));
+        for (column, place) in self.texts.iter().zip(2_u8..) {
+            text.extend([", ", column, " = $", &place.to_string()]);
             values.push(Value::OwnBlob(packing::cell(TEXT.to_vec())));
         }
-        text.push_str(&format!(" WHERE {}", self.id()));
+        text.extend([" WHERE ", self.id()]);
         (text, values)
     }
 }
