@@ -20,16 +20,18 @@ use crate::output::Format;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Commands that ask a service read SVC_URL and SVC_TOKEN (or SVC_TOKEN_FILE); without \
-                  them they ask the service of the last login, else the service of this machine: \
-                  where the last svc serve listens, or http://127.0.0.1:8000. Commands on the store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as absent.\n\n\
-                  Exit codes: 0 done, also when nothing was found; 1 refused or failed; 2 wrong usage."
+                  them they ask the service of the last login, else the one on this machine: the \
+                  address where the last svc serve listens, or http://127.0.0.1:8000. Commands on \
+                  the store read SVC_DATABASE_URL and SVC_ORG_ID. An empty variable counts as \
+                  unset.\n\nExit codes: 0 success, even if nothing was found; 1 refused or \
+                  failed; 2 wrong usage."
 )]
 pub(crate) struct Cli {
     /// Print JSON, errors included.
     #[arg(long, global = true)]
     json: bool,
 
-    /// Colour what is printed; auto does on a terminal, unless NO_COLOR is set.
+    /// When to colour the output; auto: on a terminal, unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: ColorChoice,
 
@@ -51,8 +53,8 @@ impl Cli {
     }
 }
 
-/// Returns what `--color` says in these arguments, before they are read: their own mistakes are
-/// coloured too. What is no choice is refused when they are read.
+/// Returns the choice of `--color` in these arguments before they are parsed, because parse errors
+/// are coloured too. An invalid choice is refused when they are parsed.
 pub(crate) fn color_of(arguments: impl Iterator<Item = OsString>) -> ColorChoice {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -70,129 +72,133 @@ pub(crate) fn color_of(arguments: impl Iterator<Item = OsString>) -> ColorChoice
 pub(crate) enum Command {
     /// Run the service.
     ///
-    /// With no settings at all it makes what it needs: a SQLite file, and secrets in a private file
-    /// whose path it logs. SIGTERM and Ctrl-C stop it after what it has accepted is stored.
+    /// Without any settings it creates what it needs: a SQLite file, and secrets in a private file
+    /// whose path it logs. SIGTERM and Ctrl-C stop it once everything it accepted is stored.
     Serve(serve::Serve),
-    /// Count the stored and the visible facts.
+    /// Count stored and visible facts.
     ///
-    /// Facts are visible when they are not quarantined. With a database URL the store itself is
-    /// read, otherwise the service is asked.
+    /// Facts are visible unless they are quarantined. With a database URL, this reads the store
+    /// itself; otherwise it asks the service.
     Facts(facts::Facts),
     /// Show what arrived, what was skipped and what was refused, by source and reason.
     ///
-    /// The counts by source are those of the organization: of all its servers, and since its start. A
-    /// source that never delivered is listed too, so that you find a client that is set up wrong.
+    /// The counts by source cover the whole organization: all its servers, from its start. A source
+    /// that never delivered is listed too, so that you can spot a misconfigured client.
     Capture(capture::Capture),
     /// Show the client and authority of the current token.
     Me(me::Me),
-    /// Follow a CI run to its commit, and to the Sessions behind it.
+    /// Follow a CI run to its commit and to the Sessions behind it.
     ///
-    /// It asks the service how the run ended, what is known of its commit, and what was captured of
-    /// each Session that was observed there. Without a note on the commit no Session is named.
+    /// It shows how the run ended, what is known about its commit, and what was captured of each
+    /// Session observed there. Without a note on the commit, no Session is named.
     Investigate(Box<investigate::Investigate>),
-    /// List Sessions, the latest first.
+    /// List Sessions, latest first.
     ///
-    /// The list is in the order in which their first facts were captured. A Session is found by its
-    /// visible facts: the user of any of them, the model of a call, the agent behind a decision or an
-    /// edit, the repository of a commit that a note ties to the Session.
+    /// Sessions are ordered by when their first fact was captured. A Session is found through its
+    /// visible facts: the user of any of them, the model of a call, the agent behind a decision or
+    /// an edit, the repository of a commit that a note links to the Session.
     Sessions(sessions::Sessions),
     /// Show what was captured of a Session, and what became of its commits.
     ///
-    /// It shows what happened and when, without content. What was not captured is listed as such; it
-    /// may have happened all the same.
+    /// It shows what happened and when, without content. What was not captured is listed as such;
+    /// it may still have happened.
     Session(session::Session),
     /// Print what was said in a Session, exactly and in order.
     ///
-    /// A client sends the whole history with every call: of a Session each message is printed once,
-    /// of one call all that was sent and answered. On a terminal, control characters are escaped; a
-    /// file gets every text as it is. --json prints one part per line.
+    /// A client sends the whole history with every call. For a Session, each message is printed
+    /// once; for a single call, everything that was sent and answered. On a terminal, control
+    /// characters are escaped; a file gets every text unchanged. --json prints one part per line.
     Transcript(transcript::Transcript),
-    /// Show what is known of a commit: the Sessions observed at it, and its CI runs.
+    /// Show what is known about a commit: the Sessions observed at it, and its CI runs.
     ///
-    /// Facts whose repository cannot be told are counted as skipped, with the reason.
+    /// Facts whose repository cannot be determined are counted as skipped, with the reason.
     Commit(commit::Commit),
-    /// Report a CI run, or ask about those that were reported.
+    /// Report a CI run, or look up reported runs.
     #[command(subcommand)]
     Ci(ci::Ci),
-    /// Show how to make a source send its evidence here.
+    /// Show how to set up a source so that it sends its evidence here.
     ///
-    /// The snippet is filled in with the URL of the service. It holds no token, and no file is
-    /// changed. What arrives from each source is in docs/integrate.
+    /// The snippet contains the URL of the service and no token. No file is changed. docs/integrate
+    /// lists what arrives from each source.
     Install(install::Install),
     /// Report what an agent did, from the agent's own hook.
     #[command(subcommand)]
     Hook(hook::Hook),
-    /// Show or send what could not be delivered yet.
+    /// Show or send deliveries that could not be made yet.
     ///
-    /// What svc hook and svc ci report --soft-fail cannot deliver is kept in
-    /// $XDG_DATA_HOME/svc/outbox (or the folder of SVC_OUTBOX), and sent with the next delivery.
+    /// Whatever svc hook and svc ci report --soft-fail cannot deliver is kept in
+    /// $XDG_DATA_HOME/svc/outbox (or the folder named by SVC_OUTBOX) and sent with the next
+    /// delivery.
     #[command(subcommand)]
     Outbox(outbox::Outbox),
-    /// Offer the evidence to an agent over the Model Context Protocol.
+    /// Serve evidence to an agent over the Model Context Protocol.
     ///
     /// It speaks the protocol over standard input and output until its input ends, and asks the
     /// service with the authority of its token: a retrieval token reads the granted Sessions, an
-    /// operator's everything. svc install mcp-AGENT shows how to set up an agent.
+    /// operator token reads everything. svc install mcp-AGENT shows how to set up an agent.
     Mcp(mcp::Mcp),
-    /// Find evidence of earlier work by keywords, within the configured Sessions.
+    /// Find evidence of earlier work by keywords, within the granted Sessions.
     #[command(subcommand)]
     Context(context::Context),
     /// Read exact evidence.
     #[command(subcommand)]
     Evidence(evidence::Evidence),
-    /// Plant a small organization, find a Session of it and read it.
+    /// Load a small sample organization, then find and read one of its Sessions.
     ///
-    /// It plants what three people and their agents did to one repository, through the public routes,
-    /// finds a Session by keywords and reads the exact part. It can be run again: nothing is planted
-    /// twice. Without a service to ask, it runs one on this machine for as long as it takes. Where the
-    /// store has Sessions of its own, one Session is planted among them and no more.
+    /// It delivers what three people and their agents did to one repository, through the public
+    /// routes; then it finds a Session by keywords and reads one exact part. You can run it again:
+    /// nothing is stored twice. If no service is running, it starts one on this machine for the
+    /// duration of the demo. If the store already has other Sessions, it adds a single Session to
+    /// them.
     Demo(demo::Demo),
-    /// Check what is set up: the service, the token, the sources, this clone, the agents, the disk.
+    /// Check the setup: the service, the token, the sources, this clone, the agents, the disk.
     ///
-    /// Each check that fails comes with the command that mends it. Nothing is changed or stored. It
-    /// exits with 1 when a check fails. What is not used here does not count.
+    /// Each failed check comes with the command that fixes it. Nothing is changed or stored. Exits
+    /// with 1 when a check fails. Whatever is not used here does not count as failed.
     Doctor(doctor::Doctor),
-    /// Report what became of the work of agents: what was committed, kept, tested and merged.
+    /// Report what became of the agents' work: what was committed, kept, tested and merged.
     ///
-    /// Reports are counted from the store and the mirrors, and stored nowhere. What each number says,
-    /// and what it does not say, is in docs/reports.md.
+    /// Reports are computed from the store and the mirrors, and are not stored. docs/reports.md
+    /// explains what each number says and what it does not say.
     #[command(subcommand)]
     Report(Box<report::Report>),
-    /// Show the published schemas, and check documents against them.
+    /// Show the published schemas and validate documents against them.
     ///
-    /// They are part of this program: no service is asked.
+    /// The schemas are built into this program; no service is needed.
     #[command(subcommand)]
     Schema(schema::Schema),
     /// Show or upgrade the schema of the database.
     #[command(subcommand)]
     Db(db::Db),
-    /// Copy the store and its mirrors into a folder, while servers go on.
+    /// Copy the store and its mirrors into a folder while servers keep running.
     ///
-    /// The tables are those of one moment. The folder is made with a manifest, belongs to no backend,
-    /// and holds no secret of the service; it is as private as what the agents saw.
+    /// All tables are read in one snapshot. The folder has a manifest, does not depend on the
+    /// backend, and holds no secrets of the service. It is as confidential as everything the agents
+    /// saw.
     Backup(backup::Backup),
-    /// Put a backup back, into an empty store of either backend.
+    /// Restore a backup into an empty store of either backend.
     ///
-    /// It is done whole or not at all. A store that is not empty is refused, unless it is to be
-    /// replaced; a mirror that is there stays as it is.
+    /// The restore is all or nothing. A store that is not empty is refused unless you ask to
+    /// replace it. Mirrors that already exist are left unchanged.
     Restore(backup::Restore),
     /// Look for damage in the store, or in a backup.
     ///
-    /// The digest of every content, the counts, and whatever a row refers to are looked at, and each
-    /// row is read. What is damaged is named, and the command exits with 1. Nothing is changed.
+    /// It reads each row and checks the digest of every content, the counts, and everything that a
+    /// row refers to. It names whatever is damaged and exits with 1. Nothing is changed.
     Verify(backup::Verify),
     /// Print visible facts as lines of JSON, for other programs.
     ///
-    /// All are of one moment, by kind and then by id. What people, models and machines wrote is left
-    /// out unless it is asked for. The form of a line is schemas/ExportedFact.json.
+    /// All facts come from one snapshot, ordered by kind and then by id. Text written by people,
+    /// models and machines is left out unless you ask for it. schemas/ExportedFact.json describes a
+    /// line.
     Export(export::Export),
     /// Show, fetch and clean up the mirrors of repositories.
     #[command(subcommand)]
     Mirror(mirror::Mirror),
-    /// Record on commits which Sessions worked on them.
+    /// Record which Sessions worked on a commit, as git notes.
     #[command(subcommand)]
     Note(note::Note),
-    /// Take a fact out of every answer.
+    /// Hide a fact from every answer.
     ///
     /// It appends a row to the quarantine log; the fact itself is never changed.
     Quarantine(quarantine::Change),
@@ -200,7 +206,7 @@ pub(crate) enum Command {
     ///
     /// It appends a row to the quarantine log; the fact itself is never changed.
     Release(quarantine::Change),
-    /// Take many model calls out of every answer.
+    /// Hide many model calls from every answer.
     ///
     /// It counts the calls; with --apply it appends a row to the log for each that is visible.
     QuarantineInferenceCalls(quarantine::Bulk),
@@ -221,31 +227,33 @@ pub(crate) enum Command {
     /// It runs once and is no scheduler: let a timer run it. It shows what would go; with --apply and
     /// --reason it goes.
     Gc(erase::Gc),
-    /// Say what the retrieval tokens with a name may read.
+    /// Manage what the named retrieval tokens may read.
     ///
-    /// Each token of SVC_RETRIEVAL_TOKENS reads what is granted to its name, a Session or all that a rule
-    /// reaches. A change holds at once, on every server, and stays in an append-only log.
+    /// Each token of SVC_RETRIEVAL_TOKENS reads what is granted to its name: single Sessions, or
+    /// everything that a rule reaches. A change takes effect at once on every server, and is
+    /// recorded in an append-only log.
     #[command(subcommand)]
     Grant(Box<grant::Grant>),
-    /// Store a token, for the commands that ask a service.
+    /// Store a token for the commands that ask a service.
     ///
     /// The service checks the token. It is kept in a private file,
-    /// $XDG_CONFIG_HOME/svc/credentials.json, and used for the service of this URL only. SVC_TOKEN
-    /// wins over it.
+    /// $XDG_CONFIG_HOME/svc/credentials.json, and sent only to the service at this URL. SVC_TOKEN
+    /// takes precedence.
     Login(login::Login),
-    /// Forget the tokens of a service.
+    /// Delete the stored tokens of a service.
     Logout(login::Logout),
-    /// Show how the service and this shell are set up.
+    /// Show the configuration of the service and this shell.
     #[command(subcommand)]
     Config(config::Config),
-    /// Print completions for a shell.
+    /// Print shell completions.
     ///
-    /// For bash: svc completions bash > ~/.local/share/bash-completion/completions/svc. For zsh, into
-    /// a file _svc of a folder of fpath. For fish: svc completions fish > ~/.config/fish/completions/svc.fish.
+    /// For bash: svc completions bash > ~/.local/share/bash-completion/completions/svc. For zsh,
+    /// write them to a file named _svc in a folder of fpath. For fish: svc completions fish >
+    /// ~/.config/fish/completions/svc.fish.
     Completions(completions::Completions),
     /// Write the manual pages into a folder.
     ///
-    /// There is one for svc and one for each command, for example svc-ci-report.1.
+    /// There is one page for svc and one for each command, such as svc-ci-report.1.
     Man(man::Man),
 }
 

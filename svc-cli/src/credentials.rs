@@ -1,8 +1,8 @@
 //! The credentials that `svc login` keeps, for the commands that ask a service.
 //!
 //! One private JSON file: `{"current": URL, "servers": {URL: {"token", "capture_token", ..}}}`. A
-//! token is used for the service of its URL only. Members that this version does not know stay as
-//! they are, and a reader sees the file as it was before a write or after it.
+//! token is used only for the service at its URL. Unknown members are preserved, and writes are
+//! atomic.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -18,18 +18,18 @@ use svc_model::json::{Json, Object, Text};
 use crate::error::CommandError;
 use crate::output::escape;
 
-/// What a command needs a token for.
+/// What a command uses a token for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// To ask, as the operator.
+    /// To read, as the operator.
     Operator,
-    /// To deliver; the operator may do that too.
+    /// To send evidence; the operator may do that too.
     Capture,
 }
 
 /// The stored credentials.
 pub(crate) struct Credentials {
-    /// Where they are kept; nothing without a home.
+    /// The file; nothing without a home folder.
     file: Option<PathBuf>,
     document: Object,
 }
@@ -66,7 +66,7 @@ impl Role {
 }
 
 impl Credentials {
-    /// Reads the file of this user; an absent one holds nothing.
+    /// Reads the file of this user; an absent one counts as empty.
     pub(crate) fn load() -> Result<Self, CommandError> {
         let file = svc_server::config_folder().map(|folder| folder.join("credentials.json"));
         match file {
@@ -91,8 +91,8 @@ impl Credentials {
         };
         if fs::metadata(&file)?.permissions().mode() & 0o077 != 0 {
             let name = escape(&file.display().to_string());
-            return Err(unusable(&file, "others may read it")
-                .hint(format!("make it private: chmod 600 {name}")));
+            return Err(unusable(&file, "other users can read it")
+                .hint(format!("to make it private: chmod 600 {name}")));
         }
         let document = Json::parse(&bytes).ok().and_then(Json::into_object);
         let is_ours = |document: &Object| {
@@ -104,17 +104,17 @@ impl Credentials {
                 file: Some(file),
                 document,
             }),
-            None => Err(unusable(&file, "it is not what svc login writes")
+            None => Err(unusable(&file, "it was not written by svc login")
                 .hint("move it away, and log in again: svc login URL")),
         }
     }
 
-    /// Returns the URL of the service that is asked when nobody names one.
+    /// Returns the URL of the default service.
     pub(crate) fn current(&self) -> Option<&str> {
         self.document.get("current")?.as_str()
     }
 
-    /// Returns the URLs of all services with an entry.
+    /// Returns the URLs of all services with stored tokens.
     pub(crate) fn servers(&self) -> Vec<String> {
         let servers = self.document.get("servers").and_then(Json::as_object);
         let servers = servers.into_iter().flat_map(Object::iter);
@@ -137,7 +137,7 @@ impl Credentials {
         }
     }
 
-    /// Keeps a token, and what the service said it is, and makes the service the current one.
+    /// Stores a token with its identity, and makes its service the default.
     pub(crate) fn remember(
         &mut self,
         url: &str,
@@ -156,8 +156,8 @@ impl Credentials {
         });
     }
 
-    /// Removes the entry of a service; when it is the current one, there is none afterwards.
-    /// Returns whether there was an entry.
+    /// Removes the entry of a service, and the default if it was this one. Returns whether there
+    /// was an entry.
     pub(crate) fn forget(&mut self, url: &str) -> bool {
         let Some(url) = normalised(url) else {
             return false;
@@ -172,11 +172,11 @@ impl Credentials {
         removed.is_some()
     }
 
-    /// Writes the file, for its owner alone, in place of the one that is there.
+    /// Writes the private file, replacing the old one.
     pub(crate) fn save(&self) -> Result<(), CommandError> {
         let Some(file) = &self.file else {
             return Err(
-                CommandError::refused("credentials", "there is no place for credentials")
+                CommandError::refused("credentials", "there is no folder for credentials")
                     .hint("set HOME or XDG_CONFIG_HOME"),
             );
         };
@@ -185,13 +185,13 @@ impl Credentials {
     }
 }
 
-/// Returns the URL by which a service has its entry; nothing when the text is no URL.
+/// Returns the normalised URL that identifies a service; nothing if the text is not a URL.
 pub(crate) fn normalised(url: &str) -> Option<String> {
     let url = Url::parse(url.trim()).ok()?;
     Some(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Changes a member that is an object, or becomes one.
+/// Changes a member that is an object, creating it if necessary.
 fn change_member(object: &mut Object, name: &str, change: impl FnOnce(&mut Object)) {
     let member = object.get(name).and_then(Json::as_object);
     let mut member = member.cloned().unwrap_or_default();
@@ -211,7 +211,7 @@ fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
         .mode(0o700)
         .create(folder)?;
     let aside = file.with_extension(format!("{}.tmp", std::process::id()));
-    // Left by a process of the same number that was killed.
+    // Left behind by a killed process with the same id.
     drop(fs::remove_file(&aside));
     let written = OpenOptions::new()
         .write(true)

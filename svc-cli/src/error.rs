@@ -1,4 +1,4 @@
-//! What a command could not do: why, how that ends the program, and what to run next.
+//! Errors of commands: the reason, the exit code, and what to run next.
 
 use std::fmt;
 use std::io;
@@ -10,15 +10,15 @@ use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The service, the store or this program refused, or failed.
+    /// The service, the store or this program refused or failed.
     Refused,
-    /// The command line is none.
+    /// The command line is invalid.
     Usage,
-    /// Nobody reads the output any more. That is nobody's fault.
+    /// Nobody reads the output any more, which is not an error.
     BrokenPipe,
 }
 
-/// Why a command ended early.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     kind: Kind,
@@ -45,7 +45,7 @@ impl CommandError {
         Self::refused("invalid_argument", format!("{name} {rule}"))
     }
 
-    /// Returns the refusal to go on with a word that only a newer version knows.
+    /// Returns the refusal of a word that only a newer version knows.
     pub(crate) fn newer(name: &str, word: impl fmt::Display) -> Self {
         Self::refused(
             "unknown_word",
@@ -67,7 +67,7 @@ impl CommandError {
         }
     }
 
-    /// Adds a command that a person may want to run next, or another piece of advice.
+    /// Adds a hint: a command to run next, or other advice.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -83,12 +83,12 @@ impl CommandError {
         &self.code
     }
 
-    /// Returns the text, which may hold what came from outside.
+    /// Returns the text, which may contain external text.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// Returns the text with the id of the request that was refused.
+    /// Returns the text with the id of the refused request.
     pub(crate) fn traced(&self) -> String {
         match &self.request_id {
             Some(id) => format!("{} (request {id})", self.message),
@@ -100,7 +100,7 @@ impl CommandError {
         &self.hints
     }
 
-    /// Returns the id of the request that was refused, by which the service logs it.
+    /// Returns the id of the refused request, which the service logs.
     pub(crate) fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
     }
@@ -147,7 +147,7 @@ impl From<BuildError> for CommandError {
     fn from(error: BuildError) -> Self {
         let hint = match &error {
             BuildError::Url(BaseUrlError::PlainHttp) => {
-                "set SVC_ALLOW_PLAIN_HTTP=1 where everybody on the way may read the token"
+                "to send the token unencrypted, where anybody on the network can read it: SVC_ALLOW_PLAIN_HTTP=1"
             }
             BuildError::Url(_) => "see --url and SVC_URL",
             BuildError::Token | BuildError::TokenFile { .. } => "see SVC_TOKEN and SVC_TOKEN_FILE",
@@ -160,7 +160,7 @@ impl From<BuildError> for CommandError {
 impl From<svc_client::Error> for CommandError {
     fn from(error: svc_client::Error) -> Self {
         let message = match error.kind() {
-            // Only here do the causes say more than the kind.
+            // Only here do the causes add to the kind.
             ErrorKind::Connect | ErrorKind::Transport | ErrorKind::Unreadable => chain(&error),
             _ => error.to_string(),
         };
@@ -175,52 +175,54 @@ impl From<svc_client::Error> for CommandError {
     }
 }
 
-/// Returns what may help against an error of a service.
+/// Returns advice for an error from a service.
 pub(crate) fn advice(kind: &ErrorKind) -> Option<&'static str> {
     Some(match kind {
-        ErrorKind::Connect => "does the service run? start one on this machine: svc serve",
-        ErrorKind::Unauthorized => "the token is that of SVC_TOKEN; is it for this service?",
-        ErrorKind::Forbidden(Denial::Authority(_)) => "see what the token allows: svc me",
+        ErrorKind::Connect => "is the service running? to start one on this machine: svc serve",
+        ErrorKind::Unauthorized => "the token comes from SVC_TOKEN; is it for this service?",
+        ErrorKind::Forbidden(Denial::Authority(_)) => "to see what the token allows: svc me",
         ErrorKind::Forbidden(Denial::OutsideGrant) => {
-            "see the granted Sessions with the retrieval token: svc me"
+            "to see the granted Sessions, with the retrieval token: svc me"
         }
         ErrorKind::RetrievalDisabled => {
             "the service needs SVC_RETRIEVAL_TOKEN and SVC_RETRIEVAL_SESSION_IDS; with several \
              Sessions, name one: --session SESSION"
         }
-        ErrorKind::NotFound => "is this URL that of the service itself, and is it new enough?",
+        ErrorKind::NotFound => {
+            "check that this is the URL of the service, and that the service is new enough"
+        }
         ErrorKind::Declined(
             Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
-        ) => "see what is visible: svc evidence inventory SESSION",
+        ) => "to see what is visible: svc evidence inventory SESSION",
         ErrorKind::Declined(Decline::ContentErased { .. }) => {
-            "see when and why, on the machine of the store: svc erase log"
+            "to see when and why, on the machine of the store: svc erase log"
         }
         ErrorKind::Declined(Decline::RetrievalGrantLimit { .. }) => {
-            "name a Session that you may read, or have the operator narrow the rule: svc grant list"
+            "name a Session that you may read, or ask the operator to narrow the rule: svc grant list"
         }
-        ErrorKind::Query(QueryFault::GrantsFull) => "see which one is not needed: svc grant list",
+        ErrorKind::Query(QueryFault::GrantsFull) => "to find one to remove: svc grant list",
         ErrorKind::Query(QueryFault::GrantAbsent | QueryFault::GrantAmbiguous) => {
-            "see the ids of grants: svc grant list --history"
+            "to see the ids of grants: svc grant list --history"
         }
         ErrorKind::Query(QueryFault::RepositoryAbsent) => {
-            "name a repository that is still to come by its number at the forge: --repo \
-             PROVIDER/HOST/ID, like github/github.com/42"
+            "for a repository without facts yet, use its number at the forge: --repo \
+             PROVIDER/HOST/ID, such as github/github.com/42"
         }
         ErrorKind::Declined(Decline::RepositorySelectorAmbiguous) => {
-            "name the repository by its number at the forge: --repo PROVIDER/HOST/ID, like github/github.com/42"
+            "use the repository's number at the forge: --repo PROVIDER/HOST/ID, such as github/github.com/42"
         }
         ErrorKind::ReportEvidence => {
-            "take fewer days, or an earlier end: --since-days 7, --as-of 30d"
+            "use fewer days or an earlier end: --since-days 7, --as-of 30d"
         }
         ErrorKind::Query(QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch) => {
-            "a fact was quarantined or released, or another question was asked: start again without --cursor"
+            "a fact was quarantined or released, or the query has changed: start again without --cursor"
         }
         ErrorKind::Conflict(Code::DatabaseUnavailable)
         | ErrorKind::StoreUnavailable
         | ErrorKind::Busy
         | ErrorKind::Deadline
         | ErrorKind::Unavailable { .. }
-        | ErrorKind::TimedOut => "it may work later",
+        | ErrorKind::TimedOut => "try again later",
         _ => return None,
     })
 }

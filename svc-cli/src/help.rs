@@ -1,4 +1,4 @@
-//! The help of the shell: its commands by what a person wants, each with examples.
+//! The help of the shell: commands in groups, each with examples.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use clap::{Command, CommandFactory as _};
 
 use crate::cli::Cli;
 
-/// Commands by what a person wants of them.
+/// Commands by purpose.
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Run the service",
         &["serve", "demo", "doctor", "db", "mirror", "config"],
     ),
     (
-        "Keep it safe, and take it along",
+        "Back up, verify and export",
         &["backup", "restore", "verify", "export"],
     ),
     (
@@ -38,7 +38,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["context", "evidence", "mcp", "grant"],
     ),
     (
-        "Take evidence out of answers",
+        "Hide evidence from answers",
         &[
             "quarantine",
             "release",
@@ -54,7 +54,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Where the commands that stand in no group are listed.
+/// The heading for commands without a group.
 const OTHERS: &str = "Others";
 
 /// Examples of a command, by its path.

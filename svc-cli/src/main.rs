@@ -1,11 +1,11 @@
 //! `svc`: the shell of the evidence service.
 //!
-//! It holds the server (`svc serve`), the questions that a person asks a running service, and the
-//! commands that work on the store itself. Each command has one file in `commands`; what it prints
-//! is made in `output`, where text that came from outside is escaped; what goes wrong becomes a
-//! `CommandError`, whose kind is the exit code and whose hints are the next commands to run.
+//! It contains the server (`svc serve`), the commands that ask a running service, and the commands
+//! that work on the store itself. Each command has one file in `commands`. Its output is formatted
+//! in `output`, where external text is escaped. An error becomes a `CommandError`, whose kind
+//! determines the exit code and whose hints name the next commands to run.
 //!
-//! Exit codes: 0 done, also when nothing was found; 1 refused or failed; 2 wrong usage.
+//! Exit codes: 0 success, even if nothing was found; 1 refused or failed; 2 wrong usage.
 
 mod cli;
 mod commands;
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Answers a command line that is none, or one that asks for help.
+/// Handles an invalid command line or a request for help.
 fn misused(usage: &clap::Error) -> ExitCode {
     let asked = matches!(
         usage.kind(),
@@ -58,7 +58,7 @@ fn misused(usage: &clap::Error) -> ExitCode {
         Output::standard(Format::Json).error(&error);
         return error.exit_code();
     }
-    // It fails only when nobody reads it.
+    // It fails only if nobody reads the output.
     drop(usage.print());
     u8::try_from(usage.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -1,20 +1,20 @@
-//! The options that many commands have.
+//! Options shared by many commands.
 
 use clap::Args;
 
 use crate::output::quote;
 
-/// Which service is asked.
+/// The service to ask.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServiceOptions {
-    /// The URL of the service, or localhost:PORT; by default that of SVC_URL, else that of the last
-    /// login, else the service of this machine.
+    /// The URL of the service, or localhost:PORT; by default SVC_URL, else the last login, else the
+    /// service on this machine.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 }
 
 impl ServiceOptions {
-    /// Returns the option as a command is to repeat it, after a blank.
+    /// Returns the option for a suggested command, after a space.
     pub(crate) fn repeated(&self) -> String {
         match self.url.as_deref().map(str::trim) {
             None | Some("") => String::new(),
@@ -23,15 +23,14 @@ impl ServiceOptions {
     }
 }
 
-/// Which store is worked on.
+/// The store to work on.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StoreOptions {
-    /// The database: sqlite://PATH or postgres://USER@HOST/DATABASE; by default that of
-    /// SVC_DATABASE_URL.
+    /// The database: sqlite://PATH or postgres://USER@HOST/DATABASE; by default SVC_DATABASE_URL.
     #[arg(long, value_name = "URL")]
     pub(crate) database_url: Option<String>,
 
-    /// The organization; by default that of SVC_ORG_ID.
+    /// The organization; by default SVC_ORG_ID.
     #[arg(long = "org", value_name = "ORG")]
     pub(crate) org_id: Option<String>,
 }

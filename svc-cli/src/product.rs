@@ -1,75 +1,21 @@
-//! What people call the systems that evidence comes from.
+//! The product names of the systems that evidence comes from, on the command line.
 //!
-//! The service has a neutral word for each kind of system. JSON keeps that word, and every argument
-//! accepts it; what a person reads is the name of the product.
+//! The service has a neutral word for each kind of system. JSON uses that word, and every argument
+//! accepts it; output for people uses the product name.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use svc_model::ingest::{CiProvider, GatewayProvider};
+use svc_model::display;
+pub(crate) use svc_model::display::Product;
 use svc_model::open::Open;
 
-/// A kind of system that people call by the name of a product.
-pub(crate) trait Product: Copy + Send + Sync + 'static {
-    /// Every kind.
-    const ALL: &'static [Self];
+use crate::output::escape;
 
-    /// Returns the name of the product.
-    fn product(self) -> &'static str;
-
-    /// Returns the neutral word of the service.
-    fn word(self) -> &'static str;
-
-    /// Returns the kind that a person names: by its product, or by the neutral word.
-    fn named(text: &str) -> Option<Self> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|kind| kind.product() == text || kind.word() == text)
-    }
-}
-
-impl Product for CiProvider {
-    const ALL: &'static [Self] = Self::ALL;
-
-    fn product(self) -> &'static str {
-        match self {
-            Self::ForgeActions => "github-actions",
-            Self::CiA => "jenkins",
-            Self::CiB => "gitlab-ci",
-            Self::CiC => "circleci",
-            Self::CiD => "buildkite",
-            Self::Other => "other",
-        }
-    }
-
-    fn word(self) -> &'static str {
-        self.as_str()
-    }
-}
-
-impl Product for GatewayProvider {
-    const ALL: &'static [Self] = Self::ALL;
-
-    fn product(self) -> &'static str {
-        match self {
-            Self::GatewayA => "litellm",
-            Self::GatewayB => "portkey",
-            Self::GatewayC => "helicone",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    fn word(self) -> &'static str {
-        self.as_str()
-    }
-}
-
-/// Returns a kind of system as a person reads it. One that only a newer service knows has its word.
+/// Returns the product name of a kind of system, escaped.
 pub(crate) fn product<T: Product>(kind: &Open<T>) -> String {
-    match kind {
-        Open::Known(kind) => kind.product().to_owned(),
-        Open::Unknown(word) => word.to_string(),
-    }
+    escape(display::product(kind))
 }
 
-/// Returns the parser of an argument that names a kind of system. Its help lists the products.
+/// Returns the parser for an argument that names a kind of system. Its help lists the products.
 pub(crate) fn product_parser<T: Product>() -> impl TypedValueParser<Value = T> {
     let values = T::ALL.iter().map(|kind| {
         let value = PossibleValue::new(kind.product());
@@ -86,6 +32,7 @@ pub(crate) fn product_parser<T: Product>() -> impl TypedValueParser<Value = T> {
 #[cfg(test)]
 mod tests {
     use clap::{Arg, Command};
+    use svc_model::ingest::{CiProvider, GatewayProvider};
     use svc_model::json;
 
     use super::*;

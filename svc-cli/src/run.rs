@@ -1,4 +1,4 @@
-//! From the command line to its command.
+//! Dispatches the command line to its command.
 
 use svc_engine::store::QuarantineAction;
 

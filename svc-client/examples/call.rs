@@ -7,8 +7,8 @@ use svc_client::model::id::SessionId;
 use svc_client::model::ingest::{GatewayCall, IngestReceipt};
 use svc_client::model::open::Open;
 
-/// What a program does after each answer of its model: it delivers the call. The call has an id, so it
-/// may be delivered again without harm, and the client repeats it by itself for a while.
+/// Delivers a model call after the model has answered. The call has an id, so it can be delivered
+/// again without harm, and the client retries it automatically.
 pub async fn deliver(
     client: &Client,
     session: &str,
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             format!("{}, new: {}", fact.fact_id, fact.stored)
         }
         Open::Known(IngestReceipt::Skipped(skipped)) => format!("skipped: {}", skipped.reason),
-        // A newer service may answer what this program does not know.
+        // A newer service may return a receipt that this program does not know.
         newer => format!("{newer:?}"),
     };
     Ok(writeln!(std::io::stdout(), "{said}")?)

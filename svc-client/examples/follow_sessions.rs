@@ -9,13 +9,13 @@ use svc_client::model::repository::RepositoryName;
 use svc_client::model::time::Instant;
 use svc_client::{Client, ErrorKind};
 
-/// How far back each look goes behind the last: servers of one store may store a Session a little
-/// later than another that they captured after it.
+/// How far each poll overlaps with the previous one: several servers over one store may store a
+/// Session slightly later than one captured after it.
 const OVERLAP_MICROSECONDS: i64 = 60_000_000;
-/// How long to wait between two looks.
+/// How long to wait between polls.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Follows the Sessions of a service: each look returns those that are new.
+/// Follows the Sessions of a service: each poll returns the new ones.
 #[derive(Debug)]
 pub struct Follower {
     client: Client,
@@ -25,7 +25,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Begins with the Sessions from a moment on, of one repository or of all.
+    /// Starts with the Sessions from a moment on, of one repository or all.
     pub fn new(client: Client, from: Instant, repository: Option<RepositoryName>) -> Self {
         let request = SessionsRequest {
             captured_after: Some(from),
@@ -39,10 +39,10 @@ impl Follower {
         }
     }
 
-    /// Returns the Sessions that were captured since the last look, the earliest first. After an
-    /// error the next look returns what this one would have.
+    /// Returns the Sessions that were captured since the last poll, earliest first. After an error,
+    /// the next poll returns them instead.
     pub async fn look(&mut self) -> Result<Vec<SessionSummary>, svc_client::Error> {
-        // Every page, as the stream asks for it; the latest Session comes first.
+        // Every page, on demand; the latest Session comes first.
         let mut found = self
             .client
             .sessions(self.request.clone())
@@ -57,7 +57,7 @@ impl Follower {
         Ok(found)
     }
 
-    /// Forgets what no look will find again.
+    /// Forgets Sessions that no later poll will find again.
     fn forget(&mut self) {
         let Some(last) = self.seen.values().max() else {
             return;
@@ -88,8 +88,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     writeln!(std::io::stdout(), "{} {id}: {models}", session.captured_at)?;
                 }
             }
-            // It may work at the next look: the service is away, or a fact was quarantined between
-            // two pages.
+            // The next poll may succeed: the service was unavailable, or a fact was quarantined
+            // between two pages.
             Err(error) if error.is_unavailable() || matches!(error.kind(), ErrorKind::Query(_)) => {
                 writeln!(std::io::stderr(), "{error}")?;
             }

@@ -8,8 +8,9 @@ use svc_client::model::id::{ForeignId, SessionId};
 use svc_client::model::ingest::event::{Event, FilePath, ToolDecision};
 use svc_client::{Client, Outbox, OutboxError, OutboxLimits};
 
-/// What a hook beside an agent does after each edit: it notes that the edit was taken, and sends
-/// everything that waits. A service that is away holds the agent up for a moment, and loses nothing.
+/// The hook of an agent after each edit: it records that the edit was accepted, and sends
+/// everything that is waiting. If the service is unavailable, it delays the agent only for a
+/// moment, and nothing is lost.
 pub async fn report(
     outbox: &Outbox,
     client: &Client,
@@ -35,7 +36,7 @@ pub async fn report(
     outbox.put(&event).await?;
     let client = client.with_timeout(Duration::from_secs(2));
     match outbox.drain(&client).await {
-        // When another hook sends at this moment, it or the next one will find the event.
+        // If another hook is sending at this moment, it or the next one will find the event.
         Ok(_) | Err(OutboxError::Busy) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -52,7 +53,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let outbox = Outbox::open(Path::new(folder), OutboxLimits::default())?;
     report(&outbox, &Client::from_env()?, session, call, file).await?;
 
-    // What a person should know: how much waits, since when, and whether they are needed.
+    // For people: how much is waiting, since when, and whether a person must act.
     let status = outbox.status()?;
     writeln!(
         stdout,

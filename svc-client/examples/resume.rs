@@ -5,25 +5,25 @@ use svc_client::Client;
 use svc_client::model::context::Query;
 use svc_client::model::evidence::EvidenceReadItem;
 
-/// Returns what was said around the best answer to a few words.
+/// Returns the parts around the best match for a few keywords.
 pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem>, Box<dyn Error>> {
     let query = Query::new(words)?;
 
-    // Which earlier Sessions know something about it?
+    // Which earlier Sessions match?
     let found = client.context().discover(&query, None).await?;
     let Some(candidate) = found.items.first() else {
         return Ok(Vec::new());
     };
     let session = &candidate.session_id;
 
-    // Which of its parts answer best? Each names the place it was found at.
+    // Which of its parts match best? Each has a reference.
     let selected = client.context().selected(session, &query).await?;
     let Some(best) = selected.items.first() else {
         return Ok(Vec::new());
     };
     let place = &best.evidence.reference;
 
-    // What stands around it? The manifest lists every part of the call, and says nothing of them.
+    // Which parts surround it? The manifest lists every part of the call, without content.
     let manifest = client
         .context()
         .manifest(session, &place.inference_call_id)
@@ -35,7 +35,7 @@ pub async fn resume(client: &Client, words: &str) -> Result<Vec<EvidenceReadItem
         .filter(|message| message.message_index.abs_diff(place.message_index) <= 1)
         .flat_map(|message| message.parts.iter().map(|part| part.reference.clone()));
 
-    // Read these parts, complete and in order: as they were captured, never summarised.
+    // Read these parts, complete and in order, exactly as captured.
     Ok(client.context().read(session, around.take(32)).await?.items)
 }
 

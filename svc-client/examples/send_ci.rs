@@ -7,7 +7,7 @@ use svc_client::model::ingest::{CiProvider, CiResult, VendorCIRequest};
 use svc_client::model::open::Open;
 use svc_client::model::repository::{Branch, CommitSha, RepositoryName};
 
-/// Describes a run of Jenkins by the variables that each of its builds has.
+/// Describes a Jenkins run by the variables of its build.
 pub fn outcome(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<VendorCIRequest, Box<dyn Error>> {
@@ -28,12 +28,12 @@ pub fn outcome(
     );
     outcome.workflow_name = needed("JOB_NAME")?.into();
     outcome.run_url = variable("BUILD_URL").map(Into::into);
-    // Of a repeated report the first one stays: the receipt is to tell when it says something else.
+    // The first report of a run stands; the receipt should show if its result differs.
     outcome.compare = true;
     Ok(outcome)
 }
 
-/// Reports a run, and returns the result that it is stored with.
+/// Reports a run, and returns its stored result.
 pub async fn send(
     client: &Client,
     outcome: &VendorCIRequest,

@@ -25,10 +25,10 @@ pub async fn triage(
     let mut failures = client.ci_failures(CiFailuresRequest::new(selector, range.start, range.end));
     let mut findings = Vec::new();
 
-    // Page after page, as they are asked for.
+    // Page by page, on demand.
     while let Some(run) = failures.next().await {
         let run = run?;
-        // The link is bound to the repository and the moment of the reply that it stands in.
+        // The link is bound to the repository and the boundary of the reply that contains it.
         let commit = client.commit_at(&run.commit_query).await?;
         let repositories = commit.repos.into_iter().flatten();
         let observed = repositories.flat_map(|repository| repository.observed_sessions);

@@ -1,10 +1,10 @@
-//! From the parts of a request to its path and query.
+//! Builds the path and query of a request.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use svc_model::request::Outgoing;
 
-/// Everything but the characters that a URL never reserves; a slash is encoded too, so that a
-/// parameter stays one segment.
+/// All characters except those that URLs never reserve. A slash is encoded too, so that a parameter
+/// stays one segment.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -13,7 +13,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// Returns the path and query of a request, encoded.
 ///
-/// The path is that of an endpoint, its parameters in braces.
+/// The path is that of an endpoint, with its parameters in braces.
 pub(crate) fn target(path: &str, outgoing: &Outgoing) -> String {
     let mut target = String::with_capacity(path.len());
     let mut rest = path;

@@ -1,40 +1,41 @@
-//! Where a service is.
+//! The base URL of a service.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// Whether a token may travel without encryption beyond this machine.
+/// Whether a token may be sent unencrypted to other machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PlainHttp {
     /// Only over the loopback interface.
     #[default]
     Loopback,
-    /// Everywhere: the caller has a reason.
+    /// Anywhere, as the caller requested.
     Anywhere,
 }
 
-/// The address of a service: a scheme, a host, perhaps a port, and perhaps the path that a proxy puts
-/// before its routes.
+/// The URL of a service: a scheme, a host, optionally a port, and optionally the path prefix of a
+/// proxy.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct BaseUrl(Url);
 
-/// Why a text is no base URL. The text is never repeated, since it may hold a credential.
+/// Why a text is not a valid base URL. The text is never repeated, because it may contain a
+/// credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BaseUrlError {
-    /// It cannot be read, or has no host.
-    #[error("the URL of the service cannot be read")]
+    /// It cannot be parsed, or has no host.
+    #[error("the URL of the service cannot be parsed")]
     Malformed,
     /// It is neither `https` nor `http`.
     #[error("the URL of the service must start with https:// or http://")]
     Scheme,
-    /// It is `http` to another machine, where everybody on the way could read the token.
+    /// It is `http` to another machine, so that anyone on the network could read the token.
     #[error("the URL of the service must be https, or http on a loopback address")]
     PlainHttp,
-    /// It holds a user or a password.
-    #[error("the URL of the service must hold no user and no password")]
+    /// It contains a user or a password.
+    #[error("the URL of the service must contain no user or password")]
     UserInfo,
     /// Its path has an empty segment.
     #[error("the path in the URL of the service must have no empty segment")]
@@ -73,10 +74,10 @@ impl BaseUrl {
         host == "localhost" || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// Returns the address of a route. The target starts with a slash and is encoded.
+    /// Returns the URL of a route. The target starts with a slash and is encoded.
     pub(crate) fn join(&self, target: &str) -> Option<Url> {
         let url = Url::parse(&format!("{self}{target}")).ok()?;
-        // A URL library resolves the segments `.` and `..`, and would ask another route.
+        // The URL library resolves the segments `.` and `..`, which would address another route.
         (url.as_str().strip_prefix(self.as_str())? == target).then_some(url)
     }
 

@@ -1,7 +1,7 @@
-//! For programs without a runtime.
+//! Blocking calls, for programs without an async runtime.
 //!
-//! There is no second client: every method of every type of this crate gives a future, and
-//! [`Blocking::wait`] gives its result.
+//! There is no separate blocking client: every call of this crate returns a future, and
+//! [`Blocking::wait`] returns its result.
 //!
 //! ```
 //! # use svc_client::testing::{Answer, FakeServer};
@@ -20,26 +20,26 @@ use std::io;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// A runtime on the thread that waits. It works only while somebody waits, and starts no thread but
-/// those that wait for a disk.
+/// A runtime on the waiting thread. It runs only while [`Blocking::wait`] is called, and starts no
+/// threads except for blocking disk operations.
 #[derive(Debug)]
 pub struct Blocking(Runtime);
 
 impl Blocking {
-    /// Returns a runtime. One is enough for a program.
+    /// Creates a runtime. One per program is enough.
     ///
     /// # Errors
     ///
-    /// When the machine has no more file descriptors, for example.
+    /// If the runtime cannot be created, for example because no file descriptors are left.
     pub fn new() -> io::Result<Self> {
         Builder::new_current_thread().enable_all().build().map(Self)
     }
 
-    /// Waits for a call, and returns its result.
+    /// Waits for a call and returns its result.
     ///
     /// # Panics
     ///
-    /// When the caller runs on a runtime already, which waits for the call itself: `call.await`.
+    /// If called on a runtime; use `call.await` there.
     pub fn wait<F: Future>(&self, call: F) -> F::Output {
         self.0.block_on(call)
     }

@@ -2,54 +2,54 @@ use std::path::PathBuf;
 
 use crate::base_url::BaseUrlError;
 
-/// Why a client cannot be made. No text holds the token or the URL.
+/// Why a client cannot be created. No message contains the token or the URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The URL is not that of a service.
+    /// The URL is not a valid base URL.
     #[error(transparent)]
     Url(#[from] BaseUrlError),
-    /// The token is empty, or holds a character that no header can.
-    #[error("the token must be printable ASCII without blanks")]
+    /// The token is empty, or contains a character that is not allowed in a header.
+    #[error("the token must be printable ASCII without spaces")]
     Token,
-    /// The suffix of the user agent holds a character that no header can.
+    /// The suffix of the user agent contains a character that is not allowed in a header.
     #[error("the suffix of the user agent must be printable ASCII")]
     UserAgent,
-    /// A variable of the environment is not Unicode.
+    /// An environment variable is not Unicode.
     #[error("the value of {name} is not Unicode")]
     NotUnicode {
         /// The variable.
         name: &'static str,
     },
-    /// A variable of the environment is neither true nor false.
+    /// An environment variable is neither true nor false.
     #[error("the value of {name} must be 1, true, 0 or false")]
     NotBoolean {
         /// The variable.
         name: &'static str,
     },
-    /// The file of the root certificates cannot be read.
+    /// The file with root certificates cannot be read.
     #[error("the certificate file {} cannot be read", path.display())]
     CertificateFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The root certificates are none in PEM form.
+    /// The root certificates are not in PEM form.
     #[error("the root certificates must be in PEM form")]
     Certificate,
-    /// The URL of the proxy is none.
-    #[error("the URL of the proxy cannot be read")]
+    /// The proxy's URL is invalid.
+    #[error("the URL of the proxy is invalid")]
     Proxy,
-    /// The file of the token cannot be read.
+    /// The file with the token cannot be read.
     #[error("the token file {} cannot be read", path.display())]
     TokenFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The HTTP library refuses: no usable certificates, for example.
-    #[error("the HTTP client cannot be made")]
+    /// The HTTP library fails, for example because there are no usable certificates.
+    #[error("the HTTP client cannot be created")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,4 +1,4 @@
-//! How a client comes to be.
+//! Building clients.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::client::{Client, Deliveries, Shared};
 use crate::environment;
 use crate::retry::RetryPolicy;
 
-/// Describes a [`Client`]. Everything has a default but the URL.
+/// Builds a [`Client`]. Everything except the URL has a default.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,13 +49,13 @@ pub struct ClientBuilder {
 type Configure = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
 
 impl Client {
-    /// Starts to describe a client of the service at this URL: `https://host`, or `http` on a
-    /// loopback address, with a port if need be, and with a path where the service stands behind one.
+    /// Returns a builder for a client of the service at this URL: `https://host`, or `http` on a
+    /// loopback address, optionally with a port and a path prefix.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
         ClientBuilder::new(url.into())
     }
 
-    /// Returns a client as the environment describes it: see [`ClientBuilder::from_env`].
+    /// Returns a client configured by the environment; see [`ClientBuilder::from_env`].
     ///
     /// # Errors
     ///
@@ -66,13 +66,13 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// Where a service listens unless it is told otherwise, and where [`ClientBuilder::from_env`]
-    /// looks when no variable says otherwise.
+    /// The default URL of a service, which [`ClientBuilder::from_env`] uses if `SVC_URL` is not
+    /// set.
     pub const DEFAULT_URL: &str = "http://127.0.0.1:8000";
-    /// How long a connection may take.
+    /// The default connect timeout.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-    /// How long a call may take, repetitions included: a little longer than the service itself
-    /// works on a read.
+    /// The default timeout of a call, retries included: slightly longer than the service's own
+    /// deadline for a read.
     pub const TIMEOUT: Duration = Duration::from_secs(35);
     pub(crate) fn new(url: String) -> Self {
         Self {
@@ -91,14 +91,14 @@ impl ClientBuilder {
         }
     }
 
-    /// Starts with what the environment says: the URL of `SVC_URL`, else
-    /// [`ClientBuilder::DEFAULT_URL`]; the token of `SVC_TOKEN`, else of the file that
-    /// `SVC_TOKEN_FILE` names, else none; and [`ClientBuilder::connection_from_env`]. An empty value
-    /// counts as none.
+    /// Returns a builder configured by the environment: the URL from `SVC_URL`, else
+    /// [`ClientBuilder::DEFAULT_URL`]; the token from `SVC_TOKEN`, else from the file named by
+    /// `SVC_TOKEN_FILE`, else none; and the settings of [`ClientBuilder::connection_from_env`]. An
+    /// empty value counts as unset.
     ///
     /// # Errors
     ///
-    /// When a variable cannot be read, or a file that it names.
+    /// If a variable, or a file that it names, cannot be read.
     pub fn from_env() -> Result<Self, BuildError> {
         let url = environment::url()?.unwrap_or_else(|| Self::DEFAULT_URL.to_owned());
         Self {
@@ -108,12 +108,12 @@ impl ClientBuilder {
         .connection_from_env()
     }
 
-    /// Sets what the environment says of the way to the service: whether plain HTTP is allowed
-    /// (`SVC_ALLOW_PLAIN_HTTP`), and which root certificates are trusted too (`SVC_CA_FILE`).
+    /// Applies the environment's connection settings: whether plain HTTP is allowed
+    /// (`SVC_ALLOW_PLAIN_HTTP`), and additional root certificates (`SVC_CA_FILE`).
     ///
     /// # Errors
     ///
-    /// When a variable cannot be read, or a file that it names.
+    /// If a variable, or a file that it names, cannot be read.
     pub fn connection_from_env(self) -> Result<Self, BuildError> {
         let builder = if environment::allow_plain_http()? {
             self.allow_plain_http()
@@ -134,7 +134,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Allows `http` to another machine. The token can then be read by everybody on the way.
+    /// Allows `http` to other machines. Anyone on the network can then read the token.
     pub fn allow_plain_http(self) -> Self {
         Self {
             plain_http: PlainHttp::Anywhere,
@@ -142,7 +142,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets how long a connection may take.
+    /// Sets the connect timeout.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         Self {
             connect_timeout: timeout,
@@ -150,19 +150,18 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets how long a call may take, repetitions included.
+    /// Sets the timeout of a call, retries included.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Sets how often a request is sent again, and when.
+    /// Sets how often and when requests are retried.
     pub fn retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }
     }
 
-    /// Sets the most bytes of a reply that are taken. No reply is taken that is longer than its route
-    /// may answer ([`Endpoint::REPLY_BYTES_MAX`](crate::model::endpoint::Endpoint::REPLY_BYTES_MAX));
-    /// this can only be less.
+    /// Sets the maximum size of a reply in bytes. It can only lower the cap of a route
+    /// ([`Endpoint::REPLY_BYTES_MAX`](crate::model::endpoint::Endpoint::REPLY_BYTES_MAX)).
     pub fn reply_bytes_max(self, bytes: usize) -> Self {
         Self {
             reply_bytes_max: bytes,
@@ -170,7 +169,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Adds the name of the program to the user agent, `svc-client/VERSION`.
+    /// Appends the name of the program to the user agent, `svc-client/VERSION`.
     pub fn user_agent_suffix(self, suffix: impl Into<String>) -> Self {
         Self {
             user_agent_suffix: Some(suffix.into()),
@@ -178,15 +177,15 @@ impl ClientBuilder {
         }
     }
 
-    /// Trusts these root certificates too, one or several in PEM form: those of a company's own
-    /// authority, for example.
+    /// Trusts additional root certificates, one or more in PEM form, for example those of a
+    /// company's own authority.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates.push(pem.into());
         self
     }
 
-    /// Sends every request through the proxy at this URL. Without it the variables `HTTPS_PROXY`,
-    /// `HTTP_PROXY` and `NO_PROXY` decide. A service on this machine is always asked directly.
+    /// Sends every request through the proxy at this URL. By default, the variables `HTTPS_PROXY`,
+    /// `HTTP_PROXY` and `NO_PROXY` apply. A service on this machine is always called directly.
     pub fn proxy(self, url: impl Into<SecretString>) -> Self {
         Self {
             proxy: Some(url.into()),
@@ -194,11 +193,11 @@ impl ClientBuilder {
         }
     }
 
-    /// Configures the HTTP client further: a name to resolve, a certificate of the client.
+    /// Configures the underlying HTTP client, for example name resolution or a client certificate.
     ///
-    /// What this crate promises is set afterwards and holds in any case: no redirects, the connect
-    /// timeout, the user agent, and no proxy to a service on this machine. The type is that of another
-    /// crate, whose versions this feature follows.
+    /// This crate's own guarantees are applied afterwards: no redirects, the connect timeout, the
+    /// user agent, and no proxy to a service on this machine. The type belongs to another crate,
+    /// whose version this feature follows.
     ///
     /// ```
     /// # use svc_client::Client;
@@ -221,7 +220,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Makes the client. Nothing is sent.
+    /// Builds the client. Nothing is sent.
     ///
     /// # Errors
     ///
@@ -295,7 +294,7 @@ fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, BuildError> {
 
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The URL may be wrong in any way, and hold a password.
+        // The URL may be invalid and contain a password.
         f.debug_struct("ClientBuilder")
             .field("token", &self.token)
             .field("plain_http", &self.plain_http)

@@ -1,4 +1,4 @@
-//! The client itself.
+//! The client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,28 +10,27 @@ use crate::base_url::BaseUrl;
 use crate::retry::RetryPolicy;
 use crate::trace::Trace;
 
-/// A client of one service with one token.
+/// A client for one service with one token.
 ///
 /// It is cheap to clone: clones share their connections. A clone may have another timeout
-/// ([`Client::with_timeout`]), so a single call is given its own by
-/// `client.with_timeout(..).facts().await`.
+/// ([`Client::with_timeout`]); for a single call, write `client.with_timeout(..).facts().await`.
 ///
-/// # What is sent again
+/// # Retries
 ///
 /// | Route | After which failures |
 /// |---|---|
 /// | every read, `POST /ingest/ci`, `POST /v1/logs` | all that [`Error::is_retryable`](crate::Error::is_retryable) names |
 /// | `POST /ingest/gateway` and its batch form, when every delivery names itself | the same |
-/// | the same without a name | those in which the service has certainly not seen the request |
+/// | the same without a name | those in which the service certainly has not seen the request |
 ///
 /// A delivery names itself by `capture`, or by the `litellm_call_id` of its payload; a repeated one
-/// is then recognised as a redelivery, which is a success with `stored: false`. Whoever knows that
-/// the deliveries are named in another way says so with [`Client::with_named_deliveries`]. What must not
-/// be lost when repetitions end goes through an [`Outbox`](crate::Outbox).
+/// is then recognised as a redelivery, which is a success with `stored: false`. If you know that
+/// the deliveries are named in another way, use [`Client::with_named_deliveries`]. Use an
+/// [`Outbox`](crate::Outbox) for deliveries that must not be lost when retries are exhausted.
 ///
 /// # Cancellation
 ///
-/// Dropping the future of a call ends it at any point; the service may still do the work.
+/// Dropping the future of a call cancels it at any point; the service may still do the work.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) shared: Arc<Shared>,
@@ -40,7 +39,7 @@ pub struct Client {
     pub(crate) trace: Option<Trace>,
 }
 
-/// What clones have in common.
+/// The state that clones share.
 pub(crate) struct Shared {
     pub(crate) http: reqwest::Client,
     pub(crate) base_url: BaseUrl,
@@ -57,7 +56,7 @@ pub(crate) enum Deliveries {
 }
 
 impl Client {
-    /// Returns a clone whose calls take at most this long, repetitions included.
+    /// Returns a clone with this timeout for each call, retries included.
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         Self {
@@ -66,8 +65,8 @@ impl Client {
         }
     }
 
-    /// Returns a clone whose caller vouches that every delivery names itself, so that sending one
-    /// again is harmless.
+    /// Returns a clone that treats every delivery as named, so that all deliveries may be retried.
+    /// The caller must ensure that this is true.
     #[must_use]
     pub fn with_named_deliveries(&self) -> Self {
         Self {
@@ -76,7 +75,7 @@ impl Client {
         }
     }
 
-    /// Returns the URL of the service, without a slash at its end.
+    /// Returns the URL of the service, without a trailing slash.
     pub fn url(&self) -> &str {
         self.shared.base_url.as_str()
     }

@@ -1,4 +1,4 @@
-//! The variables that a client reads.
+//! The environment variables that a client reads.
 
 use std::path::PathBuf;
 
@@ -10,28 +10,29 @@ use crate::build_error::BuildError;
 pub const URL: &str = "SVC_URL";
 /// The token of the client.
 pub const TOKEN: &str = "SVC_TOKEN";
-/// A file that holds the token of the client, and nothing else.
+/// A file that contains only the token of the client.
 pub const TOKEN_FILE: &str = "SVC_TOKEN_FILE";
-/// `1` or `true` allows `http` to another machine; see [`ClientBuilder::allow_plain_http`](crate::ClientBuilder::allow_plain_http).
+/// `1` or `true` allows `http` to other machines; see
+/// [`ClientBuilder::allow_plain_http`](crate::ClientBuilder::allow_plain_http).
 pub const ALLOW_PLAIN_HTTP: &str = "SVC_ALLOW_PLAIN_HTTP";
-/// A file of root certificates in PEM form that are trusted beside those of the system.
+/// A file of root certificates in PEM form that are trusted in addition to the system's.
 pub const CA_FILE: &str = "SVC_CA_FILE";
 
-/// Returns the URL of the environment; an empty value counts as none.
+/// Returns the URL from the environment; an empty value counts as unset.
 ///
 /// # Errors
 ///
-/// When the value is not Unicode.
+/// If the value is not Unicode.
 pub fn url() -> Result<Option<String>, BuildError> {
     variable(URL)
 }
 
-/// Returns the token of the environment: that of [`TOKEN`], or else of the file that
-/// [`TOKEN_FILE`] names. An empty value counts as none.
+/// Returns the token from the environment: from [`TOKEN`], else from the file named by
+/// [`TOKEN_FILE`]. An empty value counts as unset.
 ///
 /// # Errors
 ///
-/// When a value is not Unicode, or the file cannot be read.
+/// If a value is not Unicode, or the file cannot be read.
 pub fn token() -> Result<Option<SecretString>, BuildError> {
     if let Some(token) = variable(TOKEN)? {
         return Ok(Some(token.into()));
@@ -46,11 +47,11 @@ pub fn token() -> Result<Option<SecretString>, BuildError> {
     Ok((!token.is_empty()).then(|| token.into()))
 }
 
-/// Returns whether the environment allows `http` to another machine. An empty value counts as none.
+/// Returns whether the environment allows `http` to other machines. An empty value counts as unset.
 ///
 /// # Errors
 ///
-/// When the value is neither `1`, `true`, `0` nor `false`.
+/// If the value is neither `1`, `true`, `0` nor `false`.
 pub fn allow_plain_http() -> Result<bool, BuildError> {
     match variable(ALLOW_PLAIN_HTTP)?.as_deref() {
         Some("1" | "true") => Ok(true),
@@ -61,11 +62,12 @@ pub fn allow_plain_http() -> Result<bool, BuildError> {
     }
 }
 
-/// Returns the root certificates of the file that [`CA_FILE`] names. An empty value counts as none.
+/// Returns the root certificates from the file named by [`CA_FILE`]. An empty value counts as
+/// unset.
 ///
 /// # Errors
 ///
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub fn root_certificates() -> Result<Option<Vec<u8>>, BuildError> {
     let Some(path) = std::env::var_os(CA_FILE).filter(|path| !path.is_empty()) else {
         return Ok(None);

@@ -13,8 +13,8 @@ use crate::{Client, Error, PartStream};
 pub struct Evidence<'a>(&'a Client);
 
 impl Client {
-    /// Reads the exact evidence of any Session. An operator token is required; agents read theirs
-    /// through [`Client::context`].
+    /// Returns access to the exact evidence of any Session. It requires an operator token; agents
+    /// use [`Client::context`].
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence(self)
     }
@@ -65,7 +65,8 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
-    /// Reads parts, complete and in this order, however many: as many at once as a reply may hold.
+    /// Reads any number of parts, complete and in this order, with as many per request as a reply
+    /// may contain.
     ///
     /// ```no_run
     /// # async fn read(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {

@@ -18,8 +18,8 @@ impl Client {
         self.call::<Facts>(&NoParameters).await
     }
 
-    /// Counts what was captured, skipped and rejected, by source and reason; and how the server that
-    /// answers answered since it started.
+    /// Counts what was captured, skipped and rejected, by source and reason, and the answers of one
+    /// server since it started.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ use crate::{Client, Error};
 const SIGNATURE: &str = "x-hub-signature-256";
 
 impl Client {
-    /// Delivers an event as a forge does: signed with the webhook secret that both share, without a
-    /// token. For relays, and for forges that cannot sign themselves.
+    /// Delivers an event as a forge does: signed with the shared webhook secret, without a token.
+    /// Use it for relays, and for forges that cannot sign.
     ///
     /// # Errors
     ///

@@ -6,11 +6,11 @@ use svc_model::grant::{
 
 use crate::{Client, Error, Pages};
 
-/// What the named retrieval tokens may read, for an operator token. Every change holds at once on
-/// every server, and is kept in a log with the name of the client.
+/// Grants of named retrieval tokens; requires an operator token. Every change takes effect at once
+/// on every server, and is logged with the name of the client.
 impl Client {
-    /// Grants a token a Session, or all that a rule reaches. What it has already is not granted twice, so
-    /// it may be sent again.
+    /// Grants a token a Session, or every Session that a rule reaches. An existing grant is not
+    /// added twice, so the request may be retried.
     ///
     /// # Errors
     ///
@@ -19,7 +19,7 @@ impl Client {
         self.call::<GrantAdd>(request).await
     }
 
-    /// Ends a grant.
+    /// Removes a grant.
     ///
     /// # Errors
     ///
@@ -28,7 +28,7 @@ impl Client {
         self.call::<GrantRemove>(request).await
     }
 
-    /// Refuses a token everywhere.
+    /// Revokes a token on every server.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Client {
         self.call::<TokenRevoke>(request).await
     }
 
-    /// Takes a revoked token again, with the grants that it has.
+    /// Restores a revoked token with its grants.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Client {
         self.call::<TokenRestore>(request).await
     }
 
-    /// Says which grants of a token reach a Session, and why the others do not.
+    /// Explains which grants of a token reach a Session, and why the others do not.
     ///
     /// # Errors
     ///
@@ -67,8 +67,8 @@ impl Client {
         self.call::<Grants>(request).await
     }
 
-    /// Returns grants, latest first, page after page as they are asked for. What is recorded meanwhile
-    /// does not appear.
+    /// Returns a stream of grants, latest first, which reads page after page. Rows recorded in the
+    /// meantime do not appear.
     pub fn grant_entries(&self, request: GrantsRequest) -> Pages<GrantEntry> {
         let client = self.clone();
         Pages::of(request, move |request| {

@@ -5,7 +5,7 @@ use svc_model::request::NoParameters;
 use crate::{Client, Error};
 
 impl Client {
-    /// Asks whether the service runs. The token is not sent.
+    /// Checks whether the service is running. The token is not sent.
     ///
     /// # Errors
     ///
@@ -14,7 +14,7 @@ impl Client {
         self.call::<HealthProbe>(&NoParameters).await
     }
 
-    /// Asks what the token is, and of which version the service is.
+    /// Returns the client and authority of the token, and the version of the service.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ impl Client {
         request: &GatewayIngestRequest,
     ) -> Result<Open<IngestReceipt>, Error> {
         let named =
-            request.capture.is_some() || request.payload.as_object().is_some_and(names_itself);
+            request.capture.is_some() || request.payload.as_object().is_some_and(has_call_id);
         self.delivering(named).call::<IngestGateway>(request).await
     }
 
@@ -44,15 +44,15 @@ impl Client {
         &self,
         request: &GatewayBatchRequest,
     ) -> Result<GatewayBatchReceipt, Error> {
-        let named = request.payloads.iter().flatten().all(names_itself);
+        let named = request.payloads.iter().flatten().all(has_call_id);
         self.delivering(named)
             .call::<IngestGatewayBatch>(request)
             .await
     }
 
-    /// Delivers the body of a gateway's own webhook logger as it is: one payload, an array, or
-    /// NDJSON. It is not looked into, so it counts as unnamed unless the caller
-    /// [vouches](Client::with_named_deliveries) for it.
+    /// Delivers the unchanged body of a gateway's own webhook logger: one payload, an array, or
+    /// NDJSON. The body is not parsed, so it counts as unnamed unless the caller uses
+    /// [`Client::with_named_deliveries`].
     ///
     /// # Errors
     ///
@@ -79,8 +79,8 @@ impl Client {
         self.call::<IngestCi>(request).await
     }
 
-    /// Delivers log records of coding agents. The receipt says that they are received, and nothing of
-    /// what became of each.
+    /// Delivers log records of coding agents. The receipt confirms that they were received, not
+    /// what happened to each.
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl Client {
         self.call::<Logs>(request).await
     }
 
-    /// Delivers own events, all or none. Those of one call may have about 25 MB together.
+    /// Delivers own events, all or none. The events of one call may have about 25 MB in total.
     ///
     /// # Errors
     ///
@@ -107,8 +107,8 @@ impl Client {
     }
 }
 
-/// Returns whether a payload carries the id by which a redelivery of it is recognised.
-fn names_itself(payload: &Object) -> bool {
+/// Returns whether a payload has an id, so that a redelivery is recognised.
+fn has_call_id(payload: &Object) -> bool {
     payload
         .get("litellm_call_id")
         .and_then(Json::as_text)

@@ -1,86 +1,91 @@
-//! The client of the evidence service: what agents do goes in, and comes out exactly.
+//! The Rust client of the evidence service, for sending and reading evidence of coding agents.
 //!
-//! One method per route, typed requests and replies that keep every value as it was captured (NUL,
-//! lone surrogates, `1.10`, integers of forty digits), errors as a closed set that says what may be
-//! tried again, and repetitions only where they are safe.
+//! It has one method per route; typed requests and replies that keep every value exactly as
+//! captured (NUL, lone surrogates, `1.10`, integers of forty digits); a closed set of errors that
+//! says what may be retried; and retries only where they are safe.
 //!
 //! | To | Use |
 //! |---|---|
-//! | deliver a model call of your own program | [`Client::ingest_call`] |
-//! | pass on what a gateway logs | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
-//! | deliver the outcome of a CI run | [`Client::ingest_ci`] |
+//! | send a model call of your own program | [`Client::ingest_call`] |
+//! | forward what a gateway logs | [`Client::ingest_gateway`], [`Client::ingest_gateway_batch`] |
+//! | report the outcome of a CI run | [`Client::ingest_ci`] |
 //! | relay a forge's webhooks | [`Client::ingest_forge`] |
 //! | report what became of edits | [`Client::ingest_events`] |
-//! | pass on an agent's OTLP logs | [`Client::ingest_logs`] |
-//! | lose none of these while the service is away | [`Outbox`] |
-//! | find what earlier Sessions knew, and read it | [`Client::context`] |
-//! | read any Session as an operator | [`Client::evidence`], [`Client::facts`] and its siblings |
-//! | test all of it without a service | `testing::FakeServer`, with the feature `testing` |
-//! | do all of it without a runtime | `blocking::Blocking`, with the feature `blocking` |
+//! | forward an agent's OTLP logs | [`Client::ingest_logs`] |
+//! | lose none of these while the service is unavailable | [`Outbox`] |
+//! | find and read evidence of earlier Sessions | [`Client::context`] |
+//! | read any Session as an operator | [`Client::evidence`], [`Client::session_dossier`] |
+//! | test without a service | `testing::FakeServer`, with the feature `testing` |
+//! | call it without an async runtime | `blocking::Blocking`, with the feature `blocking` |
 //!
-//! # A sender
+//! # Sending
 //!
-//! A delivery that names itself may be sent again without harm, so the client repeats it by itself
-//! for a while:
+//! A delivery with an id can be sent again without harm, so the client retries it automatically for
+//! a while:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/call.rs")]
 //! ```
 //!
-//! # A sender that loses nothing
+//! # Sending without loss
 //!
-//! A service may be away for longer than a program lives. An [`Outbox`] keeps deliveries on disk
-//! until they are acknowledged, and sends them when it can; the [module](outbox) says what becomes
-//! of each. The hook of an agent, for example:
+//! A service may be unavailable for longer than a program runs. An [`Outbox`] keeps deliveries on
+//! disk until they are acknowledged, and sends them when it can; the [module](outbox) explains the
+//! details. For example, the hook of an agent:
 //!
 //! ```no_run
 #![doc = include_str!("../examples/outbox.rs")]
 //! ```
 //!
-//! # An agent that resumes work
+//! # Resuming earlier work
 //!
-//! The agent knows a few words about the work and nothing of who did it before. It asks which
-//! Sessions answer them, picks the best part, looks up what stood around it, and reads that in full.
-//! The variables `SVC_URL` and `SVC_TOKEN` say where the service is; a retrieval token is enough.
+//! An agent knows a few keywords about the work but not who did it before. It finds the Sessions
+//! that match, picks the best part, looks up the parts around it, and reads them in full. `SVC_URL`
+//! and `SVC_TOKEN` configure the client; a retrieval token is enough.
 //!
 //! ```no_run
 #![doc = include_str!("../examples/resume.rs")]
 //! ```
 //!
-//! # A newer service
+//! # Newer services
 //!
-//! A program goes on reading when the service is updated before it is. Members that it does not know
-//! are passed over, and where a set of words or kinds may grow, a reply holds
-//! [`Open`](model::open::Open). Structs and enums of replies are non-exhaustive; for tests of your own
-//! they are read from JSON ([`model::json::from_slice`]).
+//! A program keeps working when the service is updated before the program is. Unknown members are
+//! ignored, and where a closed set may grow, replies use [`Open`](model::open::Open). Structs and
+//! enums of replies are non-exhaustive; in your own tests, read them from JSON with
+//! [`model::json::from_slice`].
 //!
-//! # Layer
+//! # Design
 //!
-//! The crate sits on both arrows from outside: it writes the requests and reads the replies of
-//! [`model`], the vocabulary that the service speaks too, and knows nothing of how the service works.
-//! It runs on the caller's Tokio runtime and starts none.
+//! The crate writes the requests and reads the replies of [`model`], the vocabulary that it shares
+//! with the service, and knows nothing about the implementation of the service. It runs on the
+//! caller's Tokio runtime and starts none.
 #![warn(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-/// What is sent and what comes back, by what it is about.
+/// The types of requests and replies, by subject.
 ///
-/// | Module | Holds |
+/// | Module | Contains |
 /// |---|---|
 /// | [`ingest`](model::ingest) | deliveries and their receipts: model calls, CI outcomes, log records, own [events](model::ingest::event) |
-/// | [`context`](model::context) | queries within a grant, and what answers them |
-/// | [`evidence`](model::evidence) | calls, messages and parts, exactly as they were captured |
-/// | [`query`](model::query) | CI runs, commits and Sessions, from one to the next |
-/// | [`reports`](model::reports) | what became of the work of models |
-/// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine), [`grant`](model::grant), [`identity`](model::identity) | counts, the logs of quarantine and of grants, what a token is |
-/// | [`id`](model::id), [`repository`](model::repository), [`time`](model::time), [`version`](model::version) | the values that all of these are made of |
+/// | [`context`](model::context) | queries within a grant, and their results |
+/// | [`evidence`](model::evidence) | calls, messages and parts, exactly as captured |
+/// | [`query`](model::query) | CI runs, commits and Sessions, and the links between them |
+/// | [`reports`](model::reports) | what became of the agents' work |
+/// | [`facts`](model::facts), [`capture`](model::capture), [`quarantine`](model::quarantine),
+/// [`grant`](model::grant), [`identity`](model::identity) | counts, the logs of quarantine and
+/// grants, the authority of a token |
+/// | [`id`](model::id), [`repository`](model::repository), [`time`](model::time),
+/// [`version`](model::version) | common values |
 /// | [`json`](model::json) | JSON that keeps NUL, lone surrogates, `1.10` and integers of forty digits |
-/// | [`open`](model::open) | words and kinds that a newer service may answer with |
-/// | [`endpoint`](model::endpoint), [`problem`](model::problem), [`field`](model::field), [`limit`](model::limit) | the routes, their refusals and their bounds, for code that is generic over them |
+/// | [`open`](model::open) | values that a newer service may return |
+/// | [`endpoint`](model::endpoint), [`problem`](model::problem), [`field`](model::field),
+/// [`limit`](model::limit) | the routes, their problems and their limits, for code that is generic
+/// over routes |
 pub mod model {
     #[cfg(feature = "schema")]
     #[doc(inline)]
     pub use svc_model::openapi;
-    // How requests are written and read: only code that adds routes needs it.
+    // Writing and reading requests; only code that adds routes needs it.
     #[doc(hidden)]
     pub use svc_model::request;
     #[doc(inline)]
@@ -89,7 +94,7 @@ pub mod model {
         open, problem, quarantine, query, reports, repository, time, version,
     };
 
-    /// Violated fields of a request: what is wrong, and where.
+    /// Invalid fields of a request: what is wrong, and where.
     pub mod field {
         #[doc(inline)]
         pub use svc_model::field::{FieldError, FieldKind, Step};

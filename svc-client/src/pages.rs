@@ -1,4 +1,4 @@
-//! Lists that come in pages.
+//! Paginated lists.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,12 +8,12 @@ use futures_util::{Stream, StreamExt as _, TryStreamExt as _, stream};
 
 use crate::Error;
 
-/// A list, page after page as its items are asked for. It ends after its first error.
+/// A stream over a paginated list, which reads pages on demand. It ends after the first error.
 pub struct Pages<T>(Pin<Box<dyn Stream<Item = Result<T, Error>> + Send + 'static>>);
 
 impl<T: Send + 'static> Pages<T> {
-    /// Returns the items of the pages that `read` gives: each with what to ask for the next, when there
-    /// is one.
+    /// Returns the items of the pages that `read` returns, each with the request for the next page,
+    /// if there is one.
     pub(crate) fn of<R, F>(first: R, read: impl Fn(R) -> F + Send + 'static) -> Self
     where
         R: Send + 'static,
@@ -35,16 +35,16 @@ impl<T: Send + 'static> Pages<T> {
 }
 
 impl<T> Pages<T> {
-    /// Returns the next item, or why there is none; nothing at the end.
+    /// Returns the next item or the error; nothing at the end.
     pub async fn next(&mut self) -> Option<Result<T, Error>> {
         self.0.next().await
     }
 
-    /// Returns every item that is left.
+    /// Returns all remaining items.
     ///
     /// # Errors
     ///
-    /// That of the page that could not be read. What was read before is lost.
+    /// The error of the page that could not be read. Items read before it are lost.
     pub async fn collect_all(self) -> Result<Vec<T>, Error> {
         self.0.try_collect().await
     }

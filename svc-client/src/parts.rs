@@ -13,21 +13,21 @@ use svc_model::problem::Decline;
 use crate::evidence::read;
 use crate::{Client, Error, ErrorKind};
 
-/// Exact parts, in the order in which they were asked for, however many: see
-/// [`Evidence::parts`](crate::Evidence::parts). It ends after its first error.
+/// A stream of exact parts, in the requested order; see
+/// [`Evidence::parts`](crate::Evidence::parts). It ends after the first error.
 pub struct PartStream(Pin<Box<dyn Stream<Item = Result<EvidenceReadItem, Error>> + Send>>);
 
-/// Parts that are being read.
+/// The state of reading parts.
 struct Reading {
     client: Client,
     session_id: SessionId,
     rest: VecDeque<Reference>,
-    /// How many are read at once.
+    /// The number of parts per request.
     at_once: usize,
 }
 
 impl Reading {
-    /// Returns the next references that one request may hold: distinct ones of one call.
+    /// Returns the next references for one request: distinct ones of one call.
     fn next(&self) -> Vec<Reference> {
         let mut seen = BTreeSet::new();
         let call = self.rest.front().map(|first| &first.inference_call_id);
@@ -38,7 +38,7 @@ impl Reading {
     }
 }
 
-/// Returns whether fewer parts at once may be read.
+/// Returns whether a request for fewer parts may succeed.
 fn is_too_much(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -50,7 +50,7 @@ fn is_too_much(error: &Error) -> bool {
 }
 
 impl PartStream {
-    /// Reads parts by a route. A reply that would be too large is asked for in halves.
+    /// Reads parts through a route. If a reply would be too large, the request is split in half.
     pub(crate) fn by<E>(
         client: &Client,
         session_id: &SessionId,
@@ -90,16 +90,16 @@ impl PartStream {
         Self(Box::pin(pages.try_flatten()))
     }
 
-    /// Returns the next part, or why there is none; nothing at the end.
+    /// Returns the next part or the error; nothing at the end.
     pub async fn next(&mut self) -> Option<Result<EvidenceReadItem, Error>> {
         self.0.next().await
     }
 
-    /// Returns every part that is left.
+    /// Returns all remaining parts.
     ///
     /// # Errors
     ///
-    /// That of the parts that could not be read. What was read before is lost.
+    /// The error of the parts that could not be read. Parts read before them are lost.
     pub async fn collect_all(self) -> Result<Vec<EvidenceReadItem>, Error> {
         self.0.try_collect().await
     }

@@ -5,11 +5,11 @@ use svc_model::quarantine::{
 
 use crate::{Client, Error, Pages};
 
-/// Taking facts out of every answer and showing them again, for an operator token. The service keeps
-/// a log of both, with the name of the client.
+/// Quarantine: hiding facts from every answer and showing them again; requires an operator token.
+/// The service logs both with the name of the client.
 impl Client {
-    /// Takes a fact out of every answer. It is not sent again when the service gives no answer: the
-    /// log says whether it was recorded.
+    /// Quarantines a fact, which hides it from every answer. The request is not retried if there is
+    /// no answer; the log shows whether it was recorded.
     ///
     /// # Errors
     ///
@@ -21,7 +21,7 @@ impl Client {
         self.call::<Quarantine>(request).await
     }
 
-    /// Shows a quarantined fact again.
+    /// Releases a quarantined fact.
     ///
     /// # Errors
     ///
@@ -42,8 +42,8 @@ impl Client {
         self.call::<QuarantineLogPage>(&request).await
     }
 
-    /// Returns what was quarantined and released, latest first, page after page as it is asked for.
-    /// What is recorded meanwhile does not appear.
+    /// Returns a stream of what was quarantined and released, latest first, which reads page after
+    /// page. Rows recorded in the meantime do not appear.
     ///
     /// ```no_run
     /// # async fn log(client: svc_client::Client) -> Result<(), svc_client::Error> {

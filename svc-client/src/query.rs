@@ -11,11 +11,11 @@ use svc_model::query::{
 use crate::error::Failure;
 use crate::{Client, Error, ErrorKind, Pages};
 
-/// Investigating, for an operator token: from a failed run to its commit
-/// ([`CiOutcomeRecord::commit_query`], [`Client::commit_at`]), from a commit to its Sessions
-/// ([`Client::session_dossier`]).
+/// Investigation: from a failed run to its commit ([`CiOutcomeRecord::commit_query`],
+/// [`Client::commit_at`]), and from a commit to its Sessions ([`Client::session_dossier`]);
+/// requires an operator token.
 impl Client {
-    /// Returns the outcome of one run; nothing when no such run is stored and visible.
+    /// Returns the outcome of one run; nothing if no such run is stored and visible.
     ///
     /// # Errors
     ///
@@ -27,8 +27,8 @@ impl Client {
         Ok(self.call::<CiOutcomeQuery>(request).await?.outcome)
     }
 
-    /// Returns the runs that an id or a URL names, in whichever system, and what came with their
-    /// commit.
+    /// Returns the runs that an id or a URL names, in any CI system, and what was delivered with
+    /// their commit.
     ///
     /// # Errors
     ///
@@ -46,12 +46,13 @@ impl Client {
         self.call::<CiFailuresQuery>(request).await
     }
 
-    /// Returns a repository's outcomes with one result, latest first, page after page as they are
-    /// asked for.
+    /// Returns a stream of a repository's outcomes with one result, latest first, which reads page
+    /// after page.
     ///
-    /// Every page is of the same boundary, so what is captured meanwhile does not appear. When a fact
-    /// is quarantined or released between two pages, the rest would no longer fit the beginning: the
-    /// stream then ends with [`QueryFault::CursorMismatch`](svc_model::problem::QueryFault).
+    /// Every page has the same boundary, so facts captured in the meantime do not appear. If a fact
+    /// is quarantined or released between two pages, the stream ends with
+    /// [`QueryFault::CursorMismatch`](svc_model::problem::QueryFault), because the rest would be
+    /// inconsistent.
     ///
     /// ```no_run
     /// # async fn failures(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -84,8 +85,8 @@ impl Client {
         })
     }
 
-    /// Returns one page of Sessions, the latest first. It may hold fewer than were asked for, even
-    /// none, and name a next page all the same.
+    /// Returns one page of Sessions, latest first. It may have fewer than requested, even none, and
+    /// still name a next page.
     ///
     /// # Errors
     ///
@@ -94,12 +95,11 @@ impl Client {
         self.call::<SessionsQuery>(request).await
     }
 
-    /// Returns Sessions, the latest first, page after page as they are asked for.
+    /// Returns a stream of Sessions, latest first, which reads page after page.
     ///
-    /// The order is that in which their first facts were captured, so a Session that goes on meanwhile
-    /// is neither missed nor told twice. When a fact is quarantined or released between two pages, the
-    /// stream ends with
-    /// [`QueryFault::SessionCursorMismatch`](svc_model::problem::QueryFault).
+    /// Sessions are ordered by when their first fact was captured, so an active Session is neither
+    /// missed nor returned twice. If a fact is quarantined or released between two pages, the
+    /// stream ends with [`QueryFault::SessionCursorMismatch`](svc_model::problem::QueryFault).
     ///
     /// ```no_run
     /// # async fn follow(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -132,8 +132,8 @@ impl Client {
         })
     }
 
-    /// Returns everything that was captured of a Session, as metadata, with the files of its
-    /// events and what was pushed and checked with its commits; nothing when no fact named it.
+    /// Returns everything that was captured of a Session, as metadata, with the files of its events
+    /// and the pushes and CI outcomes of its commits; nothing if no fact names it.
     ///
     /// # Errors
     ///
@@ -146,9 +146,9 @@ impl Client {
         Ok(self.call::<SessionQuery>(&request).await?.dossier())
     }
 
-    /// Returns the Sessions, calls and CI outcomes of a commit, by repository. Its calls are guesses by what
-    /// they wrote, apart from the observed Sessions; where they were not looked for, `inference_skipped` has
-    /// the reason.
+    /// Returns the Sessions, calls and CI outcomes of a commit, by repository. The calls are
+    /// inferred from what they wrote, separate from the observed Sessions; if they were not
+    /// searched for, `inference_skipped` has the reason.
     ///
     /// # Errors
     ///
@@ -157,12 +157,13 @@ impl Client {
         self.call::<CommitQuery>(request).await
     }
 
-    /// Follows the link of an outcome to its commit, at the boundary of the reply with the outcome.
+    /// Follows the link of an outcome to its commit, with the boundary of the reply that contained
+    /// the outcome.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unaddressable`] when the link asks what this version cannot ask; otherwise see
-    /// [`ErrorKind`].
+    /// [`ErrorKind::Unaddressable`] if the link has parameters that this version does not know;
+    /// otherwise see [`ErrorKind`].
     pub async fn commit_at(&self, link: &CommitLink) -> Result<CommitEvidence, Error> {
         let request = link
             .request()

@@ -1,7 +1,7 @@
-//! From an answer that is no success to the kind of its error.
+//! Converts an unsuccessful answer to the kind of its error.
 //!
-//! The body is read leniently: a closed word of a newer service, or the page of a proxy, still gives
-//! a kind by its status. The fixed texts are those of [`Problem`], compared and never repeated here.
+//! The body is read leniently: an unknown word of a newer service, or a proxy's page, still gives a
+//! kind by its status. The fixed texts are those of [`Problem`].
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use svc_model::problem::{
 
 use crate::error::{Denial, ErrorKind};
 
-/// The longest closed word that is taken from an answer.
+/// The maximum length of a closed word in an answer.
 const WORD_BYTES_MAX: usize = 64;
 
-/// Returns the kind of an answer. What cannot be read of its body counts as absent.
+/// Returns the kind of an answer. Unreadable parts of the body count as absent.
 pub(crate) fn kind(status: u16, body: &[u8]) -> ErrorKind {
     let detail = detail(body);
     let detail = detail.as_ref();
@@ -46,7 +46,7 @@ fn detail(body: &[u8]) -> Option<Json> {
     Json::parse(body).ok()?.into_object()?.remove("detail")
 }
 
-/// Returns whether the answer holds the fixed text of this problem.
+/// Returns whether the answer has the fixed text of this problem.
 fn is(detail: Option<&Json>, problem: &Problem) -> bool {
     let Detail::Text(text) = problem.body().detail else {
         return false;
@@ -105,7 +105,7 @@ fn code(detail: Option<&Json>) -> Option<Code> {
     json::from_value(code.clone()).ok()
 }
 
-/// Returns the closed word of an object, when it looks like one.
+/// Returns the closed word of an object, if it looks like one.
 fn word(detail: Option<&Json>) -> Option<String> {
     let object = detail?.as_object()?;
     let word = object
@@ -117,7 +117,7 @@ fn word(detail: Option<&Json>) -> Option<String> {
     closed.then(|| word.to_owned())
 }
 
-/// Returns the violated fields; a text alone counts as one violation without a place.
+/// Returns the invalid fields; a plain text counts as one violation without a path.
 fn fields(detail: Option<&Json>) -> Vec<FieldError> {
     match detail {
         Some(Json::Array(items)) => items.iter().map(field).collect(),
@@ -133,7 +133,7 @@ fn fields(detail: Option<&Json>) -> Vec<FieldError> {
     }
 }
 
-/// Returns one violated field. A kind of a newer service counts as a broken rule.
+/// Returns one invalid field. An unknown kind counts as a value error.
 fn field(item: &Json) -> FieldError {
     json::from_value(item.clone()).unwrap_or_else(|_| {
         let member = |name| item.as_object().and_then(|object| object.get(name));

@@ -1,4 +1,4 @@
-//! A reply, typed and as it came.
+//! A reply, typed and with its original bytes.
 
 use std::time::SystemTime;
 
@@ -8,28 +8,27 @@ use svc_model::json::{self, NodeBudget};
 
 use crate::error::{Error, ErrorKind, Failure};
 
-/// Bytes of memory that the values of a reply may take beside its own bytes: three bytes of JSON can
-/// become a hundred. No reply of a service comes near it.
+/// Bytes of memory that the values of a reply may take, besides its own bytes: three bytes of JSON
+/// can become a hundred. No real reply comes near this.
 const REPLY_MEMORY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// The reply of a call: its value, and the bytes that it was read from.
+/// The reply of a call: its value, and the original bytes.
 ///
-/// The bytes are exact JSON in ASCII. Whoever passes evidence on passes these on, and nothing is
-/// lost on the way.
+/// The bytes are exact ASCII JSON. Pass them on if evidence must not change.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RawReply<T> {
     /// The typed value.
     pub value: T,
-    /// The body as it came.
+    /// The unchanged body.
     pub bytes: Bytes,
     /// How often the request was sent.
     pub attempts: u32,
-    /// The service's own name of the request, by which its log knows it.
+    /// The service's id of the request, which its log also has.
     pub request_id: Option<String>,
 }
 
-/// The body of a success, and how it came.
+/// The body of a success, with its metadata.
 #[derive(Clone, Debug)]
 pub(crate) struct Success {
     pub(crate) bytes: Bytes,
@@ -42,19 +41,19 @@ pub(crate) struct Success {
 impl Success {
     /// Reads the body as a reply.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<RawReply<T>, Error> {
-        // A service writes ASCII. What is passed on as it came must at least be what it looks like:
-        // text in one encoding.
+        // The service writes ASCII. Bytes that are passed on unchanged must at least be text in one
+        // encoding.
         if str::from_utf8(&self.bytes).is_err() || self.bytes.contains(&0) {
             return Err(self.unreadable());
         }
-        // Only an export is answered so, and the answer says no more than its status.
-        let said = if self.in_protobuf {
+        // Only an export has this answer, which has no more information than its status.
+        let body = if self.in_protobuf {
             b"{}"
         } else {
             &*self.bytes
         };
         let budget = NodeBudget::new(REPLY_MEMORY_BYTES_MAX);
-        let value = json::from_written_within(said, &budget)
+        let value = json::from_written_within(body, &budget)
             .map_err(|error| self.fail(Failure::new(ErrorKind::Unreadable).caused_by(error)))?;
         Ok(RawReply {
             value,
@@ -64,7 +63,7 @@ impl Success {
         })
     }
 
-    /// Returns the error for a body that is not that of the route.
+    /// Returns the error for a body that is not a valid reply of the route.
     pub(crate) fn unreadable(&self) -> Error {
         self.fail(Failure::new(ErrorKind::Unreadable))
     }

@@ -3,13 +3,13 @@ use svc_model::reports::{AcceptedWorkLifecycle, ModelOutcomes, ReportRequest, Re
 
 use crate::{Client, Error};
 
-/// Reports, for an operator token. Each is computed for its answer and stored nowhere.
+/// Reports; require an operator token. Each is computed on request and not stored.
 impl Client {
-    /// Returns what became of the calls of each model.
+    /// Returns what became of each model's calls.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReportEvidence`](crate::ErrorKind::ReportEvidence) for a cohort that is too large;
+    /// [`ErrorKind::ReportEvidence`](crate::ErrorKind::ReportEvidence) if the cohort is too large;
     /// otherwise see [`ErrorKind`](crate::ErrorKind).
     pub async fn model_outcomes(&self, scope: ReportScope) -> Result<ModelOutcomes, Error> {
         let request = ReportRequest { scope };

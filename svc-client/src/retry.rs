@@ -1,18 +1,18 @@
-//! When a request is sent again, and how long it waits before.
+//! Retries: when a request is sent again, and the pause before it.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a request is sent again, and after what pause.
+/// How often a request is retried, and after which pause.
 ///
 /// The pause doubles from [`RetryPolicy::FIRST_PAUSE`] up to [`RetryPolicy::LONGEST_PAUSE`]; its
-/// second half is random, so that many clients do not come back at once. A service that says when to
-/// come back (`Retry-After` in seconds) is not asked sooner. Every pause is part of the client's
-/// timeout: when too little of it is left, the failure is returned at once.
+/// second half is random, so that many clients do not retry at once. `Retry-After` in seconds is
+/// respected. Every pause counts towards the client's timeout: if too little time is left, the
+/// failure is returned at once.
 ///
-/// What is repeated at all is decided by the error and the route, never by the policy: see
+/// The error and the route decide whether a request is retried at all, not the policy; see
 /// [`Error::is_retryable`](crate::Error::is_retryable) and [`Client`](crate::Client).
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
@@ -23,14 +23,14 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How often a request is sent again unless the policy says otherwise.
+    /// The default number of retries.
     pub const RETRIES: u32 = 3;
-    /// The pause before the first repetition, at most.
+    /// The default maximum pause before the first retry.
     pub const FIRST_PAUSE: Duration = Duration::from_millis(200);
-    /// The longest pause that a client chooses itself.
+    /// The default longest pause.
     pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-    /// Returns the policy that never repeats.
+    /// Returns a policy without retries.
     pub fn none() -> Self {
         Self {
             retries: 0,
@@ -38,13 +38,13 @@ impl RetryPolicy {
         }
     }
 
-    /// Sets how often a request is sent again.
+    /// Sets the number of retries.
     #[must_use]
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
-    /// Sets the pause before the first repetition and the longest pause.
+    /// Sets the pause before the first retry and the longest pause.
     #[must_use]
     pub fn pauses(self, first: Duration, longest: Duration) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns the pause after this many failed attempts; nothing when it was the last.
+    /// Returns the pause after this many failed attempts; nothing after the last.
     pub(crate) fn pause(&self, attempts: u32, asked: Option<Duration>) -> Option<Duration> {
         if attempts > self.retries {
             return None;
@@ -100,15 +100,15 @@ impl fmt::Debug for Jitter {
     }
 }
 
-/// Returns a random number from 0 to 1. Nothing depends on it but the spread of repetitions, so the
-/// random keys of the standard library's hasher are good enough.
+/// Returns a random number from 0 to 1. It only spreads retries, so the random keys of the standard
+/// library's hasher are good enough.
 fn random_fraction() -> f64 {
     let random = RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX)
 }
 
-/// Reads a `Retry-After` header in seconds. Its other form, a date, would need a clock that agrees
-/// with the service's, and is not read.
+/// Parses a `Retry-After` header in seconds. The date form is ignored, because it would need a
+/// clock that agrees with the service's.
 pub(crate) fn retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
 }

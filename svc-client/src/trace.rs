@@ -1,4 +1,4 @@
-//! What stands beside a reply: by which name the service knows the request, and how often it was sent.
+//! Metadata of replies: the service's request id, and the number of attempts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -6,27 +6,27 @@ use std::time::SystemTime;
 use crate::Client;
 use crate::reply::Success;
 
-/// What is known of a request that was answered with success, beside its reply.
+/// The metadata of a successful request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answered {
     /// The name of the route: see [`Endpoint::NAME`](crate::model::endpoint::Endpoint::NAME).
     pub endpoint: &'static str,
-    /// The service's own name of the request, by which its log knows it. An error has its own:
+    /// The service's id of the request, which its log also has. For errors, see
     /// [`Error::request_id`](crate::Error::request_id).
     pub request_id: Option<String>,
     /// How often the request was sent.
     pub attempts: u32,
-    /// When it was answered by the service's clock, to the second.
+    /// When it was answered, by the service's clock, to the second.
     pub answered_at: Option<SystemTime>,
 }
 
-/// The last request of a client that was answered with success: see [`Client::traced`].
+/// The last successful request of a client; see [`Client::traced`].
 #[derive(Clone, Debug, Default)]
 pub struct Trace(Arc<Mutex<Option<Answered>>>);
 
 impl Trace {
-    /// Returns the last request that was answered with success; nothing before the first.
+    /// Returns the metadata of the last successful request; nothing before the first.
     pub fn last(&self) -> Option<Answered> {
         self.0
             .lock()
@@ -46,8 +46,8 @@ impl Trace {
 }
 
 impl Client {
-    /// Returns a clone, and the trace of what this clone asks, whichever of its methods does: the
-    /// request id of every success.
+    /// Returns a clone, and a trace of the clone's requests, which gives the request id of every
+    /// success.
     ///
     /// ```
     /// # use svc_client::testing::{Answer, FakeServer};

@@ -1,4 +1,4 @@
-//! One call: written, sent, perhaps sent again, read within its cap.
+//! Calls: writes a request, sends it with retries, and reads the reply within its cap.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,18 +19,18 @@ use crate::error::{Error, ErrorKind, Failure};
 use crate::reply::{RawReply, Success};
 use crate::{address, refusal, retry};
 
-/// The content type of everything that does not say another one.
+/// The default content type.
 const JSON: &str = "application/json";
-/// The header by which a service names a request.
+/// The header with the service's request id.
 const REQUEST_ID: &str = "x-request-id";
-/// The longest request id that is kept.
+/// The maximum length of a request id.
 const REQUEST_ID_BYTES_MAX: usize = 128;
-/// The most bytes of an answer that is no success. The rest of a longer one is not read.
+/// The maximum size of an unsuccessful answer in bytes. The rest of a longer one is not read.
 const REFUSAL_BYTES_MAX: usize = 1024 * 1024;
-/// A timeout that is as good as none, for those who ask for more than a clock can hold.
+/// A practically unlimited timeout, for values that a clock cannot represent.
 const LONGEST_TIMEOUT: Duration = Duration::from_hours(365 * 24);
 
-/// One request, ready to be sent as often as it takes.
+/// One request, ready to be sent repeatedly.
 struct Prepared {
     method: Method,
     url: Url,
@@ -50,8 +50,8 @@ impl Prepared {
 impl Client {
     /// Calls a route.
     ///
-    /// Every route has a method of its own; this is what they are made of, for code that is generic
-    /// over routes and for members of a request that the methods leave at their defaults.
+    /// Every route has its own method. Use this in code that is generic over routes, and for
+    /// members of a request that the methods leave at their defaults.
     ///
     /// ```no_run
     /// # async fn ask(client: svc_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -76,7 +76,7 @@ impl Client {
         Ok(self.call_raw::<E>(request).await?.value)
     }
 
-    /// Calls a route and returns the bytes of the reply next to its value.
+    /// Calls a route and returns the value of the reply with its original bytes.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Client {
         self.exchange::<E>(outgoing).await?.decode()
     }
 
-    /// Sends a request that is already written, and returns the success without looking into it.
+    /// Sends a request that is already written, and returns the success without parsing it.
     pub(crate) async fn exchange<E: Endpoint>(&self, outgoing: Outgoing) -> Result<Success, Error> {
         let span = debug_span!("svc_client.call", endpoint = E::NAME);
         let prepared = self
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Returns whether the failed request may be sent again: it may help, and it can do no harm.
+    /// Returns whether the failed request may be retried: it may succeed, and it is harmless.
     fn may_repeat<E: Endpoint>(&self, kind: &ErrorKind) -> bool {
         let harmless = match (E::REPEAT, self.deliveries) {
             (Repeat::Safe, _) | (Repeat::WhenNamed, Deliveries::Named) => true,
@@ -230,7 +230,7 @@ impl Client {
                 .headers()
                 .get(RETRY_AFTER)
                 .and_then(|header| retry::retry_after(header.to_str().ok()?));
-            // The status says enough when the body is too large or breaks off.
+            // If the body is too large or incomplete, the status is enough.
             let body = body(response, REFUSAL_BYTES_MAX).await.unwrap_or_default();
             return Err(Failure {
                 retry_after,
@@ -250,7 +250,7 @@ impl Client {
     }
 }
 
-/// Reads a body to its end, and never holds more than the cap.
+/// Reads a whole body, never holding more than the cap.
 async fn body(mut response: Response, bytes_max: usize) -> Result<Bytes, Failure> {
     let too_large = || Failure::new(ErrorKind::ReplyTooLarge { bytes_max });
     let announced = response.content_length().unwrap_or(0);
@@ -279,7 +279,7 @@ pub(crate) fn unwritable(error: WriteError) -> Failure {
     Failure::new(kind).caused_by(error)
 }
 
-/// Returns the failure of a broken exchange. The URL, which names Sessions, is taken out.
+/// Returns the failure of a broken exchange, without the URL, which names Sessions.
 fn broken(error: reqwest::Error) -> Failure {
     let kind = if error.is_connect() {
         ErrorKind::Connect
@@ -296,7 +296,7 @@ fn answered_at(headers: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
 
-/// Returns the service's name of the request, when it is one that can be printed.
+/// Returns the service's id of the request, if it is printable.
 fn request_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     (1..=REQUEST_ID_BYTES_MAX)

@@ -2,8 +2,8 @@
 //!
 //! A read that scans takes one of the read slots, and there is no queue: one more is refused at once.
 //! A short read, of counts or of CI outcomes, takes no slot, but it is bounded too: some run at once,
-//! some wait without a thread until their deadline, and one more is refused. Each has its connection
-//! reserved, so neither kind waits for the other, nor for what happens in the background.
+//! some wait without a thread until their deadline, and one more is refused. Each has its connections
+//! reserved, a read with a slot two, so neither kind waits for the other, nor for what happens in the background.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Admission {
 
     /// Returns how many connections serve so many slots and everything beside them.
     pub(crate) const fn connections(slots: usize) -> usize {
-        slots + SHORT_READS + BACKGROUND_READS
+        2 * slots + SHORT_READS + BACKGROUND_READS
     }
 
     /// Takes a read slot.

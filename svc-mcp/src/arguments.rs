@@ -1,4 +1,4 @@
-//! From the arguments of a tool to the question that it asks.
+//! Converts the arguments of a tool to its question.
 
 use std::num::NonZeroUsize;
 
@@ -21,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::schema::VERSION;
 use crate::tool::Tool;
 
-/// A question, and which page of its reply is wanted.
+/// A question, and the requested page of its reply.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) question: Question,
@@ -37,11 +37,11 @@ impl From<Question> for Asked {
     }
 }
 
-/// Reads the arguments of a tool. Evidence is opened by the routes of the caller's authority.
+/// Reads the arguments of a tool. Evidence is opened through the routes of the caller's authority.
 ///
 /// # Errors
 ///
-/// When they are none of the tool's.
+/// If they are not valid for the tool.
 pub(crate) fn read(
     tool: Tool,
     arguments: JsonObject,
@@ -128,7 +128,7 @@ fn page(arguments: &mut JsonObject) -> Result<Page, Refusal> {
     Ok(Page { limit, cursor })
 }
 
-/// Reads a request that travels in a body.
+/// Reads a request that is sent as a body.
 fn body<R: Request>(mut arguments: JsonObject) -> Result<R, Refusal> {
     if arguments.contains_key(VERSION) {
         return Err(undeclared(VERSION));
@@ -138,7 +138,7 @@ fn body<R: Request>(mut arguments: JsonObject) -> Result<R, Refusal> {
     request(&Object::new(), &Object::new(), body.as_bytes())
 }
 
-/// Reads a request that travels in parameters of the query.
+/// Reads a request that is sent as query parameters.
 fn queried<R: Request>(arguments: JsonObject, declared: &[&str]) -> Result<R, Refusal> {
     let mut query = Object::new();
     for (name, value) in arguments {
@@ -150,7 +150,7 @@ fn queried<R: Request>(arguments: JsonObject, declared: &[&str]) -> Result<R, Re
     request(&Object::new(), &query, b"")
 }
 
-/// Reads a request that travels in the parameters of a route.
+/// Reads a request that is sent as the parameters of a route.
 fn parameters<E: Endpoint>(arguments: JsonObject) -> Result<E::Request, Refusal> {
     let (mut path, mut query) = (Object::new(), Object::new());
     for (name, value) in arguments {
@@ -185,7 +185,7 @@ fn request<R: Request>(path: &Object, query: &Object, body: &[u8]) -> Result<R, 
     R::read(&incoming).map_err(refusal)
 }
 
-/// Returns a parameter as the text that it is in a URL. Agents write numbers and truth values as such.
+/// Returns a parameter as text, as in a URL. Agents write numbers and booleans as JSON values.
 fn text(name: &str, value: Value) -> Result<Json, Refusal> {
     match value {
         Value::String(text) => Ok(text.into()),
@@ -196,7 +196,7 @@ fn text(name: &str, value: Value) -> Result<Json, Refusal> {
     }
 }
 
-/// Refuses an argument that the tool does not have. Only a plain name is repeated.
+/// Refuses an unknown argument. Only a plain name is repeated.
 fn undeclared(name: &str) -> Refusal {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if name.len() <= 64 && name.bytes().all(plain) {
@@ -228,7 +228,7 @@ fn refusal(unread: Unread) -> Refusal {
     }
 }
 
-/// Says what is wrong with an argument. In what part of a request it travels means nothing here.
+/// Describes what is wrong with an argument, without the part of the request that it belongs to.
 fn field(error: &FieldError) -> String {
     let steps = error.loc.iter().skip(1).map(|step| match step {
         Step::Index(index) => index.to_string(),

@@ -1,7 +1,8 @@
 //! One page of a long list.
 //!
-//! A page is the body of the route with fewer entries in its one list; counts stay those of the whole.
-//! Its cursor is the name of its last entry, which is stable because facts never change.
+//! A page is the body of the route with fewer entries in its list; counts are still those of the
+//! whole list. Its cursor is the name of its last entry, which is stable because facts never
+//! change.
 
 use std::num::NonZeroUsize;
 
@@ -9,16 +10,16 @@ use svc_model::json::{Json, Object};
 
 use crate::refusal::Refusal;
 
-/// Which entries are asked for.
+/// The requested entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// The most entries; all without it.
+    /// The maximum number of entries; by default all.
     pub(crate) limit: Option<NonZeroUsize>,
-    /// The name of the last entry of the page before.
+    /// The name of the last entry of the previous page.
     pub(crate) cursor: Option<String>,
 }
 
-/// The list of a body, and what names its entries.
+/// The list of a body, and the names of its entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paged {
     list: &'static str,
@@ -46,11 +47,12 @@ impl Page {
         *self == Self::default()
     }
 
-    /// Leaves the entries of this page in a body, and returns the cursor of the next one.
+    /// Keeps only the entries of this page in a body, and returns the cursor of the next page.
     ///
     /// # Errors
     ///
-    /// When no entry has the name of the cursor: it is another list's, or was hidden since.
+    /// If no entry has the name of the cursor: it belongs to another list, or the entry was hidden
+    /// since.
     pub(crate) fn cut(&self, body: &mut Json, paged: Paged) -> Result<Option<String>, Refusal> {
         let list = body
             .as_object_mut()
@@ -66,7 +68,7 @@ impl Page {
             let Some(last) = last else {
                 return Err(Refusal {
                     code: "cursor_mismatch".to_owned(),
-                    ..Refusal::invalid("the cursor no longer fits")
+                    ..Refusal::invalid("the cursor is no longer valid")
                 });
             };
             entries.drain(..=last);

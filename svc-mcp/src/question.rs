@@ -1,4 +1,4 @@
-//! What a tool asks of the service, whichever way leads there.
+//! Questions to the service, independent of the transport.
 
 use bytes::Bytes;
 use svc_model::endpoint::{
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 
 macro_rules! questions {
     ($($endpoint:ident),+ $(,)?) => {
-        /// A request to one of the routes that tools are made of.
+        /// A request to one of the routes behind the tools.
         #[derive(Clone, Debug)]
         pub enum Question {
             $(
@@ -39,19 +39,19 @@ questions! {
     AcceptedWorkLifecycleReport,
 }
 
-/// A service that questions are put to, by one caller.
+/// A service that answers the questions of one caller.
 pub trait Service: Send + Sync + 'static {
-    /// Says what the caller may do.
+    /// Returns the caller's authority.
     ///
     /// # Errors
     ///
-    /// When the service cannot be asked, or does not know the caller.
+    /// If the service cannot be reached, or does not know the caller.
     fn authority(&self) -> impl Future<Output = Result<Authority, Refusal>> + Send;
 
-    /// Asks, and returns the body of the reply.
+    /// Asks a question and returns the body of the reply.
     ///
     /// # Errors
     ///
-    /// When the service refuses, or cannot be asked.
+    /// If the service refuses or cannot be reached.
     fn ask(&self, question: Question) -> impl Future<Output = Result<Bytes, Refusal>> + Send;
 }

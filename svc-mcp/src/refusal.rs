@@ -1,28 +1,28 @@
-//! What an agent is told instead of a reply, and what it can do about it.
+//! Refusals, and what an agent can do about them.
 
 use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, MetaObject};
 use serde_json::{Value, json};
 
-/// The member of `_meta` that says a refusal in parts.
+/// The member of `_meta` that contains a refusal in structured form.
 const REFUSAL: &str = "svc/refusal";
 
 /// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// One closed word.
+    /// A closed word.
     pub code: String,
-    /// The status of the HTTP route; nothing when no route was asked.
+    /// The status of the HTTP route; nothing if no route was called.
     pub status: Option<u16>,
-    /// A sentence for people, without anything of the request.
+    /// A sentence for people, without anything from the request.
     pub message: String,
-    /// How long to wait before the same question is asked again.
+    /// How long to wait before asking the same question again.
     pub retry_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// Returns the refusal of arguments that are none of the tool's.
+    /// Returns the refusal of invalid arguments.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self {
             code: "invalid".to_owned(),
@@ -32,33 +32,33 @@ impl Refusal {
         }
     }
 
-    /// Returns the refusal of a reply that is too long to be passed on.
+    /// Returns the refusal of a reply that is too large.
     pub(crate) fn oversize() -> Self {
         Self {
             code: "oversize".to_owned(),
             status: Some(409),
-            message: format!("the reply is over {} bytes", crate::REPLY_BYTES_MAX),
+            message: format!("the reply exceeds {} bytes", crate::REPLY_BYTES_MAX),
             retry_after: None,
         }
     }
 
-    /// Returns the refusal of a reply that is not what a service answers.
+    /// Returns the refusal of an unreadable reply.
     pub(crate) fn unreadable() -> Self {
         Self {
             code: "unreadable".to_owned(),
             status: None,
-            message: "the reply is not that of the route".to_owned(),
+            message: "the reply is not valid for the route".to_owned(),
             retry_after: None,
         }
     }
 
-    /// Says what to do next.
+    /// Returns what to do next.
     fn hint(&self) -> &'static str {
         match self.code.as_str() {
             "invalid" => "Correct the named arguments and call the tool again.",
             "evidence_unavailable" => {
-                "It is absent or hidden, and which of them is not disclosed. Call open_evidence \
-                 with the session_id alone to see what there is."
+                "It is absent or hidden; which one is not disclosed. Call open_evidence with only \
+                 the session_id to see what is available."
             }
             "evidence_part_absent" => {
                 "Call open_evidence with session_id and inference_call_id: it lists the parts of \
@@ -69,15 +69,15 @@ impl Refusal {
                  Session may say the same: search_session."
             }
             "retrieval_grant_limit" => {
-                "You may read more Sessions than one search takes. Name one with search_session or \
-                 open_evidence, or ask the person who set up this server for a narrower grant."
+                "You may read more Sessions than one search accepts. Name one with search_session \
+                 or open_evidence, or ask the person who set up this server for a narrower grant."
             }
             "evidence_inventory_limit"
             | "evidence_source_limit"
             | "retrieval_part_limit"
             | "retrieval_state_limit" => {
-                "There is too much to look through at once. Ask about one Session with \
-                 search_session, or open a call that you know."
+                "There is too much to search at once. Search one Session with search_session, or \
+                 open a call that you know."
             }
             "evidence_response_limit" | "oversize" => {
                 "Ask for less: fewer references, a smaller time range, or one page with limit. A \
@@ -88,12 +88,12 @@ impl Refusal {
                  that you may read."
             }
             "retrieval_disabled" => {
-                "No Session is granted to agents here. Go on without earlier evidence, and tell the \
-                 person who runs the service."
+                "No Session is granted to agents here. Continue without earlier evidence, and tell \
+                 the person who runs the service."
             }
             "unauthorized" | "forbidden" => {
-                "The token is not enough for this. Go on without it, and tell the person who set up \
-                 this server."
+                "The token does not allow this. Continue without it, and tell the person who set \
+                 up this server."
             }
             "busy"
             | "deadline"
@@ -101,9 +101,9 @@ impl Refusal {
             | "unavailable"
             | "unreachable"
             | "timed_out"
-            | "transport" => "Wait a moment and ask again; if it persists, go on without it.",
+            | "transport" => "Wait a moment and ask again; if it persists, continue without it.",
             "session_bound" | "report_evidence" => {
-                "Nothing partial is told. Ask for less: another Session, or a smaller time range."
+                "There are no partial answers. Ask for less: another Session, or a smaller time range."
             }
             "repository_selector_ambiguous"
             | "incomplete_identity"
@@ -118,7 +118,7 @@ impl Refusal {
                  cohort_end."
             }
             "cursor_mismatch" => "Ask for the first page again, without cursor.",
-            _ => "Do not repeat the same call; go on without it.",
+            _ => "Do not repeat the same call; continue without it.",
         }
     }
 
@@ -137,9 +137,10 @@ impl Refusal {
         parts
     }
 
-    /// Returns the result of a tool that was refused: the agent reads it and can react.
+    /// Returns the result of a refused tool call, which the agent can read and react to.
     ///
-    /// It is text and `_meta` alone, because structured content has to be of the tool's output schema.
+    /// It has only text and `_meta`, because structured content must match the tool's output
+    /// schema.
     pub(crate) fn into_result(self) -> CallToolResult {
         let wait = self
             .retry_after
@@ -158,7 +159,7 @@ impl Refusal {
         result
     }
 
-    /// Returns the error of a resource that was refused; the protocol has no other place for it.
+    /// Returns the error of a refused resource, for which the protocol has no other form.
     pub(crate) fn into_error(self) -> ErrorData {
         let parts = Some(self.parts());
         let message = format!("{}: {}", self.code, self.message);

@@ -1,4 +1,4 @@
-//! The schemas of the tools, made of the published ones.
+//! The schemas of the tools, derived from the published ones.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -26,10 +26,10 @@ published! {
     ACCEPTED_WORK_LIFECYCLE = "AcceptedWorkLifecycle";
 }
 
-/// The member of requests that says their version, which the tools fill in.
+/// The version member of requests, which the tools fill in.
 pub(crate) const VERSION: &str = "schema_version";
 
-/// Reads a published schema, without what only a document of its own needs.
+/// Reads a published schema, without the members that only a standalone document needs.
 fn read(published: &str) -> JsonObject {
     let mut schema: JsonObject = serde_json::from_str(published).unwrap_or_default();
     schema.retain(|keyword, _| keyword != "$schema" && keyword != "$id");
@@ -37,7 +37,7 @@ fn read(published: &str) -> JsonObject {
     schema
 }
 
-/// Leaves out the formats of numbers, which JSON Schema does not have: some clients complain of each.
+/// Removes formats of numbers, which JSON Schema does not define and some clients warn about.
 fn plain(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -55,7 +55,7 @@ fn is_of_number(format: &str) -> bool {
     matches!(format, "double" | "float") || format.trim_start_matches('u').starts_with("int")
 }
 
-/// Returns the schema of a reply. The protocol asks that it says to be an object.
+/// Returns the schema of a reply. The protocol requires that its type is object.
 pub(crate) fn reply(published: &str) -> JsonObject {
     let mut schema = read(published);
     schema.insert("type".to_owned(), "object".into());
@@ -93,7 +93,8 @@ pub(crate) fn parameters(parameters: &[Parameter]) -> JsonObject {
     schema
 }
 
-/// Returns the schema of what is opened: the calls of a Session, the parts of a call, or exact parts.
+/// Returns the input schema for opening evidence: the calls of a Session, the parts of a call, or
+/// exact parts.
 pub(crate) fn opening() -> JsonObject {
     let mut schema = body(READ_REQUEST);
     schema.insert("required".to_owned(), json!(["session_id"]));
@@ -107,14 +108,14 @@ pub(crate) fn opening() -> JsonObject {
             "inference_call_id".to_owned(),
             json!({
                 "$ref": "#/$defs/InferenceCallId",
-                "description": "The call whose messages and parts are listed. Not beside references.",
+                "description": "The call whose messages and parts to list. Excludes references.",
             }),
         );
         properties.insert(
             "explain".to_owned(),
             json!({
                 "type": "boolean",
-                "description": "Whether to tell what the capture left out of the call. Only beside inference_call_id.",
+                "description": "Whether to include what the capture left out of the call. Only with inference_call_id.",
             }),
         );
         properties.insert(
@@ -122,21 +123,21 @@ pub(crate) fn opening() -> JsonObject {
             json!({
                 "type": "integer",
                 "minimum": 1,
-                "description": "The most entries of a list of calls or messages; by default all. Not beside references.",
+                "description": "The maximum number of calls or messages to list; by default all. Excludes references.",
             }),
         );
         properties.insert(
             "cursor".to_owned(),
             json!({
                 "type": "string",
-                "description": "The last entry of the page before: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4.",
+                "description": "The last entry of the previous page: the inference_call_id of a call, or SIDE:MESSAGE_INDEX of a message, such as input:4.",
             }),
         );
     }
     schema
 }
 
-/// Returns the schema of what was opened: one of three replies.
+/// Returns the output schema for opening evidence: one of three replies.
 pub(crate) fn opened() -> JsonObject {
     let mut definitions = JsonObject::new();
     let mut alternatives = Vec::new();

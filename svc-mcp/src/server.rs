@@ -1,4 +1,4 @@
-//! What answers the messages of the protocol.
+//! Answers the messages of the protocol.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::structured::Structured;
 use crate::text::Form;
 use crate::tool::{INSTRUCTIONS, Tool};
 
-/// The member of `_meta` that names the values which the protocol cannot carry.
+/// The member of `_meta` that lists values that the protocol cannot represent.
 const INEXACT: &str = "svc/inexact";
 /// The member of `_meta` with the cursor of the next page.
 const NEXT_CURSOR: &str = "svc/next_cursor";
@@ -42,7 +42,7 @@ impl<S> Clone for McpServer<S> {
 }
 
 impl<S: Service> McpServer<S> {
-    /// Makes tools of a service.
+    /// Creates the tools of a service.
     pub fn new(service: Arc<S>) -> Self {
         Self(service)
     }
@@ -54,7 +54,7 @@ impl<S: Service> McpServer<S> {
         let arguments = request.arguments.unwrap_or_default();
         let answer = async {
             let authority = match tool {
-                // Only what is opened goes another way for an operator.
+                // Only opening evidence uses other routes for an operator.
                 Tool::OpenEvidence => self.0.authority().await?,
                 _ => Authority::Retrieval,
             };
@@ -64,7 +64,7 @@ impl<S: Service> McpServer<S> {
         Ok(answer.await.unwrap_or_else(Refusal::into_result))
     }
 
-    /// Asks, and makes a result of the reply.
+    /// Asks a question and converts the reply to a result.
     async fn answer(&self, asked: Asked) -> Result<CallToolResult, Refusal> {
         let form = Form::of(&asked.question);
         let mut reply = parsed(&self.0.ask(asked.question).await?)?;
@@ -78,15 +78,15 @@ impl<S: Service> McpServer<S> {
             .map(|body| form.write(body))
             .ok_or_else(Refusal::unreadable)?;
         if let Some(cursor) = next {
-            twin.push_str("\nThere are more: ask again with cursor ");
+            twin.push_str("\nThere are more: call again with cursor ");
             twin.push_str(&Value::String(cursor.clone()).to_string());
             meta.0.insert(NEXT_CURSOR.to_owned(), cursor.into());
         }
         let structured = Structured::of(&reply);
         if !structured.inexact.is_empty() {
             twin.push_str(
-                "\nSome values cannot be carried exactly and stand as the nearest text; read them as \
-                 resources: ",
+                "\nSome values cannot be represented exactly and are replaced by the nearest text; \
+                 read them as resources: ",
             );
             twin.push_str(&structured.inexact.join(" "));
             meta.0.insert(INEXACT.to_owned(), json!(structured.inexact));
@@ -139,7 +139,7 @@ impl<S: Service> McpServer<S> {
                 .and_then(|mut items| items.pop())
                 .ok_or_else(Refusal::unreadable)?;
         }
-        // As text it is exact: nothing on its way looks inside.
+        // As text it is exact, because nothing on the way parses it.
         let text = String::from_utf8_lossy(&reply.to_canonical()).into_owned();
         let contents = ResourceContents::text(text, uri).with_mime_type(resource::JSON);
         Ok(ReadResourceResult::new(vec![contents]))
@@ -155,7 +155,7 @@ fn parsed(body: &Bytes) -> Result<Json, Refusal> {
     Json::parse_within(body, &memory).map_err(|_| Refusal::unreadable())
 }
 
-/// Waits for an answer as long as somebody waits for it.
+/// Waits for an answer until the caller cancels.
 async fn until_cancelled<T>(
     context: &RequestContext<RoleServer>,
     answer: impl Future<Output = Result<T, ErrorData>>,
@@ -183,8 +183,8 @@ impl<S: Service> ServerHandler for McpServer<S> {
         Tool::named(name).map(Tool::definition)
     }
 
-    /// Lists what the caller is offered. While the service cannot be asked who that is, it is what
-    /// every reader is offered; each call says then what is wrong.
+    /// Lists the tools for the caller. If the service cannot be asked for the caller's authority,
+    /// lists the tools for every reader; each call then reports the problem.
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,

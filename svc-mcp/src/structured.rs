@@ -1,24 +1,26 @@
-//! From exact JSON to what libraries of the protocol can carry, with the places where it differs.
+//! Converts exact JSON to values that the protocol's libraries can represent, and records where
+//! they differ.
 //!
-//! The replies of the service keep every captured value as it was. The libraries that agents use to
-//! read messages do not: half a surrogate pair or a deep document ends the whole message, and an
-//! integer of forty digits is rounded. Such a value stands as the nearest text, and its place is told.
+//! The service's replies keep every captured value exactly. The libraries that agents use to parse
+//! messages do not: a lone surrogate or a deeply nested document invalidates the whole message, and
+//! an integer of forty digits is rounded. Such a value is replaced by the nearest text, and its
+//! place is recorded.
 
 use serde_json::{Map, Number as Plain, Value};
 use svc_model::json::{Json, Number};
 
-/// The deepest nesting that is carried; a deeper value stands as its JSON text. The strictest known
-/// library stops at 128, of which the message around the value takes a few.
+/// The maximum nesting depth; a deeper value is replaced by its JSON text. The strictest known
+/// library stops at 128, including a few levels of the message around the value.
 const DEPTH_MAX: usize = 96;
-/// How many places are told.
+/// The maximum number of places that are recorded.
 const PLACES_MAX: usize = 64;
 
-/// A value that every library can carry.
+/// A value that every library can represent.
 #[derive(Debug)]
 pub(crate) struct Structured {
     /// The value.
     pub(crate) value: Value,
-    /// Where it differs from what was captured, as JSON pointers: the first of them.
+    /// The first places where it differs from what was captured, as JSON Pointers.
     pub(crate) inexact: Vec<String>,
 }
 
@@ -96,7 +98,7 @@ impl Walk {
     }
 }
 
-/// Returns the same number, when a library that knows integers of 64 bits and doubles can hold it.
+/// Returns the same number, if 64-bit integers or doubles can represent it.
 fn plain(number: &Number) -> Option<Value> {
     if let Some(integer) = number.as_i64() {
         return Some(integer.into());
@@ -111,8 +113,8 @@ fn plain(number: &Number) -> Option<Value> {
         .map(Value::Number)
 }
 
-/// Takes a number apart: its sign, its digits without the zeros around them, and the power of ten of
-/// the last digit.
+/// Splits a number into its sign, its digits without leading and trailing zeros, and the power of
+/// ten of the last digit.
 fn decimal(spelling: &str) -> Option<(bool, String, i64)> {
     let negative = spelling.starts_with('-');
     let (mantissa, exponent) = spelling

@@ -1,5 +1,5 @@
-//! What was captured, for the operator who asks whether a client is set up right: totals of the
-//! organization over all its servers, and how each server answered since it started. The facts
+//! What was captured, for an operator who checks whether a client is set up correctly: totals of
+//! the organization over all its servers, and the answers of one server since it started. The facts
 //! themselves are counted in [`facts`](crate::facts).
 
 use std::collections::BTreeMap;
@@ -28,9 +28,9 @@ closed_set! {
         ForgePullRequest = "forge_pull_request",
         /// The forge's own CI runs.
         ForgeCi = "forge_ci",
-        /// The forge's changes of repository names.
+        /// The forge's repository renames.
         ForgeRepository = "forge_repository",
-        /// Deliveries of the forge that are none of these.
+        /// Other deliveries of the forge.
         ForgeOther = "forge_other",
     }
 }
@@ -42,7 +42,7 @@ closed_set! {
 pub struct ArrivedFacts {
     /// New facts.
     pub stored: u64,
-    /// Facts that were stored before.
+    /// Facts that were already stored.
     pub duplicates: u64,
 }
 
@@ -51,21 +51,21 @@ pub struct ArrivedFacts {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SourceCounts {
-    /// Requests that were read to their end and answered with success.
+    /// Requests that were read completely and answered with success.
     pub deliveries: u64,
-    /// The facts in them, by table. A table without a fact is absent.
+    /// The facts in them, by table. Tables without facts are absent.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_table"))]
     pub facts: BTreeMap<Open<FactTable>, ArrivedFacts>,
-    /// Facts whose identity says otherwise than a stored one.
+    /// Facts that conflict with a stored fact of the same identity.
     pub conflicts: u64,
-    /// What was declined with success, by its closed reason: payloads of a gateway, deliveries of
-    /// a forge, log records.
+    /// What was skipped with a successful answer, by reason: payloads of a gateway, deliveries of a
+    /// forge, log records.
     pub skipped: BTreeMap<String, u64>,
-    /// Payloads of a batch that can never be stored as they are, by their closed reason.
+    /// Payloads of a batch that can never be stored as sent, by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// When the last delivery came.
+    /// When the last delivery arrived.
     pub last_delivery_at: Option<Instant>,
-    /// When the last new fact came.
+    /// When the last new fact arrived.
     pub last_stored_at: Option<Instant>,
 }
 
@@ -78,16 +78,16 @@ pub struct LogRecordCounts {
     pub received: u64,
     /// Records that became at least one fact.
     pub translated: u64,
-    /// Records that became none; results that complete a decision are among them.
+    /// Records that became none, including results that complete a decision.
     pub untranslated: u64,
-    /// Records that are no object.
+    /// Records that are not objects.
     pub malformed: u64,
-    /// Lists of records that are no list, or whose parents are no objects.
+    /// Record lists that are not lists, or whose parents are not objects.
     pub malformed_containers: u64,
 }
 
 impl SourceCounts {
-    /// Counts what became of facts, each with its table.
+    /// Counts facts, each with its table.
     fn add(&mut self, other: &Self) {
         self.deliveries += other.deliveries;
         for (table, facts) in &other.facts {
@@ -115,11 +115,11 @@ fn add_all(counts: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
     }
 }
 
-/// What arrived, by source: of one delivery, of one server or of an organization.
+/// What arrived, by source: in one delivery, at one server, or in an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureTotals {
-    /// When it was begun to count; nothing before that.
+    /// When counting began; absent before the first delivery.
     pub since: Option<Instant>,
     /// What arrived, by source.
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
@@ -128,7 +128,7 @@ pub struct CaptureTotals {
 }
 
 impl CaptureTotals {
-    /// Returns one delivery of a source at a moment, without facts.
+    /// Returns the totals of one delivery without facts.
     pub fn delivery(source: CaptureSource, at: Instant) -> Self {
         let delivery = SourceCounts {
             deliveries: 1,
@@ -147,7 +147,7 @@ impl CaptureTotals {
         self.sources.is_empty()
     }
 
-    /// Returns the counts of a source, for more of them.
+    /// Returns the counts of a source, to add to them.
     pub fn of(&mut self, source: CaptureSource) -> &mut SourceCounts {
         self.sources.entry(source.into()).or_default()
     }
@@ -170,28 +170,29 @@ impl CaptureTotals {
     }
 }
 
-/// What was captured. The counts by source are those of the organization: of all its servers, over
-/// their restarts. What was stored is counted with it; what stored nothing is counted within seconds,
-/// and a server that dies may take the last of these with it.
+/// What was captured. The counts by source cover the organization: all its servers, across
+/// restarts. A delivery that stores facts is counted in the same transaction; one that stores
+/// nothing is counted within seconds, and the last of these may be lost if a server crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CaptureCounts {
-    /// When the first delivery was counted; null before it.
+    /// When the first delivery was counted; null before that.
     pub since: Option<Instant>,
     /// What arrived, by source. Every source is present.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_source"))]
     pub sources: BTreeMap<Open<CaptureSource>, SourceCounts>,
     /// What became of log records.
     pub log_records: LogRecordCounts,
-    /// When the server that answers started. It counts its answers for itself.
+    /// When the answering server started. Each server counts its own answers.
     pub server_since: Instant,
-    /// How many requests this server answered, by path and status. A path that was not asked is absent.
+    /// How many requests this server answered, by path and status. Paths without requests are
+    /// absent.
     pub answers: BTreeMap<String, BTreeMap<u16, u64>>,
 }
 
 impl CaptureCounts {
-    /// Returns the totals of an organization beside the answers of a server.
+    /// Combines the totals of an organization with the answers of a server.
     pub fn new(
         totals: CaptureTotals,
         server_since: Instant,

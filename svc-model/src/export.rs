@@ -1,4 +1,4 @@
-//! Facts as they are exported: one object a line, for the programs of others.
+//! Exported facts: one JSON object per line, for other programs.
 
 use serde::Serialize;
 
@@ -15,8 +15,8 @@ use crate::repository::{
 };
 use crate::time::Instant;
 
-/// One visible fact, by its kind. What people, models or machines wrote stands in its `content`, which
-/// is there only when it was asked for.
+/// One visible fact, by its kind. Text that people, models or machines wrote is in `content`, which
+/// is present only on request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -36,13 +36,13 @@ pub enum ExportedFact {
     PullRequestRevisions(Box<ExportedRevision>),
     /// What became of an edit.
     EditObservations(Box<ExportedEdit>),
-    /// An edit that was refused.
+    /// An edit that a person refused.
     RejectedEdits(Box<ExportedRejection>),
-    /// A refused edit and the one that was accepted instead.
+    /// A refused edit and the edit that was accepted instead.
     RetryLinkages(Box<ExportedRetry>),
-    /// A commit that a note ties to a Session.
+    /// A commit that a note links to a Session.
     SessionCommitObservations(Box<ExportedObservation>),
-    /// A repository that has another name.
+    /// A renamed repository.
     RepositoryRenames(Box<ExportedRename>),
 }
 
@@ -87,7 +87,7 @@ exported! {
         pub output_tokens: Option<i64>,
         /// Duration in milliseconds.
         pub duration_ms: Option<i64>,
-        /// When it was observed: the sender's time, else that of receipt.
+        /// When it was observed, by the sender's clock; else when it was received.
         pub observed_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
@@ -105,19 +105,19 @@ exported! {
         pub content: Option<CallContent>,
     }
 
-    /// What was sent to a model, and what it answered.
+    /// What was sent to the model, and what it answered.
     pub struct CallContent {
-        /// What the model was sent.
+        /// What was sent to the model.
         pub input_messages: Vec<Message>,
         /// What the model answered.
         pub output_messages: Vec<Message>,
-        /// The gateway's whole description, redacted.
+        /// The gateway's complete payload, redacted.
         pub raw: Json,
     }
 
-    /// What the sender said of a fact, redacted.
+    /// What the sender sent, redacted.
     pub struct RawContent {
-        /// What the sender said.
+        /// The sender's payload, redacted.
         pub raw: Json,
     }
 
@@ -131,7 +131,7 @@ exported! {
         pub user_id: Option<UserId>,
         /// The agent.
         pub agent_harness: AgentHarness,
-        /// The file, as the agent wrote its path; empty when it is not known.
+        /// The path of the file, as the agent wrote it; empty if unknown.
         pub file_path: String,
         /// Whether the edit was accepted.
         pub accepted: bool,
@@ -139,13 +139,13 @@ exported! {
         pub explicit: bool,
         /// Where the edit was proposed.
         pub interaction_mode: InteractionMode,
-        /// The commit that the file was at.
+        /// The commit that was checked out.
         pub commit_sha: Option<CommitSha>,
         /// The agent's id of the tool call.
         pub call_id: Option<String>,
-        /// The share of the edit that was still there at a later look, from 0 to 1.
+        /// The share of the edit that was still present at a later check, from 0 to 1.
         pub edit_retention_score: Option<f64>,
-        /// Milliseconds between the edit and that look; only with a score.
+        /// Milliseconds between the edit and that check; present only with a score.
         pub observation_delay_ms: Option<i64>,
         /// When it was decided, by the sender's clock.
         pub occurred_at: Instant,
@@ -154,7 +154,7 @@ exported! {
         /// When its content was erased. Then there is none, and nobody has it any more.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// What the sender said.
+        /// The sender's payload, redacted.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
     }
@@ -171,11 +171,11 @@ exported! {
         pub agent_harness: AgentHarness,
         /// The agent's id of the tool call.
         pub call_id: String,
-        /// The file, as the agent wrote its path.
+        /// The path of the file, as the agent wrote it.
         pub file_path: String,
-        /// Lines added by something other than the agent; null when nobody measured.
+        /// Lines added by something other than the agent; null if not measured.
         pub external_lines_added: Option<i64>,
-        /// Lines removed by something other than the agent; null when nobody measured.
+        /// Lines removed by something other than the agent; null if not measured.
         pub external_lines_removed: Option<i64>,
         /// When it was observed, by the sender's clock.
         pub occurred_at: Instant,
@@ -191,15 +191,15 @@ exported! {
 
     /// The text of an edit and of its file later.
     pub struct EditContent {
-        /// The text that the edit put in.
+        /// The text that the edit inserted.
         pub applied_text: Text,
-        /// The file as it was later; empty when it was gone.
+        /// The later content of the file; empty if the file was gone.
         pub observed_file_text: Text,
-        /// What else the sender said.
+        /// The rest of the sender's payload, redacted.
         pub raw: Json,
     }
 
-    /// An edit that was refused.
+    /// An edit that a person refused.
     pub struct ExportedRejection {
         /// The id of the fact.
         pub rejection_id: FactId,
@@ -211,7 +211,7 @@ exported! {
         pub agent_harness: AgentHarness,
         /// The agent's id of the tool call.
         pub call_id: String,
-        /// The file, as the agent wrote its path.
+        /// The path of the file, as the agent wrote it.
         pub file_path: String,
         /// When it was refused, by the sender's clock.
         pub occurred_at: Instant,
@@ -229,11 +229,11 @@ exported! {
     pub struct RejectionContent {
         /// The text that was proposed.
         pub proposed: Text,
-        /// What else the sender said.
+        /// The rest of the sender's payload, redacted.
         pub raw: Json,
     }
 
-    /// A refused edit and the one that was accepted instead.
+    /// A refused edit and the edit that was accepted instead.
     pub struct ExportedRetry {
         /// The id of the fact.
         pub retry_linkage_id: FactId,
@@ -245,7 +245,7 @@ exported! {
         pub agent_harness: AgentHarness,
         /// The tool.
         pub tool_name: String,
-        /// The file, as the agent wrote its path.
+        /// The path of the file, as the agent wrote it.
         pub file_path: String,
         /// The agent's id of the refused call.
         pub rejected_call_id: String,
@@ -258,7 +258,7 @@ exported! {
         /// When its content was erased. Then there is none, and nobody has it any more.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content_erased_at: Option<Instant>,
-        /// What the sender said.
+        /// The sender's payload, redacted.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
     }
@@ -271,41 +271,41 @@ exported! {
         pub provider: RepositoryProvider,
         /// The name of the repository on this fact.
         pub repo: String,
-        /// The identity of the repository, when the forge sent one.
+        /// The identity of the repository, if the forge sent one.
         pub repository: Option<RepositoryIdentity>,
-        /// Where the repository is fetched from.
+        /// The clone URL of the repository.
         pub clone_url: String,
         /// The ref with its `refs/heads/`.
         pub r#ref: String,
-        /// The commit that the branch was at; all zeros when the push made it.
+        /// The branch's previous commit; all zeros if the push created the branch.
         pub before_sha: CommitSha,
-        /// The commit that the branch is at.
+        /// The branch's new commit.
         pub after_sha: CommitSha,
-        /// Whether the branch was moved to where it could not be reached by adding commits.
+        /// Whether the push was forced, that is, not a fast-forward.
         pub forced: bool,
         /// When the service received it.
         pub captured_at: Instant,
     }
 
-    /// What a fact says of its pull request.
+    /// What a fact says about its pull request.
     pub struct ExportedPullRequest {
         /// The kind of forge.
         pub provider: RepositoryProvider,
         /// The name of the base repository on this fact.
         pub repo: String,
-        /// The identity of the base repository, when the forge sent one.
+        /// The identity of the base repository, if the forge sent one.
         pub repository: Option<RepositoryIdentity>,
         /// The number of the pull request, from 1.
         pub pr_number: i64,
-        /// The name of the head repository; null when that repository is gone.
+        /// The name of the head repository; null if that repository was deleted.
         pub head_repo: Option<String>,
-        /// The identity of the head repository, when the forge sent one.
+        /// The identity of the head repository, if the forge sent one.
         pub head_repository: Option<RepositoryIdentity>,
-        /// The branch that is to be merged.
+        /// The head branch.
         pub head_ref: Branch,
         /// Its commit.
         pub head_sha: CommitSha,
-        /// The branch that it is to be merged into.
+        /// The base branch.
         pub base_ref: Branch,
         /// Its commit.
         pub base_sha: CommitSha,
@@ -331,7 +331,7 @@ exported! {
         pub merge_id: FactId,
         /// The pull request.
         pub pull_request: ExportedPullRequest,
-        /// The commit that holds the merged work.
+        /// The commit that contains the merged work.
         pub merge_commit_sha: CommitSha,
         /// When it was merged, by the forge's clock.
         pub merged_at: Instant,
@@ -341,25 +341,25 @@ exported! {
         pub captured_at: Instant,
     }
 
-    /// A repository that has another name.
+    /// A renamed repository.
     pub struct ExportedRename {
         /// The id of the fact.
         pub rename_id: FactId,
         /// The repository.
         pub repository: RepositoryIdentity,
-        /// The name it had.
+        /// The old name.
         pub old_repo: RepositoryName,
-        /// The name it has.
+        /// The new name.
         pub new_repo: RepositoryName,
         /// The forge's id of the delivery.
         pub source_event_id: Option<String>,
-        /// When it was renamed, where that is known.
+        /// When it was renamed, if known.
         pub occurred_at: Option<Instant>,
         /// When the service received it.
         pub captured_at: Instant,
     }
 
-    /// A commit that a note ties to a Session.
+    /// A commit that a note links to a Session.
     pub struct ExportedObservation {
         /// The id of the fact.
         pub observation_id: FactId,
@@ -387,11 +387,11 @@ exported! {
         pub provider: CiProvider,
         /// Its id of the run.
         pub run_id: String,
-        /// The attempt, where there is one.
+        /// The attempt, if there is one.
         pub run_attempt: Option<i64>,
         /// The name of the repository on this fact.
         pub repo: String,
-        /// The identity of the repository, when the sender gave one.
+        /// The identity of the repository, if the sender gave one.
         pub repository: Option<RepositoryIdentity>,
         /// The commit.
         pub commit_sha: CommitSha,
@@ -405,7 +405,7 @@ exported! {
         pub workflow_path: Option<String>,
         /// The normalised result.
         pub result: CiResult,
-        /// Where a person reads about the run.
+        /// The URL of the run's page.
         pub run_url: Option<Text>,
         /// The system's own word for the result.
         pub provider_result: Option<Text>,
@@ -413,7 +413,7 @@ exported! {
         pub error_type: Option<Text>,
         /// Free text about the failure, redacted.
         pub reason: Option<Text>,
-        /// The type of the event that the outcome was taken from.
+        /// The type of the event that reported the outcome.
         pub source_event_type: Option<Text>,
         /// The version of the specification of that event.
         pub source_spec_version: Option<Text>,
@@ -423,7 +423,7 @@ exported! {
         pub pr_number: Option<i64>,
         /// When the service received it.
         pub captured_at: Instant,
-        /// What the forge said.
+        /// The forge's payload, redacted.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
     }

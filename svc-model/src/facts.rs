@@ -15,7 +15,7 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
 closed_set! {
-    /// The kinds of fact, each a table. Sessions are no facts and cannot be quarantined.
+    /// The kinds of fact, each a table. Sessions are not facts and cannot be quarantined.
     pub enum FactTable {
         /// Model calls copied from a gateway.
         InferenceCalls = "inference_calls",
@@ -29,11 +29,11 @@ closed_set! {
         PullRequestMerges = "pull_request_merges",
         /// Opened and synchronized pull requests.
         PullRequestRevisions = "pull_request_revisions",
-        /// Applied edits and what became of the file.
+        /// Applied edits, and what became of their files.
         EditObservations = "edit_observations",
         /// Edits that a person refused.
         RejectedEdits = "rejected_edits",
-        /// Refused edits that were tried again with success.
+        /// Refused edits that were retried successfully.
         RetryLinkages = "retry_linkages",
         /// Observed links between Sessions and commits.
         SessionCommitObservations = "session_commit_observations",
@@ -47,9 +47,9 @@ closed_set! {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct FactCount {
-    /// All, quarantined ones included.
+    /// All facts, including quarantined ones.
     pub total: u64,
-    /// Those that are not quarantined.
+    /// Facts that are not quarantined.
     pub visible: u64,
 }
 
@@ -100,7 +100,7 @@ impl FactTables {
         }
     }
 
-    /// Returns the counts that `count` gives for each kind.
+    /// Builds the counts by calling `count` for each kind.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ pub struct FactsCounts {
     pub quarantine_revision: u64,
 }
 
-/// Names a Session in the path.
+/// A request that names a Session in its path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionRequest {
@@ -150,7 +150,7 @@ impl SessionRequest {
         "session_id",
         "The Session; a slash in it is percent-encoded.",
     );
-    /// What stands in the path.
+    /// The path parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
 }
 
@@ -259,7 +259,7 @@ closed_set! {
     }
 }
 
-/// The tool calls that one visible call asked for.
+/// The tool calls that one visible call requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -284,7 +284,7 @@ pub struct CompatibilityDecision {
     pub explicit: bool,
     /// How the developer worked with the agent.
     pub interaction_mode: Open<InteractionMode>,
-    /// The tool call that was decided.
+    /// The tool call that the decision is about.
     pub call_id: Option<String>,
 }
 
@@ -299,7 +299,7 @@ pub struct CompatibilityEdit {
     pub call_id: String,
 }
 
-/// What of a Session an agent harness can compare with its own records: no content, no paths, no
+/// What an agent harness can compare with its own records of a Session: no content, no paths, no
 /// users, no fact ids. At most 50 calls, 1,000 decisions and 1,000 edit observations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]

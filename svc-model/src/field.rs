@@ -1,8 +1,8 @@
-//! Reading a request field by field, gathering every violation.
+//! Reads a request field by field and collects every violation.
 //!
-//! serde stops at the first mistake and repeats the input in its messages. The service does
-//! neither: a 422 lists all violations, each with a fixed text. So request bodies are read by
-//! [`Fields`], and each value type says in [`FromField`] what it accepts.
+//! serde stops at the first error and repeats the input in its messages. The service does neither:
+//! a 422 lists all violations, each with a fixed text. So [`Fields`] reads request bodies, and each
+//! value type defines in [`FromField`] what it accepts.
 
 use std::borrow::Cow;
 
@@ -25,41 +25,41 @@ pub enum FieldKind {
     ExtraForbidden,
     /// The value is outside the closed set.
     Enum,
-    /// The value is not the constant that is required.
+    /// The value is not the required constant.
     LiteralError,
-    /// The value is no string.
+    /// The value is not a string.
     StringType,
-    /// The value is no integer.
+    /// The value is not an integer.
     IntType,
-    /// The text of a parameter is no integer.
+    /// The text of a parameter is not an integer.
     IntParsing,
-    /// The number is below its least value.
+    /// The number is below its minimum.
     GreaterThanEqual,
-    /// The number is above its greatest value.
+    /// The number is above its maximum.
     LessThanEqual,
-    /// The value is no object.
+    /// The value is not an object.
     DictType,
-    /// The value is no list.
+    /// The value is not a list.
     ListType,
     /// The list has too few items.
     TooShort,
     /// The list has too many items.
     TooLong,
-    /// The value is no UUID.
+    /// The value is not a UUID.
     UuidParsing,
-    /// The instant has no offset.
+    /// The date-time has no offset.
     TimezoneAware,
-    /// The value is no instant.
+    /// The value is not a date-time.
     DatetimeParsing,
     /// The body is not JSON.
     JsonInvalid,
-    /// The body or member is no object.
+    /// The body or member is not an object.
     ModelAttributesType,
     /// The value breaks a rule of its type.
     ValueError,
 }
 
-/// One step of the place of a violation.
+/// One step of the path to a violation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
@@ -82,7 +82,7 @@ impl From<usize> for Step {
     }
 }
 
-/// One violated field of a request. The input is never repeated.
+/// One invalid field of a request. The input is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -90,20 +90,20 @@ pub struct FieldError {
     /// The kind of the violation.
     #[serde(rename = "type")]
     pub kind: FieldKind,
-    /// Where it is: first the part of the request, then the members and indices down to the value.
+    /// The path to the value: first the part of the request, then members and indices.
     pub loc: Vec<Step>,
-    /// A fixed text that says what is expected.
+    /// A fixed message that says what is expected.
     pub msg: Cow<'static, str>,
 }
 
 impl FieldError {
-    /// Returns a violation of this kind at a place, with a text that says what is expected.
+    /// Returns a violation of this kind at a path, with a message that says what is expected.
     pub const fn new(kind: FieldKind, loc: Vec<Step>, msg: Cow<'static, str>) -> Self {
         Self { kind, loc, msg }
     }
 }
 
-/// What is wrong with one value, without its place.
+/// What is wrong with one value, without its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     kind: FieldKind,
@@ -111,17 +111,17 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// Returns a violation of this kind with a text that says what is expected.
+    /// Returns a violation of this kind with a message that says what is expected.
     pub const fn new(kind: FieldKind, message: &'static str) -> Self {
         Self { kind, message }
     }
 
-    /// Returns the usual violation of a rule.
+    /// Returns the violation of a value's own rule.
     pub const fn rule(message: &'static str) -> Self {
         Self::new(FieldKind::ValueError, message)
     }
 
-    /// Returns the violation at a place.
+    /// Returns the violation at a path.
     pub fn at(self, loc: Vec<Step>) -> FieldError {
         FieldError {
             kind: self.kind,
@@ -130,7 +130,7 @@ impl Violation {
         }
     }
 
-    /// Returns the text.
+    /// Returns the message.
     pub const fn message(self) -> &'static str {
         self.message
     }
@@ -142,7 +142,7 @@ pub trait FromField: Sized {
     ///
     /// # Errors
     ///
-    /// The violation when the field does not hold one.
+    /// The violation if the field does not contain a valid value.
     fn from_field(value: &Json) -> Result<Self, Violation>;
 }
 
@@ -152,28 +152,29 @@ pub(crate) const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// How an undeclared member is located.
+/// How an undeclared member is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undeclared {
     /// By its own name, unless that is long (ingest routes).
     ByName,
-    /// By the object that holds it, so that the name is not repeated (evidence and context routes).
+    /// By the object that contains it, so that the name is not repeated (evidence and context
+    /// routes).
     ByParent,
 }
 
-/// The violations found so far: of more than [`VIOLATIONS_MAX`] the first.
+/// The violations found so far, at most [`VIOLATIONS_MAX`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Violations(Vec<FieldError>);
 
 impl Violations {
-    /// Adds one, unless there are [`VIOLATIONS_MAX`].
+    /// Adds one, unless there are already [`VIOLATIONS_MAX`].
     pub fn push(&mut self, error: FieldError) {
         if self.0.len() < VIOLATIONS_MAX {
             self.0.push(error);
         }
     }
 
-    /// Returns one alone.
+    /// Returns a list of one.
     pub fn one(error: FieldError) -> Self {
         Self(vec![error])
     }
@@ -188,11 +189,11 @@ impl Violations {
         self.0
     }
 
-    /// Returns the value that `build` makes, or the violations when there are any.
+    /// Returns the value that `build` makes, or the violations if there are any.
     ///
     /// # Errors
     ///
-    /// `self` when a violation was added, or when `build` finds a field absent.
+    /// `self` if a violation was added, or if `build` finds a field absent.
     pub fn finish<T>(self, build: impl FnOnce() -> Option<T>) -> Result<T, Self> {
         if self.is_empty()
             && let Some(value) = build()
@@ -211,19 +212,19 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Starts to read the object at this place.
+    /// Starts reading the object at this path.
     pub fn new(object: &'a Object, place: Vec<Step>) -> Self {
         Self { object, place }
     }
 
-    /// Returns the place of a member.
+    /// Returns the path of a member.
     pub fn loc(&self, name: &'static str) -> Vec<Step> {
         let mut loc = self.place.clone();
         loc.push(name.into());
         loc
     }
 
-    /// Returns the place of the object.
+    /// Returns the path of the object.
     pub fn place(&self) -> Vec<Step> {
         self.place.clone()
     }
@@ -247,7 +248,7 @@ impl<'a> Fields<'a> {
         self.read(name, value, violations)
     }
 
-    /// Reads a member that may be absent; present it must be valid, also when null.
+    /// Reads a member that may be absent. If present, even as null, it must be valid.
     pub fn present<T: FromField>(
         &self,
         name: &'static str,
@@ -326,7 +327,7 @@ macro_rules! closed_set {
                 match self { $(Self::$variant => $wire),+ }
             }
 
-            /// Returns the value that is written so on the wire.
+            /// Returns the value with this wire name.
             pub fn from_wire(text: &str) -> Option<Self> {
                 match text { $($wire => Some(Self::$variant),)+ _ => None }
             }

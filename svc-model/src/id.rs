@@ -1,7 +1,7 @@
-//! Identity strings and ids, each a type of its own.
+//! Identity strings and ids, each with its own type.
 //!
-//! An identity string is trimmed of Unicode white space and U+001C..U+001F, is not empty, holds no
-//! NUL and no surrogate, and has at most [`IDENTITY_BYTES_MAX`] bytes. It is compared exactly.
+//! An identity string is trimmed of Unicode white space and U+001C..U+001F, is not empty, contains
+//! no NUL and no surrogate, and has at most [`IDENTITY_BYTES_MAX`] bytes. It is compared exactly.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ use crate::field::{FieldKind, FromField, Violation};
 use crate::json::{Json, Text};
 use crate::limit::IDENTITY_BYTES_MAX;
 
-/// Why a text is no identity string.
+/// Why a text is not an identity string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityError {
     /// Nothing is left after trimming.
     #[error("must not be blank")]
     Blank,
-    /// It holds U+0000 or a surrogate.
+    /// It contains U+0000 or a surrogate.
     #[error("must hold no NUL and no surrogate")]
     NotScalar,
     /// It is longer than [`IDENTITY_BYTES_MAX`].
@@ -136,7 +136,7 @@ macro_rules! identity_string {
 }
 
 identity_string! {
-    /// The id of a Session, given by the agent or its gateway.
+    /// The id of a Session, assigned by the agent or its gateway.
     SessionId
 }
 identity_string! {
@@ -144,8 +144,8 @@ identity_string! {
     UserId
 }
 identity_string! {
-    /// The id of a call. The service gives UUIDs in lower case with hyphens. In a request it is compared
-    /// exactly, so another text names no call.
+    /// The id of a call. The service assigns UUIDs in lower case with hyphens. In a request it is
+    /// compared exactly, so any other text matches no call.
     #[cfg_attr(
         feature = "schema",
         schemars(extend("examples" = ["531f97ae-8872-41e7-8b99-d5840ab3cd2f"]))
@@ -163,7 +163,7 @@ identity_string! {
     RunId
 }
 identity_string! {
-    /// An identity of another system that the service only keeps and compares.
+    /// An id from another system, which the service only stores and compares.
     ForeignId
 }
 
@@ -176,7 +176,7 @@ pub struct FactId(
 );
 
 impl FactId {
-    /// Returns the fact id of this UUID.
+    /// Returns the fact id with this UUID.
     pub const fn new(id: Uuid) -> Self {
         Self(id)
     }
@@ -186,7 +186,7 @@ impl FactId {
         self.0
     }
 
-    /// Returns the fact id that is written so, in lower case with hyphens.
+    /// Parses a fact id in lower case with hyphens.
     pub fn parse(text: &str) -> Option<Self> {
         let id = Uuid::try_parse(text).ok()?;
         let mut buffer = Uuid::encode_buffer();
@@ -207,7 +207,7 @@ impl fmt::Display for FactId {
 #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[a-z0-9][a-z0-9._-]{0,63}$")))]
 pub struct OrgId(String);
 
-/// A text that is no organization id.
+/// The error for a text that is not an organization id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an organization is 1 to 64 of a-z, 0-9, '.', '_', '-', starting with a letter or digit")]
 pub struct OrgIdError;
@@ -217,7 +217,7 @@ impl OrgId {
     ///
     /// # Errors
     ///
-    /// When another character, or none, is in it.
+    /// If it is empty or contains another character.
     pub fn new(text: &str) -> Result<Self, OrgIdError> {
         let text = text.to_ascii_lowercase();
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();

@@ -1,4 +1,4 @@
-//! Who asks, and whether the service is there.
+//! The identity of the caller, and the health of the service.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ closed_set! {
     }
 }
 
-/// What the presented token is. The token itself is never repeated.
+/// The client and authority of the presented token. The token itself is never repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -37,8 +37,8 @@ pub struct IdentityProbe {
     /// The Session of a single-session grant; only for a retrieval token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_id: Option<SessionId>,
-    /// The Sessions of a plural grant, sorted; only for a retrieval token. Of a named one they are those
-    /// that its grants reach now; absent when these are more than one discovery takes.
+    /// The Sessions of a plural grant, sorted; only for a retrieval token. For a named token, the
+    /// Sessions that its grants reach now; absent if there are more than one discovery accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_session_ids: Option<Vec<SessionId>>,
     /// What was granted, oldest first; only for a named retrieval token.
@@ -47,14 +47,14 @@ pub struct IdentityProbe {
 }
 
 closed_set! {
-    /// Whether the service runs.
+    /// The health of the service.
     pub enum HealthStatus {
-        /// It does.
+        /// The service is running.
         Ok = "ok",
     }
 }
 
-/// The service runs. Storage is not touched.
+/// The service is running. Storage is not checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]

@@ -1,9 +1,9 @@
-//! What the evidence service says and hears: every request, reply, closed set, id, limit and
-//! problem, the list of endpoints, and the exact JSON they travel in.
+//! The vocabulary of the evidence service: every request, reply, closed set, id, limit and problem,
+//! the list of endpoints, and exact JSON.
 //!
-//! The crate is a plain vocabulary. It knows neither a runtime nor a database nor an HTTP library:
-//! the server binds the [`endpoint`] types, the client calls them, and the published schemas are
-//! generated from the same definitions, so the three cannot disagree.
+//! The crate depends on no runtime, database or HTTP library. The server binds the [`endpoint`]
+//! types, the client calls them, and the published schemas are generated from the same definitions,
+//! so the three cannot disagree.
 //!
 //! ```
 //! use svc_model::json::Json;
@@ -18,6 +18,8 @@
 
 pub mod capture;
 pub mod context;
+#[cfg(feature = "service")]
+pub mod display;
 pub mod endpoint;
 pub mod evidence;
 pub mod export;

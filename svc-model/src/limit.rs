@@ -1,12 +1,12 @@
-//! Every bound of the service, each with the routes it holds for.
+//! Every limit of the service, each with the routes that it applies to.
 //!
-//! Byte limits on stored evidence are measured on the canonical form (compact ASCII JSON), never on
-//! what a database happens to store, so every backend refuses at the same size.
+//! Byte limits on stored evidence apply to the canonical form (compact ASCII JSON), not to the
+//! database's representation, so every backend refuses at the same size.
 
 #[cfg(test)]
 mod reference;
 
-/// Declares limits, each with the sentence that docs/reference/limits.md has of it.
+/// Declares limits, each with its sentence in docs/reference/limits.md.
 macro_rules! limits {
     ($($(#[doc = $what:literal])+ pub const $name:ident: $type:ty = $value:expr;)+) => {
         $($(#[doc = $what])+ pub const $name: $type = $value;)+
@@ -20,16 +20,16 @@ macro_rules! limits {
 }
 
 limits! {
-/// Bytes of a request body, on every route that names no smaller cap. Larger is 413.
+/// Bytes of a request body, on every route without a smaller cap. A larger body is 413.
 pub const BODY_BYTES_MAX: usize = 25 * 1024 * 1024;
 /// Bytes of an evidence read request.
 pub const EVIDENCE_READ_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of a context request.
 pub const CONTEXT_BODY_BYTES_MAX: usize = 16 * 1024;
 
-/// Bytes of memory that the values of one request may take: its parsed body, the documents inside of
-/// its strings, and the messages made of it. More is 413. Ordinary bodies of 25 MiB take a quarter to
-/// a half of it.
+/// Bytes of memory that the values of one request may take: its parsed body, the JSON documents
+/// inside its strings, and the messages made from it. More is 413. An ordinary body of 25 MiB takes
+/// a quarter to a half of this.
 pub const REQUEST_MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Violations that one 422 lists.
 pub const VIOLATIONS_MAX: usize = 1_000;
@@ -38,22 +38,22 @@ pub const VIOLATIONS_MAX: usize = 1_000;
 pub const IDENTITY_BYTES_MAX: usize = 1_024;
 /// UTF-8 bytes of a path.
 pub const PATH_BYTES_MAX: usize = 4_096;
-/// Characters of the name of an undeclared member that a 422 may repeat; a longer one is located by
-/// its parent.
+/// Characters of an undeclared member's name that a 422 may repeat; for a longer name, it gives the
+/// parent.
 pub const UNDECLARED_NAME_CHARACTERS_MAX: usize = 64;
 /// Characters (code points) of a CI reason.
 pub const CI_REASON_CHARACTERS_MAX: usize = 4_096;
-/// UTF-8 bytes of a text of an own event (`POST /v1/logs`): of an edit, or of a whole file.
+/// UTF-8 bytes of a text in an own event (`POST /v1/logs`): an edit or a whole file.
 pub const EDIT_TEXT_BYTES_MAX: usize = 262_144;
 /// Payloads in one batch of `POST /ingest/gateway/{provider}`.
 pub const GATEWAY_BATCH_PAYLOADS_MAX: usize = 10_000;
 
 /// Log records of one log request. More is 413.
 pub const LOG_RECORDS_MAX: usize = 100_000;
-/// Files that the patches of one log request may name beyond one a decision; each is a fact.
+/// Files that the patches of one log request may name beyond one per decision; each becomes a fact.
 pub const LOG_PATCH_FILES_MAX: usize = 10_000;
-/// Canonical bytes of log records that one log request may have kept in more than one fact. Beyond
-/// it only one of them keeps the record.
+/// Canonical bytes of log records that one log request may copy into more than one fact. Beyond it,
+/// only one of the facts keeps the record.
 pub const LOG_COPIED_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// References in one evidence read.
@@ -61,9 +61,9 @@ pub const EVIDENCE_REFERENCES_MAX: usize = 32;
 /// Visible inference calls of an inventory, and of a context scan by default.
 pub const EVIDENCE_CALLS_MAX: u64 = 1_000;
 /// Canonical bytes of the columns that an inventory, a manifest or an evidence read selects; also
-/// of one row and of the metadata of a context scan.
+/// of one row, and of the metadata, in a context scan.
 pub const EVIDENCE_SOURCE_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Bytes of an inventory, manifest or evidence read reply.
+/// Bytes of the reply of an inventory, a manifest or an evidence read.
 pub const EVIDENCE_REPLY_BYTES_MAX: usize = 1024 * 1024;
 
 /// UTF-8 bytes of a context query.
@@ -72,11 +72,11 @@ pub const QUERY_BYTES_MAX: usize = 2_048;
 pub const CONTEXT_REPLY_BYTES_LOW: u64 = 4_096;
 /// The largest `max_bytes` of a context request.
 pub const CONTEXT_REPLY_BYTES_HIGH: u64 = 65_536;
-/// The `max_bytes` of a context request that names none.
+/// The default `max_bytes` of a context request.
 pub const CONTEXT_REPLY_BYTES_DEFAULT: u64 = 16_384;
-/// Bytes of a context reply without its items; taken from `max_bytes` before any item is chosen.
+/// Bytes of a context reply without its items; deducted from `max_bytes` before items are chosen.
 pub const CONTEXT_ENVELOPE_BYTES_MAX: usize = 2_048;
-/// Items of a context reply, candidates of a discovery reply.
+/// Items of a context reply, and candidates of a discovery reply.
 pub const CONTEXT_ITEMS_MAX: usize = 8;
 /// Canonical bytes of all rows that a context scan selects, by default.
 pub const CONTEXT_SOURCE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -84,53 +84,55 @@ pub const CONTEXT_SOURCE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const CONTEXT_PARTS_MAX: u64 = 16_384;
 /// Bytes of candidate state of a context scan, by default.
 pub const CONTEXT_STATE_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Bytes that one candidate group or found Session adds to the state of a context scan beside its
-/// texts.
+/// Bytes that one candidate group or found Session adds to the state of a context scan in addition
+/// to its texts.
 pub const CONTEXT_STATE_OVERHEAD_BYTES: u64 = 512;
-/// Sessions of a plural grant, and of all grants of a named retrieval token in one discovery.
+/// Sessions of a plural grant, and Sessions of all grants of a named retrieval token in one
+/// discovery.
 pub const GRANT_SESSIONS_MAX: usize = 32;
 /// UTF-8 bytes of the text of a plural grant.
 pub const GRANT_BYTES_MAX: usize = 16 * 1024;
 
 /// Grants that one named retrieval token may have in force.
 pub const TOKEN_GRANTS_MAX: usize = 32;
-/// Sessions that one rule of a grant looks at, reached or not, before a question is declined.
+/// Sessions that one rule of a grant examines, reached or not, before the request is declined.
 pub const GRANT_RULE_ROWS_MAX: u64 = 1_000;
 /// Characters of the name of a retrieval token.
 pub const TOKEN_NAME_CHARACTERS_MAX: usize = 64;
-/// Rows of a page of grants whose request names no limit.
+/// The default number of rows on a page of grants.
 pub const GRANT_LOG_DEFAULT: u64 = 100;
 
 /// Visible calls of `GET /v1/facts/session/{session_id}/inference-calls`.
 pub const RECONCILIATION_CALLS_MAX: u64 = 1_000;
 /// Visible calls of the compatibility evidence of a Session.
 pub const COMPATIBILITY_CALLS_MAX: u64 = 50;
-/// Visible decisions, and separately edit observations, of the compatibility evidence of a Session.
+/// Visible decisions, and separately visible edit observations, of the compatibility evidence of a
+/// Session.
 pub const COMPATIBILITY_DECISIONS_MAX: u64 = 1_000;
 
 /// Outcomes of one page of `GET /query/ci/failures`.
 pub const CI_PAGE_MAX: u64 = 100;
-/// Outcomes of a page whose request names no limit.
+/// The default number of outcomes on a page.
 pub const CI_PAGE_DEFAULT: u64 = 50;
-/// Runs of one answer about the runs that an id or a URL names.
+/// Runs in one answer about an id or a URL.
 pub const CI_RUNS_MAX: usize = 100;
-/// Outcomes that are looked through for them, each attempt of a run being one.
+/// Outcomes that are examined for such an answer; each attempt of a run counts.
 pub const CI_RUN_OUTCOMES_MAX: u64 = 1_000;
-/// Commits, and separately Sessions at them, of what was delivered with a run's commit.
+/// Commits, and separately their Sessions, that were delivered with a run's commit.
 pub const CI_DELIVERY_MAX: u64 = 500;
 /// Sessions of one page of `GET /v1/sessions`.
 pub const SESSION_PAGE_MAX: u64 = 100;
-/// Sessions of a page whose request names no limit.
+/// The default number of Sessions on a page.
 pub const SESSION_PAGE_DEFAULT: u64 = 50;
-/// Sessions that one page looks at, wanted or not.
+/// Sessions that are examined for one page, matching or not.
 pub const SESSION_PAGE_ROWS_MAX: u64 = 1_000;
-/// Visible calls of a Session that the list counts. A Session with more is listed with this many.
+/// Visible calls of a Session that the list counts; a Session with more shows this number.
 pub const SESSION_CALLS_COUNTED_MAX: u64 = 1_000;
 /// Visible events of a Session's dossier, over all kinds.
 pub const DOSSIER_EVENTS_MAX: u64 = 500;
 /// Visible commit observations of a Session's dossier.
 pub const DOSSIER_OBSERVATIONS_MAX: u64 = 500;
-/// Commits of a Session's dossier, and separately pushes and CI outcomes of them.
+/// Commits of a Session's dossier, and separately their pushes and CI outcomes.
 pub const DOSSIER_DELIVERIES_MAX: usize = 500;
 /// Visible observations of Sessions at one commit, over all repositories.
 pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
@@ -138,47 +140,47 @@ pub const COMMIT_OBSERVATIONS_MAX: u64 = 50_000;
 pub const COMMIT_PUSHES_MAX: usize = 50_000;
 /// Bytes of the reply of an investigation query.
 pub const QUERY_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Distinct names of repositories, each with an identity, that one CI, Session or commit query may
-/// have to tell apart.
+/// Distinct repository names, each with an identity, that one CI, Session or commit query may have
+/// to resolve.
 pub const REPOSITORY_CLAIMS_MAX: usize = 50_000;
 
 /// Rows of one page of the quarantine log.
 pub const QUARANTINE_LOG_MAX: u64 = 1_000;
-/// Rows of a page whose request names no limit.
+/// The default number of rows on a page of the quarantine log.
 pub const QUARANTINE_LOG_DEFAULT: u64 = 100;
-/// Bytes of the reason of a quarantine, or of a change of a grant, that is asked for by HTTP.
+/// Bytes of the reason of a quarantine or a grant change over HTTP.
 pub const QUARANTINE_REASON_BYTES_MAX: usize = 4_096;
-/// Characters that the beginning of a fact's id has at least where it stands for the id.
+/// The minimum number of characters of a prefix that stands for a fact's id.
 pub const FACT_ID_BEGINNING_MIN: usize = 8;
 
 /// Days of the cohort of a report.
 pub const REPORT_COHORT_DAYS_MAX: i64 = 31;
 /// Inference calls of the cohort of a report.
 pub const REPORT_CALLS_MAX: u64 = 50_000;
-/// Facts of each other kind that a report may take in, as far as its cohort touches them.
+/// Facts of each other kind that relate to the cohort of a report.
 pub const REPORT_FACTS_MAX: usize = 50_000;
 /// Distinct ids of calls that the decisions of a report may name.
 pub const REPORT_CALL_IDS_MAX: usize = 30_000;
-/// Canonical bytes of what the calls that a report compares with commits answered.
+/// Canonical bytes of the answers of all calls that a report compares with commits.
 pub const REPORT_ANSWER_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Canonical bytes of what one of these calls answered.
+/// Canonical bytes of the answer of one such call.
 pub const REPORT_CALL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of the reply of a report.
 pub const REPORT_REPLY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Characters of a configured secret, at least.
+/// The minimum number of characters of a configured secret.
 pub const SECRET_CHARACTERS_MIN: usize = 24;
 /// Seconds after which a read is stopped.
 pub const READ_DEADLINE_SECONDS: u64 = 30;
-/// Reads that may run at once, by default; one more is answered 503 without waiting.
+/// The default number of reads that may run at once; one more is answered 503 without waiting.
 pub const READ_SLOTS_DEFAULT: usize = 2;
 
-/// Mirrors that one server refreshes at once.
+/// Mirrors that one server refreshes concurrently.
 pub const MIRROR_WORKERS: usize = 2;
-/// Seconds that the refresh of a mirror may take from its start.
+/// Seconds that the refresh of a mirror may take.
 pub const MIRROR_DEADLINE_SECONDS: u64 = 120;
 /// Seconds after a push until its repository is fetched.
 pub const MIRROR_SETTLE_SECONDS: u64 = 1;
-/// Bytes that are kept free where the mirrors are.
+/// Bytes that are kept free on the disk of the mirrors.
 pub const MIRROR_RESERVE_BYTES: u64 = 1024 * 1024 * 1024;
 }

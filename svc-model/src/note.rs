@@ -1,5 +1,5 @@
-//! The published schema of a commit note. Notes are written by the shell and read from mirrors; they
-//! travel in no request.
+//! The published schema of a commit note. The shell writes notes, and the service reads them from
+//! mirrors; they are not part of any request.
 
 use std::borrow::Cow;
 
@@ -17,9 +17,9 @@ impl JsonSchema for CommitNote {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
-            "description": "One object of a note on a commit in `refs/notes/svc`. A note is one such object \
-                            or several, one after another, at most 65,536 bytes; one that has anything \
-                            else in it is ignored whole.",
+            "description": "One object of a note on a commit in `refs/notes/svc`. A note is one or \
+                            more such objects, one after another, of at most 65,536 bytes; a note \
+                            with any other content is ignored.",
             "required": ["v", "sessions"],
             "additionalProperties": false,
             "properties": {
@@ -34,7 +34,7 @@ impl JsonSchema for CommitNote {
                         "properties": {
                             "tool": { "type": "string", "description": "The agent." },
                             "session_id": { "type": "string", "description": "The Session." },
-                            "stamped_at": { "type": "string", "description": "When it was said, in RFC 3339." },
+                            "stamped_at": { "type": "string", "description": "When it was stamped, in RFC 3339." },
                         },
                     },
                 },

@@ -1,10 +1,10 @@
-//! Words and kinds that a newer service may answer with.
+//! Values that a newer service may return.
 //!
-//! A closed set is closed for one version of the service: the next one may have another reason, status
-//! or kind of event. What a program sends, and what the service stores, is of the set that both know,
-//! so requests and facts hold the set itself. A reply may come from a newer service, so replies hold
-//! [`Open`], which keeps what this version does not know as it came. Members that are not known are
-//! passed over. So a program goes on reading replies when the service is updated before it is.
+//! A closed set is closed for one version of the service: the next version may add a reason, a
+//! status or a kind of event. Requests and facts contain only values that both sides know, so they
+//! use the set itself. A reply may come from a newer service, so replies use [`Open`], which keeps
+//! an unknown value unchanged. Unknown members are ignored. So a program can still read replies
+//! when the service is updated before the program is.
 //!
 //! ```
 //! use svc_model::context::ContextStatus;
@@ -19,9 +19,9 @@
 //! # Ok::<(), svc_model::json::FromSliceError>(())
 //! ```
 //!
-//! Nobody can make a word that is not known: [`UnknownValue`] comes out of a reply and from nowhere
-//! else, so the service never writes one. A `schema_version` that is not known is still an error, since
-//! it says that the rest means something else.
+//! An unknown value cannot be constructed: [`UnknownValue`] only comes from reading a reply, so the
+//! service never writes one. An unknown `schema_version` is still an error, because it means that
+//! the rest has another meaning.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -31,29 +31,29 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::json::{self, Json};
 
-/// A value of a set that may have grown since this version: see the [module](self).
+/// A value of a set that may have grown since this version; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Open<T> {
-    /// One that this version knows.
+    /// A value that this version knows.
     Known(T),
-    /// One that it does not, as it came.
+    /// A value that this version does not know, unchanged.
     Unknown(UnknownValue),
 }
 
-/// A word or an object of a kind that this version does not know. It is only read, never made.
+/// A word or an object that this version does not know. It can only be read, never constructed.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct UnknownValue {
     word: Box<str>,
     value: Json,
 }
 
-/// A set of words or kinds that grows with the versions of the service.
+/// A set of words or kinds that may grow with versions of the service.
 pub trait Vocabulary {
     /// Returns the word itself, or the kind of the object.
     fn word(&self) -> &'static str;
 
-    /// Returns the word or kind of a value when it is not of this set; nothing when it is, and when the
-    /// value has none, which makes it malformed rather than new.
+    /// Returns the word or kind of a value that is not in this set. Returns nothing for a value in
+    /// the set, and for one without a word or kind, which is malformed rather than new.
     fn unknown_word(value: &Json) -> Option<&str>;
 }
 
@@ -63,14 +63,14 @@ impl UnknownValue {
         &self.word
     }
 
-    /// Returns the whole value as it came.
+    /// Returns the whole value, unchanged.
     pub fn value(&self) -> &Json {
         &self.value
     }
 }
 
 impl<T> Open<T> {
-    /// Returns the value when this version knows it.
+    /// Returns the value if this version knows it.
     pub const fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -78,7 +78,7 @@ impl<T> Open<T> {
         }
     }
 
-    /// Returns the value when this version knows it.
+    /// Returns the value if this version knows it.
     pub fn into_known(self) -> Option<T> {
         match self {
             Self::Known(value) => Some(value),
@@ -86,7 +86,7 @@ impl<T> Open<T> {
         }
     }
 
-    /// Returns whether this version knows the value and the value has a property.
+    /// Returns whether this version knows the value and it has a property.
     pub fn is_known_and(&self, has: impl FnOnce(&T) -> bool) -> bool {
         self.known().is_some_and(has)
     }
@@ -125,12 +125,12 @@ impl<T: fmt::Display> fmt::Display for Open<T> {
 
 impl fmt::Display for UnknownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // It comes from outside and may be shown on a terminal.
+        // The word is external and may be shown on a terminal.
         self.word.escape_debug().fmt(f)
     }
 }
 
-/// The word alone: the rest may be captured content.
+/// Only the word, because the rest may be captured content.
 impl fmt::Debug for UnknownValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UnknownValue")
@@ -174,7 +174,7 @@ impl<'de, T: Vocabulary + DeserializeOwned> Deserialize<'de> for Open<T> {
     }
 }
 
-/// What is published is what this version sends.
+/// The published schema describes what this version sends.
 #[cfg(feature = "schema")]
 impl<T: schemars::JsonSchema> schemars::JsonSchema for Open<T> {
     fn inline_schema() -> bool {

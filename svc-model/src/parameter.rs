@@ -1,8 +1,7 @@
 //! Parameters in the path, the query and the headers of a request.
 //!
-//! A parameter is declared once, beside the request that has it: its name, its place, its type, and
-//! what it means. The server reads it by that declaration, the client writes it, and `openapi.json`
-//! publishes it.
+//! A parameter is declared once, next to its request: its name, place, type and meaning. The server
+//! reads it, the client writes it, and `openapi.json` publishes it from that declaration.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +12,7 @@ use crate::request::{Incoming, Outgoing};
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-/// Where a parameter stands.
+/// The place of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// In the path, between two slashes.
@@ -24,7 +23,7 @@ pub enum Place {
     Header,
 }
 
-/// What is meant when a parameter is absent.
+/// The value that is used if a parameter is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultValue {
     /// A word of a closed set.
@@ -38,22 +37,22 @@ pub enum DefaultValue {
 /// One parameter of a route.
 #[derive(Clone, Copy)]
 pub struct Parameter {
-    /// Its name; of a header in lower case.
+    /// Its name; for a header, in lower case.
     pub name: &'static str,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
-    /// Whether a request without it is refused.
+    /// Whether it is required.
     pub required: bool,
-    /// What it is.
+    /// Its description.
     pub description: &'static str,
-    /// What is meant without it, when that can be said as a value.
+    /// The default, if it can be expressed as a value.
     pub default: Option<DefaultValue>,
     /// The schema of its values.
     #[cfg(feature = "schema")]
     pub schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
-/// Two parameters of a route are the same when they stand in the same place under the same name.
+/// Parameters of a route are equal if they have the same place and name.
 impl PartialEq for Parameter {
     fn eq(&self, other: &Self) -> bool {
         (self.place, self.name) == (other.place, other.name)
@@ -75,14 +74,14 @@ impl fmt::Debug for Parameter {
 /// A value that a parameter can have.
 #[cfg(feature = "schema")]
 pub(crate) trait ParameterValue: FromField + JsonSchema {
-    /// Returns the value as it is written, not encoded.
+    /// Returns the value as text, not encoded.
     fn to_parameter(&self) -> String;
 }
 
 /// A value that a parameter can have.
 #[cfg(not(feature = "schema"))]
 pub(crate) trait ParameterValue: FromField {
-    /// Returns the value as it is written, not encoded.
+    /// Returns the value as text, not encoded.
     fn to_parameter(&self) -> String;
 }
 
@@ -93,22 +92,22 @@ pub(crate) struct Declared<T> {
 }
 
 impl<T: ParameterValue> Declared<T> {
-    /// Declares a parameter of the path.
+    /// Declares a path parameter.
     pub(crate) const fn path(name: &'static str, description: &'static str) -> Self {
         Self::new(name, Place::Path, true, description)
     }
 
-    /// Declares a parameter of the query that a request must have.
+    /// Declares a required query parameter.
     pub(crate) const fn required(name: &'static str, description: &'static str) -> Self {
         Self::new(name, Place::Query, true, description)
     }
 
-    /// Declares a parameter of the query that may be absent.
+    /// Declares an optional query parameter.
     pub(crate) const fn optional(name: &'static str, description: &'static str) -> Self {
         Self::new(name, Place::Query, false, description)
     }
 
-    /// Declares a header that may be absent.
+    /// Declares an optional header.
     pub(crate) const fn header(name: &'static str, description: &'static str) -> Self {
         Self::new(name, Place::Header, false, description)
     }
@@ -133,7 +132,7 @@ impl<T: ParameterValue> Declared<T> {
         }
     }
 
-    /// Says what is meant without it.
+    /// Sets the default.
     pub(crate) const fn or(mut self, default: DefaultValue) -> Self {
         self.parameter.default = Some(default);
         self
@@ -149,7 +148,7 @@ impl<T: ParameterValue> Declared<T> {
         self.parameter.name
     }
 
-    /// Reads the value. A violation is added when it is malformed, and when it is absent and required.
+    /// Reads the value. Adds a violation if it is malformed, or if it is required but absent.
     pub(crate) fn read(&self, incoming: &Incoming<'_>, violations: &mut Violations) -> Option<T> {
         let fields = match self.parameter.place {
             Place::Path => incoming.path_fields(),
@@ -173,7 +172,7 @@ impl<T: ParameterValue> Declared<T> {
         }
     }
 
-    /// Adds the value to a request when there is one.
+    /// Adds the value to a request, if there is one.
     pub(crate) fn write_any(&self, outgoing: Outgoing, value: Option<&T>) -> Outgoing {
         match value {
             Some(value) => self.write(outgoing, value),

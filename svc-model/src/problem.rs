@@ -1,5 +1,5 @@
-//! What a caller can be told instead of a reply: one closed set, the body of each value, and
-//! nothing of what the caller sent.
+//! Problems, the answers other than success: a closed set, and the body of each. A body never
+//! repeats what the caller sent.
 
 mod text;
 
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::{FieldError, Violations};
 
-/// The body of every answer that is no success.
+/// The body of every unsuccessful answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ProblemBody {
     /// What went wrong.
     pub detail: Detail,
-    /// What to change, where the service knows it; for people.
+    /// What to change, if the service knows; for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<Cow<'static, str>>,
 }
 
-/// What went wrong, in one of four shapes.
+/// What went wrong, in one of four forms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
@@ -31,7 +31,7 @@ pub struct ProblemBody {
 pub enum Detail {
     /// A fixed text.
     Text(Cow<'static, str>),
-    /// The violated fields (422).
+    /// The invalid fields (422).
     Fields(Vec<FieldError>),
     /// A bound that the answer would break (409).
     Declined(Decline),
@@ -57,7 +57,7 @@ pub struct CodeDetail {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Code {
-    /// The ids of a call name another call, or two. No id of it is disclosed.
+    /// The ids of a call belong to another call, or to two calls. None of their ids is disclosed.
     InferenceCallIdentityConflict,
     /// A fact with the same key is stored with another identity.
     RepositoryIdentityConflict,
@@ -65,13 +65,13 @@ pub enum Code {
     DatabaseUnavailable,
 }
 
-/// Why a bounded read is declined whole. There is no partial answer.
+/// Why a bounded read is declined. There is no partial answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Decline {
-    /// The fact is absent, foreign or quarantined; which of them is not disclosed.
+    /// The fact is absent, foreign or quarantined; which one is not disclosed.
     EvidenceUnavailable {
         /// The index of the first reference that fails, in an evidence read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,48 +91,48 @@ pub enum Decline {
     EvidenceInventoryLimit {
         /// How many there are.
         count: u64,
-        /// How many may be.
+        /// The maximum.
         limit: u64,
     },
     /// The selected columns are too large.
     EvidenceSourceLimit {
         /// Their canonical bytes.
         bytes: u64,
-        /// The most bytes that are read.
+        /// The maximum number of bytes.
         limit: u64,
     },
     /// The reply would be too large.
     EvidenceResponseLimit {
-        /// The most bytes of a reply.
+        /// The maximum size of a reply in bytes.
         limit: u64,
     },
     /// The scan has too many parts.
     RetrievalPartLimit {
         /// How many there are.
         count: u64,
-        /// How many may be.
+        /// The maximum.
         limit: u64,
     },
     /// The candidates of the scan take too much memory.
     RetrievalStateLimit {
-        /// The most bytes of candidate state.
+        /// The maximum candidate state in bytes.
         limit_bytes: u64,
     },
-    /// The rules of the token's grants reach more Sessions than one discovery takes, or look at more than
-    /// they may. Each Session can be opened by its id.
+    /// The rules of the token's grants reach more Sessions than one discovery accepts, or examine
+    /// too many. Each Session can still be opened by its id.
     RetrievalGrantLimit {
-        /// The most Sessions.
+        /// The maximum number of Sessions.
         limit: u64,
     },
-    /// The selector names several repositories.
+    /// The selector matches several repositories.
     RepositorySelectorAmbiguous,
     /// Too many distinct repository claims.
     RepositoryEvidenceLimit,
-    /// The reply would hold a number that is not finite.
+    /// The reply would contain a number that is not finite.
     NonFiniteNumber,
 }
 
-/// A bound of a Session read that is answered 409 with a fixed text.
+/// A bound of a Session read, answered with 409 and a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionBound {
@@ -166,11 +166,11 @@ impl SessionBound {
     }
 }
 
-/// A bound of a report that is answered 409 with a fixed text. There is no partial report.
+/// A bound of a report, answered with 409 and a fixed text. There is no partial report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum ReportBound {
-    /// Too many calls, or too many facts that say something of them.
+    /// Too many calls, or too many facts related to them.
     Evidence,
     /// The reply would be too large.
     Reply,
@@ -189,47 +189,47 @@ impl ReportBound {
     }
 }
 
-/// Why a query whose parameters are each readable has no answer: 422 with a fixed text.
+/// Why a query with individually valid parameters cannot be answered: 422 with a fixed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum QueryFault {
-    /// The commit in the path is no full commit id.
+    /// The commit in the path is not a full commit id.
     MalformedSha,
-    /// The first moment of capture is not before the last.
+    /// The start of the capture range is not before its end.
     ReversedBounds,
-    /// One or two of the three components of an identity.
+    /// Only one or two of the three components of an identity are given.
     IncompleteIdentity,
-    /// No repository is selected, and one must be.
+    /// No repository is selected, but one is required.
     MissingSelector,
-    /// The selected name is none of the selected repository.
+    /// The selected repository never had the selected name.
     SelectorConflict,
-    /// The cursor is none of this service.
+    /// The cursor was not issued by this service.
     InvalidCursor,
-    /// The cursor is of another question, or the quarantine log has moved since.
+    /// The cursor belongs to another query, or the quarantine log has changed since.
     CursorMismatch,
-    /// The cursor of a list of Sessions is none of this service.
+    /// The cursor of a Session list was not issued by this service.
     InvalidSessionCursor,
-    /// The cursor is of another list of Sessions, or the quarantine log has moved since.
+    /// The cursor belongs to another Session list, or the quarantine log has changed since.
     SessionCursorMismatch,
     /// The cohort of a report is longer than 31 days.
     CohortTooLong,
-    /// The cohort of a report does not begin before its end.
+    /// The cohort of a report does not start before its end.
     CohortReversed,
-    /// The cohort of a report ends after the moment up to which facts count.
+    /// The cohort of a report ends after `as_of`.
     CohortAfterBoundary,
     /// No fact of the kind has this id.
     TargetAbsent,
-    /// The ids of several facts of the kind begin so.
+    /// Several facts of the kind have this prefix of an id.
     TargetAmbiguous,
     /// No grant has this id.
     GrantAbsent,
-    /// The ids of several grants begin so.
+    /// Several grants have this prefix of an id.
     GrantAmbiguous,
-    /// The token has as many grants as a token may have.
+    /// The token already has the maximum number of grants.
     GrantsFull,
-    /// No stored fact knows a repository of this name.
+    /// No stored fact names this repository.
     RepositoryAbsent,
-    /// The token is not revoked, and never was.
+    /// The token is not revoked.
     TokenNotRevoked,
 }
 
@@ -273,81 +273,80 @@ impl QueryFault {
             Self::CohortReversed => "cohort_start must precede cohort_end",
             Self::CohortAfterBoundary => "cohort_end must not follow as_of",
             Self::TargetAbsent => "no fact of this table has this id",
-            Self::TargetAmbiguous => "several ids of this table begin so",
+            Self::TargetAmbiguous => "several ids of this table have this prefix",
             Self::GrantAbsent => "no grant has this id",
-            Self::GrantAmbiguous => "several ids of grants begin so",
-            Self::GrantsFull => "the token has as many grants as a token may have",
-            Self::RepositoryAbsent => "no fact names a repository so",
+            Self::GrantAmbiguous => "several grant ids have this prefix",
+            Self::GrantsFull => "the token already has the maximum number of grants",
+            Self::RepositoryAbsent => "no fact names this repository",
             Self::TokenNotRevoked => "the token is not revoked",
         }
     }
 }
 
-/// Everything that a caller can be told instead of a reply.
+/// Every answer other than success.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Problem {
-    /// No such path, or a documentation path that is closed.
+    /// There is no such path, or it belongs to disabled documentation.
     NotFound,
-    /// The path has no such method.
+    /// The path does not support the method.
     MethodNotAllowed {
-        /// The methods it has.
+        /// The supported methods.
         allow: &'static str,
     },
-    /// The request is no HTTP, or says twice what it may say once.
+    /// The request is not valid HTTP, or repeats a header that must be unique.
     MalformedRequest,
     /// The head of the request is over its cap.
     HeadTooLarge,
     /// The body is over its cap.
     BodyTooLarge,
-    /// The values of the body are more than one request may hold: of log records, of parts, or of
-    /// bytes in memory.
+    /// The body contains too many values for one request: log records, parts, or bytes in memory.
     TooManyValues,
-    /// The body broke off. Nothing of it was used.
+    /// The body is incomplete. None of it was used.
     BodyIncomplete,
-    /// The body took too long. Nothing of it was used.
+    /// The body took too long. None of it was used.
     BodyTimeout,
-    /// No valid credential; or one that is revoked.
+    /// There is no valid credential, or it is revoked.
     Unauthorized,
     /// The body is not signed with the webhook secret.
     InvalidSignature,
-    /// A valid credential of the wrong authority.
+    /// The credential is valid but has the wrong authority.
     Forbidden(RequiredAuthority),
-    /// The Session is outside of what the token is granted, whether or not it exists.
+    /// The Session is outside the token's grant, whether or not it exists.
     OutsideGrant,
     /// Context retrieval is not configured, or not for this route.
     RetrievalDisabled,
     /// The body is not JSON.
     MalformedJson,
-    /// The body of a webhook is a form, and has to be JSON.
+    /// The body of a webhook is a form instead of JSON.
     FormBody,
-    /// The body is JSON, but no object.
+    /// The body is JSON, but not an object.
     BodyNotObject,
-    /// The body is not the protobuf message that the route takes.
+    /// The body is not the route's protobuf message.
     MalformedProtobuf,
-    /// The content encoding is not one that the route knows, or the body is not encoded so.
+    /// The content encoding is not supported, or the body does not match it.
     MalformedEncoding,
     /// The gateway has no adapter.
     UnsupportedProvider,
-    /// Fields are violated.
+    /// Fields are invalid.
     Invalid(Violations),
-    /// The parameters of a query do not fit each other, or what is stored.
+    /// The parameters of a query conflict with each other or with stored facts.
     Query(QueryFault),
-    /// A fact with the same identity says otherwise.
+    /// A stored fact with the same identity differs.
     Conflict(Code),
     /// A bounded read is declined.
     Declined(Decline),
-    /// A Session is over a bound.
+    /// A Session exceeds a bound.
     SessionBound(SessionBound),
-    /// A report is over a bound.
+    /// A report exceeds a bound.
     ReportBound(ReportBound),
-    /// The reply would be over the cap of its route.
+    /// The reply would exceed the cap of its route.
     ReplyTooLarge,
     /// All read slots are in use.
     CapacityExceeded,
     /// The deadline has passed.
     DeadlineExceeded,
-    /// The store cannot be reached, or the service failed in a way that is logged.
+    /// The store cannot be reached, or the service failed; the log has the reason.
     StoreUnavailable,
 }
 
@@ -364,8 +363,7 @@ pub enum RequiredAuthority {
 }
 
 impl Problem {
-    /// Returns what a caller without a valid credential is told to come with, as the value of
-    /// `WWW-Authenticate`.
+    /// Returns the value of `WWW-Authenticate` for a caller without a valid credential.
     pub const fn challenge(&self) -> Option<&'static str> {
         match self {
             Self::Unauthorized => Some("Bearer"),
@@ -425,7 +423,7 @@ impl Problem {
         }
     }
 
-    /// Returns what to change, where the service knows it.
+    /// Returns what to change, if the service knows.
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::FormBody => Some(

@@ -1,4 +1,4 @@
-//! Facts that are taken out of every answer, and shown again: an append-only log, for the operator.
+//! Quarantine: an append-only log of facts that are hidden from every answer and shown again.
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -19,15 +19,15 @@ use crate::time::Instant;
 closed_set! {
     /// What a row of the log does.
     pub enum QuarantineAction {
-        /// The fact is taken out of every answer.
+        /// Hides the fact from every answer.
         Quarantine = "quarantine",
-        /// The fact is shown again.
+        /// Shows the fact again.
         Release = "release",
     }
 }
 
-/// Why a fact is quarantined or released, or a grant changed: not blank, at most 4,096 bytes of UTF-8,
-/// without NUL. It is kept exactly.
+/// The reason for a quarantine, a release or a grant change: not blank, at most 4,096 bytes of
+/// UTF-8, without NUL. It is kept exactly as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -35,11 +35,11 @@ closed_set! {
 pub struct QuarantineReason(String);
 
 impl QuarantineReason {
-    /// Returns the reason, or a text that says what is expected.
+    /// Returns the reason, or a message that says what is expected.
     ///
     /// # Errors
     ///
-    /// When the text is blank, too long, or holds NUL.
+    /// If the text is blank, too long, or contains NUL.
     pub fn new(text: &str) -> Result<Self, &'static str> {
         if text.trim().is_empty() {
             Err("must not be blank")
@@ -82,19 +82,18 @@ impl FromField for QuarantineReason {
     }
 }
 
-/// Asks to take a fact out of every answer, or to show it again.
+/// Asks to quarantine or release a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct QuarantineRequest {
     /// The kind of fact.
     pub table: FactTable,
-    /// The id of the fact; or its beginning, of at least eight characters, when no other id of the
-    /// table begins so.
+    /// The id of the fact, or a prefix of at least eight characters that is unique in the table.
     pub fact_id: ForeignId,
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     pub reason: QuarantineReason,
-    /// Whether a row is appended for an id that no fact of the table has. By default it is refused.
+    /// Whether to append a row even if no fact of the table has the id. By default that is refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub force: bool,
 }
@@ -139,7 +138,7 @@ impl Request for QuarantineRequest {
     }
 }
 
-/// What was recorded.
+/// The recorded change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -150,11 +149,11 @@ pub struct QuarantineReceipt {
     pub action: Open<QuarantineAction>,
     /// The kind of fact.
     pub table: Open<FactTable>,
-    /// The whole id of the fact.
+    /// The full id of the fact.
     pub fact_id: String,
     /// Whether such a fact is stored.
     pub target_found: bool,
-    /// Whether it was in the state already. It has one more row in the log all the same.
+    /// Whether the fact was already in this state. A row was appended nevertheless.
     pub unchanged: bool,
     /// The revision of the new row.
     pub quarantine_revision: u64,
@@ -163,7 +162,7 @@ pub struct QuarantineReceipt {
 /// Asks for the latest rows of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuarantineLogRequest {
-    /// How many at most: 1 to 1,000.
+    /// The maximum number of rows: 1 to 1,000.
     pub limit: u64,
     /// Only rows before this revision.
     pub before: Option<u64>,
@@ -178,7 +177,7 @@ impl Default for QuarantineLogRequest {
     }
 }
 
-/// How many rows of the log at most.
+/// The maximum number of rows.
 pub(crate) struct LogLimit(u64);
 
 impl LogLimit {
@@ -230,14 +229,14 @@ impl JsonSchema for LogLimit {
 impl QuarantineLogRequest {
     const LIMIT: Declared<LogLimit> = Declared::optional(
         "limit",
-        "The most rows: 1 to 1,000, by default 100. They are the latest, oldest first.",
+        "The maximum number of rows: 1 to 1,000, by default 100. These are the latest rows, oldest first.",
     )
     .or(DefaultValue::Number(QUARANTINE_LOG_DEFAULT));
     const BEFORE: Declared<PositiveNumber> = Declared::optional(
         "before",
-        "Only rows before this revision: the `next_before` of the page after.",
+        "Only rows before this revision: the `next_before` of the previous reply.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::LIMIT, Self::BEFORE,];
 }
 
@@ -271,8 +270,8 @@ pub struct QuarantineLogEntry {
     pub quarantine_revision: u64,
     /// When it was recorded.
     pub recorded_at: Instant,
-    /// Who did it: the client of the token, or `shell` and the user of the system who ran a command
-    /// on the store itself.
+    /// Who made the change: the client of the token, or `shell` and the system user who ran a
+    /// command on the store itself.
     pub client_id: String,
     /// `quarantine` or `release`.
     pub action: String,
@@ -280,7 +279,7 @@ pub struct QuarantineLogEntry {
     pub table: String,
     /// The fact.
     pub fact_id: String,
-    /// Why, exactly as it was written.
+    /// The reason, exactly as written.
     pub reason: String,
 }
 
@@ -291,12 +290,12 @@ pub struct QuarantineLogEntry {
 pub struct QuarantineLog {
     /// The organization.
     pub org_id: OrgId,
-    /// The high-water mark of the log; 0 when it is empty.
+    /// The high-water mark of the log; 0 if it is empty.
     pub quarantine_revision: u64,
-    /// All rows that there are.
+    /// The total number of rows.
     pub rows: u64,
-    /// These rows.
+    /// The rows.
     pub entries: Vec<QuarantineLogEntry>,
-    /// What to ask for the rows before these; null when there are none.
+    /// The `before` of the request for the preceding rows; null if there are none.
     pub next_before: Option<u64>,
 }

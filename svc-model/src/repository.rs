@@ -31,7 +31,7 @@ macro_rules! checked_string {
         pub struct $name(String);
 
         impl $name {
-            /// Returns the normalised value in `text`, when it is one.
+            /// Returns the normalised value of `text`, if it is valid.
             pub fn new(text: &str) -> Option<Self> {
                 $read(text).map(Self)
             }
@@ -79,8 +79,8 @@ macro_rules! checked_string {
 }
 
 checked_string! {
-    /// A host name: DNS labels joined by dots, at most 253 characters, no port. Read in any letter case and
-    /// kept in lower case.
+    /// A host name: DNS labels joined by dots, at most 253 characters, no port. Accepted in any
+    /// letter case and kept in lower case.
     RepositoryHost, read_host, "must be a DNS host name",
     schemars(extend(
         "pattern" = r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$",
@@ -94,7 +94,7 @@ checked_string! {
     schemars(extend("pattern" = "^[1-9][0-9]{0,19}$", "examples" = ["514200317"]))
 }
 checked_string! {
-    /// The name of a repository: `owner/name`. Read in any letter case and kept in lower case.
+    /// The name of a repository: `owner/name`. Accepted in any letter case and kept in lower case.
     RepositoryName, read_name, "must be owner/name",
     schemars(extend(
         "pattern" = "^[^/]+/[^/]+$",
@@ -103,8 +103,8 @@ checked_string! {
     ))
 }
 checked_string! {
-    /// A full commit id: 40 or 64 hexadecimal digits. Read in any letter case, with white space around
-    /// it, and kept in lower case.
+    /// A full commit id: 40 or 64 hexadecimal digits. Accepted in any letter case and with
+    /// surrounding white space, and kept in lower case.
     CommitSha, read_sha, "must be 40 or 64 hexadecimal digits",
     schemars(extend(
         "pattern" = r"^\s*([0-9A-Fa-f]{40}|[0-9A-Fa-f]{64})\s*$",
@@ -159,7 +159,8 @@ fn read_branch(text: &str) -> Option<String> {
     identity(branch).ok().map(str::to_owned)
 }
 
-/// The identity of a repository lifetime: a name that is deleted and made again has a new one.
+/// The identity of a repository lifetime: a repository that is deleted and created again under the
+/// same name has a new one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RepositoryIdentity {
@@ -172,7 +173,7 @@ pub struct RepositoryIdentity {
 }
 
 impl RepositoryIdentity {
-    /// Reads the three members, of which all or none must be given.
+    /// Reads the three members, which must be given together or not at all.
     pub fn read(fields: &Fields<'_>, violations: &mut Violations) -> Option<Self> {
         let provider = fields.nullable("repository_provider", violations);
         let host = fields.nullable("repository_host", violations);
@@ -196,16 +197,16 @@ impl RepositoryIdentity {
 }
 
 closed_set! {
-    /// Why a fact is counted to no repository. The order is that of the texts.
+    /// Why a fact is not assigned to a repository. Ordered by wire name.
     pub enum RepositoryDecline {
         /// The fact names no repository.
         IdentityAbsent = "repository_identity_absent",
-        /// The observation and the push that led to it are of different repositories.
+        /// The observation and the push that led to it belong to different repositories.
         IdentityConflict = "repository_identity_conflict",
-        /// The fact has no identity, and its name is that of a repository with one. A push has an
-        /// observation with an identity, and has none itself.
+        /// The fact has no identity, but its name belongs to a repository with one; or a push has
+        /// no identity, but an observation of it has one.
         IdentityUnresolved = "repository_identity_unresolved",
-        /// The name of the push does not lead to one mirror.
+        /// The name of the push does not lead to a single mirror.
         MirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// The push that led to the observation is absent, quarantined or later than the boundary.
         SourceAbsent = "repository_source_absent",

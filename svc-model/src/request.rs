@@ -1,22 +1,22 @@
-//! How a request becomes a message and back, without an HTTP library.
+//! Converts requests to messages and back, without an HTTP library.
 
 use crate::field::{FieldKind, Fields, Step, Violation, Violations};
 use crate::json::{self, Json, NodeBudget, Object, ParseError, ParseErrorKind};
 use crate::problem::{Problem, QueryFault};
 
-/// The parts of a received request that its type reads.
+/// The parts of a received request.
 #[derive(Debug)]
 pub struct Incoming<'a> {
     /// Path parameters by name, percent-decoded.
     pub path: &'a Object,
-    /// Query parameters by name, percent-decoded; of a repeated parameter the last.
+    /// Query parameters by name, percent-decoded; the last one, if repeated.
     pub query: &'a Object,
-    /// The declared headers by name in lower case, of a repeated header the first; and
-    /// `content-type` of every request with one.
+    /// The declared headers by name in lower case, the first one if repeated; and `content-type`,
+    /// if present.
     pub headers: &'a Object,
-    /// The body, decoded as its `content-encoding` says where the route knows it, within its cap.
+    /// The body, within its cap, and decoded if the route supports its `content-encoding`.
     pub body: &'a [u8],
-    /// The memory that its values may take.
+    /// The memory budget for its values.
     pub memory: &'a NodeBudget,
 }
 
@@ -40,7 +40,7 @@ impl Incoming<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Incoming::json`]; another value is a violation of kind `model_attributes_type`.
+    /// As [`Incoming::json`]; any other value is a violation of kind `model_attributes_type`.
     pub fn object(&self) -> Result<Object, Refusal> {
         self.json()?.into_object().ok_or_else(|| {
             Refusal::Invalid(Violations::one(
@@ -50,7 +50,7 @@ impl Incoming<'_> {
         })
     }
 
-    /// Parses the body as a JSON object, for a route that answers every other body with 400.
+    /// Parses the body as a JSON object, for a route that answers any other body with 400.
     ///
     /// # Errors
     ///
@@ -62,39 +62,39 @@ impl Incoming<'_> {
             .ok_or(Refusal::NotAnObject)
     }
 
-    /// Starts to read the query parameters.
+    /// Starts reading the query parameters.
     pub fn query_fields(&self) -> Fields<'_> {
         Fields::new(self.query, vec!["query".into()])
     }
 
-    /// Starts to read the declared headers.
+    /// Starts reading the declared headers.
     pub fn header_fields(&self) -> Fields<'_> {
         Fields::new(self.headers, vec!["header".into()])
     }
 
-    /// Starts to read the path parameters.
+    /// Starts reading the path parameters.
     pub fn path_fields(&self) -> Fields<'_> {
         Fields::new(self.path, vec!["path".into()])
     }
 }
 
-/// Why a received request is none of its type.
+/// Why a received request is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The body is not JSON.
     Malformed {
-        /// The byte where reading stopped.
+        /// The byte offset of the error.
         offset: usize,
     },
-    /// The body is a form, where only JSON is taken.
+    /// The body is a form, but only JSON is accepted.
     Form,
-    /// The values of the body take more memory than those of one request may.
+    /// The values of the body take too much memory for one request.
     OverBudget,
-    /// The body is JSON, but no object.
+    /// The body is JSON, but not an object.
     NotAnObject,
-    /// Fields are violated.
+    /// Fields are invalid.
     Invalid(Violations),
-    /// The parameters can be read and do not fit each other.
+    /// The parameters are individually valid but conflict with each other.
     Query(QueryFault),
 }
 
@@ -135,7 +135,7 @@ impl From<Violations> for Refusal {
 }
 
 impl Refusal {
-    /// Returns the refusal of a route that answers malformed JSON as a violation (422).
+    /// Returns the refusal for a route that answers malformed JSON with a violation (422).
     #[must_use]
     pub fn malformed_as_violation(self) -> Self {
         match self {
@@ -152,25 +152,25 @@ impl Refusal {
     }
 }
 
-/// The parts of a request that is to be sent.
+/// The parts of a request to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outgoing {
     /// Path parameters by name, not encoded.
     pub path: Vec<(&'static str, String)>,
     /// Query parameters by name, not encoded.
     pub query: Vec<(&'static str, String)>,
-    /// Headers beside those of the transport, by name in lower case.
+    /// Headers in addition to those of the transport, by name in lower case.
     pub headers: Vec<(&'static str, String)>,
     /// The body.
     pub body: Option<Vec<u8>>,
 }
 
 impl Outgoing {
-    /// Returns a request whose body is this value.
+    /// Returns a request with this value as its body.
     ///
     /// # Errors
     ///
-    /// When the value is over the cap of every route, or holds a number that is not finite.
+    /// If the value exceeds the cap of every route, or contains a number that is not finite.
     pub fn body<T: serde::Serialize>(value: &T) -> Result<Self, json::WriteError> {
         Ok(Self {
             body: Some(json::to_vec(value, crate::limit::BODY_BYTES_MAX)?),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::field::{FieldKind, FromField, Violation};
 use crate::json::Json;
 
-/// The first instant that is no longer accepted: 2262-01-01T00:00:00Z.
+/// The end of the accepted range: 2262-01-01T00:00:00Z.
 const END_MICROSECONDS: i64 = 9_214_646_400_000_000;
 
 /// A moment in UTC with microseconds.
@@ -22,7 +22,7 @@ const END_MICROSECONDS: i64 = 9_214_646_400_000_000;
 pub struct Instant(i64);
 
 impl Instant {
-    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z, when it is in range.
+    /// Returns the instant this many microseconds after 1970-01-01T00:00:00Z, if it is in range.
     pub const fn from_microseconds(microseconds: i64) -> Option<Self> {
         if microseconds >= 0 && microseconds < END_MICROSECONDS {
             Some(Self(microseconds))
@@ -36,9 +36,10 @@ impl Instant {
         self.0
     }
 
-    /// Returns the instant of RFC 3339 text with an offset.
+    /// Parses RFC 3339 text with an offset.
     ///
-    /// Further digits of the fraction are cut, seconds may be omitted, a blank may stand for `T`.
+    /// Digits beyond microseconds are truncated, seconds may be omitted, and a space may replace
+    /// `T`.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl Instant {
             .ok_or(InstantError::OutOfRange)
     }
 
-    /// Returns the instant of Unix time: seconds, or milliseconds when the number is above 2e10.
+    /// Parses Unix time: seconds, or milliseconds if the number is above 2e10.
     fn from_unix(text: &str) -> Result<Self, InstantError> {
         let seconds: f64 = text.parse().map_err(|_| InstantError::Malformed)?;
         if !seconds.is_finite() {
@@ -85,7 +86,7 @@ impl Instant {
     }
 }
 
-/// Why a value is no instant.
+/// Why a value is not an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InstantError {
     /// It cannot be read.

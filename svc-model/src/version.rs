@@ -1,4 +1,4 @@
-//! Versions that travel as members.
+//! Versions in requests and replies.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::open::Vocabulary;
 /// The version of this service, as `/health` and `/v1/me` report it.
 pub const SERVICE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The constant 1: the schema or policy version of every request and reply that carries one.
+/// The constant 1: the schema or policy version of every request and reply that has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Version1;
 

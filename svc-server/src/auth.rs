@@ -14,7 +14,7 @@ use svc_model::grant::TokenName;
 use svc_model::identity::Authority;
 use svc_model::problem::{Problem, RequiredAuthority};
 
-use crate::body::Keep;
+use crate::body::BodyUse;
 use crate::settings::Settings;
 use crate::signature::{Check, WebhookKeys};
 
@@ -72,13 +72,13 @@ impl Sender {
 
     /// Says what is done with the body. A stranger's is only counted, so that a flood of them costs
     /// no memory. On open routes the body means nothing, and is a stranger's too.
-    pub(crate) fn keep(&mut self) -> Keep<'_> {
+    pub(crate) fn body_use(&mut self) -> BodyUse<'_> {
         match self {
-            Self::Bearer(Some(_)) => Keep::Bytes,
+            Self::Bearer(Some(_)) => BodyUse::Bytes,
             Self::Anybody | Self::Bearer(None) | Self::Unconfirmed(_) | Self::Signer(None) => {
-                Keep::Nothing
+                BodyUse::Nothing
             }
-            Self::Signer(Some(check)) => Keep::Unverified(check),
+            Self::Signer(Some(check)) => BodyUse::Unverified(check),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::signature::Check;
 const STEP_BYTES: usize = 4 * 1024;
 
 /// What is done with the bytes of a body.
-pub(crate) enum Keep<'a> {
+pub(crate) enum BodyUse<'a> {
     /// They are returned.
     Bytes,
     /// They are only counted: the caller has no valid credential.
@@ -40,12 +40,12 @@ pub(crate) async fn read(
     mut body: Body,
     bytes_max: usize,
     encodings: &[ContentEncoding],
-    mut keep: Keep<'_>,
+    mut body_use: BodyUse<'_>,
     place: &Place,
 ) -> Result<Content, Problem> {
-    let mut received = match keep {
-        Keep::Bytes | Keep::Unverified(_) => Received::new(headers, encodings, bytes_max),
-        Keep::Nothing => Received::Nothing,
+    let mut received = match body_use {
+        BodyUse::Bytes | BodyUse::Unverified(_) => Received::new(headers, encodings, bytes_max),
+        BodyUse::Nothing => Received::Nothing,
     };
     let mut memory = place.body_memory();
     let mut length = 0;
@@ -55,13 +55,13 @@ pub(crate) async fn read(
             return Err(Problem::BodyTooLarge);
         }
         place.body_came(data.len());
-        if let Keep::Unverified(check) = &mut keep {
+        if let BodyUse::Unverified(check) = &mut body_use {
             check.update(&data);
         }
         for step in received.steps(data) {
             received.take(step)?;
             if memory.hold(received.bytes()).await.is_err() {
-                return Err(give_up(&keep, place).await);
+                return Err(give_up(&body_use, place).await);
             }
         }
     }
@@ -92,10 +92,10 @@ async fn next(body: &mut Body, place: &Place) -> Result<Option<Bytes>, Problem> 
 
 /// Ends a body that finds no memory. A stranger's connection is ended without an answer: there is
 /// nothing that it could be told.
-async fn give_up(keep: &Keep<'_>, place: &Place) -> Problem {
-    match keep {
-        Keep::Bytes | Keep::Nothing => Problem::CapacityExceeded,
-        Keep::Unverified(_) => {
+async fn give_up(body_use: &BodyUse<'_>, place: &Place) -> Problem {
+    match body_use {
+        BodyUse::Bytes | BodyUse::Nothing => Problem::CapacityExceeded,
+        BodyUse::Unverified(_) => {
             place.end();
             std::future::pending().await
         }

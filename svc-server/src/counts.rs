@@ -1,5 +1,5 @@
-//! What this process captured, skipped and refused, in memory: for Prometheus, which adds up the
-//! counts of all servers itself. The totals of the organization are in the store.
+//! Counts of what this process captured, skipped and refused, in memory: for Prometheus, which sums
+//! over servers itself. The totals of the organization are in the store.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ struct Counted {
 }
 
 impl Counts {
-    /// Begins to count.
+    /// Starts counting.
     pub(crate) fn new(since: Instant) -> Self {
         Self {
             since,
@@ -50,12 +50,12 @@ impl Counts {
         CaptureCounts::new(totals, self.since, answers)
     }
 
-    /// Returns the totals of the organization beside the answers of this process.
+    /// Combines the totals of the organization with the answers of this process.
     pub(crate) fn beside(&self, totals: CaptureTotals) -> CaptureCounts {
         CaptureCounts::new(totals, self.since, self.lock().answers.clone())
     }
 
-    /// Counting cannot fail half-way, so a panic elsewhere does not spoil the counts.
+    /// Counting cannot fail half-way, so a panic elsewhere leaves the counts valid.
     fn lock(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -54,7 +54,7 @@ impl Exchange {
     }
 
     /// Runs work on a body: a large one lets other requests go on meanwhile.
-    pub(crate) fn apart<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.body_bytes > INLINE_BYTES_MAX {
             tokio::task::block_in_place(work)
         } else {
@@ -98,7 +98,7 @@ where
     let place = parts
         .extensions
         .remove()
-        .unwrap_or_else(places::Place::apart);
+        .unwrap_or_else(places::Place::detached);
     let headers = &parts.headers;
     let sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, headers);
     let mut sender = sender.confirmed(&app.engine).await;
@@ -106,8 +106,16 @@ where
         place.sender_is_known();
         observe::caller(caller);
     }
-    let (encodings, keep) = (E::CONTENT_ENCODINGS, sender.keep());
-    let content = body::read(headers, body, E::BODY_BYTES_MAX, encodings, keep, &place).await;
+    let (encodings, body_use) = (E::CONTENT_ENCODINGS, sender.body_use());
+    let content = body::read(
+        headers,
+        body,
+        E::BODY_BYTES_MAX,
+        encodings,
+        body_use,
+        &place,
+    )
+    .await;
     let mut content = match content {
         Ok(content) => content,
         Err(Problem::BodyTooLarge) => return Err(Problem::BodyTooLarge),
@@ -140,7 +148,7 @@ where
         Some(content_type) if is_protobuf(content_type) => Encoding::Protobuf,
         _ => Encoding::Json,
     };
-    let bytes = exchange.apart(|| admission::estimate(&content, encoding));
+    let bytes = exchange.in_place(|| admission::estimate(&content, encoding));
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
     let request = {
         let incoming = Incoming {
@@ -150,7 +158,7 @@ where
             body: &content,
             memory: &exchange.memory,
         };
-        let read = exchange.apart(|| E::Request::read(&incoming));
+        let read = exchange.in_place(|| E::Request::read(&incoming));
         read.map_err(Problem::from)?
     };
     drop((content, memory));

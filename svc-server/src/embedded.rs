@@ -1,5 +1,5 @@
-//! The embedded default: a server on a SQLite file makes the secrets that nobody gives it, once, into
-//! a private file beside its database. A shell can source that file.
+//! Generated secrets: a server on a SQLite file generates the secrets that are not set, once, and
+//! keeps them in a private file beside its database. A shell can source that file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ use crate::settings::address;
 use crate::source::{Source, Strictness, data_folder};
 use crate::{env, presence};
 
-/// The name of the ingest client that the embedded default knows.
+/// The name of the ingest client with a generated token.
 const CLIENT: &str = "local";
 
-/// The secrets without which there is no service, each with the settings of which one gives it.
+/// The required secrets, each with the settings that provide it.
 const NEEDED: [(&str, &[&str]); 3] = [
     (env::OPERATOR_TOKEN, &[env::OPERATOR_TOKEN]),
     (
@@ -31,26 +31,26 @@ const NEEDED: [(&str, &[&str]); 3] = [
     (env::FORGE_WEBHOOK_SECRET, &[env::FORGE_WEBHOOK_SECRET]),
 ];
 
-/// The credentials that the embedded default generated on this machine.
+/// The credentials that were generated on this machine.
 #[derive(Clone, Debug)]
 pub struct LocalCredentials {
     /// The operator's token.
     pub operator_token: SecretString,
     /// The ingest token of the client `local`.
     pub ingest_token: SecretString,
-    /// The retrieval token; it is valid when a Session is granted.
+    /// The retrieval token, which is valid if a Session is granted.
     pub retrieval_token: SecretString,
-    /// The secret with which forges sign.
+    /// The webhook secret.
     pub webhook_secret: SecretString,
-    /// The private file they are kept in.
+    /// The private file that contains them.
     pub file: PathBuf,
 }
 
-/// Where a server of this machine listens when nobody says.
+/// The default address of a server.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8000);
 
-/// Returns the URL under which the server of this machine is reached from here: the one of the store of
-/// these settings that was started last and runs, else one that is started with these settings.
+/// Returns the URL of the server on this machine: the running one that was last started for the
+/// configured store, else one started with these settings.
 pub fn local_url() -> String {
     let settings = settings();
     if let Some(running) = database(&settings).and_then(|database| presence::find(&database)) {
@@ -62,8 +62,9 @@ pub fn local_url() -> String {
     presence::url(listen.unwrap_or(DEFAULT_LISTEN))
 }
 
-/// Returns the URL of the server of this machine when it is the one that a URL means, by its address or
-/// as `localhost`. What goes there goes to its address: another program may be behind the name.
+/// Returns the URL of the server on this machine if a URL refers to it, by its address or as
+/// `localhost`. Requests are sent to the address, because another program may be listening under
+/// the name.
 pub fn as_local(url: &str) -> Option<String> {
     let local = local_url();
     is_same(url, &local).then_some(local)
@@ -92,13 +93,12 @@ fn database(settings: &Source) -> Option<DatabaseUrl> {
     }
 }
 
-/// Returns the settings of this process. What is wrong with them is for the server to say.
+/// Returns the settings of this process. The server reports errors in them.
 fn settings() -> Source {
     Source::process(BTreeMap::new(), Strictness::Misspelled, &mut Vec::new())
 }
 
-/// Returns the credentials that the embedded default generated for the database of these settings,
-/// when it ever ran here.
+/// Returns the credentials that were generated for the configured database, if any.
 pub fn local_credentials() -> Option<LocalCredentials> {
     let DatabaseUrl::Sqlite(database) = database(&settings())? else {
         return None;
@@ -120,8 +120,8 @@ pub fn local_credentials() -> Option<LocalCredentials> {
     })
 }
 
-/// Provides generated secrets in place of those that are not given, when the database is a SQLite
-/// file. Returns the file they are kept in, when one of them is used.
+/// Provides generated secrets for those that are not set, if the database is a SQLite file. Returns
+/// the file that contains them, if one is used.
 pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
     let mut missing: Vec<&'static str> = NEEDED
         .into_iter()
@@ -134,7 +134,7 @@ pub(crate) fn provide(source: &mut Source) -> Result<Option<PathBuf>, String> {
     let database = match url.as_deref().map(DatabaseUrl::parse) {
         None => data_folder().map(|folder| folder.join("svc.db")),
         Some(Ok(DatabaseUrl::Sqlite(path))) => Some(path),
-        // A URL that cannot be read is a mistake of its own.
+        // An invalid URL is reported elsewhere.
         Some(Ok(DatabaseUrl::Postgres(_)) | Err(_)) => None,
     };
     let Some(database) = database.filter(|_| !missing.is_empty()) else {
@@ -166,7 +166,7 @@ fn read_or_generate(file: &Path) -> io::Result<BTreeMap<String, String>> {
     }
     if fs::metadata(file)?.permissions().mode() & 0o077 != 0 {
         return Err(io::Error::other(
-            "others may read it; make it private with chmod 600",
+            "other users can read it; make it private with chmod 600",
         ));
     }
     Ok(parse(&fs::read_to_string(file)?))
@@ -186,7 +186,7 @@ fn generate(file: &Path) -> io::Result<()> {
     // Two random UUIDs: 244 random bits in 64 hexadecimal digits.
     let token = || format!("{}{}", ids.fresh().simple(), ids.fresh().simple());
     let mut text = String::from(
-        "# Generated by svc. Private: whoever reads this file may read all evidence.\n",
+        "# Generated by svc. Private: anyone who can read this file can read all evidence.\n",
     );
     for (name, value) in [
         (env::OPERATOR_TOKEN, token()),
@@ -199,8 +199,8 @@ fn generate(file: &Path) -> io::Result<()> {
     ] {
         writeln!(text, "{name}={}", quoted(&value)).map_err(io::Error::other)?;
     }
-    // Written aside and linked into place: a server that starts at the same moment sees the whole
-    // file or none, and whoever comes second uses the first one's secrets.
+    // Written to a temporary file and linked into place: a server that starts at the same moment
+    // sees the complete file or none, and the second one uses the secrets of the first.
     let aside = file.with_extension(format!("{}.tmp", ids.fresh().simple()));
     let mut private = OpenOptions::new()
         .write(true)
@@ -217,12 +217,13 @@ fn generate(file: &Path) -> io::Result<()> {
     linked
 }
 
-/// Returns a value as a shell reads it back.
+/// Returns a value quoted for a shell.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// Returns the value of a line. A person may have written it without quotes, or with others.
+/// Returns the value of a line. A person may have written it without quotes, or with different
+/// ones.
 fn unquoted(value: &str) -> String {
     let between = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
     match (between('\''), between('"')) {

@@ -1,9 +1,9 @@
 //! The evidence service over HTTP.
 //!
-//! A request is measured, its caller is named, its body is read as the endpoint's type, the engine
-//! is called once, and the reply is written within its budget. There is one order of these checks
-//! for every route (`dispatch`), one place that knows status codes (`problem`), and no decision
-//! about facts anywhere here.
+//! For each request, the body is measured, the caller is identified, the body is parsed as the
+//! endpoint's type, the engine is called once, and the reply is written within its budget. The
+//! order of these checks is the same for every route (`dispatch`), one place knows status codes
+//! (`problem`), and this crate makes no decisions about facts.
 
 mod accept;
 mod admission;
@@ -44,5 +44,5 @@ pub use settings::{
 };
 pub use source::{config_folder, data_folder};
 
-/// The description of the whole service, as `/openapi.json` has it.
+/// The OpenAPI document, as served at `/openapi.json`.
 pub static OPENAPI: &str = include_str!("../../schemas/openapi.json");

@@ -1,4 +1,4 @@
-//! The server alone, for containers: it takes its settings from the environment and no argument.
+//! The server alone, for containers. It takes its settings from the environment, and no arguments.
 
 use std::process::ExitCode;
 
@@ -19,10 +19,10 @@ fn main() -> ExitCode {
         [] => Request::Serve,
         [Ok("--help" | "-h")] => Request::Help,
         [Ok("--version" | "-V")] => Request::Version,
-        // An argument may hold a secret, so it is not repeated.
+        // An argument may be a secret, so it is not repeated.
         _ => {
             complain(
-                "svc-server takes no argument: its settings come from the environment and from \
+                "svc-server takes no arguments: its settings come from the environment and \
                  config.toml; svc-server --help lists them",
             );
             return ExitCode::from(2);
@@ -58,7 +58,7 @@ fn run() -> ExitCode {
     }
 }
 
-/// Prints an answer. It fails only when nobody reads it.
+/// Prints an answer. It fails only if nobody reads it.
 fn print(text: &str) {
     drop(std::io::Write::write_all(
         &mut std::io::stdout(),
@@ -66,10 +66,10 @@ fn print(text: &str) {
     ));
 }
 
-/// Prints why there is no server: the first line of the error, and the others below it.
+/// Prints why the server could not start: the first line of the error, then the others.
 #[expect(
     clippy::print_stderr,
-    reason = "the settings decide how to log, so their mistakes cannot be logged"
+    reason = "the settings decide how to log, so errors in them cannot be logged"
 )]
 fn complain(error: &str) {
     eprintln!("error: {}", error.replace('\n', "\n  "));

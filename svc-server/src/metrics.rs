@@ -1,7 +1,7 @@
-//! The counts in the text format of Prometheus, on an address of their own.
+//! Metrics in the text format of Prometheus, on a separate address.
 //!
-//! The address is for the monitoring of the deployment and asks for no credential, so it is closed
-//! unless it is configured. It tells counts, routes and reasons, and nothing of the facts.
+//! The address is for monitoring and needs no credential, so it is disabled unless configured. It
+//! exposes counts, routes and reasons, but nothing about the facts.
 
 use std::fmt::{self, Write as _};
 
@@ -84,15 +84,15 @@ fn seconds(instant: Instant) -> String {
     )
 }
 
-/// Writes the counts, and what reports remember by its kind.
+/// Writes the counts, and the caches of reports by kind.
 fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> String {
     let mut text = Exposition(String::new());
-    text.metric("svc_info", "gauge", "The running service.")
+    text.metric("svc_info", "gauge", "The version of the running service.")
         .sample(&[("version", SERVICE_VERSION)], 1);
     text.metric(
         "svc_start_time_seconds",
         "gauge",
-        "When the process began to count, in Unix seconds.",
+        "When the process started counting, in Unix seconds.",
     )
     .sample(&[], seconds(counts.server_since));
 
@@ -123,7 +123,7 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
     let mut conflicts = text.metric(
         "svc_conflicts_total",
         "counter",
-        "Facts whose identity says otherwise than a stored one.",
+        "Facts that conflict with a stored fact of the same identity.",
     );
     for (source, of) in &counts.sources {
         conflicts.sample(&[("source", source.as_str())], of.conflicts);
@@ -131,7 +131,7 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
     let mut skipped = text.metric(
         "svc_skipped_total",
         "counter",
-        "What was declined with success, by reason.",
+        "What was skipped with a successful answer, by reason.",
     );
     for (source, of) in &counts.sources {
         for (reason, count) in &of.skipped {
@@ -141,7 +141,7 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
     let mut rejected = text.metric(
         "svc_rejected_total",
         "counter",
-        "Payloads of a batch that cannot be stored as they are, by reason.",
+        "Payloads of a batch that cannot be stored as sent, by reason.",
     );
     for (source, of) in &counts.sources {
         for (reason, count) in &of.rejected {
@@ -152,7 +152,7 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
     let mut log_records = text.metric(
         "svc_log_records_total",
         "counter",
-        "Log records, by what became of them.",
+        "Log records, by result.",
     );
     for (outcome, count) in [
         ("translated", records.translated),
@@ -164,7 +164,7 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
     let mut last = text.metric(
         "svc_last_delivery_time_seconds",
         "gauge",
-        "When the last delivery came, in Unix seconds.",
+        "When the last delivery arrived, in Unix seconds.",
     );
     for (source, of) in &counts.sources {
         if let Some(at) = of.last_delivery_at {
@@ -181,32 +181,32 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
     text.0
 }
 
-/// Writes what reports remember of commits, answers and edits.
+/// Writes the caches of reports for commits, answers and edits.
 fn remembered(text: &mut Exposition, memory: &[(&'static str, MemoryUse)]) {
     type Number = fn(&MemoryUse) -> u64;
     let metrics: [(&'static str, &'static str, &'static str, Number); 4] = [
         (
             "svc_report_memory_bytes",
             "gauge",
-            "Bytes that reports remember of what never changes.",
+            "Bytes that reports cache.",
             |of| of.bytes,
         ),
         (
             "svc_report_memory_bytes_max",
             "gauge",
-            "Bytes that reports remember at most.",
+            "Maximum bytes that reports cache.",
             |of| of.bytes_max,
         ),
         (
             "svc_report_memory_hits_total",
             "counter",
-            "What reports did not read again.",
+            "Cache hits of reports.",
             |of| of.hits,
         ),
         (
             "svc_report_memory_misses_total",
             "counter",
-            "What reports had to read.",
+            "Cache misses of reports.",
             |of| of.misses,
         ),
     ];

@@ -1,4 +1,4 @@
-//! What the service says of itself: a line a request and the events within it, without content and without secrets.
+//! Logging: a line per request and the events within it, without content or secrets.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::OnceLock;
@@ -34,12 +34,12 @@ pub(crate) fn start(settings: &Settings) {
         LogFormat::Json => builder.json().try_init(),
     };
     if started.is_err() {
-        tracing::debug!("logging was started before");
+        tracing::debug!("logging was already started");
     }
 }
 
-/// Returns what is logged. The library of the Model Context Protocol would log whole messages at
-/// `debug`, captured content among them, so of it only warnings are.
+/// Returns the log filter. The library of the Model Context Protocol logs whole messages at
+/// `debug`, including captured content, so only its warnings are logged.
 fn filter(text: &str) -> tracing_subscriber::EnvFilter {
     let filter = tracing_subscriber::EnvFilter::new(text);
     match "rmcp=warn".parse() {
@@ -48,25 +48,26 @@ fn filter(text: &str) -> tracing_subscriber::EnvFilter {
     }
 }
 
-/// Returns whether a text says what is logged: a level, or directives of which one without a level
-/// names no target by accident. (`loud` alone would be a target that logs nothing.)
+/// Returns whether a text is a valid log filter: a level, or directives in which a bare word is a
+/// level. (`loud` alone would be a target that logs nothing.)
 pub(crate) fn is_filter(text: &str) -> bool {
     let is_level = |word: &str| {
         word.parse::<tracing_subscriber::filter::LevelFilter>()
             .is_ok()
     };
     let plain = |part: &str| part.contains(['=', '[']) || is_level(part);
-    // A comma within the fields of a span separates no directives; such a text is left to the parser.
+    // A comma within the fields of a span does not separate directives; such a text is left to the
+    // parser.
     let whole = text.contains('[') || text.split(',').map(str::trim).all(plain);
     whole && text.parse::<tracing_subscriber::EnvFilter>().is_ok()
 }
 
-/// The part of our own request ids that tells this process from others.
+/// The part of generated request ids that identifies this process.
 static PROCESS: OnceLock<String> = OnceLock::new();
-/// The part that tells one request from another.
+/// The part that identifies a request.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the id of a request: the sender's, when it is short and plain, else one of our own.
+/// Returns the id of a request: the sender's if it is short and plain, else a generated one.
 fn request_id(request: &HttpRequest) -> HeaderValue {
     let plain = |value: &&HeaderValue| {
         (1..=128).contains(&value.len())
@@ -88,8 +89,8 @@ fn request_id(request: &HttpRequest) -> HeaderValue {
         .unwrap_or_else(|_| HeaderValue::from_static("unknown"))
 }
 
-/// Answers a request, whatever its handler does: a panic is logged and answered 503. All that is
-/// logged meanwhile carries the request's id, its route and its caller.
+/// Answers a request, even if its handler panics: the panic is logged and answered with 503.
+/// Everything logged meanwhile has the request's id, route and caller.
 pub(crate) async fn request(
     route: &'static str,
     app: App,
@@ -98,7 +99,7 @@ pub(crate) async fn request(
 ) -> Response {
     let started = Instant::now();
     let id = request_id(&request);
-    // Of the highest level, so that whatever is logged at all is tied to its request.
+    // At the highest level, so that every log line has its request.
     let span = tracing::error_span!(
         "request",
         request_id = id.to_str().unwrap_or_default(),
@@ -133,14 +134,14 @@ pub(crate) async fn request(
     response
 }
 
-/// Adds who sends it to what is logged of a request.
+/// Adds the caller to the log lines of a request.
 pub(crate) fn caller(caller: &Caller) {
     let span = Span::current();
     span.record("client", caller.client_id.as_str());
     span.record("authority", caller.authority.as_str());
 }
 
-/// Adds that the forge has signed it.
+/// Adds the forge as the signer.
 pub(crate) fn forge() {
     Span::current().record("authority", "forge");
 }

@@ -313,7 +313,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Returns the place of a request that came over no connection of ours.
-    pub(crate) fn apart() -> Self {
+    pub(crate) fn detached() -> Self {
         let places = Places::new(Limits::service());
         let record = Record::new(0);
         Self {

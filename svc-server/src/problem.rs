@@ -40,7 +40,7 @@ pub(crate) const fn status(problem: &Problem) -> StatusCode {
     }
 }
 
-/// Returns the closed word of a problem: that of the client.
+/// Returns the closed word of a problem, the same as the client's.
 pub(crate) const fn code(problem: &Problem) -> &'static str {
     match problem {
         Problem::NotFound => "not_found",
@@ -72,7 +72,7 @@ pub(crate) const fn code(problem: &Problem) -> &'static str {
     }
 }
 
-/// Says a problem in a sentence, without anything of the request.
+/// Returns a problem as a sentence, without anything from the request.
 pub(crate) fn message(problem: &Problem) -> String {
     match problem.body().detail {
         Detail::Text(text) => text.into_owned(),
@@ -111,7 +111,7 @@ fn insert(headers: &mut axum::http::HeaderMap, name: &'static str, value: &'stat
     headers.insert(name, axum::http::HeaderValue::from_static(value));
 }
 
-/// Says what a caller is told of a reply that cannot be written; `oversize` when it is too large.
+/// Returns the problem for a reply that cannot be written; `oversize` if it is too large.
 pub(crate) fn of_write(error: json::WriteError, oversize: Problem) -> Problem {
     match error {
         json::WriteError::NonFinite => Problem::Declined(Decline::NonFiniteNumber),

@@ -20,13 +20,13 @@ use crate::presence::Presence;
 use crate::settings::Settings;
 use crate::{metrics, observe, open_files, routes};
 
-/// Why a server does not run.
+/// Why a server cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The store cannot be opened.
     #[error("cannot open the fact store: {}", causes(.0))]
     Store(#[from] StoreError),
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
     /// The runtime cannot be started.
@@ -34,7 +34,7 @@ pub enum ServeError {
     Start(#[from] std::io::Error),
 }
 
-/// Writes an error with its causes. No cause holds a value of a setting.
+/// Formats an error with its causes. No cause contains a value of a setting.
 fn causes(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -46,7 +46,7 @@ fn causes(error: &StoreError) -> String {
     text
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -59,19 +59,19 @@ pub struct Running {
 }
 
 impl Running {
-    /// Returns where it listens.
+    /// Returns the address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns where the counts are served for Prometheus.
+    /// Returns the address of the Prometheus metrics.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
     }
 
-    /// Stops: accepts nothing more, finishes what was accepted, drains the writer. It ends within
-    /// 25 seconds, also when the store gives no answer; nothing was acknowledged then that is not
-    /// stored.
+    /// Stops the server: stops accepting requests, finishes the accepted ones, and drains the
+    /// writer. It takes at most 25 seconds, even if the store does not answer. Nothing is
+    /// acknowledged that is not stored.
     pub async fn stop(self) {
         let end = Instant::now() + self.stop_for;
         self.stop.send_replace(true);
@@ -90,11 +90,11 @@ impl Running {
     }
 }
 
-/// Starts a server on the current runtime, which must have several threads.
+/// Starts a server on the current runtime, which must be multi-threaded.
 ///
 /// # Errors
 ///
-/// When the store cannot be opened or the address is taken.
+/// If the store cannot be opened or the address is in use.
 pub async fn start(settings: Settings) -> Result<Running, ServeError> {
     let open_files = open_files::raise();
     let limits = Limits::service().within_open_files(open_files);
@@ -127,7 +127,7 @@ async fn start_within(limits: Limits, settings: Settings) -> Result<Running, Ser
         tracing::info!(%address, "metrics.started");
     }
     if let Some(mirror) = &settings.engine.mirror {
-        say(mirror);
+        log_mirrors(mirror);
     }
     tracing::info!(
         %address,
@@ -146,8 +146,8 @@ async fn start_within(limits: Limits, settings: Settings) -> Result<Running, Ser
     })
 }
 
-/// Says how mirrors are kept, and warns where more is allowed than it seems.
-fn say(mirror: &MirrorConfig) {
+/// Logs how mirrors are configured, and warns about settings that allow more than they seem to.
+fn log_mirrors(mirror: &MirrorConfig) {
     let path = mirror.path.display();
     match mirror.remotes.allowed() {
         AllowedHosts::Listed(hosts) => {
@@ -165,7 +165,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ServeE
     Ok((listener, bound))
 }
 
-/// Serves until the process is told to stop (SIGTERM or SIGINT), then stops gracefully. It blocks.
+/// Serves until SIGTERM or SIGINT, then stops gracefully. It blocks.
 ///
 /// # Errors
 ///
@@ -182,7 +182,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
     let served = runtime.block_on(async {
         let running = start(settings).await?;
         let presence = Presence::announce(&database, running.address());
-        // A server that cannot be found by its store is found by its URL.
+        // A server that cannot be found through its store can be reached by its URL.
         let unfound = |error: &std::io::Error| tracing::debug!(%error, "server.address_file");
         let presence = presence.inspect_err(unfound).ok();
         told_to_stop().await?;
@@ -193,7 +193,7 @@ pub fn serve(settings: Settings) -> Result<(), ServeError> {
         running.stop().await;
         Ok(())
     });
-    // A thread that waits for a store which gives no answer must not keep the process.
+    // A thread that waits for an unresponsive store must not keep the process alive.
     runtime.shutdown_background();
     served
 }

@@ -238,7 +238,7 @@ fn the_demo_plants_no_organization_among_the_evidence_of_others() {
 }
 
 #[test]
-fn the_doctor_says_what_fails_and_what_mends_it() {
+fn the_doctor_says_what_fails_and_what_fixes_it() {
     let server = start(&Configuration::default());
     let home = tempfile::tempdir().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -256,12 +256,12 @@ fn the_doctor_says_what_fails_and_what_mends_it() {
     };
     let text = done(&doctor(OPERATOR_TOKEN, &[]));
     for line in [
-        "clock             ok       within a minute of the service's",
+        "clock             ok       within a minute of the service",
         "logs as protobuf  ok       received",
-        "agents' events    warning  nothing was stored yet",
-        "mend: svc install claude-code --print",
-        "store             -        this machine has none",
-        "clone             -        this folder is no clone of a repository",
+        "agents' events    warning  nothing stored yet",
+        "fix: svc install claude-code --print",
+        "store             -        none on this machine",
+        "clone             -        this folder is not a git repository",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
@@ -274,7 +274,7 @@ fn the_doctor_says_what_fails_and_what_mends_it() {
     let refused = doctor(UNKNOWN_TOKEN, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let text = String::from_utf8_lossy(&refused.stdout).into_owned();
-    let mend = format!("mend: svc login {}", server.base_url());
+    let mend = format!("fix: svc login {}", server.base_url());
     assert!(text.contains(&mend), "{text}");
 
     // A forge that signs with another secret.

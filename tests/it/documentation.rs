@@ -106,7 +106,7 @@ fn a_browser_shows_both_pages_and_blocks_nothing_of_them() {
         return;
     };
     let server = documented();
-    let summary = "Stores the outcome of one run of any CI system.";
+    let summary = "Store the outcome of one run of any CI system.";
     for (page, wanted) in [
         ("docs", &["swagger-ui", "Authorize", summary][..]),
         ("redoc", &["Sample request", "ProblemBody", summary]),

@@ -388,7 +388,7 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     );
     let explained = done(&remote(&["grant", "explain", "review", "two"]));
     assert!(
-        explained.contains("no: no visible fact is of the Session"),
+        explained.contains("no: no visible fact belongs to the Session"),
         "{explained}"
     );
     assert!(
@@ -521,6 +521,6 @@ fn what_is_wrong_with_a_change_is_told(backend: Backend) {
     );
     assert_eq!(
         (reply.status, &*reply.text()),
-        (422, r#"{"detail":"no fact names a repository so"}"#)
+        (422, r#"{"detail":"no fact names this repository"}"#)
     );
 }

@@ -278,7 +278,7 @@ fn failures_that_cannot_be_told_apart_are_shown_and_not_passed_over(backend: Bac
     let (shown, beside) = (output.stdout_text(), output.stderr_text());
     assert!(
         shown.starts_with(
-            "not listed above: 1 failed run under this name, whose repository cannot be told \
+            "not listed above: 1 failed run under this name whose repository cannot be determined \
              (repository_identity_unresolved)\n"
         ),
         "{shown}"
@@ -530,7 +530,7 @@ fn the_sessions_of_a_whole_push_and_pull_request_stand_behind_a_run(backend: Bac
     ]);
     let shown = done(&svc(&server, &["investigate", "41"]));
     assert!(
-        shown.contains("2 observed commits of the same push or pull request, 2 Sessions"),
+        shown.contains("2 commits of the same push or pull request with observations, 2 Sessions"),
         "{shown}"
     );
     for (session, at) in [("a", '0'), ("b", '3')] {
@@ -555,7 +555,7 @@ fn what_is_not_there_is_said_and_what_is_doubtful_is_refused(backend: Backend) {
         (&["session", "nobody"], "Session nobody is not known\n"),
         (
             &["ci", "failures", "--repo", "own/repo"],
-            "no fact tells of a repository own/repo: is its name right, and did anything of it arrive?\n",
+            "no fact mentions a repository own/repo: is the name right, and did anything from it arrive?\n",
         ),
     ] {
         assert_eq!(done(&svc(&server, arguments)), said);

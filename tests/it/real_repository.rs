@@ -821,7 +821,7 @@ fn shell_shows(server: &Server, commits: &Commits) {
             "{}: no Session observed\n\
              \nown/app (github/github.com/7)\n\
              \x20 also named own/new\n\
-             \x20 inferred from what calls wrote, a guess and no observation:\n\
+             \x20 inferred from what calls wrote; a guess, not an observation:\n\
              {first}{second}\
              \x20   session_commit_unobserved: 1\n\
              \x20   decisions: 1\n\
@@ -842,7 +842,7 @@ fn shell_shows(server: &Server, commits: &Commits) {
     assert!(observed, "{investigated}");
     assert!(
         investigated
-            .contains("  inferred from what calls wrote, a guess and no observation:\n    call "),
+            .contains("  inferred from what calls wrote; a guess, not an observation:\n    call "),
         "{investigated}"
     );
     assert_eq!(

@@ -30,7 +30,7 @@ impl Capture {
 fn render(counts: &CaptureCounts, now: Instant) -> String {
     let mut blocks = vec![
         match counts.since {
-            Some(since) => format!("since {since}, {}, in all servers\n", relative(since, now)),
+            Some(since) => format!("since {since}, {}, on all servers\n", relative(since, now)),
             None => "nothing was delivered yet\n".to_owned(),
         },
         sources(counts, now),
@@ -145,7 +145,7 @@ mod tests {
         let now = Instant::parse("2026-01-02T05:00:00Z").unwrap();
         assert_eq!(
             render(&counts, now),
-            "since 2026-01-02T03:04:05Z, 1h ago, in all servers\n\n\
+            "since 2026-01-02T03:04:05Z, 1h ago, on all servers\n\n\
              source   deliveries  stored  duplicates  skipped  rejected  conflicts  last delivery\n\
              gateway           3       2           1        4         0          0  1h ago\n\
              ci                0       0           0        0         0          0  never\n\

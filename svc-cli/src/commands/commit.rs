@@ -21,7 +21,8 @@ use crate::product::product;
 
 #[derive(Debug, Args)]
 pub(crate) struct Commit {
-    /// The commit: its full id, or in a clone what git calls it, like HEAD or the first digits.
+    /// The commit: its full id, or inside a clone any name that git knows, such as HEAD or a short
+    /// id.
     #[arg(value_name = "COMMIT")]
     sha: String,
 
@@ -63,7 +64,7 @@ fn render(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> String 
         return if is_selected {
             none
         } else {
-            none + "no stored fact ties it to a repository; --repo OWNER/NAME looks for calls in the mirror of one\n"
+            none + "no stored fact links it to a repository; --repo OWNER/NAME searches the mirror of one for calls\n"
         };
     };
     let attributed = if evidence.attributed {
@@ -115,13 +116,13 @@ fn of_repository(repository: &CommitRepository, now: Instant) -> Vec<String> {
     lines
 }
 
-/// Returns the calls that are guessed, apart from what was observed; nothing when there is none.
+/// Returns the inferred calls, separate from what was observed; nothing if there are none.
 pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
     if repository.inference_calls.is_empty() {
         return Vec::new();
     }
     let mut lines =
-        vec!["  inferred from what calls wrote, a guess and no observation:\n".to_owned()];
+        vec!["  inferred from what calls wrote; a guess, not an observation:\n".to_owned()];
     for call in &repository.inference_calls {
         let score = call
             .similarity_score
@@ -151,12 +152,12 @@ pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
     lines
 }
 
-/// Returns why calls were not looked for, or not in all of the commit.
+/// Returns why calls were not searched for, or not in all of the commit.
 pub(super) fn not_looked_for(evidence: &CommitEvidence) -> Vec<String> {
     let skipped = evidence.inference_skipped.iter();
     let skipped = skipped.flat_map(|it| it.iter().collect::<Vec<_>>());
     skipped
-        .map(|(skip, count)| format!("calls not looked for: {count} {skip} ({})\n", why(skip)))
+        .map(|(skip, count)| format!("calls not searched for: {count} {skip} ({})\n", why(skip)))
         .collect()
 }
 
@@ -166,12 +167,12 @@ const fn why(skip: InferenceSkip) -> &'static str {
             "the mirror lacks the commit or cannot read its diff"
         }
         InferenceSkip::ContentErased => "what a call said that may have written it was erased",
-        InferenceSkip::MalformedDiffSection => "part of the diff breaks the format",
-        InferenceSkip::MirrorAbsent => "there is no mirror of the repository",
+        InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
+        InferenceSkip::MirrorAbsent => "the repository has no mirror",
         InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
-        InferenceSkip::PushUnknown => "it is not known which push brought the commit first",
+        InferenceSkip::PushUnknown => "it is unknown which push first brought the commit",
         InferenceSkip::UnsupportedDiffSection => {
-            "part of the diff is not text, a binary file for example"
+            "part of the diff is not text, such as a binary file"
         }
     }
 }
@@ -190,8 +191,8 @@ fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {
     )
 }
 
-/// Returns what a person may want to see next: the observed Sessions, then the guessed ones, and the
-/// mirrors when one is in the way.
+/// Returns the commands to suggest next: the observed Sessions, then the inferred ones, and the
+/// status of the mirrors if one of them is the problem.
 fn next(evidence: &CommitEvidence) -> Vec<String> {
     let observed = sessions(evidence);
     let guessed = guessed_sessions(evidence);
@@ -207,7 +208,7 @@ fn next(evidence: &CommitEvidence) -> Vec<String> {
     next
 }
 
-/// Returns whether calls were not looked for because of a mirror.
+/// Returns whether calls were not searched for because of a mirror.
 fn is_mirror_in_the_way(evidence: &CommitEvidence) -> bool {
     let of_mirrors = [
         InferenceSkip::CommitDiffUnavailable,
@@ -271,11 +272,11 @@ mod tests {
             render(&evidence, false, now),
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: observed\n\
              skipped: 1 repository_identity_unresolved\n\
-             calls not looked for: 1 unsupported_diff_section (part of the diff is not text, a binary file for example)\n\
+             calls not searched for: 1 unsupported_diff_section (part of the diff is not text, such as a binary file)\n\
              \nown/app (github/github.com/9)\n\
              \x20 also named own/old\n\
              \x20 session s\\u{1b}  (1 observed)\n\
-             \x20 inferred from what calls wrote, a guess and no observation:\n\
+             \x20 inferred from what calls wrote; a guess, not an observation:\n\
              \x20   call 96c8a2f0-0000-4000-8000-000000000003  litellm/-/m\\u{1b}  session=t  \
              attribution=jaccard score=0.83 files=2 (inferred call/file)\n\
              \x20   session_commit_unobserved: 1\n\

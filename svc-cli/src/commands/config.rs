@@ -10,15 +10,15 @@ use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, Table, escape};
 
-/// Where a setting has its default from.
+/// The origin of a default value.
 const DEFAULT: &str = "default";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     /// Show every setting of the server and of this shell.
     ///
-    /// A setting comes from a flag, else from its variable, else from config.toml, else it has its
-    /// default. The values of secrets are not shown.
+    /// A setting comes from its flag, else from its variable, else from config.toml, else it has
+    /// its default. The values of secrets are not shown.
     Show(Show),
 }
 
@@ -32,7 +32,7 @@ impl Config {
 
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Show where each comes from too.
+    /// Also show where each comes from.
     #[arg(long)]
     origin: bool,
 
@@ -52,7 +52,7 @@ struct Shown {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Setting {
     name: &'static str,
-    /// Null for a secret, and for what is not set and has no default.
+    /// Null for a secret, and for a setting that is unset and has no default.
     value: Option<String>,
     secret: bool,
     /// `flag`, the variable, the file, `login`, or `default`.
@@ -87,7 +87,7 @@ impl From<ShownSetting> for Setting {
     }
 }
 
-/// Returns what this shell asks with: which service, and with which token.
+/// Returns which service this shell asks, and with which token.
 fn of_the_shell(options: &ServiceOptions) -> Result<Vec<Setting>, CommandError> {
     let credentials = Credentials::load()?;
     let url = service::url_with(options, &credentials);

@@ -18,7 +18,7 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Output, Table, escape, item_block, part_line, quote, reference};
 
-/// How much of a preview stands in a table.
+/// Characters of a preview that are shown in a table.
 const PREVIEW_CHARACTERS_MAX: usize = 60;
 
 #[derive(Debug, Subcommand)]
@@ -29,14 +29,14 @@ pub(crate) enum Context {
     Discover(Discover),
 }
 
-/// What is looked for.
+/// The query and the size of the reply.
 #[derive(Debug, Args)]
 struct Keywords {
-    /// English or code keywords.
+    /// Keywords, English or code.
     #[arg(required = true, value_name = "KEYWORD")]
     query: Vec<String>,
 
-    /// The most bytes of the reply.
+    /// The maximum size of the reply in bytes.
     #[arg(long, value_name = "BYTES",
           value_parser = clap::value_parser!(u64).range(CONTEXT_REPLY_BYTES_LOW..=CONTEXT_REPLY_BYTES_HIGH))]
     max_bytes: Option<u64>,
@@ -57,7 +57,7 @@ pub(crate) struct Retrieve {
     #[command(flatten)]
     keywords: Keywords,
 
-    /// The Session; without it the one that the service is configured with.
+    /// The Session; by default the one that the service is configured with.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
 
@@ -81,15 +81,16 @@ pub(crate) struct Discover {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("identified").args(["repo", "repository_id"])))]
 struct Commit {
-    /// A commit whose Sessions come first: its full id, or in a clone what git calls it, like HEAD.
+    /// A commit whose Sessions come first: its full id, or inside a clone any name that git knows,
+    /// such as HEAD.
     #[arg(long = "commit", value_name = "COMMIT", requires = "identified")]
     sha: Option<String>,
 
-    /// The repository of the commit, by the forge's number of it: github/github.com/42.
+    /// The repository of the commit, by its number at the forge: github/github.com/42.
     #[arg(long, value_name = "PROVIDER/HOST/ID", requires = "sha")]
     repo: Option<String>,
 
-    /// The same in three options: the forge's number of the repository.
+    /// The same as three options: the forge's number of the repository.
     #[arg(long, value_name = "ID", requires = "sha", hide_short_help = true)]
     repository_id: Option<String>,
 
@@ -133,11 +134,10 @@ impl Commit {
             let Some(Lifetime::Identified(identity)) = repository::read(repo) else {
                 let error = CommandError::argument(
                     "--repo",
-                    "must be PROVIDER/HOST/ID here, like github/github.com/42",
+                    "must be PROVIDER/HOST/ID here, such as github/github.com/42",
                 );
-                return Err(
-                    error.hint("the number of a repository: gh api repos/OWNER/NAME --jq .id")
-                );
+                return Err(error
+                    .hint("to get the number of a repository: gh api repos/OWNER/NAME --jq .id"));
             };
             return Ok(identity);
         }
@@ -327,7 +327,7 @@ fn after_discovery(result: &DiscoveryResult, query: &Query) -> Vec<String> {
     )]
 }
 
-/// Returns a line that says what was left out, and nothing when nothing was.
+/// Returns a line that lists what was left out, or nothing.
 fn left_out(counts: &[(&str, u64)]) -> String {
     let counts: Vec<_> = counts
         .iter()

@@ -9,9 +9,9 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Db {
-    /// Show whether the schema is the one that this version needs.
+    /// Show whether the schema is at the revision that this version needs.
     Status(StoreOptions),
-    /// Bring the schema to the revision that this version needs.
+    /// Upgrade the schema to the revision that this version needs.
     Upgrade(StoreOptions),
 }
 

@@ -1,4 +1,4 @@
-//! Facts for the programs of others, a line of JSON each.
+//! Facts for other programs, one line of JSON each.
 
 use std::time::Duration;
 
@@ -19,26 +19,26 @@ use crate::error::CommandError;
 use crate::options::StoreOptions;
 use crate::output::Output;
 
-/// How long it may take. It ends when it is done, or its operator ends it.
+/// How long it may take. Usually it ends when it is done, or when the operator interrupts it.
 const AT_MOST: Duration = Duration::from_hours(24);
 /// Bytes of lines that are written at a time.
 const WRITTEN_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// Only facts of this kind; may be given several times.
+    /// Only facts of this kind; may be repeated.
     #[arg(long = "kind", value_name = "KIND", value_parser = one_of(FactTable::ALL, FactTable::as_str))]
     kinds: Vec<FactTable>,
 
-    /// Only facts that were captured at this moment or later.
+    /// Only facts captured at or after this moment.
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     since: Option<String>,
 
-    /// Only facts that were captured before this moment.
+    /// Only facts captured before this moment.
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     until: Option<String>,
 
-    /// With what people, models and machines wrote.
+    /// Include the text that people, models and machines wrote.
     #[arg(long)]
     content: bool,
 
@@ -79,7 +79,10 @@ impl Export {
         export(&mut snapshot, &wanted, |fact| lines.add(&fact)).map_err(
             |error: CommandError| {
                 if cancellation.is_cancelled() {
-                    CommandError::refused("interrupted", "interrupted; not all facts were written")
+                    CommandError::refused(
+                        "interrupted",
+                        "interrupted before all facts were written",
+                    )
                 } else {
                     error
                 }
@@ -89,7 +92,7 @@ impl Export {
     }
 }
 
-/// Lines that are written some at a time.
+/// Buffers lines and writes them in blocks.
 struct Lines<'o> {
     output: &'o mut Output,
     bytes: Vec<u8>,

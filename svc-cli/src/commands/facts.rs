@@ -22,7 +22,7 @@ pub(crate) struct Facts {
     store: StoreOptions,
 }
 
-/// The counts of a schema of any revision: nothing stands for a table that it lacks.
+/// The counts for a schema of any revision; `None` for a table that it lacks.
 #[derive(Debug, Serialize)]
 struct Counts {
     sessions: Option<u64>,
@@ -49,7 +49,7 @@ impl Facts {
 
 impl Counts {
     fn read(snapshot: &mut Snapshot<'_>) -> Result<Self, StoreError> {
-        // Without a log nothing says what is visible.
+        // Without the log, it is unknown what is visible.
         let has_log = snapshot.has_table("quarantine_log")?;
         let mut tables = Vec::with_capacity(FactTable::ALL.len());
         for table in FactTable::ALL {
@@ -92,7 +92,7 @@ fn as_map<S: Serializer>(
     map.end()
 }
 
-/// Returns the counts as lines that scripts rely on: the name, then the numbers in columns.
+/// Returns the counts as lines in a stable format: the name, then the numbers in columns.
 fn render(counts: &Counts) -> String {
     const UNAVAILABLE: &str = "unavailable";
     let number = |number: Option<u64>| number.map(|number| number.to_string());
@@ -120,7 +120,7 @@ fn render(counts: &Counts) -> String {
 }
 
 fn line(name: &str, total: &str, visible: &str) -> String {
-    // As wide as the longest name of a table.
+    // As wide as the longest table name.
     let line = format!("{name:<27} {total:>7} {visible:>8}");
     format!("{}\n", line.trim_end())
 }

@@ -1,5 +1,5 @@
-//! Git hooks that stamp commits with the Sessions that worked on them, and push the notes with the
-//! branch.
+//! Git hooks that stamp commits with the Sessions that worked on them, and push the notes along
+//! with the branch.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,18 +12,18 @@ use super::note::{NOTES, repository};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The line by which a hook of ours is known.
+/// The line that identifies our hooks.
 const MARK: &str = "# Installed by: svc install git-hooks";
-/// What a hook that was there before is called from then on. It runs first.
+/// The name that an existing hook is renamed to. It runs first.
 const BEFORE: &str = "before-svc";
 
-/// A hook: its name, and what it does after the one that was there before.
+/// A hook: its name, and the script that runs after an existing hook.
 struct Hook {
     name: &'static str,
     script: &'static str,
 }
 
-/// Neither holds anybody up: a commit is made and a branch is pushed whatever becomes of its notes.
+/// Neither hook blocks: a commit or a push succeeds whatever happens to its notes.
 const HOOKS: [Hook; 2] = [
     Hook {
         name: "post-commit",
@@ -55,11 +55,11 @@ impl Hook {
     }
 }
 
-/// What became of the hooks, as a program reads it.
+/// The result of the installation, for programs.
 #[derive(Debug, Serialize)]
 struct Installed {
     hooks: Vec<InstalledHook>,
-    /// Whether amended and rebased commits were made to keep their notes.
+    /// Whether git was configured to keep the notes of amended and rebased commits.
     rewrite_ref_added: bool,
 }
 
@@ -68,7 +68,7 @@ struct InstalledHook {
     hook: &'static str,
     path: String,
     action: &'static str,
-    /// Whether a hook that was there before runs first.
+    /// Whether an existing hook runs first.
     chained: bool,
 }
 
@@ -82,14 +82,16 @@ pub(super) fn print(output: &mut Output) -> Result<(), CommandError> {
     output.text(&text)
 }
 
-/// Installs the hooks into the repository that the program is called in.
+/// Installs the hooks into the current repository.
 pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     if let Some(folder) = repository::ask(&["config", "--get", "core.hooksPath"])? {
         return Err(CommandError::refused(
             "hooks_path",
-            format!("the hooks of this repository are in {folder}, which is somebody else's"),
+            format!(
+                "core.hooksPath of this repository is {folder}, which other repositories may share"
+            ),
         )
-        .hint("see what to add to them: svc install git-hooks --print"));
+        .hint("to see what to add to those hooks: svc install git-hooks --print"));
     }
     let folder = repository::own_path("hooks")?;
     fs::create_dir_all(&folder)?;
@@ -113,7 +115,7 @@ pub(super) fn install(output: &mut Output) -> Result<(), CommandError> {
     output.value(&installed, render)
 }
 
-/// Returns the names of the hooks that are not installed in the repository that the program is called in.
+/// Returns the names of the hooks that are not installed in the current repository.
 pub(super) fn missing() -> Result<Vec<&'static str>, CommandError> {
     let folder = repository::own_path("hooks")?;
     let is_missing = |hook: &&Hook| {
@@ -165,7 +167,7 @@ fn place(hook: &Hook, folder: &Path) -> Result<InstalledHook, CommandError> {
     })
 }
 
-/// Writes a hook beside its place and moves it there: git never runs half of one.
+/// Writes a hook to a temporary file and renames it, so that git never runs an incomplete one.
 fn write(path: &Path, hook: &Hook) -> io::Result<()> {
     let new = PathBuf::from(format!("{}.svc-new", path.display()));
     let mut file = OpenOptions::new()
@@ -184,12 +186,12 @@ fn render(installed: &Installed) -> String {
     for hook in &installed.hooks {
         text.extend([&escape(&hook.path), ": ", hook.action]);
         if hook.chained {
-            text.push_str("; the hook that was there runs first");
+            text.push_str("; the existing hook runs first");
         }
         text.push('\n');
     }
     if installed.rewrite_ref_added {
-        text.push_str("amended and rebased commits keep their notes from now on\n");
+        text.push_str("amended and rebased commits will keep their notes\n");
     }
     text
 }

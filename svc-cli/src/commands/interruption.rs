@@ -1,14 +1,14 @@
-//! What ends a long command early.
+//! Interrupts a long-running command.
 
 use svc_engine::deadline::Cancellation;
 
 use crate::error::CommandError;
 
-/// The exit code of a command that its operator ended twice.
+/// The exit code after a second Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Returns a switch that the operator's Ctrl-C turns: what runs is put back, and its programs end. A
-/// second one ends this program at once.
+/// Returns a cancellation that Ctrl-C triggers: running work is rolled back, and its child
+/// processes end. A second Ctrl-C ends this program at once.
 pub(super) fn by_the_operator() -> Result<Cancellation, CommandError> {
     let cancellation = Cancellation::default();
     let switch = cancellation.clone();

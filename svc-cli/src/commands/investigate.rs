@@ -1,4 +1,4 @@
-//! The way from a run to the Sessions behind it.
+//! From a run to the Sessions behind it.
 
 use clap::Args;
 use serde::Serialize;
@@ -30,16 +30,16 @@ pub(crate) struct Investigate {
     service: ServiceOptions,
 }
 
-/// A run, its commit and the Sessions that were observed at it, as a program reads them: the replies
-/// of the service as they came.
+/// A run, its commit and the Sessions observed at it, for programs: the unchanged replies of the
+/// service.
 #[derive(Debug, Serialize)]
 struct Investigation {
     run: Exact<CiOutcomeAnswer>,
-    /// Other runs that are called so, of the same commit.
+    /// Other runs of the same name and commit.
     other_runs: Vec<CiRun>,
-    /// What came with the commit of the run; null when there is no such run.
+    /// What was delivered with the commit of the run; null if there is no such run.
     delivery: Option<CiDelivery>,
-    /// Null when there is no such run.
+    /// Null if there is no such run.
     commit: Option<Exact<CommitEvidence>>,
     sessions: Vec<Examined>,
 }
@@ -48,9 +48,9 @@ struct Investigation {
 #[derive(Debug, Serialize)]
 struct Examined {
     session_id: SessionId,
-    /// The commits that it was observed at, of those of the run.
+    /// The commits of the run at which it was observed.
     commits: Vec<CommitSha>,
-    /// Null when the service refuses it, which it does whole.
+    /// Null if the service refuses it.
     dossier: Option<Exact<SessionAnswer>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<Refusal>,
@@ -76,8 +76,8 @@ impl Investigate {
         })?;
         if investigation.run.value.found && investigation.sessions.is_empty() {
             output.note(
-                "Sessions are observed where notes on commits name them; whether the notes were read \
-                 is shown by svc mirror status, on the machine of the service",
+                "Sessions are observed through notes on commits; to see whether the notes were \
+                 read, run svc mirror status on the machine of the service",
             );
         }
         output.next(&self.service, &next(&investigation));
@@ -85,7 +85,7 @@ impl Investigate {
     }
 }
 
-/// Follows a run to its commit, and to the Sessions at it and at what came with it.
+/// Follows a run to its commit, and to the Sessions at that commit and at those delivered with it.
 async fn follow(
     client: &Client,
     found: FoundRun,
@@ -101,7 +101,7 @@ async fn follow(
     let Some(outcome) = &investigation.run.value.outcome else {
         return Ok(investigation);
     };
-    // Notes often arrive after the run has ended, so the commit is asked for as it is by now.
+    // Notes often arrive after the run has ended, so this asks about the commit as of now.
     let identity = outcome.repository_identity.as_ref();
     let request = CommitRequest {
         commit_sha: outcome.commit_sha.clone(),
@@ -134,13 +134,13 @@ async fn follow(
     Ok(investigation)
 }
 
-/// Asks for a Session. One that is too large to be told does not hide the others.
+/// Asks for a Session. One that is too large does not hide the others.
 async fn examine(
     client: &Client,
     session_id: SessionId,
     commits: Vec<CommitSha>,
 ) -> Result<Examined, CommandError> {
-    // What stands here is told by commit already.
+    // Already shown per commit.
     let request = SessionDossierRequest {
         session_id: session_id.clone(),
         explain: false,
@@ -204,7 +204,7 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
     fields.add(
         "Sessions",
         match sessions {
-            0 => "none observed, which says nothing about who wrote it".to_owned(),
+            0 => "none observed, which does not tell who wrote it".to_owned(),
             sessions => format!("{sessions} observed"),
         },
     );
@@ -223,7 +223,8 @@ fn of_commit(commit: &CommitEvidence) -> Fields {
     fields
 }
 
-/// Returns the calls that are guessed, apart from what was observed, and why others were not looked for.
+/// Returns the inferred calls, separate from what was observed, and why others were not searched
+/// for.
 fn inferred(commit: &CommitEvidence) -> String {
     let repositories = commit.repos.iter().flatten();
     let guessed = repositories.flat_map(commit::inferred);
@@ -231,7 +232,7 @@ fn inferred(commit: &CommitEvidence) -> String {
     guessed.chain(skipped).collect()
 }
 
-/// Adds what came with the commit of the run, when something did.
+/// Adds what was delivered with the commit of the run, if anything.
 fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
     let Some(delivery) = &investigation.delivery else {
         return;
@@ -250,9 +251,9 @@ fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
         let sessions = sessions.collect::<std::collections::BTreeSet<_>>().len();
         let more = if delivery.more { ", and more" } else { "" };
         fields.add(
-            "came with it",
+            "delivered with it",
             format!(
-                "{} observed commits of the same push or pull request, {sessions} Sessions{more}",
+                "{} commits of the same push or pull request with observations, {sessions} Sessions{more}",
                 others.len()
             ),
         );
@@ -266,7 +267,7 @@ fn of_session(examined: &Examined, head: &CommitSha, now: Instant) -> String {
         [commit, ..] => format!("Session {session}, at {commit}\n"),
         [] => format!("Session {session}\n"),
     };
-    let told = match (&examined.dossier, &examined.refused) {
+    let shown = match (&examined.dossier, &examined.refused) {
         (Some(dossier), _) => match &dossier.value {
             SessionAnswer::Known(dossier) => summary(dossier, now).render(),
             SessionAnswer::Unknown(_) => "is not known\n".to_owned(),
@@ -274,7 +275,7 @@ fn of_session(examined: &Examined, head: &CommitSha, now: Instant) -> String {
         (None, Some(refused)) => format!("refused: {}\n", escape(&refused.message)),
         (None, None) => String::new(),
     };
-    session + &told
+    session + &shown
 }
 
 fn next(investigation: &Investigation) -> Vec<String> {

@@ -12,11 +12,11 @@ use crate::credentials::{Credentials, Role, normalised};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The longest line that is read as a token.
+/// The maximum length of a line that is read as a token.
 const TOKEN_BYTES_MAX: u64 = 64 * 1024;
-/// How often a person is asked for the token.
+/// How often the command prompts for the token.
 const PROMPTS_MAX: u32 = 3;
-/// How long the service may take to say what a token is.
+/// How long the service may take to identify a token.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
@@ -24,23 +24,23 @@ pub(crate) struct Login {
     /// The URL of the service.
     url: String,
 
-    /// Store an ingest token, for the commands that deliver.
+    /// Store an ingest token, for the commands that send evidence.
     #[arg(long)]
     capture: bool,
 
-    /// Read the token from standard input, as one line.
+    /// Read the token from one line of standard input.
     #[arg(long)]
     with_token: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
-    /// The service whose tokens are forgotten; by default that of the last login.
+    /// The service whose tokens are deleted; by default that of the last login.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 }
 
-/// A login, as a program reads it.
+/// A login, for programs.
 #[derive(Debug, Serialize)]
 struct LoggedIn {
     server: String,
@@ -59,7 +59,7 @@ struct LoggedOut {
     server: String,
 }
 
-/// A token that the service has named.
+/// A token that the service has identified.
 struct Proven {
     role: Role,
     token: SecretString,
@@ -71,11 +71,11 @@ impl Login {
         if environment::token()?.is_some() {
             return Err(CommandError::refused(
                 "token_in_environment",
-                "the environment has a token, which wins over every stored one",
+                "the environment sets a token, which takes precedence over stored ones",
             )
             .hint("unset SVC_TOKEN and SVC_TOKEN_FILE, and log in again"));
         }
-        // Without a token, to see whether the URL is one before asking for a secret.
+        // Without a token, to check the URL before asking for a secret.
         let url = service::spelled_out(&self.url);
         let client = Client::builder(url).connection_from_env()?.build()?;
         let url = client.url().to_owned();
@@ -112,7 +112,7 @@ impl Login {
         }
     }
 
-    /// Returns tokens of the service, each with what the service says it is.
+    /// Returns tokens for the service, each with the identity that the service reports for it.
     fn prove(
         &self,
         url: &str,
@@ -128,9 +128,9 @@ impl Login {
         if !io::stdin().is_terminal() {
             return Err(CommandError::refused(
                 "no_token",
-                "there is no terminal to ask for the token",
+                "there is no terminal to prompt for the token",
             )
-            .hint("give it on standard input: svc login URL --with-token"));
+            .hint("pass it on standard input: svc login URL --with-token"));
         }
         let mut prompts = 0;
         loop {
@@ -145,8 +145,8 @@ impl Login {
         }
     }
 
-    /// Returns the tokens that the service of this machine generated, when it is the one that is
-    /// meant and knows them.
+    /// Returns the tokens that the service on this machine generated, if it is the service at this
+    /// URL and accepts them.
     fn local(&self, url: &str) -> Result<Option<Vec<Proven>>, CommandError> {
         let Some(local) = svc_server::local_credentials() else {
             return Ok(None);
@@ -169,7 +169,7 @@ impl Login {
     }
 }
 
-/// Asks the service what a token is, and refuses one of another authority than the role needs.
+/// Asks the service to identify a token, and refuses a token whose authority does not fit the role.
 fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandError> {
     let client = service::connect(url.to_owned(), token.clone())?.with_timeout(PATIENCE);
     let probe = service::block_on(async {
@@ -193,12 +193,12 @@ fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandEr
     );
     Err(match (probe.authority.known(), role) {
         (Some(Authority::Ingest), Role::Operator) => {
-            refused.hint("store it for the commands that deliver: svc login URL --capture")
+            refused.hint("to store it for the commands that send evidence: svc login URL --capture")
         }
         (Some(Authority::Operator), Role::Capture) => {
-            refused.hint("a token that only delivers is one of SVC_INGEST_TOKENS of the service")
+            refused.hint("use one of the service's SVC_INGEST_TOKENS")
         }
-        _ => refused.hint("an agent's token is given by SVC_TOKEN, and not stored"),
+        _ => refused.hint("an agent's token is not stored; set it in SVC_TOKEN"),
     })
 }
 
@@ -210,7 +210,7 @@ fn read_line(stream: impl io::Read) -> Result<SecretString, CommandError> {
     if token.is_empty() {
         return Err(CommandError::refused(
             "no_token",
-            "standard input has no token in its first line",
+            "the first line of standard input is not a token",
         ));
     }
     Ok(token.into())
@@ -235,10 +235,14 @@ impl Logout {
         let mut named = server.into_iter().chain(local);
         let forgotten = named.find(|server| credentials.forget(server));
         let Some(server) = forgotten else {
-            let error = CommandError::refused("not_logged_in", "no token of the service is stored");
+            let error =
+                CommandError::refused("not_logged_in", "no token is stored for this service");
             let servers = credentials.servers();
             return Err(servers.iter().fold(error, |error, server| {
-                error.hint(format!("one is: svc logout --server {}", escape(server)))
+                error.hint(format!(
+                    "a token is stored for another one: svc logout --server {}",
+                    escape(server)
+                ))
             }));
         };
         credentials.save()?;

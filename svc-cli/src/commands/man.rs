@@ -10,12 +10,12 @@ use crate::output::{Output, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The folder that the pages are written to; it is made when it is absent.
+    /// The folder to write the pages to; it is created if necessary.
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
 }
 
-/// What was written, as a program reads it.
+/// What was written, for programs.
 #[derive(Debug, Serialize)]
 struct Written {
     folder: String,
@@ -25,7 +25,7 @@ struct Written {
 impl Man {
     pub(crate) fn run(&self, output: &mut Output) -> Result<(), CommandError> {
         fs::create_dir_all(&self.folder)?;
-        // In a page the commands are a section of their own.
+        // In a manual page, the commands are a separate section.
         let command = help::command().help_template("{all-args}{after-help}");
         clap_mangen::generate_to(command, &self.folder)?;
         let is_page = |entry: &fs::DirEntry| {
@@ -41,7 +41,7 @@ impl Man {
             let folder = escape(&written.folder);
             format!("{} pages in {folder}\n", written.pages)
         })?;
-        output.note("they are found when MANPATH has the folder above a folder man1 with them");
+        output.note("man finds them in a folder man1 whose parent is in MANPATH");
         Ok(())
     }
 }

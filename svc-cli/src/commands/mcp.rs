@@ -30,7 +30,7 @@ impl Mcp {
             let server = McpServer::new(Arc::new(asker));
             let running = match server.serve(rmcp::transport::stdio()).await {
                 Ok(running) => running,
-                // An agent that looks whether the program starts, and says nothing.
+                // An agent that checks whether the program starts, and sends nothing.
                 Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
                 Err(error) => return Err(broken(&error)),
             };
@@ -48,13 +48,13 @@ fn broken(error: &dyn std::error::Error) -> CommandError {
             crate::error::chain(error)
         ),
     )
-    .hint("an agent starts this command by itself: svc install mcp-claude-code")
+    .hint("agents start this command themselves; to set one up: svc install mcp-claude-code")
 }
 
 /// Asks a service over HTTP.
 struct Asker {
     client: Client,
-    /// What the token allows, once the service has said so.
+    /// The token's authority, once the service has reported it.
     authority: OnceCell<Authority>,
 }
 
@@ -111,7 +111,7 @@ impl Service for Asker {
     }
 }
 
-/// Says an error to an agent.
+/// Turns an error into a refusal for an agent.
 fn refusal(error: &Error) -> Refusal {
     Refusal {
         code: error.kind().code().to_owned(),

@@ -1,4 +1,4 @@
-//! Moments, as a person names them.
+//! Parses moments on the command line.
 
 use svc_model::time::Instant;
 
@@ -6,8 +6,8 @@ use crate::error::CommandError;
 
 const MICROSECONDS: i64 = 1_000_000;
 
-/// Reads an RFC 3339 moment with an offset; a date, which begins at midnight in UTC; or how long before
-/// the present a moment was, as `7d` or `-7d`.
+/// Parses an RFC 3339 moment with an offset; a date, which means midnight UTC; or an age such as
+/// `7d` or `-7d`.
 pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
     let length = text.strip_prefix('-').unwrap_or(text);
     if is_length(length) || length.len() < text.len() {
@@ -18,8 +18,8 @@ pub(crate) fn moment(option: &str, text: &str, now: Instant) -> Result<Instant, 
     let midnight = is_date(text).then(|| format!("{text}T00:00:00Z"));
     Instant::parse(midnight.as_deref().unwrap_or(text)).map_err(|rule| {
         CommandError::argument(option, rule).hint(
-            "a moment is like 2026-01-31T09:30:00Z, a date like 2026-01-31, or a length of time \
-             like 7d for seven days ago",
+            "give a moment such as 2026-01-31T09:30:00Z, a date such as 2026-01-31, or an age such \
+             as 7d for seven days ago",
         )
     })
 }
@@ -33,13 +33,13 @@ fn is_date(text: &str) -> bool {
     text.len() == 10 && text.bytes().enumerate().all(form)
 }
 
-/// Returns whether a text has the form of a length of time: digits and a unit.
+/// Returns whether a text has the form of a duration: digits and a unit.
 fn is_length(text: &str) -> bool {
     let digits = text.strip_suffix(|unit: char| unit.is_ascii_lowercase());
     digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
 }
 
-/// Reads the moment of an option that may be absent.
+/// Parses the moment of an option that may be absent.
 pub(crate) fn optional_moment(
     option: &str,
     text: Option<&str>,
@@ -48,7 +48,7 @@ pub(crate) fn optional_moment(
     text.map(|text| moment(option, text, now)).transpose()
 }
 
-/// Reads a moment that is itself included. A date is none: it leaves open which end of the day is
+/// Parses an inclusive boundary. A date is refused, because it leaves open which end of the day is
 /// meant.
 pub(crate) fn boundary(option: &str, text: &str, now: Instant) -> Result<Instant, CommandError> {
     if is_date(text) {
@@ -60,7 +60,7 @@ pub(crate) fn boundary(option: &str, text: &str, now: Instant) -> Result<Instant
     moment(option, text, now)
 }
 
-/// Reads the boundary of an option that may be absent.
+/// Parses the boundary of an option that may be absent.
 pub(crate) fn optional_boundary(
     option: &str,
     text: Option<&str>,

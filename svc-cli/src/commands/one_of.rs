@@ -1,4 +1,4 @@
-//! Arguments that are one word of a closed set.
+//! Arguments whose value is one word of a closed set.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

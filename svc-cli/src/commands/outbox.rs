@@ -1,4 +1,4 @@
-//! What could not be delivered yet.
+//! Deliveries that could not be made yet.
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
@@ -12,11 +12,11 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Outbox {
-    /// Show what waits to be delivered, and what a service refused.
+    /// Show what is waiting to be delivered, and what a service refused.
     Status(Status),
-    /// Send what waits, now.
+    /// Send what is waiting now.
     ///
-    /// It ends with 1 when something still waits, or was refused.
+    /// Exits with 1 if something is still waiting or was refused.
     Drain(Drain),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Status {}
 
 #[derive(Debug, Args)]
 pub(crate) struct Drain {
-    /// Send again what a service refused, too: for after the cause was removed.
+    /// Also resend what a service refused, once the cause is fixed.
     #[arg(long)]
     refused: bool,
 
@@ -42,7 +42,7 @@ pub(crate) struct Drain {
     service: ServiceOptions,
 }
 
-/// What is kept for one service, as a program reads it.
+/// What is kept for one service, for programs.
 #[derive(Debug, Serialize)]
 struct Shown {
     service: String,
@@ -98,7 +98,7 @@ fn status(output: &mut Output) -> Result<(), CommandError> {
 fn render(shown: &[Shown]) -> String {
     let is_empty = |it: &Shown| it.waiting == 0 && it.refused.is_empty();
     if shown.iter().all(is_empty) {
-        return "nothing waits to be delivered\n".to_owned();
+        return "nothing is waiting to be delivered\n".to_owned();
     }
     let mut table =
         Table::new(["service", "waiting", "bytes", "oldest", "refused"]).numbers(&[1, 2, 4]);
@@ -116,7 +116,7 @@ fn render(shown: &[Shown]) -> String {
         let service = escape(&it.service);
         if let Some(reason) = &it.stopped {
             blocks.push(format!(
-                "{service} stopped taking deliveries: {}\n",
+                "deliveries to {service} have stopped: {}\n",
                 escape(&reason.message)
             ));
         }
@@ -132,7 +132,7 @@ fn render(shown: &[Shown]) -> String {
     blocks.join("\n")
 }
 
-/// Returns a time in the largest unit that it fills.
+/// Returns a duration in its largest whole unit.
 fn age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -142,7 +142,7 @@ fn age(seconds: u64) -> String {
     }
 }
 
-/// What became of what waited for one service.
+/// The result for one service.
 #[derive(Debug, Serialize)]
 struct Sent {
     service: String,
@@ -176,7 +176,7 @@ impl Drain {
     }
 }
 
-/// Sends what waits for a service.
+/// Sends what is waiting for a service.
 fn send(kept: &Kept) -> Result<Sent, CommandError> {
     let mut sent = Sent {
         service: kept.url.clone(),
@@ -219,7 +219,7 @@ fn rendered(sent: &[Sent]) -> String {
     });
     let lines: String = lines.collect();
     if lines.is_empty() {
-        "nothing waits to be delivered\n".to_owned()
+        "nothing is waiting to be delivered\n".to_owned()
     } else {
         lines
     }

@@ -1,4 +1,4 @@
-//! Where a command works that can work on a store itself, or ask the service of one.
+//! Where a command works that can use a store directly or ask its service.
 
 use svc_client::Client;
 use svc_engine::store::{self, DatabaseUrl, Ledger, SchemaState, StoreError};
@@ -10,10 +10,10 @@ use crate::credentials::Credentials;
 use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 
-/// What is worked on when nobody says.
+/// What a command uses by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Otherwise {
-    /// The store of this machine, unless somebody is logged in to a service.
+    /// The store on this machine, unless the user is logged in to a service.
     Store,
     /// The service.
     Service,
@@ -21,13 +21,13 @@ pub(crate) enum Otherwise {
 
 /// Where a command works.
 pub(crate) enum Place {
-    /// On a store.
+    /// Directly on a store.
     Store(Opened),
-    /// By asking a service.
+    /// Through a service.
     Service(Client),
 }
 
-/// A store and whose facts are meant.
+/// A store and the organization whose facts are meant.
 pub(crate) struct Opened {
     pub(crate) ledger: Ledger,
     pub(crate) org_id: OrgId,
@@ -35,9 +35,8 @@ pub(crate) struct Opened {
 }
 
 impl Place {
-    /// Returns where the options, the environment, the configuration and the last login say, in this
-    /// order, that the command works. What a person gives on the command line wins over everything
-    /// else.
+    /// Returns the place from the options, the environment, the configuration and the last login,
+    /// in this order of precedence.
     pub(crate) fn find(
         service: &ServiceOptions,
         store: &StoreOptions,
@@ -48,7 +47,7 @@ impl Place {
             (true, true) => {
                 return Err(CommandError::refused(
                     "invalid_argument",
-                    "--url names a service and --database-url a store: give one of them",
+                    "--url selects a service and --database-url a store: give only one of them",
                 ));
             }
             (true, false) => return Ok(Self::Service(service::client(service)?)),
@@ -76,7 +75,7 @@ impl Place {
         if state == SchemaState::Absent {
             let error = CommandError::from(StoreError::Schema(state));
             return Err(error.hint(format!(
-                "the store is {}; the store of another machine is reached by its service: svc login URL",
+                "this store is {}; to reach the store of another machine, use its service: svc login URL",
                 settings.url.shown()
             )));
         }
@@ -87,7 +86,7 @@ impl Place {
         }))
     }
 
-    /// Returns the place as a person reads it, without a password.
+    /// Returns the place for people, without a password.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::Store(opened) => opened.url.shown(),
@@ -96,7 +95,7 @@ impl Place {
     }
 }
 
-/// Refuses a service of another organization than the one that a person named.
+/// Refuses a service that belongs to another organization than the given one.
 pub(crate) async fn check_organization(
     client: &Client,
     store: &StoreOptions,
@@ -111,7 +110,7 @@ pub(crate) async fn check_organization(
     Err(CommandError::refused(
         "other_organization",
         format!(
-            "the service at {} is that of organization {org_id}",
+            "the service at {} belongs to organization {org_id}",
             client.url()
         ),
     ))

@@ -1,4 +1,4 @@
-//! Which repository a question is about.
+//! The options that select a repository.
 
 use clap::Args;
 use svc_engine::fact::Lifetime;
@@ -10,23 +10,23 @@ use svc_model::repository::{
 use crate::error::CommandError;
 use crate::output::{escape, quote};
 
-/// Which repository is meant.
+/// The options that select a repository.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RepositoryOptions {
-    /// The repository: OWNER/NAME, by a name that it has or had, or PROVIDER/HOST/ID, by the forge's
-    /// number of it: github/github.com/42.
+    /// The repository: OWNER/NAME, by a name that it has or had; or PROVIDER/HOST/ID, by its number
+    /// at the forge, such as github/github.com/42.
     #[arg(long, value_name = "REPOSITORY")]
     repo: Option<String>,
 
-    /// The identity in three options: the kind of forge.
+    /// The identity as three options: the kind of forge.
     #[arg(long, value_name = "PROVIDER", hide_short_help = true)]
     repository_provider: Option<String>,
 
-    /// The identity in three options: the host of the forge.
+    /// The identity as three options: the host of the forge.
     #[arg(long, value_name = "HOST", hide_short_help = true)]
     repository_host: Option<String>,
 
-    /// The identity in three options: the forge's number of the repository.
+    /// The identity as three options: the forge's number of the repository.
     #[arg(long, value_name = "ID", hide_short_help = true)]
     repository_id: Option<String>,
 }
@@ -72,8 +72,8 @@ impl RepositoryOptions {
         match (named, identity) {
             (Some(Lifetime::Identified(_)), Some(_)) => Err(CommandError::argument(
                 "--repo",
-                "names the identity already: leave --repository-provider, --repository-host and \
-                 --repository-id out",
+                "already names the identity: omit --repository-provider, --repository-host and \
+                 --repository-id",
             )),
             (Some(Lifetime::Identified(identity)), None) => {
                 Ok(RepositorySelector::identified(identity))
@@ -90,10 +90,11 @@ impl RepositoryOptions {
     }
 }
 
-/// What a repository is called by a person.
-pub(crate) const RULE: &str = "must be OWNER/NAME or PROVIDER/HOST/ID, like github/github.com/42";
+/// The accepted forms of a repository.
+pub(crate) const RULE: &str =
+    "must be OWNER/NAME or PROVIDER/HOST/ID, such as github/github.com/42";
 
-/// Reads what a person calls a repository: `OWNER/NAME`, or `PROVIDER/HOST/ID`.
+/// Parses a repository: `OWNER/NAME` or `PROVIDER/HOST/ID`.
 pub(crate) fn read(text: &str) -> Option<Lifetime> {
     let parts: Vec<&str> = text.trim().split('/').collect();
     let [provider, host, id] = parts[..] else {
@@ -106,7 +107,7 @@ pub(crate) fn read(text: &str) -> Option<Lifetime> {
     }))
 }
 
-/// Returns a repository as a person reads it: its name, and the identity when it has one.
+/// Returns a repository for people: its name, and its identity if it has one.
 pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     let name = escape(repo);
     match identity {
@@ -114,12 +115,12 @@ pub(crate) fn named(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
             "{name} ({}/{}/{})",
             identity.provider, identity.host, identity.repository_id
         ),
-        None => format!("{name} (known by its name alone)"),
+        None => format!("{name} (known by name only)"),
     }
 }
 
-/// Returns the option that selects a repository, after a blank: by its identity, so that it means the
-/// same when its name has changed, else by its name. A fact may have neither.
+/// Returns the option that selects a repository, after a space: by its identity, which survives a
+/// rename, else by its name. A fact may have neither.
 pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     match identity {
         Some(identity) => {
@@ -134,7 +135,7 @@ pub(crate) fn flags(repo: &str, identity: Option<&LifetimeIdentity>) -> String {
     }
 }
 
-/// Returns the options that select what this selector does, each after a blank.
+/// Returns the options for this selector, each after a space.
 pub(crate) fn selecting(selector: &RepositorySelector) -> String {
     match (&selector.repo, &selector.identity) {
         (None, None) => String::new(),

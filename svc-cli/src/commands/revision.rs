@@ -1,29 +1,29 @@
-//! Commits, as a person names them.
+//! Parses commits on the command line.
 
 use svc_model::repository::CommitSha;
 
 use super::note::repository;
 use crate::error::CommandError;
 
-/// Reads a commit: its full id, or, in a clone, what git knows it by: `HEAD`, a branch, the first
-/// digits of its id.
+/// Parses a commit: its full id, or inside a clone any name that git knows: `HEAD`, a branch, a
+/// short id.
 pub(crate) fn commit(argument: &str, text: &str) -> Result<CommitSha, CommandError> {
     CommitSha::new(&full(text)).ok_or_else(|| {
         CommandError::argument(
             argument,
-            "must be 40 or 64 hexadecimal digits, or name a commit of the clone that svc is called in",
+            "must be 40 or 64 hexadecimal digits, or the name of a commit in the current clone",
         )
     })
 }
 
-/// Returns the full id of the commit that git knows by this text, or the text when there is none. Git
-/// is not asked about a full id.
+/// Returns the full id of the commit that git resolves this text to, or the text itself if there is
+/// none. A full id is returned without asking git.
 pub(crate) fn full(text: &str) -> String {
     let is_full = CommitSha::new(text).is_some();
     let found = if is_full {
         None
     } else {
-        // Without git, and outside a clone, only full ids are commits.
+        // Without git or outside a clone, only full ids are accepted.
         repository::commit(text).ok()
     };
     found.unwrap_or_else(|| text.to_owned())

@@ -1,4 +1,4 @@
-//! What the shell delivers, and keeps while the service is away: an outbox for each service.
+//! The shell's outboxes, one per service, which keep deliveries while the service is unavailable.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::credentials::{Role, normalised};
 use crate::error::{CommandError, chain};
 use crate::options::ServiceOptions;
 
-/// The folder of the outboxes, in place of the usual one.
+/// The variable that sets the folder of the outboxes.
 const FOLDER: &str = "SVC_OUTBOX";
 
 /// Returns the folder that holds the outboxes.
@@ -24,7 +24,7 @@ pub(crate) fn folder() -> Result<PathBuf, CommandError> {
     folder.ok_or_else(|| {
         CommandError::refused(
             "no_home",
-            "neither SVC_OUTBOX nor HOME says where to keep it",
+            "neither SVC_OUTBOX nor HOME is set, so there is no folder to keep it in",
         )
     })
 }
@@ -33,19 +33,19 @@ pub(crate) fn folder() -> Result<PathBuf, CommandError> {
 pub(crate) struct Kept {
     pub(crate) url: String,
     pub(crate) outbox: Outbox,
-    /// Whether it is the service that a person means now: the token of the environment is for no
+    /// Whether this is the currently selected service: the token in the environment is used for no
     /// other.
     is_meant: bool,
 }
 
 impl Kept {
-    /// Opens the outbox of the service that is meant.
+    /// Opens the outbox of the selected service.
     pub(crate) fn of(options: &ServiceOptions) -> Result<Self, CommandError> {
         Self::open(meant(options)?, true)
     }
 
     fn open(url: String, is_meant: bool) -> Result<Self, CommandError> {
-        // A URL is no name of a file.
+        // A URL is not a valid file name.
         let name = utf8_percent_encode(&url, NON_ALPHANUMERIC).to_string();
         let outbox = Outbox::open(folder()?.join(name), OutboxLimits::default())?;
         Ok(Self {
@@ -55,7 +55,7 @@ impl Kept {
         })
     }
 
-    /// Returns the outboxes of every service that something was kept for, by URL.
+    /// Returns the outboxes of all services, by URL.
     pub(crate) fn all() -> Result<Vec<Self>, CommandError> {
         let entries = match std::fs::read_dir(folder()?) {
             Ok(entries) => entries,
@@ -90,20 +90,20 @@ impl Kept {
         }
     }
 
-    /// Keeps a delivery until it is known that the service has it.
+    /// Keeps a delivery until the service has acknowledged it.
     pub(crate) fn keep(&self, delivery: impl Into<Delivery>) -> Result<DeliveryId, CommandError> {
         Ok(self.outbox.put_blocking(delivery)?)
     }
 
-    /// Takes back what was delivered otherwise, or shall not be. That it fails costs a repeated
-    /// delivery, which the service recognises.
+    /// Removes a delivery that was sent directly or must not be sent. If this fails, the delivery
+    /// is repeated, which the service recognises.
     pub(crate) fn withdraw(&self, id: Option<DeliveryId>) {
         if let Some(id) = id {
             drop(self.outbox.withdraw(id));
         }
     }
 
-    /// Sends what waits, as far as the time allows; nothing when another program does so now.
+    /// Sends what is waiting, within a time limit; does nothing if another process is sending.
     pub(crate) async fn drain_within(
         &self,
         client: &Client,
@@ -116,7 +116,7 @@ impl Kept {
     }
 }
 
-/// Returns the URL of the service that is meant.
+/// Returns the URL of the selected service.
 fn meant(options: &ServiceOptions) -> Result<String, CommandError> {
     let url = service::checked_url(options)?;
     Ok(normalised(&url).unwrap_or(url))

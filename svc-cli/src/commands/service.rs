@@ -20,11 +20,11 @@ pub(crate) fn block_on<T>(
     runtime.block_on(future)
 }
 
-/// Returns a client, for asking, of the service that the options, the environment or the last login
-/// name, else of that of this machine.
+/// Returns a client for the service named by the options, the environment or the last login, else
+/// for the one on this machine.
 ///
-/// Its token is that of the environment, else the one that `svc login` stored for the service, else
-/// the one that the service of this machine generated; that goes to no other service.
+/// Its token comes from the environment, else from `svc login`, else from the secrets that the
+/// service on this machine generated. A generated token is sent to that service only.
 pub(crate) fn client(options: &ServiceOptions) -> Result<Client, CommandError> {
     client_for(options, Role::Operator)
 }
@@ -39,7 +39,7 @@ pub(crate) fn client_for(options: &ServiceOptions, role: Role) -> Result<Client,
     stored(url, &credentials, role)
 }
 
-/// Returns a client of the service at this URL, with the token that is stored for it.
+/// Returns a client for the service at this URL, with its stored token.
 pub(crate) fn stored_client(url: &str, role: Role) -> Result<Client, CommandError> {
     stored(url.to_owned(), &Credentials::load()?, role)
 }
@@ -59,34 +59,35 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
             return Ok(connect(url, token)?);
         }
     }
-    let error = CommandError::refused("no_token", "there is no token for the service")
-        .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that holds it")
+    let error = CommandError::refused("no_token", "no token for the service")
+        .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that contains it")
         .hint("or store one: svc login URL");
     Err(match local {
         Some(local) => error.hint(format!(
-            "the tokens of the service of this machine are in {}",
+            "the tokens of the service on this machine are in {}",
             escape(&local.file.display().to_string())
         )),
-        None => error.hint("a service on this machine makes its own: svc serve"),
+        None => error
+            .hint("to start a service on this machine, which generates its own tokens: svc serve"),
     })
 }
 
-/// Returns the URL of the service that is meant, which is one.
+/// Returns the URL of the selected service, after checking that it is valid.
 pub(crate) fn checked_url(options: &ServiceOptions) -> Result<String, CommandError> {
     let url = url_with(options, &Credentials::load()?);
     let client = Client::builder(url).connection_from_env()?.build()?;
     Ok(client.url().to_owned())
 }
 
-/// Returns the URL of the service that is meant: the one that was given, else the one of the last
-/// login, else that of this machine.
+/// Returns the URL of the selected service: the given one, else that of the last login, else that
+/// of the service on this machine.
 pub(crate) fn url_with(options: &ServiceOptions, credentials: &Credentials) -> String {
     given(options)
         .or_else(|| credentials.current().map(str::to_owned))
         .unwrap_or_else(svc_server::local_url)
 }
 
-/// Returns a client of the service at this URL.
+/// Returns a client for the service at this URL.
 pub(crate) fn connect(url: String, token: SecretString) -> Result<Client, svc_client::BuildError> {
     Client::builder(url)
         .connection_from_env()?
@@ -95,17 +96,16 @@ pub(crate) fn connect(url: String, token: SecretString) -> Result<Client, svc_cl
         .build()
 }
 
-/// Warns when the service is of another version than this program.
+/// Warns if the service's version differs from this program's.
 pub(crate) fn warn_of_skew(version: &str, output: &mut Output) {
     if version != SERVICE_VERSION {
         output.warning(&format!(
-            "the service is {version}, this program {SERVICE_VERSION}"
+            "the service is version {version}, this program is {SERVICE_VERSION}"
         ));
     }
 }
 
-/// Returns the URL that a person gave, on the command line or by the environment; an empty one counts
-/// as none.
+/// Returns the URL from the command line or the environment; an empty one counts as unset.
 pub(crate) fn given(options: &ServiceOptions) -> Option<String> {
     let url = options.url.as_deref().unwrap_or_default().trim();
     if !url.is_empty() {
@@ -117,8 +117,8 @@ pub(crate) fn given(options: &ServiceOptions) -> Option<String> {
         .map(|url| spelled_out(&url))
 }
 
-/// Returns a URL as a client takes it: a bare address of this machine, such as `localhost:8301`, is one
-/// of plain HTTP.
+/// Returns a complete URL: a bare loopback address, such as `localhost:8301`, becomes a plain HTTP
+/// URL.
 pub(crate) fn spelled_out(text: &str) -> String {
     let text = text.trim();
     let host = match text.rsplit_once(':') {

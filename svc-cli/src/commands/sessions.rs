@@ -19,8 +19,8 @@ use crate::output::{Output, Table, escape, quote, relative};
 
 #[derive(Debug, Args)]
 pub(crate) struct Sessions {
-    /// Sessions whose first fact was captured at this moment or later: RFC 3339 with an offset, a
-    /// date, or like 7d; by default all.
+    /// Sessions whose first fact was captured at or after this moment: RFC 3339 with an offset, a
+    /// date, or an age such as 7d; by default all.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
 
@@ -43,12 +43,12 @@ pub(crate) struct Sessions {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The most Sessions of a page.
+    /// The maximum number of Sessions per page.
     #[arg(long, value_name = "NUMBER", default_value = "20",
           value_parser = clap::value_parser!(u64).range(1..=SESSION_PAGE_MAX))]
     limit: u64,
 
-    /// Where the page before this one ended, with the same selection.
+    /// The cursor of the previous page, for the same selection.
     #[arg(long, value_name = "CURSOR", conflicts_with = "all")]
     cursor: Option<String>,
 
@@ -117,8 +117,8 @@ impl Sessions {
     }
 }
 
-/// Returns the command that shows the next page. Its range is absolute, because a cursor is good for
-/// one question only.
+/// Returns the command that shows the next page. Its range is absolute, because a cursor is valid
+/// for one query only.
 fn after_page(request: &SessionsRequest, cursor: &SessionCursor) -> String {
     let mut command = "svc sessions".to_owned();
     let mut option = |name: &str, value: Option<&str>| {
@@ -142,7 +142,7 @@ fn render(list: &SessionList, now: Instant) -> String {
     if list.sessions.is_empty() {
         return match list.next_cursor {
             None => "no sessions\n".to_owned(),
-            Some(_) => "no sessions so far; the next page looks further back\n".to_owned(),
+            Some(_) => "no sessions on this page; the next page goes further back\n".to_owned(),
         };
     }
     let mut table = Table::new([
@@ -190,7 +190,7 @@ fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
     ]
 }
 
-/// Returns what a person may want to see next: the latest Session, and the next page.
+/// Returns the commands to suggest next: the latest Session, and the next page.
 fn next(list: &SessionList, page: Option<String>) -> Vec<String> {
     let latest = list.sessions.first();
     let latest = latest.map(|session| super::session::command(&session.session_id));

@@ -6,7 +6,7 @@ use svc_server::{Overrides, StoreSettings};
 use crate::error::{CommandError, chain};
 use crate::options::StoreOptions;
 
-/// Returns what the options, the environment and the configuration say of the store.
+/// Returns the settings of the store from the options, the environment and the configuration.
 pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandError> {
     Ok(StoreSettings::load(Overrides {
         database_url: given(options.database_url.as_deref()),
@@ -15,7 +15,7 @@ pub(crate) fn settings(options: &StoreOptions) -> Result<StoreSettings, CommandE
     })?)
 }
 
-/// Returns an option; an empty one counts as none.
+/// Returns an option; an empty one counts as unset.
 pub(crate) fn given(option: Option<&str>) -> Option<String> {
     option
         .filter(|text| !text.trim().is_empty())
@@ -27,12 +27,11 @@ impl From<StoreError> for CommandError {
         let (code, hint) = match &error {
             StoreError::Schema(SchemaState::Absent | SchemaState::Behind(_)) => (
                 "schema",
-                Some("bring the database to the revision of this version: svc db upgrade"),
+                Some("to upgrade the database to the revision of this version: svc db upgrade"),
             ),
-            StoreError::Schema(_) | StoreError::MigrationChanged(_) => (
-                "schema",
-                Some("use the version of svc that the service has"),
-            ),
+            StoreError::Schema(_) | StoreError::MigrationChanged(_) => {
+                ("schema", Some("use the same version of svc as the service"))
+            }
             StoreError::Deadline => ("deadline", None),
             StoreError::ErasedByAnother => (
                 "erased_by_another",
@@ -41,7 +40,7 @@ impl From<StoreError> for CommandError {
             StoreError::Corrupt { .. } => ("corrupt_row", None),
             _ => (
                 "database_unavailable",
-                Some("the database is that of SVC_DATABASE_URL"),
+                Some("the database is set by SVC_DATABASE_URL"),
             ),
         };
         let refused = Self::refused(code, chain(&error));

@@ -23,10 +23,10 @@ pub(crate) struct Transcript {
     /// The Session.
     session: String,
 
-    /// The call, or the beginning of its id; without one, every call of the Session.
+    /// The call, or a prefix of its id; by default every call of the Session.
     call: Option<String>,
 
-    /// Print every message of every call, also those that were printed with an earlier one.
+    /// Print every message of every call, even if an earlier call already contained it.
     #[arg(long, conflicts_with = "call")]
     all: bool,
 
@@ -62,7 +62,7 @@ impl Transcript {
             let mut left = 0;
             for call in &calls {
                 match printer.call(&mut source, call).await {
-                    // One call that is too large to be told does not hide the others.
+                    // One call that is too large does not hide the others.
                     Err(Failed::Asked(error)) if calls.len() > 1 && is_of_call(&error) => {
                         printer.refused(call, &error);
                         left += 1;
@@ -81,7 +81,7 @@ impl Transcript {
     }
 }
 
-/// Where a transcript is read: of any Session, or within the grant of the token.
+/// The routes that a transcript is read through: the operator's, or those within the token's grant.
 struct Source<'a> {
     client: &'a Client,
     session_id: &'a SessionId,
@@ -138,7 +138,7 @@ impl From<CommandError> for Failed {
     }
 }
 
-/// Returns whether it is the call that cannot be told.
+/// Returns whether an error concerns this call only.
 fn is_of_call(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Declined(_) | ErrorKind::Oversize)
 }
@@ -147,7 +147,7 @@ fn call_id(text: &str) -> Result<InferenceCallId, CommandError> {
     InferenceCallId::new(text).map_err(|rule| CommandError::argument("the call", rule))
 }
 
-/// Returns the calls whose ids begin so; without a beginning, all.
+/// Returns the calls whose ids have this prefix; without a prefix, all.
 fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCallId>, CommandError> {
     let session = escape(inventory.session_id.as_str());
     let ids = inventory.calls.iter();
@@ -170,7 +170,7 @@ fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCall
         (Some(begin), 2..) => Err(CommandError::refused(
             "ambiguous",
             format!(
-                "the ids of {} calls begin with {}",
+                "{} calls have ids that begin with {}",
                 found.len(),
                 escape(begin)
             ),
@@ -187,13 +187,13 @@ fn named(inventory: &Inventory, begin: Option<&str>) -> Result<Vec<InferenceCall
     }
 }
 
-/// The beginnings of conversations that were printed, each as one number that is made of what tells
-/// its messages. A message is printed again where it follows other messages than before.
+/// The conversation prefixes that were printed, each as a hash of its messages. A message is
+/// printed again if it follows different messages than before.
 #[derive(Debug, Default)]
 struct Seen(HashSet<u64>);
 
 impl Seen {
-    /// Returns how many messages of a call, from the first on, were printed with earlier ones.
+    /// Returns how many of a call's first messages were already printed.
     fn printed(&mut self, manifest: &Manifest) -> usize {
         let mut begin = 0_u64;
         let mut printed = None;
@@ -204,7 +204,7 @@ impl Seen {
             let mut hasher = DefaultHasher::new();
             (begin, digest).hash(&mut hasher);
             begin = hasher.finish();
-            // What a model answers is new, however often it answers so.
+            // A model's answer is always new, even if its text repeats.
             let is_new = self.0.insert(begin) || message.side == Side::Output;
             if is_new && printed.is_none() {
                 printed = Some(place);
@@ -217,7 +217,7 @@ impl Seen {
 struct Printer<'o> {
     output: &'o mut Output,
     reader: Reader,
-    /// What was printed, when nothing is to be printed twice.
+    /// What was printed, if nothing is to be printed twice.
     seen: Option<Seen>,
     is_first: bool,
 }
@@ -246,7 +246,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Says why a call is not there.
+    /// Warns that a call is left out.
     fn refused(&mut self, call: &InferenceCallId, error: &Error) {
         self.output
             .warning(&format!("call {call} is not shown: {error}"));
@@ -268,7 +268,7 @@ impl Printer<'_> {
     }
 }
 
-/// Returns what stands above the parts of a call.
+/// Returns the heading above the parts of a call.
 fn heading(manifest: &Manifest, printed: usize) -> String {
     let CallSummary {
         inference_call_id,

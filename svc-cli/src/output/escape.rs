@@ -1,7 +1,7 @@
-//! Text that came from outside, made harmless for a terminal.
+//! Escapes external text for a terminal.
 //!
-//! Captured text may hold escape sequences that recolour, overwrite or hijack a terminal, and marks
-//! that reorder what a person reads. They are printed as what they are.
+//! Captured text may contain escape sequences that recolour, overwrite or hijack a terminal, and
+//! marks that reorder text. They are printed in escaped form.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Returns a captured text with its control characters and lone surrogates escaped, but for line
+/// Returns a captured text with its control characters and lone surrogates escaped, except line
 /// breaks and tabs.
 pub(crate) fn escape_text(text: &Text) -> String {
     let mut escaped = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Replies that are passed on as they came, without being read a second time.
+//! Replies that are passed on unchanged, without being parsed again.
 
 use std::borrow::Cow;
 
@@ -28,9 +28,9 @@ impl<T> From<RawReply<T>> for Exact<T> {
     }
 }
 
-/// Returns a JSON document in printable ASCII: what else is in its strings is escaped, since it may be
-/// what a terminal obeys. The document must have been read before: then control characters stand
-/// between values alone.
+/// Returns a JSON document in printable ASCII. Other characters in its strings are escaped, because
+/// a terminal might act on them. The document must be valid JSON, so that unescaped control
+/// characters occur only between values.
 pub(super) fn printable(json: &[u8]) -> Cow<'_, [u8]> {
     if json.iter().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(json);

@@ -1,16 +1,16 @@
-//! Named values, one a line.
+//! Named values, one per line.
 
 /// The fields of one thing.
 #[derive(Debug, Default)]
 pub(crate) struct Fields(Vec<(&'static str, String)>);
 
 impl Fields {
-    /// Adds a field. A value from outside is already escaped.
+    /// Adds a field. An external value must already be escaped.
     pub(crate) fn add(&mut self, name: &'static str, value: impl Into<String>) {
         self.0.push((name, value.into()));
     }
 
-    /// Adds a field, when there is a value.
+    /// Adds a field if there is a value.
     pub(crate) fn add_some(&mut self, name: &'static str, value: Option<impl Into<String>>) {
         if let Some(value) = value {
             self.add(name, value);

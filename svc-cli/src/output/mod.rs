@@ -1,4 +1,4 @@
-//! What a command prints: text for people, exact JSON for programs.
+//! The output of commands: text for people, exact JSON for programs.
 
 mod escape;
 mod exact;
@@ -26,8 +26,8 @@ pub(crate) use self::stream::{Format, Output};
 pub(crate) use self::table::Table;
 pub(crate) use self::time::{clock, later, relative, time_of_day};
 
-/// Prepares what is printed: with colours or without, and tables as wide as the terminal that shows
-/// them. Where none does, nothing is broken into lines.
+/// Prepares the output: colours, and tables as wide as the terminal. Without a terminal, lines are
+/// not wrapped.
 pub(crate) fn begin(color: ColorChoice) {
     let choice = match color {
         ColorChoice::Auto => anstream::ColorChoice::Auto,

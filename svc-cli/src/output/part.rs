@@ -1,4 +1,4 @@
-//! Evidence as a person reads it.
+//! Evidence, formatted for people.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use svc_model::open::Open;
 
 use super::{escape, escape_text, one_line};
 
-/// Returns a reference as the command line takes it: `CALL:SIDE:MESSAGE:PART`.
+/// Returns a reference in the form of the command line: `CALL:SIDE:MESSAGE:PART`.
 pub(crate) fn reference(reference: &Reference) -> String {
     let Reference {
         inference_call_id,
@@ -49,9 +49,9 @@ pub(crate) fn part_line(part: &Open<Part>, characters_max: usize) -> String {
 /// Who reads what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// A person at a terminal, which text from outside must not steer.
+    /// A person at a terminal, which external text must not control.
     Terminal,
-    /// A file or a program, which gets text as it is.
+    /// A file or a program, which gets the text unchanged.
     Program,
 }
 
@@ -59,13 +59,13 @@ impl Reader {
     fn text(self, text: &Text) -> String {
         match (self, text.as_str()) {
             (Self::Program, Some(text)) => text.to_owned(),
-            // A lone surrogate is no text.
+            // A lone surrogate is not valid text.
             _ => escape_text(text),
         }
     }
 }
 
-/// Returns what stands behind the role of a part.
+/// Returns the text after the role of a part.
 fn heading(part: &Part) -> String {
     match part {
         Part::Text { .. } => String::new(),
@@ -95,7 +95,7 @@ pub(crate) fn item_block(item: &EvidenceReadItem) -> String {
     item_block_for(Reader::Terminal, item)
 }
 
-/// Returns a whole part under a line that says where it stands. Every line of the content is
+/// Returns a whole part under a line that gives its position. Every line of the content is
 /// indented, so that no content can look like such a line.
 pub(crate) fn item_block_for(reader: Reader, item: &EvidenceReadItem) -> String {
     let mut block = String::new();

@@ -1,4 +1,4 @@
-//! What runs this program where its commands are pasted.
+//! How suggested commands call this program.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 
 use super::quote;
 
-/// How the program is called where it is installed.
+/// The program's name when it is installed.
 const NAME: &str = "svc";
 
-/// Returns what runs this program from any folder: its name, when that is what a shell finds by it,
-/// else its path.
+/// Returns how to call this program from any folder: its name if a shell finds it by name, else its
+/// path.
 pub(crate) fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -24,7 +24,7 @@ pub(crate) fn program() -> &'static str {
 }
 
 fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
-    // A system that does not say which program runs leaves only the name.
+    // If the system does not report the path of the running program, only the name is left.
     let Some(running) = running else {
         return NAME.to_owned();
     };
@@ -37,7 +37,7 @@ fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
     quote(&running.display().to_string()).into_owned()
 }
 
-/// Returns the program that a shell finds by the name.
+/// Returns the program that a shell finds by name.
 fn found(path: &OsStr) -> Option<PathBuf> {
     let mut candidates = env::split_paths(path).map(|folder| folder.join(NAME));
     candidates.find(|file| {

@@ -1,10 +1,10 @@
-//! Arguments of printed commands.
+//! Arguments of suggested commands.
 
 use std::borrow::Cow;
 
 use super::escape;
 
-/// Returns an argument as a person can paste it into a shell.
+/// Returns an argument quoted for a shell.
 pub(crate) fn quote(argument: &str) -> Cow<'_, str> {
     let plain =
         |character: char| character.is_ascii_alphanumeric() || "-_./:@%+,=".contains(character);
@@ -14,7 +14,7 @@ pub(crate) fn quote(argument: &str) -> Cow<'_, str> {
     if escape(argument) == argument {
         return Cow::Owned(format!("'{}'", argument.replace('\'', r"'\''")));
     }
-    // A character that must not reach the terminal is spelled for the shell.
+    // A character that must not reach the terminal is escaped for the shell.
     let mut quoted = String::from("$'");
     for character in argument.chars() {
         match character {

@@ -1,21 +1,21 @@
-//! Long ids, cut so short that each can still be told from the others beside it.
+//! Shortens ids, keeping each distinguishable from the others beside it.
 
 use std::collections::BTreeSet;
 
 use super::escape;
 
-/// How ids that are printed together are cut.
+/// The common length of ids that are printed together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShortIds {
     characters: usize,
 }
 
 impl ShortIds {
-    /// Chooses the least length, this many characters or more, at which no two different ids are
-    /// printed alike.
+    /// Chooses the shortest length, at least this many characters, at which different ids stay
+    /// different.
     pub(crate) fn of<T: AsRef<str>>(least: usize, ids: impl IntoIterator<Item = T>) -> Self {
         let ids: BTreeSet<String> = ids.into_iter().map(|id| id.as_ref().to_owned()).collect();
-        // Of sorted ids, those that share most stand beside each other.
+        // In sorted order, the ids with the longest common prefix are neighbours.
         let shared = ids.iter().zip(ids.iter().skip(1)).map(|(one, other)| {
             let same = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
             same.count() + 1
@@ -25,7 +25,7 @@ impl ShortIds {
         }
     }
 
-    /// Returns an id, escaped; one that was cut ends with `…`.
+    /// Returns an escaped id; a shortened one ends with `…`.
     pub(crate) fn short(self, id: &str) -> String {
         match id.char_indices().nth(self.characters) {
             Some((end, _)) => format!("{}…", escape(&id[..end])),

@@ -21,14 +21,14 @@ const HINT: Style = AnsiColor::Cyan.on_default();
 pub(crate) enum Format {
     /// For people.
     Text,
-    /// For programs: one JSON value on one line, on standard error too.
+    /// For programs: one JSON value per line, on standard error too.
     Json,
 }
 
-/// Where a command prints. Colours are left out where they are not wanted or not seen.
+/// The output of a command. Colours are omitted where they are not wanted or cannot be shown.
 pub(crate) struct Output {
     format: Format,
-    /// What runs this program where a command is pasted.
+    /// How suggested commands call this program.
     program: String,
     standard: Box<dyn Write>,
     errors: Box<dyn Write>,
@@ -43,10 +43,10 @@ struct ErrorReport<'a> {
 struct ErrorBody<'a> {
     code: &'a str,
     message: &'a str,
-    /// What may help, in the order of the text.
+    /// The hints, in the order of the text.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     hints: &'a [String],
-    /// By which the service logs the request.
+    /// The id under which the service logs the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
 }
@@ -71,12 +71,12 @@ impl Output {
         }
     }
 
-    /// Returns whether people read what is printed.
+    /// Returns whether the output is for people.
     pub(crate) fn is_for_people(&self) -> bool {
         self.format == Format::Text
     }
 
-    /// Prints a reply: the bytes as they came, or what a person reads.
+    /// Prints a reply: its unchanged bytes, or text for people.
     pub(crate) fn reply<T>(
         &mut self,
         reply: &RawReply<T>,
@@ -88,7 +88,7 @@ impl Output {
         }
     }
 
-    /// Prints a value that this program made: as JSON, or as what a person reads.
+    /// Prints a value that this program made: as JSON, or as text for people.
     pub(crate) fn value<T: Serialize>(
         &mut self,
         value: &T,
@@ -104,14 +104,13 @@ impl Output {
         }
     }
 
-    /// Prints text. What of it came from outside is already escaped.
+    /// Prints text. External text in it must already be escaped.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CommandError> {
         self.standard.write_all(text.as_bytes())?;
         Ok(self.standard.flush()?)
     }
 
-    /// Prints text as it is, where no terminal reads it: colours and all. Who prints it has asked
-    /// whether one does.
+    /// Prints text unchanged, including colours. The caller has checked that no terminal reads it.
     pub(crate) fn untouched(&mut self, text: &str) -> Result<(), CommandError> {
         self.standard.flush()?;
         let mut standard = std::io::stdout().lock();
@@ -129,14 +128,14 @@ impl Output {
         Ok(self.standard.flush()?)
     }
 
-    /// Prints JSON that was read or made before, in printable ASCII.
+    /// Prints valid JSON in printable ASCII.
     fn exact(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         self.standard.write_all(&printable(bytes))?;
         self.standard.write_all(b"\n")?;
         Ok(self.standard.flush()?)
     }
 
-    /// Prints a warning for a person; a program that reads JSON is told by the value itself.
+    /// Prints a warning for people; programs find it in the JSON value itself.
     pub(crate) fn warning(&mut self, text: &str) {
         if self.format == Format::Text {
             let text = escape(text);
@@ -144,7 +143,7 @@ impl Output {
         }
     }
 
-    /// Prints what a person should know, beside what the command prints.
+    /// Prints a note for people beside the output.
     pub(crate) fn note(&mut self, text: &str) {
         if self.format == Format::Text {
             let text = escape(text);
@@ -152,8 +151,8 @@ impl Output {
         }
     }
 
-    /// Prints what a person may want to run next of the same service, beside what the command prints.
-    /// A command of this program begins with `svc`, and is printed as it runs where it is pasted.
+    /// Prints suggested commands for the same service. A command begins with `svc` and is printed
+    /// in a form that works when pasted.
     pub(crate) fn next(&mut self, service: &ServiceOptions, commands: &[String]) {
         if self.format == Format::Json || commands.is_empty() {
             return;
@@ -169,7 +168,7 @@ impl Output {
         self.complain(format_args!("{text}"));
     }
 
-    /// Prints why the command ended.
+    /// Prints the error that ended the command.
     pub(crate) fn error(&mut self, error: &CommandError) {
         if error.kind() == Kind::BrokenPipe {
             return;
@@ -197,7 +196,7 @@ impl Output {
         }
     }
 
-    /// Writes to standard error. When that fails, there is nobody left to tell.
+    /// Writes to standard error. If that fails, nobody is left to tell.
     fn complain(&mut self, text: std::fmt::Arguments<'_>) {
         drop(
             self.errors

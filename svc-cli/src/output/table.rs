@@ -4,18 +4,18 @@ use std::sync::OnceLock;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, presets};
 
-/// The columns of the terminal that shows the tables, when one does.
+/// The width of the terminal, if there is one.
 static COLUMNS: OnceLock<u16> = OnceLock::new();
 
-/// The least width that a table is fitted into: below it nothing could be read.
+/// The minimum width that tables are fitted to; anything narrower would be unreadable.
 const COLUMNS_MIN: u16 = 40;
 
-/// Fits every table into this many columns. Only the first call counts.
+/// Fits every table to this many columns. Only the first call has an effect.
 pub(super) fn fit(columns: u16) {
     let _ = COLUMNS.set(columns);
 }
 
-/// A table without lines: it can be read by people and split by programs.
+/// A table without rules, which people can read and programs can split.
 #[derive(Debug)]
 pub(crate) struct Table {
     table: comfy_table::Table,
@@ -32,7 +32,7 @@ impl Table {
         Self { table }
     }
 
-    /// Aligns columns to the right: those of numbers.
+    /// Right-aligns columns of numbers.
     #[must_use]
     pub(crate) fn numbers(mut self, columns: &[usize]) -> Self {
         for column in columns {
@@ -44,17 +44,17 @@ impl Table {
         self
     }
 
-    /// Adds a row. Text from outside is already escaped.
+    /// Adds a row. External text must already be escaped.
     pub(crate) fn row<const COLUMNS: usize>(&mut self, cells: [String; COLUMNS]) {
         self.table.add_row(cells);
     }
 
-    /// Returns the lines, without blanks at their ends.
+    /// Returns the lines without trailing spaces.
     pub(crate) fn render(&self) -> String {
         self.within(COLUMNS.get().copied())
     }
 
-    /// Returns the lines, broken where they are longer than this many columns.
+    /// Returns the lines, wrapped to this many columns.
     fn within(&self, columns: Option<u16>) -> String {
         let mut text = match columns {
             Some(columns) => {

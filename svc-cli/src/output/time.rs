@@ -1,13 +1,13 @@
-//! Times, as a person reads them in a table.
+//! Times in tables, for people.
 
+pub(crate) use svc_model::display::clock;
 use svc_model::time::Instant;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Returns how long before the present a moment was, in its largest whole unit. Hours are counted to
-/// two days.
+/// Returns the age of a moment in its largest whole unit. Hours are used up to two days.
 pub(crate) fn relative(at: Instant, now: Instant) -> String {
     let ahead = at > now;
     let seconds = at.microseconds().abs_diff(now.microseconds()) / 1_000_000;
@@ -24,17 +24,10 @@ pub(crate) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
-/// Characters of a day in a moment, and of a day and a time.
+/// The length of the date in a formatted moment.
 const DAY_CHARACTERS: usize = 10;
-const CLOCK_CHARACTERS: usize = 19;
 
-/// Returns the day and the time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
-pub(crate) fn clock(at: Instant) -> String {
-    let text = at.to_string().replacen('T', " ", 1);
-    text.chars().take(CLOCK_CHARACTERS).collect()
-}
-
-/// Returns the time of a moment, and its day too when it is another than that of the moment before.
+/// Returns the time of a moment, with its date if that differs from the previous moment's.
 pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
     let text = clock(at);
     let same_day = clock(before).get(..DAY_CHARACTERS) == text.get(..DAY_CHARACTERS);
@@ -45,7 +38,7 @@ pub(crate) fn time_of_day(before: Instant, at: Instant) -> String {
 }
 
 /// Returns how much later a moment is than another, in words and in its largest whole unit: `3
-/// minutes`. Nothing when it is less than a second.
+/// minutes`. Nothing if it is less than a second.
 pub(crate) fn later(before: Instant, at: Instant) -> Option<String> {
     let seconds = at.microseconds().abs_diff(before.microseconds()) / 1_000_000;
     let (count, unit) = match seconds {
@@ -67,7 +60,7 @@ mod tests {
     fn a_length_is_told_in_words() {
         let at = |text: &str| Instant::parse(text).unwrap();
         let begin = at("2026-01-31T23:59:00.25Z");
-        for (text, told, time) in [
+        for (text, expected, time) in [
             ("2026-01-31T23:59:01Z", None, "23:59:01"),
             ("2026-01-31T23:59:02Z", Some("1 second"), "23:59:02"),
             (
@@ -86,7 +79,7 @@ mod tests {
                 "2026-02-03 00:00:00",
             ),
         ] {
-            assert_eq!(later(begin, at(text)).as_deref(), told, "{text}");
+            assert_eq!(later(begin, at(text)).as_deref(), expected, "{text}");
             assert_eq!(time_of_day(begin, at(text)), time);
         }
         assert_eq!(clock(begin), "2026-01-31 23:59:00");
@@ -96,7 +89,7 @@ mod tests {
     fn a_moment_is_told_by_its_largest_unit() {
         let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
         let now = at(10_000_000);
-        for (before, told) in [
+        for (before, expected) in [
             (0, "just now"),
             (59, "just now"),
             (60, "1m ago"),
@@ -108,7 +101,7 @@ mod tests {
             (-59, "just now"),
             (-7_200, "in 2h"),
         ] {
-            assert_eq!(relative(at(10_000_000 - before), now), told);
+            assert_eq!(relative(at(10_000_000 - before), now), expected);
         }
     }
 }

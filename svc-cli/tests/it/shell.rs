@@ -169,7 +169,7 @@ fn the_published_schemas_are_listed_and_shown_as_they_are_in_their_files() {
     assert_eq!(unknown.status.code(), Some(1));
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(
-        said.contains("no schema is called GatewayPayloads"),
+        said.contains("there is no schema GatewayPayloads"),
         "{said}"
     );
     assert!(said.contains("did you mean GatewayPayload"), "{said}");

@@ -4,22 +4,17 @@ use std::time::Duration;
 
 use super::ErrorKind;
 
-/// Why a call has no reply: one of a closed set of [kinds](ErrorKind), and how it came to it.
+/// Why a call failed: one of a closed set of [kinds](ErrorKind), with details of the attempt.
 ///
-/// Neither the text nor the `Debug` form holds a token or anything that was captured.
+/// Neither the message nor the `Debug` form contains a token or captured content.
 ///
 /// ```
 /// use svc_client::{Error, ErrorKind};
 ///
-/// /// Says what an agent can do about it.
-/// fn advice(error: &Error) -> &'static str {
-///     match error.kind() {
-///         ErrorKind::RetrievalDisabled => "go on without earlier evidence",
-///         ErrorKind::Declined(_) => "ask for less: another Session, fewer references",
-///         _ if error.is_retryable() => "ask again later",
-///         _ => "tell a person",
-///     }
-/// }
+/// /// Returns what an agent can do about it. fn advice(error: &Error) -> &'static str { match
+/// error.kind() { ErrorKind::RetrievalDisabled => "go on without earlier evidence",
+/// ErrorKind::Declined(_) => "ask for less: another Session, fewer references", _ if
+/// error.is_retryable() => "ask again later", _ => "tell a person", } }
 /// ```
 #[derive(Debug)]
 pub struct Error(Box<Failure>);
@@ -63,7 +58,7 @@ impl Error {
         &self.0.kind
     }
 
-    /// Returns the kind alone.
+    /// Converts the error into its kind.
     pub fn into_kind(self) -> ErrorKind {
         self.0.kind
     }
@@ -73,12 +68,12 @@ impl Error {
         self.0.attempts
     }
 
-    /// Returns the service's own name of the last request, by which its log knows it.
+    /// Returns the service's id of the last request, which its log also has.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// Returns how long the service asked to wait.
+    /// Returns how long the service asked the client to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
     }
@@ -93,7 +88,7 @@ impl Error {
         self.0.kind.is_retryable()
     }
 
-    /// Returns whether the token is missing, not known, or not enough.
+    /// Returns whether the token is missing, unknown, or lacks the authority.
     pub fn is_denied(&self) -> bool {
         matches!(
             self.0.kind,
@@ -101,7 +96,7 @@ impl Error {
         )
     }
 
-    /// Returns whether the route is absent or closed.
+    /// Returns whether the route does not exist or is disabled.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self.0.kind,
@@ -109,12 +104,12 @@ impl Error {
         )
     }
 
-    /// Returns whether the service answered 409: a conflict, or a bound.
+    /// Returns whether the service answered with 409: a conflict or a bound.
     pub fn is_conflict(&self) -> bool {
         self.status() == Some(409)
     }
 
-    /// Returns whether the service, or something on the way to it, is not available now.
+    /// Returns whether the service, or something on the way to it, is currently unavailable.
     pub fn is_unavailable(&self) -> bool {
         matches!(
             self.0.kind,

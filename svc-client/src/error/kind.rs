@@ -5,80 +5,80 @@ use svc_model::problem::{Code, Decline, QueryFault, RequiredAuthority, SessionBo
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The request cannot be written: it holds a number that is not finite. The body of a gateway's
-    /// logger may hold one; [`Client::ingest_gateway_body`](crate::Client::ingest_gateway_body)
-    /// sends it as it is.
+    /// The request cannot be written, because it contains a number that is not finite. The body of
+    /// a gateway's logger may contain one;
+    /// [`Client::ingest_gateway_body`](crate::Client::ingest_gateway_body) sends it unchanged.
     Unwritable,
-    /// A path parameter is `.` or `..`, which no URL can carry; or a link that asks what this version
-    /// cannot ask.
+    /// A path parameter is `.` or `..`, which a URL cannot contain; or a link has parameters that
+    /// this version does not know.
     Unaddressable,
-    /// No connection could be made. The service has seen nothing.
+    /// No connection could be made. The service has not seen the request.
     Connect,
-    /// The timeout has passed. The service may have done the work.
+    /// The call timed out. The service may have done the work.
     TimedOut,
     /// The connection broke. The service may have done the work.
     Transport,
-    /// 400: the service could not read the body as JSON, or as what it was said to be.
+    /// 400: the service could not read the body as JSON, or in its declared encoding.
     Malformed,
     /// 400: the gateway has no adapter.
     UnsupportedProvider,
-    /// 401: the token is missing or not known.
+    /// 401: the token is missing or unknown.
     Unauthorized,
-    /// 403: the token is known and not enough.
+    /// 403: the token is known but lacks the authority.
     Forbidden(Denial),
     /// 404: the service has no such route.
     NotFound,
     /// 404: context retrieval is not configured, or not for this route.
     RetrievalDisabled,
-    /// 409: a fact with the same identity says otherwise.
+    /// 409: a different fact with the same identity is stored.
     Conflict(Code),
-    /// 409: a bounded read is declined whole; there is no partial answer.
+    /// 409: a bounded read is declined; there is no partial answer.
     Declined(Decline),
     /// 409: a Session has too many facts for this read.
     SessionBound(SessionBound),
-    /// 409: the cohort of a report, or what says something of it, has too many facts.
+    /// 409: the cohort of a report has too many facts, or too many facts relate to it.
     ReportEvidence,
-    /// 409: the reply would be over the cap of its route; there is no partial answer.
+    /// 409: the reply would exceed the cap of its route; there is no partial answer.
     Oversize,
-    /// 413: the body is over the cap of its route. A body that is known to be is not even sent.
+    /// 413: the body exceeds the cap of its route. Such a body is usually not even sent.
     TooLarge,
-    /// 422: these fields are violated.
+    /// 422: these fields are invalid.
     Invalid(Vec<FieldError>),
-    /// 422: the parameters of a query do not fit each other, or what is stored.
+    /// 422: the parameters of a query conflict with each other or with stored facts.
     Query(QueryFault),
     /// 503: all read slots of the service are in use.
     Busy,
     /// 503: the service stopped the work at its deadline.
     Deadline,
-    /// 503: the fact store cannot be reached. Of a delivery, nothing was acknowledged.
+    /// 503: the fact store cannot be reached. Nothing of a delivery was acknowledged.
     StoreUnavailable,
-    /// 429, 502, 503 or 504 of something between this client and the service.
+    /// 429, 502, 503 or 504 from something between this client and the service.
     Unavailable {
         /// The status.
         status: u16,
     },
-    /// The answer is a success that does not hold the reply of the route.
+    /// The answer is a success, but not a valid reply of the route.
     Unreadable,
-    /// The reply is over the cap of this client.
+    /// The reply exceeds this client's limit.
     ReplyTooLarge {
-        /// The most bytes that this client takes.
+        /// This client's limit in bytes.
         bytes_max: usize,
     },
-    /// A redirect, which this client never follows: it would carry the token elsewhere.
+    /// A redirect, which this client never follows, because that would send the token elsewhere.
     Redirected {
         /// The status.
         status: u16,
     },
-    /// An answer that this version does not know: a newer service, or no service of this kind.
+    /// An unknown answer, from a newer service or from something else.
     Unrecognised {
         /// The status.
         status: u16,
-        /// The closed word that the service gave, when it gave one.
+        /// The closed word in the answer, if there is one.
         word: Option<String>,
     },
 }
 
-/// Why a known token is not enough.
+/// Why a known token is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denial {
@@ -86,12 +86,12 @@ pub enum Denial {
     Authority(RequiredAuthority),
     /// The Session is not in the configured grant, whether or not it exists.
     OutsideGrant,
-    /// Something between this client and the service denies it.
+    /// Something between this client and the service denies the request.
     Other,
 }
 
 impl ErrorKind {
-    /// Returns the status of the answer; nothing when there was none, or when it was a success.
+    /// Returns the status of the answer; nothing if there was none, or if it was a success.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Unwritable
@@ -119,41 +119,41 @@ impl ErrorKind {
         }
     }
 
-    /// Returns whether the same request may succeed when it is sent again later.
+    /// Returns whether the same request may succeed if it is sent again later.
     ///
-    /// It says nothing about whether sending it again is harmless; for a delivery without a name
-    /// only [`ErrorKind::never_arrived`] makes it so.
+    /// This does not mean that sending it again is harmless; for an unnamed delivery, only
+    /// [`ErrorKind::never_arrived`] ensures that.
     #[expect(clippy::match_same_arms, reason = "each case has a reason of its own")]
     pub fn is_retryable(&self) -> bool {
         match self {
-            // The same value would fail in the same way before it leaves.
+            // The same value would fail again before it is sent.
             Self::Unwritable | Self::Unaddressable | Self::TooLarge => false,
             // The service may be starting, or the network recovering.
             Self::Connect | Self::Transport => true,
-            // It took too long this time; the work is bounded, so another moment may do.
+            // It took too long this time; the work is bounded, so a retry may succeed.
             Self::TimedOut | Self::Deadline => true,
             // A slot is free again as soon as another read ends.
             Self::Busy => true,
             // Nothing was acknowledged, and stores come back.
             Self::StoreUnavailable => true,
-            // A proxy speaks for a service that it cannot reach, or asks for patience.
+            // A proxy cannot reach the service, or limits the rate.
             Self::Unavailable { .. } => true,
-            // The request is wrong, and stays wrong.
+            // The request is invalid and stays invalid.
             Self::Malformed | Self::UnsupportedProvider | Self::Invalid(_) => false,
-            // A cursor that no longer fits never will: the pages have to be read from the first.
+            // An invalidated cursor stays invalid; the pages have to be read from the first.
             Self::Query(_) => false,
             // Tokens, authorities and grants change by configuration, not by waiting.
             Self::Unauthorized | Self::Forbidden(_) => false,
             Self::NotFound | Self::RetrievalDisabled => false,
             // Facts are immutable: the identity stays taken.
             Self::Conflict(_) => false,
-            // The bound is on what is stored, and what is stored does not shrink by itself.
+            // The bound concerns stored facts, which do not become fewer.
             Self::Declined(_) | Self::SessionBound(_) | Self::ReportEvidence | Self::Oversize => {
                 false
             }
-            // The next reply would have the same shape and size, from the same place.
+            // The next reply would be the same.
             Self::Unreadable | Self::ReplyTooLarge { .. } | Self::Redirected { .. } => false,
-            // What is not understood is not repeated.
+            // An unknown answer is not retried.
             Self::Unrecognised { .. } => false,
         }
     }
@@ -163,7 +163,7 @@ impl ErrorKind {
         matches!(self, Self::Unwritable | Self::Unaddressable | Self::Connect)
     }
 
-    /// Returns the kind as one closed word, for logs and programs that read text.
+    /// Returns the kind as a closed word, for logs and programs.
     pub fn code(&self) -> &str {
         match self {
             Self::Unwritable => "unwritable",

@@ -1,4 +1,4 @@
-//! What can come back instead of a reply.
+//! Errors of calls.
 
 mod failure;
 mod kind;

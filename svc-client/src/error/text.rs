@@ -1,4 +1,4 @@
-//! The kinds in words: sentences for people.
+//! The messages of the kinds.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use super::{Denial, ErrorKind};
 impl fmt::Display for ErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unwritable => f.write_str("the request holds a number that is not finite"),
-            Self::Unaddressable => f.write_str("this version cannot ask this question"),
+            Self::Unwritable => f.write_str("the request contains a number that is not finite"),
+            Self::Unaddressable => f.write_str("this version cannot express the request"),
             Self::Connect => f.write_str("the service cannot be reached"),
             Self::TimedOut => f.write_str("the request timed out"),
             Self::Transport => f.write_str("the connection broke"),
@@ -30,9 +30,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Declined(decline) => decline.fmt(f),
             Self::SessionBound(bound) => bound.fmt(f),
-            Self::ReportEvidence => {
-                f.write_str("the cohort of the report has more facts than a report may take in")
-            }
+            Self::ReportEvidence => f.write_str("the cohort of the report has too many facts"),
             Self::Oversize => f.write_str("the reply would be too large for its route"),
             Self::TooLarge => f.write_str("the body is too large for its route"),
             Self::Invalid(fields) => write_fields(fields, f),
@@ -43,9 +41,9 @@ impl fmt::Display for ErrorKind {
             Self::Unavailable { status } => {
                 write!(f, "the service is not available (status {status})")
             }
-            Self::Unreadable => f.write_str("the reply is not one of this route"),
+            Self::Unreadable => f.write_str("the reply is not valid for this route"),
             Self::ReplyTooLarge { bytes_max } => {
-                write!(f, "the reply is over {bytes_max} bytes")
+                write!(f, "the reply exceeds {bytes_max} bytes")
             }
             Self::Redirected { status } => {
                 write!(

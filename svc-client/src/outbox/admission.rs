@@ -1,4 +1,4 @@
-//! Who may put what, and at which place of the queue.
+//! Admits deliveries to the queue within the limits.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -12,12 +12,12 @@ use super::folder::{Folder, Partial};
 use super::name::{DeliveryId, Name};
 use super::{OutboxError, OutboxLimits};
 
-/// How long a writer waits for those of other processes, each of which takes a moment.
+/// How long a writer waits for writers of other processes, each of which needs only a moment.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Admits one delivery after the other, of all processes.
+/// Admits deliveries of all processes one at a time.
 ///
 /// The file `writers` holds the next place of the queue. As long as it says what this process left in
 /// it, nobody else has put anything, and the folder need not be read to know that it holds no more
@@ -31,7 +31,7 @@ struct Known {
     held: Held,
 }
 
-/// What a folder holds, at most: what is sent meanwhile still counts.
+/// An upper bound for the contents of a folder; deliveries sent in the meantime still count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     pub(super) deliveries: u64,
@@ -39,7 +39,7 @@ pub(super) struct Held {
 }
 
 impl Admission {
-    /// Gives a delivery its place and its file.
+    /// Assigns a delivery its place and its file.
     ///
     /// A place is taken before the file is written, and files are written side by side: those of
     /// several writers at once may be whole in another order.
@@ -81,7 +81,7 @@ impl Admission {
         Ok(partial)
     }
 
-    /// Removes what writers left behind that ended before they had finished.
+    /// Removes what crashed writers left behind.
     pub(super) fn clean(&self, folder: &Folder) -> Result<(), OutboxError> {
         let _known = self.hold();
         // Between the creation of a file and its lock it would look abandoned.

@@ -18,12 +18,12 @@ use crate::{Client, Error};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// One model call. Without a [`Capture`] it is given one: the id of the delivery, and the moment
-    /// at which it is put.
+    /// One model call. If it has no [`Capture`], it gets one with the id of the delivery and the
+    /// current time.
     Gateway(Box<GatewayIngestRequest>),
     /// The outcome of one CI run.
     Ci(Box<VendorCIRequest>),
-    /// Log records: those of own events, or of another agent's telemetry.
+    /// Log records: own events, or the telemetry of an agent.
     Logs(LogsRequest),
 }
 
@@ -57,7 +57,7 @@ impl From<&Event> for Delivery {
     }
 }
 
-/// Where a body goes, as its file says it.
+/// The route of a body, as recorded in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Route {
@@ -138,10 +138,10 @@ impl Record {
     }
 }
 
-/// Returns whether a success acknowledges a delivery. It does when it is the receipt of the route, and
-/// also when it is some other object and names the request as the service does: that is the receipt of
-/// a newer service, and waiting for one that this version knows would hold up the queue for ever.
-/// Anything else came from something in between.
+/// Returns whether a success acknowledges a delivery: if it is the receipt of the route, or if it
+/// is another object with the service's request id. The latter is the receipt of a newer service;
+/// waiting for a known one would block the queue forever. Anything else comes from something in
+/// between.
 fn acknowledged(answer: &Success, is_receipt: impl Fn(&Success) -> bool) -> Result<(), Error> {
     let is_object = || matches!(Json::parse(&answer.bytes), Ok(Json::Object(_)));
     if is_receipt(answer) || answer.request_id.is_some() && is_object() {
@@ -151,8 +151,8 @@ fn acknowledged(answer: &Success, is_receipt: impl Fn(&Success) -> bool) -> Resu
     }
 }
 
-/// Returns whether an answer is the receipt of an export: an object that is empty, or says as a
-/// collector in between does which part was a success. Any other object is somebody else's.
+/// Returns whether an answer is the receipt of an export: an empty object, or the partial-success
+/// object of a collector. Any other object comes from something else.
 fn is_export_receipt(bytes: &[u8]) -> bool {
     let answer = Json::parse(bytes).ok().and_then(Json::into_object);
     answer.is_some_and(|answer| answer.iter().all(|(name, _)| name == "partialSuccess"))

@@ -1,4 +1,4 @@
-//! What the outbox asks of a disk: private files that are there after a power cut, and locks that end
+//! Disk operations of the outbox: private files that survive a power failure, and locks that end
 //! with their process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -11,8 +11,8 @@ use tokio::task::spawn_blocking;
 
 use super::OutboxError;
 
-/// Does work that waits for the disk, off the threads of the runtime. It is done to its end even when
-/// nobody waits for it any more.
+/// Runs blocking disk work off the runtime's threads. It runs to its end even if nobody waits for
+/// it any more.
 pub(super) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, OutboxError> + Send + 'static,
 ) -> Result<T, OutboxError> {
@@ -25,7 +25,7 @@ pub(super) async fn off_the_runtime<T: Send + 'static>(
     }
 }
 
-/// Makes a folder that only its user may enter, and those above it; one that is there must be so.
+/// Creates a private folder and its parents; an existing folder must be private.
 pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -51,7 +51,7 @@ pub(super) fn private_folder(path: &Path) -> Result<(), OutboxError> {
     Ok(())
 }
 
-/// Returns a file to read and write that only its user may open.
+/// Opens a private file for reading and writing.
 pub(super) fn private_file(path: &Path, new: New) -> Result<File, OutboxError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -66,14 +66,14 @@ pub(super) fn private_file(path: &Path, new: New) -> Result<File, OutboxError> {
         .map_err(OutboxError::disk("create", path))
 }
 
-/// Whether a file must not be there yet.
+/// Whether a file must not exist yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum New {
     Always,
     WhenAbsent,
 }
 
-/// Replaces a small file in one step. It may be the old one again after a power cut.
+/// Replaces a small file atomically. After a power failure, the old one may be back.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutboxError> {
     let aside = path.with_added_extension("new");
     remove(&aside)?;
@@ -97,7 +97,7 @@ pub(super) fn remove(path: &Path) -> Result<(), OutboxError> {
         .map_err(OutboxError::disk("remove", path))
 }
 
-/// Makes what was created, renamed and removed in a folder outlive a power cut.
+/// Makes creations, renames and removals in a folder durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
     // Other systems cannot open folders.
     if cfg!(not(unix)) {
@@ -120,7 +120,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), OutboxError> {
 pub(super) struct Locked(File);
 
 impl Locked {
-    /// Takes the lock of a file; nothing when somebody has it.
+    /// Locks a file; nothing if it is already locked.
     pub(super) fn try_new(file: File, path: &Path) -> Result<Option<Self>, OutboxError> {
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),

@@ -32,14 +32,14 @@ pub(super) struct Folder {
     refused: PathBuf,
 }
 
-/// What a file turned out to be.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(super) enum Found {
     /// A delivery.
     Record(Record),
-    /// Not what was written.
+    /// A damaged file.
     Damaged,
-    /// Nothing: somebody removed it.
+    /// No file; it was removed.
     Nothing,
 }
 
@@ -60,29 +60,29 @@ impl Folder {
         self.root.join("writers")
     }
 
-    /// Takes the right to send; nothing when somebody has it. It ends when the lock is dropped.
+    /// Takes the sender's lock; nothing if another sender has it.
     pub(super) fn try_send_alone(&self) -> Result<Option<Locked>, OutboxError> {
         let path = self.root.join("sender");
         let file = disk::private_file(&path, New::WhenAbsent)?;
         Locked::try_new(file, &path)
     }
 
-    /// Returns what waits, in the order in which it was put.
+    /// Returns the waiting deliveries, in order.
     pub(super) fn waiting(&self) -> Result<Vec<Name>, OutboxError> {
         names(&self.root, DELIVERY)
     }
 
-    /// Returns what is being written.
+    /// Returns the deliveries that are being written.
     pub(super) fn partial(&self) -> Result<Vec<Name>, OutboxError> {
         names(&self.root, PARTIAL)
     }
 
-    /// Returns what was refused, in the order in which it was put.
+    /// Returns the refused deliveries, in order.
     pub(super) fn refused(&self) -> Result<Vec<Name>, OutboxError> {
         names(&self.refused, DELIVERY)
     }
 
-    /// Creates the file of a delivery that is about to be written, and locks it as long as it is not.
+    /// Creates the file of a delivery, and locks it until it is written.
     pub(super) fn create(&self, name: Name) -> Result<Partial, OutboxError> {
         let path = file(&self.root, name, PARTIAL);
         let file = disk::private_file(&path, New::Always)?;
@@ -96,7 +96,7 @@ impl Folder {
         })
     }
 
-    /// Removes a file that nobody writes any more, if it is one.
+    /// Removes a file if its writer is gone.
     pub(super) fn remove_abandoned(&self, name: Name) -> Result<(), OutboxError> {
         let path = file(&self.root, name, PARTIAL);
         let opened = disk::present(File::open(&path)).map_err(OutboxError::disk("open", &path))?;
@@ -120,7 +120,7 @@ impl Folder {
         Ok(record.map_or(Found::Damaged, Found::Record))
     }
 
-    /// Returns the header of a delivery that waits, when it can be read.
+    /// Returns the header of a waiting delivery, if it can be read.
     pub(super) fn header(&self, name: Name) -> Option<Header> {
         let mut beginning = vec![0; Header::BYTES_MAX];
         let mut file = File::open(file(&self.root, name, DELIVERY)).ok()?;
@@ -136,12 +136,13 @@ impl Folder {
         Header::decode(&beginning[..length])
     }
 
-    /// Removes a delivery. After a power cut it may be there again, and is then sent again.
+    /// Removes a delivery. After a power failure it may be back, and is then sent again.
     pub(super) fn remove(&self, name: Name) -> Result<(), OutboxError> {
         disk::remove(&file(&self.root, name, DELIVERY))
     }
 
-    /// Sets a delivery aside with the reason, which is written first: no refused delivery is without.
+    /// Sets a delivery aside with the reason, which is written first, so that every refused
+    /// delivery has one.
     pub(super) fn set_aside(&self, name: Name, reason: &Reason) -> Result<(), OutboxError> {
         let note = json::to_vec(reason, usize::MAX)?;
         disk::replace(&file(&self.refused, name, REASON), &note)?;
@@ -152,7 +153,7 @@ impl Folder {
         disk::sync_folder(&self.refused)
     }
 
-    /// Puts a refused delivery back to its place in the queue.
+    /// Puts a refused delivery back in its place in the queue.
     pub(super) fn restore(&self, name: Name) -> Result<(), OutboxError> {
         disk::rename(
             &file(&self.refused, name, DELIVERY),
@@ -169,12 +170,12 @@ impl Folder {
         }
     }
 
-    /// Notes why sending has stopped.
+    /// Records why sending has stopped.
     pub(super) fn stop(&self, reason: &Reason) -> Result<(), OutboxError> {
         disk::replace(&self.stopped_path(), &json::to_vec(reason, usize::MAX)?)
     }
 
-    /// Notes that sending goes on.
+    /// Records that sending has resumed.
     pub(super) fn go_on(&self) -> Result<(), OutboxError> {
         disk::remove(&self.stopped_path())
     }
@@ -188,7 +189,7 @@ impl Folder {
     }
 }
 
-/// A delivery in the making. What is not finished is removed.
+/// A delivery that is being written. It is removed if it is not finished.
 #[derive(Debug)]
 pub(super) struct Partial {
     file: Locked,
@@ -198,7 +199,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// Writes the file and lets it wait. When this returns, it outlives a power cut.
+    /// Writes the file and adds it to the queue. When this returns, it is durable.
     pub(super) fn finish(mut self, bytes: &[u8]) -> Result<(), OutboxError> {
         let Some(path) = &self.path else {
             return Ok(());
@@ -233,7 +234,7 @@ fn read_reason(path: &Path) -> Option<Reason> {
     json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Returns the names with this ending in order. Other files are none of ours.
+/// Returns the names with this ending, in order. Other files are ignored.
 fn names(folder: &Path, ending: &str) -> Result<Vec<Name>, OutboxError> {
     let failed = |error| OutboxError::disk("read", folder)(error);
     let mut names = Vec::new();

@@ -12,9 +12,9 @@ use super::folder::Folder;
 use super::{Delivery, DeliveryId, OutboxError, OutboxLimits, OutboxStatus, RefusedDelivery};
 use crate::RetryPolicy;
 
-/// A queue on disk: see the [module](super).
+/// A queue on disk; see the [module](super).
 ///
-/// It is cheap to clone; clones are the same queue.
+/// It is cheap to clone; clones share the queue.
 ///
 /// ```
 /// # use svc_client::model::{ingest::{GatewayIngestRequest, GatewayProvider}, json::Json};
@@ -27,22 +27,13 @@ use crate::RetryPolicy;
 /// # runtime.block_on(async {
 /// let outbox = Outbox::open(&folder, Default::default())?;
 ///
-/// // A model call: it is safe as soon as this returns, with or without the service.
-/// let payload = Json::parse(br#"{"litellm_call_id":"c-1","model":"gpt-4o"}"#).unwrap();
-/// outbox
-///     .put(GatewayIngestRequest {
-///         provider: GatewayProvider::GatewayA,
-///         session_id: None,
-///         user_id: None,
-///         payload,
-///         capture: None,
-///     })
-///     .await?;
-/// assert_eq!(outbox.status()?.waiting, 1);
+/// // A model call: it is durable as soon as this returns, with or without the service. let payload
+/// = Json::parse(br#"{"litellm_call_id":"c-1","model":"gpt-4o"}"#).unwrap(); outbox
+/// .put(GatewayIngestRequest { provider: GatewayProvider::GatewayA, session_id: None, user_id:
+/// None, payload, capture: None, }) .await?; assert_eq!(outbox.status()?.waiting, 1);
 ///
-/// // When the service is there, everything that waits is sent.
-/// let drained = outbox.drain(&client).await?;
-/// assert_eq!(drained.acknowledged, 1);
+/// // When the service is available, everything that is waiting is sent. let drained =
+/// outbox.drain(&client).await?; assert_eq!(drained.acknowledged, 1);
 /// assert_eq!(outbox.status()?.waiting, 0);
 /// # Ok::<(), OutboxError>(())
 /// # })?;
@@ -55,26 +46,26 @@ pub struct Outbox {
     pub(super) pauses: RetryPolicy,
 }
 
-/// What clones have in common.
+/// The state that clones share.
 pub(super) struct Shared {
     pub(super) folder: Folder,
     limits: OutboxLimits,
     admission: Admission,
-    /// Tells a sender of this process that something was put.
+    /// Notifies a sender in this process of new deliveries.
     pub(super) put: Notify,
 }
 
 impl Outbox {
-    /// The first pause of [`Outbox::run`] while the service is away.
+    /// The default first pause of [`Outbox::run`] while the service is unavailable.
     pub const FIRST_PAUSE: Duration = Duration::from_secs(1);
-    /// Its longest pause, unless the service asks for a longer one.
+    /// The default longest pause, unless the service asks for a longer one.
     pub const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
-    /// Opens the outbox in this folder, which is made when it is not there. Nothing is sent.
+    /// Opens the outbox in this folder, which is created if necessary. Nothing is sent.
     ///
     /// # Errors
     ///
-    /// When others may enter the folder, or the disk fails.
+    /// If other users can enter the folder, or the disk fails.
     pub fn open(folder: impl Into<PathBuf>, limits: OutboxLimits) -> Result<Self, OutboxError> {
         let shared = Shared {
             folder: Folder::open(folder.into())?,
@@ -91,7 +82,7 @@ impl Outbox {
         })
     }
 
-    /// Sets the first and the longest pause of [`Outbox::run`] while the service is away.
+    /// Sets the first and the longest pause of [`Outbox::run`] while the service is unavailable.
     #[must_use]
     pub fn pauses(self, first: Duration, longest: Duration) -> Self {
         Self {
@@ -105,10 +96,10 @@ impl Outbox {
         self.shared.folder.path()
     }
 
-    /// Puts a delivery into the queue. When this returns, the delivery outlives a crash and a power
-    /// cut; when it fails, the delivery is not in the queue.
+    /// Adds a delivery to the queue. When this returns, the delivery survives a crash and a power
+    /// failure; if it fails, the delivery is not in the queue.
     ///
-    /// A future that is dropped may have put the delivery, or may still do so.
+    /// A dropped future may have added the delivery, or may still do so.
     ///
     /// # Errors
     ///
@@ -119,7 +110,7 @@ impl Outbox {
         off_the_runtime(move || outbox.put_blocking(delivery)).await
     }
 
-    /// As [`Outbox::put`], on the thread of the caller, which needs no runtime.
+    /// As [`Outbox::put`], on the caller's thread and without a runtime.
     ///
     /// # Errors
     ///
@@ -136,12 +127,12 @@ impl Outbox {
         Ok(id)
     }
 
-    /// Takes a delivery that waits back out of the queue, and returns whether it was there: for a
-    /// program that has delivered it by itself meanwhile.
+    /// Removes a waiting delivery from the queue, and returns whether it was there. Use it if the
+    /// program has sent the delivery itself in the meantime.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn withdraw(&self, id: DeliveryId) -> Result<bool, OutboxError> {
         let folder = &self.shared.folder;
         let name = folder.waiting()?.into_iter().find(|name| name.id == id);
@@ -151,11 +142,11 @@ impl Outbox {
         }
     }
 
-    /// Returns what the outbox holds. It reads the names of the files, for a moment.
+    /// Returns the status of the outbox. It only reads file names, which takes a moment.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn status(&self) -> Result<OutboxStatus, OutboxError> {
         let folder = &self.shared.folder;
         let names = folder.waiting()?;
@@ -172,12 +163,12 @@ impl Outbox {
         })
     }
 
-    /// Returns what the service refused, the oldest first. The files stay until somebody removes
-    /// them.
+    /// Returns the deliveries that the service refused, oldest first. The files stay until somebody
+    /// removes them.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn refused(&self) -> Result<Vec<RefusedDelivery>, OutboxError> {
         let folder = &self.shared.folder;
         let names = folder.refused()?;
@@ -187,12 +178,12 @@ impl Outbox {
             .collect())
     }
 
-    /// Puts what the service refused back into the queue, each at its old place, and returns how many
-    /// there were: for after a person has removed the cause.
+    /// Puts all refused deliveries back in their places in the queue, and returns how many there
+    /// were. Call it once the cause is fixed.
     ///
     /// # Errors
     ///
-    /// When the disk fails.
+    /// If the disk fails.
     pub fn restore_refused(&self) -> Result<u64, OutboxError> {
         let folder = &self.shared.folder;
         let mut restored = 0;
@@ -219,7 +210,7 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
-/// Returns how long ago something was; nothing is in the future.
+/// Returns the age of a moment, never negative.
 fn age(instant: Instant) -> Duration {
     let since = u64::try_from(instant.microseconds()).unwrap_or(0);
     SystemTime::now()

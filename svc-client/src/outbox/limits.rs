@@ -1,12 +1,12 @@
-/// How much an [`Outbox`](super::Outbox) may hold, what the service refused included.
+/// The limits of an [`Outbox`](super::Outbox), including refused deliveries.
 ///
-/// Whoever reaches a limit is told so by [`OutboxError::Full`](super::OutboxError::Full); nothing
-/// makes room for itself by removing something older.
+/// A delivery beyond a limit fails with [`OutboxError::Full`](super::OutboxError::Full); older
+/// deliveries are never removed to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutboxLimits {
-    /// Deliveries, at most.
+    /// The maximum number of deliveries.
     pub deliveries: u64,
-    /// Bytes of their files, at most.
+    /// The maximum total size of their files in bytes.
     pub bytes: u64,
 }
 

@@ -1,40 +1,41 @@
-//! A queue on disk, so that a sender loses nothing while the service is away.
+//! A queue on disk, so that a sender loses nothing while the service is unavailable.
 //!
-//! [`Outbox::put`] returns when the delivery is on disk, whether or not the service can be reached;
-//! [`Outbox::run`] or [`Outbox::drain`] sends what is there, in order, and removes what the service
-//! has acknowledged. A program that crashes, or a machine that loses its power, goes on where it was.
+//! [`Outbox::put`] returns when the delivery is on disk, whether or not the service can be reached.
+//! [`Outbox::run`] or [`Outbox::drain`] sends the deliveries in order, and removes those that the
+//! service has acknowledged. After a crash or a power failure, it continues where it was.
 //!
 //! # Exactly once
 //!
-//! The queue delivers *at least once*: a crash between an acknowledgement and the removal sends a
-//! delivery again. The service recognises it, because the same bytes are sent on every attempt and
-//! they name what they deliver: a model call by the capture that [`Outbox::put`] gives it when it has
-//! none, a CI outcome by its run, an event by what it says. Both together make it exactly once.
+//! The queue delivers *at least once*: after a crash between an acknowledgement and the removal, a
+//! delivery is sent again. The service recognises it, because every attempt sends the same bytes,
+//! and these identify the delivery: a model call by its capture, which [`Outbox::put`] adds if
+//! necessary; a CI outcome by its run; an event by its content. Together, this makes it exactly
+//! once.
 //!
-//! # What becomes of a delivery
+//! # Answers
 //!
 //! | Answer | The delivery | The queue |
 //! |---|---|---|
-//! | the receipt of the route | is removed | goes on |
-//! | 408, 429, 5xx, no answer, a success that is no receipt | waits | goes on later |
-//! | 400, 409, 413, 422 | is set aside with the reason | goes on |
+//! | the receipt of the route | is removed | continues |
+//! | 408, 429, 5xx, no answer, a success without a receipt | waits | continues later |
+//! | 400, 409, 413, 422 | is set aside with the reason | continues |
 //! | 401, 403, 3xx, anything else | waits | [stops](OutboxStatus::stopped) until a person acts |
 //!
-//! Nothing is ever given up in silence: what the service refuses is kept in the folder `refused`,
-//! counted by [`Outbox::status`], listed by [`Outbox::refused`], and put back by
-//! [`Outbox::restore_refused`] when a person has removed the cause.
+//! Nothing is dropped silently: refused deliveries are kept in the folder `refused`, counted by
+//! [`Outbox::status`], listed by [`Outbox::refused`], and put back by [`Outbox::restore_refused`]
+//! once the cause is fixed.
 //!
 //! # Several programs
 //!
-//! Any number of programs may put into one folder at once. One at a time sends: a second
-//! [`Outbox::drain`] is [`OutboxError::Busy`], a second [`Outbox::run`] waits and takes over when the
-//! first one ends, however it ends. The folder must be on a disk of this machine, since advisory
-//! locks do not hold on every network file system.
+//! Any number of programs may add deliveries to one folder at once. Only one sends at a time: a
+//! second [`Outbox::drain`] fails with [`OutboxError::Busy`]; a second [`Outbox::run`] waits and
+//! takes over when the first one ends. The folder must be on a local disk, because advisory locks
+//! do not work on every network file system.
 //!
 //! # Privacy
 //!
-//! The folder holds captured content in the clear, so it is private to its user (0700, files 0600).
-//! It holds no token.
+//! The folder contains unencrypted captured content, so it is private to its user (0700, files
+//! 0600). It contains no token.
 
 mod admission;
 mod delivery;

@@ -2,10 +2,10 @@ use std::fmt;
 
 use uuid::Uuid;
 
-/// The name of a delivery in its outbox, given by [`Outbox::put`](super::Outbox::put).
+/// The id of a delivery in its outbox, assigned by [`Outbox::put`](super::Outbox::put).
 ///
-/// It is also the id of the [`Capture`](svc_model::ingest::Capture) that a model call without one is
-/// given.
+/// It is also the id of the [`Capture`](svc_model::ingest::Capture) that is added to a model call
+/// without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId(pub(super) Uuid);
 
@@ -30,8 +30,8 @@ impl fmt::Display for DeliveryId {
     }
 }
 
-/// The name of a file without its ending: it orders the queue, and tells how long the file is, so
-/// that neither takes more than reading the folder.
+/// The name of a file without its ending. It contains the position in the queue and the size of the
+/// file, so that listing the folder is enough for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     pub(super) sequence: u64,

@@ -6,7 +6,7 @@ use svc_model::version::Version1;
 use super::OutboxError;
 use super::delivery::Route;
 
-/// What a file holds: one line of JSON about the delivery, then its body, byte for byte as it is sent.
+/// The contents of a file: one line of JSON about the delivery, then its exact body.
 #[derive(Debug, PartialEq)]
 pub(super) struct Record {
     pub(super) header: Header,
@@ -15,11 +15,11 @@ pub(super) struct Record {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// The version of the form of these files.
+    /// The version of the file format.
     pub(super) version: Version1,
-    /// Where the body goes.
+    /// The route of the body.
     pub(super) route: Route,
-    /// When it was put.
+    /// When it was added.
     pub(super) put_at: Instant,
 }
 
@@ -31,7 +31,7 @@ impl Record {
         Ok(bytes)
     }
 
-    /// Returns the record of a file; nothing when it is none.
+    /// Decodes the record of a file; nothing if it is invalid.
     pub(super) fn decode(mut bytes: Vec<u8>) -> Option<Self> {
         let header = Header::decode(&bytes)?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
@@ -43,7 +43,7 @@ impl Record {
 }
 
 impl Header {
-    /// The most bytes of a header and the end of its line.
+    /// The maximum size of a header with its line break, in bytes.
     pub(super) const BYTES_MAX: usize = 1024;
 
     /// Returns the header of a file that begins with these bytes.

@@ -11,19 +11,20 @@ use super::verdict::Verdict;
 use super::{Outbox, OutboxError, Reason};
 use crate::{Client, Error, ErrorKind};
 
-/// How often [`Outbox::run`] looks for what other processes have put or left.
+/// How often [`Outbox::run`] checks for deliveries of other processes.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// Deliveries that fail one after the other before a pass ends. A single one that the service fails
-/// on must not hold up those behind it.
+/// The number of consecutive failures that end a pass. A single delivery that makes the service
+/// fail must not block the ones behind it.
 const FAILURES_IN_A_ROW_MAX: u32 = 3;
 
-/// What became of the deliveries of one pass.
+/// The result of one pass over the queue.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Drained {
-    /// Deliveries that the service acknowledged: stored now or before, or skipped with a reason.
+    /// Deliveries that the service acknowledged: newly stored, already stored, or skipped with a
+    /// reason.
     pub acknowledged: u64,
-    /// Deliveries that the service refused for good, and that were set aside.
+    /// Deliveries that the service refused permanently and that were set aside.
     pub refused: u64,
     /// Why the pass ended.
     pub ending: Ending,
@@ -33,15 +34,15 @@ pub struct Drained {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Ending {
-    /// Nothing waits any more of what did at the beginning.
+    /// All deliveries that were waiting at the start are done.
     Done,
-    /// Something still waits, since the service did not take it this time.
+    /// Some deliveries are still waiting, because the service could not accept them this time.
     Later(Error),
-    /// Everything else still waits: a person must act.
+    /// All other deliveries are still waiting until a person acts.
     Stopped(Error),
 }
 
-/// What became of one delivery.
+/// The result for one delivery.
 enum Outcome {
     Acknowledged,
     Refused,
@@ -52,24 +53,24 @@ enum Outcome {
 }
 
 impl Outbox {
-    /// Sends what waits, in order and once, and returns what became of it.
+    /// Sends the waiting deliveries, in order and once, and returns the result.
     ///
-    /// What is put meanwhile may be left for the next time. A future that is dropped leaves the
-    /// delivery that it was sending in the queue.
+    /// Deliveries added in the meantime may be left for the next time. Dropping the future leaves
+    /// the current delivery in the queue.
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Busy`], or the disk fails. That the service is away, or refuses, is no error
-    /// but the [`Ending`].
+    /// [`OutboxError::Busy`], or the disk fails. An unavailable or refusing service is not an
+    /// error; see [`Ending`].
     pub async fn drain(&self, client: &Client) -> Result<Drained, OutboxError> {
         let alone = self.try_send_alone().await?.ok_or(OutboxError::Busy)?;
         self.pass(client, &alone).await
     }
 
-    /// Sends what waits and what will be put, until `shutdown` is ready.
+    /// Sends waiting and new deliveries until `shutdown` is ready.
     ///
-    /// While the service is away, the pause between two attempts doubles up to
-    /// [`Outbox::LONGEST_PAUSE`]. While another process sends, this one waits to take over.
+    /// While the service is unavailable, the pause between attempts doubles up to
+    /// [`Outbox::LONGEST_PAUSE`]. While another process is sending, this one waits to take over.
     ///
     /// ```no_run
     /// # async fn serve(outbox: svc_client::Outbox, client: svc_client::Client) {
@@ -78,15 +79,13 @@ impl Outbox {
     ///     let stopped = async { drop(stopped.await) };
     ///     outbox.run(&client, stopped).await
     /// });
-    /// // ... the program puts deliveries, and in the end:
-    /// drop(stop);
-    /// let ended = sender.await;
+    /// // ... the program adds deliveries, and finally: drop(stop); let ended = sender.await;
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// [`OutboxError::Stopped`] when a person must act, or the disk fails.
+    /// [`OutboxError::Stopped`] if a person must act, or the disk fails.
     pub async fn run(
         &self,
         client: &Client,
@@ -140,7 +139,7 @@ impl Outbox {
         self.on_folder(Folder::try_send_alone).await
     }
 
-    /// Sends what waits now. The lock says that nobody else does.
+    /// Sends the waiting deliveries. The lock ensures that nobody else does.
     async fn pass(&self, client: &Client, _alone: &Locked) -> Result<Drained, OutboxError> {
         let mut drained = Drained {
             acknowledged: 0,
@@ -234,8 +233,8 @@ impl Drained {
     }
 }
 
-/// Returns whether a failure says that the next delivery would meet it too: nobody was there, or
-/// somebody asked for patience.
+/// Returns whether the next delivery would fail in the same way: the service is unreachable or
+/// limits the rate.
 fn is_away(error: &Error) -> bool {
     matches!(
         error.kind(),

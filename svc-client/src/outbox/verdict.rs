@@ -1,13 +1,13 @@
 use crate::ErrorKind;
 
-/// What a failure means for the delivery that met it.
+/// What a failure means for the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It may succeed later.
     Later,
-    /// It never will, and others may.
+    /// It will never succeed, but others may.
     Refused,
-    /// None will until a person acts.
+    /// No delivery will succeed until a person acts.
     Stop,
 }
 
@@ -23,7 +23,8 @@ impl Verdict {
             | ErrorKind::Deadline
             | ErrorKind::StoreUnavailable
             | ErrorKind::Unavailable { .. } => Self::Later,
-            // A success that is no receipt came from something else: a portal, a page of a proxy.
+            // A success without a receipt came from something else, such as a captive portal or a
+            // proxy.
             ErrorKind::Unreadable | ErrorKind::ReplyTooLarge { .. } => Self::Later,
             ErrorKind::Unwritable
             | ErrorKind::Malformed
@@ -44,7 +45,7 @@ impl Verdict {
             | ErrorKind::RetrievalDisabled
             | ErrorKind::Redirected { .. } => Self::Stop,
             ErrorKind::Unrecognised { status, .. } => match status {
-                // 425 asks for patience as 408 does.
+                // 425 asks for a later retry, as 408 does.
                 200..=299 | 408 | 425 | 500..=599 => Self::Later,
                 409 => Self::Refused,
                 _ => Self::Stop,

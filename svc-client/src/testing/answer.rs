@@ -21,7 +21,7 @@ pub(super) enum Body {
     Endless,
     /// A body that ends before its announced length.
     Broken(Vec<u8>),
-    /// What the asked route says of a delivery that it stored.
+    /// The receipt of the requested route for a stored delivery.
     Stored,
     /// No answer: the connection ends after the request.
     Closed,
@@ -30,7 +30,7 @@ pub(super) enum Body {
 }
 
 impl Answer {
-    /// Returns an answer of a status and a body.
+    /// Returns an answer with a status and a body.
     pub fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
@@ -43,23 +43,23 @@ impl Answer {
     ///
     /// # Panics
     ///
-    /// When the reply holds a number that is not finite.
+    /// If the reply contains a number that is not finite.
     pub fn reply<E: Endpoint>(reply: &E::Reply) -> Self {
         let body = json::to_vec(reply, usize::MAX).expect("a reply of finite numbers");
         Self::text(200, body)
     }
 
-    /// Returns a problem as the service would answer it with this status.
+    /// Returns a problem in the service's form, with this status.
     ///
     /// # Panics
     ///
-    /// Never: problems hold no numbers that are not finite.
+    /// Never: problems contain no numbers that are not finite.
     pub fn problem(status: u16, problem: &Problem) -> Self {
         let body = json::to_vec(&problem.body(), usize::MAX).expect("a problem is finite");
         Self::text(status, body)
     }
 
-    /// Returns what a route says of a delivery that it stored, whichever route is asked.
+    /// Returns the receipt of the requested route for a stored delivery.
     pub fn stored() -> Self {
         Self {
             body: Body::Stored,
@@ -67,7 +67,7 @@ impl Answer {
         }
     }
 
-    /// Returns a success whose body has no end.
+    /// Returns a success with an endless body.
     pub fn endless() -> Self {
         Self {
             body: Body::Endless,
@@ -75,7 +75,7 @@ impl Answer {
         }
     }
 
-    /// Returns a success whose body breaks off after these bytes.
+    /// Returns a success whose body is cut off after these bytes.
     pub fn broken(body: impl Into<Vec<u8>>) -> Self {
         Self {
             body: Body::Broken(body.into()),
@@ -112,8 +112,8 @@ impl Answer {
         self
     }
 
-    /// Writes the answer to a request for this target. An error means that the client has left, which
-    /// is its right.
+    /// Writes the answer to a request for this target. An error means that the client has
+    /// disconnected, which is allowed.
     pub(super) fn write(&self, mut stream: &TcpStream, target: &str) -> io::Result<()> {
         let mut head = format!("HTTP/1.1 {} Scripted\r\nconnection: close\r\n", self.status);
         for (name, value) in &self.headers {

@@ -1,4 +1,4 @@
-//! A scripted peer: a service that answers what it is told to, one answer a request.
+//! A fake service for tests, which gives scripted answers, one per request.
 //!
 //! ```
 //! use svc_client::testing::{Answer, FakeServer};

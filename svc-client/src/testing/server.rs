@@ -13,8 +13,8 @@ use crate::{Client, RetryPolicy};
 /// The token of [`FakeServer::client`].
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A service in this process that gives scripted answers, one a connection. A request after the last
-/// answer finds its connection closed.
+/// A fake service in this process that gives scripted answers, one per connection. After the last
+/// answer, connections are closed without one.
 #[derive(Debug)]
 pub struct FakeServer {
     address: SocketAddr,
@@ -27,9 +27,9 @@ pub struct FakeServer {
 pub struct Received {
     /// The method.
     pub method: String,
-    /// The path and query as they came.
+    /// The unchanged path and query.
     pub target: String,
-    /// The headers in order, their names in lower case.
+    /// The headers in order, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -57,7 +57,7 @@ impl FakeServer {
     ///
     /// # Panics
     ///
-    /// When this machine has no free port.
+    /// If this machine has no free port.
     pub fn start(script: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener
@@ -83,11 +83,11 @@ impl FakeServer {
         format!("http://{}", self.address)
     }
 
-    /// Returns a client of the server with some token, which repeats almost without a pause.
+    /// Returns a client of the server with a token, which retries almost without pauses.
     ///
     /// # Panics
     ///
-    /// When this machine cannot make HTTP clients.
+    /// If the HTTP client cannot be created.
     pub fn client(&self) -> Client {
         let moment = Duration::from_millis(1);
         Client::builder(self.url())
@@ -97,12 +97,12 @@ impl FakeServer {
             .expect("a client of this machine")
     }
 
-    /// Replaces the answers that are left by these.
+    /// Replaces the remaining answers with these.
     pub fn answer(&self, script: impl IntoIterator<Item = Answer>) {
         *hold(&self.shared.script) = script.into_iter().collect();
     }
 
-    /// Returns what was received, in order.
+    /// Returns the received requests, in order.
     pub fn received(&self) -> Vec<Received> {
         hold(&self.shared.received).clone()
     }

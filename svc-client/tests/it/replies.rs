@@ -138,7 +138,7 @@ async fn an_error_carries_what_the_service_named() {
     );
     assert_eq!(
         error.to_string(),
-        "reference 3 names no part of its call (evidence_part_absent)"
+        "reference 3 is not a part of its call (evidence_part_absent)"
     );
     assert!(error.is_conflict());
 }

@@ -38,7 +38,7 @@ use svc_model::repository::{CommitSha, RepositoryDecline};
 use svc_model::time::Instant;
 
 pub use self::commits::Commits;
-pub use self::files::{CommitFiles, FileTokens};
+pub use self::files::{CommitFiles, FileTokens, is_code};
 pub use self::plan::Plan;
 pub use self::reach::{Reach, ReachKey, Tied, TiedCommit};
 pub use self::similarity::Similarity;
@@ -93,7 +93,7 @@ pub struct Push {
     pub push_id: FactId,
     /// When it was received.
     pub captured_at: Instant,
-    /// Its repository, or why that cannot be told.
+    /// Its repository, or why that cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
 }
 

@@ -32,7 +32,7 @@ pub struct CiAttempt {
     pub run_id: String,
     /// The attempt; [`ABSENT_ATTEMPT`] where none was reported.
     pub number: i64,
-    /// The repository, or why it cannot be told.
+    /// The repository, or why it cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
     /// The commit.
     pub commit_sha: CommitSha,

@@ -2,7 +2,8 @@
 //!
 //! The look was taken once and the first record of it stands, so a Fate never changes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::hash::BuildHasher as _;
 
 use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
@@ -90,7 +91,7 @@ fn characters(text: &[u8]) -> impl Iterator<Item = u32> + Clone {
 }
 
 /// Returns the runs of four characters of a text.
-fn grams(text: &[u8]) -> impl Iterator<Item = u128> {
+fn grams(text: &[u8]) -> impl Iterator<Item = u128> + Clone {
     characters(text)
         .scan(0, |run: &mut u128, character| {
             *run = *run << 32 | u128::from(character);
@@ -100,63 +101,80 @@ fn grams(text: &[u8]) -> impl Iterator<Item = u128> {
 }
 
 /// A run of characters as a number.
-trait Gram: Copy + Eq + std::hash::Hash {
-    /// Returns some of its bits, mixed.
-    fn mixed(self) -> u64;
+trait Gram: Copy + Default + Eq {
+    /// Returns bits that seem random to whoever does not know the seed, the first of them most.
+    fn mixed(self, seed: u64) -> u64;
 }
 
-/// An odd number whose bits look random.
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-
 impl Gram for u32 {
-    fn mixed(self) -> u64 {
-        u64::from(self).wrapping_mul(MIX)
+    fn mixed(self, seed: u64) -> u64 {
+        u64::from(self).wrapping_mul(seed | 1)
     }
 }
 
 impl Gram for u128 {
-    #[expect(clippy::cast_possible_truncation, reason = "some bits are enough")]
-    fn mixed(self) -> u64 {
-        ((self >> 64) as u64)
-            .wrapping_mul(MIX)
-            .wrapping_add(self as u64)
-            .wrapping_mul(MIX)
+    #[expect(clippy::cast_possible_truncation, reason = "each half is taken")]
+    fn mixed(self, seed: u64) -> u64 {
+        let high = ((self >> 64) as u64).wrapping_mul(seed.rotate_left(32) | 1);
+        (high ^ high >> 32 ^ self as u64).wrapping_mul(seed | 1)
     }
 }
 
-/// Most runs of a file are in no edit. One bit of a small table tells so, and the seeded hash of the
-/// map, which no text can be made to defeat, is only computed for the others.
-fn share<G: Gram>(applied: impl Iterator<Item = G>, observed: impl Iterator<Item = G>) -> f64 {
-    let applied: Vec<G> = applied.collect();
-    if applied.is_empty() {
-        return 0.0;
-    }
-    let bits = (applied.len() * 8).next_power_of_two().max(64);
-    let shift = 64 - bits.trailing_zeros();
-    let place = |gram: G| {
-        let bit = gram.mixed() >> shift;
-        (usize::try_from(bit / 64).unwrap_or(0), 1_u64 << (bit % 64))
-    };
-    let mut seen = vec![0_u64; bits / 64];
-    let mut left: HashMap<G, u32, RandomState> =
-        HashMap::with_capacity_and_hasher(applied.len(), RandomState::default());
-    for gram in &applied {
-        let (word, bit) = place(*gram);
-        seen[word] |= bit;
-        *left.entry(*gram).or_default() += 1;
-    }
-    let mut found = 0_u64;
-    for gram in observed {
-        let (word, bit) = place(gram);
-        if seen[word] & bit != 0
-            && let Some(left) = left.get_mut(&gram)
-            && *left > 0
-        {
-            *left -= 1;
-            found += 1;
+/// How often runs of characters are there. At least half of the slots are free, so that the slot of a run
+/// is where its bits say, or near; no text can be made to defeat that, since nobody knows the seed.
+struct Runs<G> {
+    /// A run, and one more than how often it is there; 0 in a free slot.
+    slots: Vec<(G, u32)>,
+    shift: u32,
+    seed: u64,
+}
+
+impl<G: Gram> Runs<G> {
+    fn new(count: usize) -> Self {
+        let slots = (2 * count).next_power_of_two().max(2);
+        Self {
+            slots: vec![(G::default(), 0); slots],
+            shift: u64::BITS - slots.trailing_zeros(),
+            seed: RandomState::default().hash_one(slots),
         }
     }
-    real(found) / real(applied.len() as u64)
+
+    /// Returns the slot of a run: its own, or a free one.
+    fn slot(&mut self, gram: G) -> &mut (G, u32) {
+        let last = self.slots.len() - 1;
+        let mut at = usize::try_from(gram.mixed(self.seed) >> self.shift).unwrap_or(0);
+        while self.slots[at].1 != 0 && self.slots[at].0 != gram {
+            at = (at + 1) & last;
+        }
+        &mut self.slots[at]
+    }
+
+    fn add(&mut self, gram: G) {
+        let slot = self.slot(gram);
+        *slot = (gram, slot.1.max(1) + 1);
+    }
+
+    /// Takes one, and returns whether there was one.
+    fn take(&mut self, gram: G) -> bool {
+        let (_, left) = self.slot(gram);
+        let is_there = *left > 1;
+        *left -= u32::from(is_there);
+        is_there
+    }
+}
+
+fn share<G: Gram>(
+    applied: impl Iterator<Item = G> + Clone,
+    observed: impl Iterator<Item = G>,
+) -> f64 {
+    let count = applied.clone().count();
+    if count == 0 {
+        return 0.0;
+    }
+    let mut left = Runs::new(count);
+    applied.for_each(|gram| left.add(gram));
+    let found = observed.filter(|gram| left.take(*gram)).count();
+    real(found as u64) / real(count as u64)
 }
 
 /// An edit and what became of it, without its texts.

@@ -40,7 +40,7 @@ pub struct Merge {
     pub merge_id: FactId,
     /// The repository that it was merged into.
     pub repository: Lifetime,
-    /// The repository of its head, or why that cannot be told.
+    /// The repository of its head, or why that cannot be determined.
     pub head_repository: Result<Lifetime, RepositoryDecline>,
     /// Its number.
     pub pr_number: i64,
@@ -102,7 +102,8 @@ pub struct Inputs {
     pub revisions: Vec<Revision>,
     /// What CI says of them.
     pub ci: Vec<CiMembership>,
-    /// Repositories that a merge, a revision or a CI outcome may be of whose repository cannot be told.
+    /// Repositories that a merge, a revision or a CI outcome may be of whose repository cannot be
+    /// determined.
     pub unresolved: BTreeSet<Lifetime>,
 }
 

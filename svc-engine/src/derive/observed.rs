@@ -14,7 +14,7 @@ pub struct ObservedCommit {
     pub observation_id: FactId,
     /// The Session.
     pub session_id: SessionId,
-    /// The repository, or why it cannot be told.
+    /// The repository, or why it cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
     /// The commit.
     pub commit_sha: CommitSha,

@@ -184,7 +184,7 @@ impl Repositories {
     ///
     /// # Errors
     ///
-    /// When it cannot be told: [`RepositoryDecline`] says why.
+    /// If it cannot be determined; [`RepositoryDecline`] has the reason.
     pub fn of(&self, fact: Mention<'_>) -> Result<Lifetime, RepositoryDecline> {
         let name = RepositoryName::new(fact.name).ok_or(RepositoryDecline::IdentityAbsent)?;
         match fact.identity {
@@ -210,7 +210,7 @@ impl Repositories {
     ///
     /// # Errors
     ///
-    /// When it cannot be told: [`RepositoryDecline`] says why.
+    /// If it cannot be determined; [`RepositoryDecline`] has the reason.
     pub fn of_observation(
         &self,
         observation: Mention<'_>,

@@ -21,7 +21,7 @@ pub struct Beside<'b> {
     pub attribution_skips: &'b Counts<AttributionSkip>,
     /// The decisions of the Sessions.
     pub decisions: &'b Decisions,
-    /// Facts that name a repository that cannot be told.
+    /// Facts that name a repository that cannot be determined.
     pub repository_skipped: &'b RetentionRepositorySkips,
 }
 

@@ -35,7 +35,7 @@ pub struct AcceptedSession {
 pub struct SessionStatuses {
     /// Those with an accepted decision, by id.
     pub accepted: Vec<AcceptedSession>,
-    /// What was found of all, and observations that name a repository that cannot be told.
+    /// What was found of all, and observations that name a repository that cannot be determined.
     pub skipped: Counts<SessionSkip>,
 }
 

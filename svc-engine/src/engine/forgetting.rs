@@ -4,7 +4,8 @@ use std::sync::Weak;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use super::{Inner, read_deadline};
+use super::Inner;
+use super::execution::read_deadline;
 
 /// Between two looks. A read that comes earlier drops it too.
 const INTERVAL: Duration = Duration::from_secs(5);

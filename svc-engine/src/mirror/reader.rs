@@ -10,6 +10,7 @@
 //! declined by a closed reason and not cut.
 
 mod ancestry;
+mod changes;
 mod commit;
 mod diff;
 mod files;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 use svc_model::repository::CommitSha;
 
 pub use self::ancestry::Ancestry;
+pub use self::changes::{Change, ChangeKind};
 pub use self::commit::Commit;
 pub use self::diff::{Diff, DiffQuestion, Merges, Renames};
 pub use self::files::WantedFile;
@@ -164,7 +166,7 @@ enum Kind {
 #[derive(Debug)]
 pub struct MirrorReader {
     objects: Option<Conversation>,
-    diffs: [Option<Conversation>; 2],
+    diffs: [Option<Conversation>; 3],
     renames: Option<Conversation>,
     /// Places of commits in the history, which never change.
     links: HashMap<ObjectId, Link>,
@@ -206,7 +208,7 @@ impl MirrorReader {
         }
         Ok(Some(Self {
             objects: None,
-            diffs: [None, None],
+            diffs: [None, None, None],
             renames: None,
             links: HashMap::new(),
             git: git.clone(),

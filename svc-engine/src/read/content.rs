@@ -96,9 +96,8 @@ impl ContentCache {
         let mut missing: Vec<i64> = missing.into_iter().collect();
         missing.sort_unstable();
         let wanted = found.len() + missing.len();
-        snapshot.content(&missing, |stored| {
-            let id = stored.content_id;
-            let content = Arc::new(Content::decode(&stored.read()?)?);
+        snapshot.content(&missing, |id, bytes| {
+            let content = Arc::new(Content::decode(bytes)?);
             self.0.insert(id, Arc::clone(&content));
             found.insert(id, content);
             Ok(())

@@ -279,9 +279,9 @@ fn content(snapshot: &mut Snapshot<'_>, call: &StoredCall) -> Result<CallContent
     ids.sort_unstable();
     ids.dedup();
     let mut found: HashMap<i64, Message> = HashMap::with_capacity(ids.len());
-    snapshot.content(&ids, |stored| {
-        let message = json::from_written(&stored.read()?).map_err(|_| CORRUPT)?;
-        found.insert(stored.content_id, message);
+    snapshot.content(&ids, |content_id, bytes| {
+        let message = json::from_written(bytes).map_err(|_| CORRUPT)?;
+        found.insert(content_id, message);
         Ok(())
     })?;
     let messages = |ids: &[i64]| {

@@ -172,7 +172,7 @@ fn brought(
     let known: BTreeSet<FactId> = at_commit.iter().map(|(_, push)| push.push_id).collect();
     let mut behind = BTreeMap::new();
     let mut further_on = BTreeMap::new();
-    // Of links whose repository cannot be told nothing is shown.
+    // Of links whose repository cannot be determined nothing is shown.
     for (repository, links) in commits {
         for link in links.values().flatten() {
             let Some(push) = pushes.get(link) else {

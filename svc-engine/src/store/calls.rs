@@ -672,9 +672,8 @@ pub(super) fn raw(
     ids.sort_unstable();
     ids.dedup();
     let mut found = HashMap::new();
-    content::read(connection, &ids, |stored| {
-        let (id, bytes) = (stored.content_id, stored.read()?);
-        found.insert(id, Arc::new(bytes));
+    content::read(connection, &ids, |id, bytes| {
+        found.insert(id, Arc::new(bytes.to_vec()));
         Ok(())
     })?;
     row.join(&found)

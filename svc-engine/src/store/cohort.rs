@@ -9,13 +9,12 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::json::Text;
 use svc_model::time::Instant;
 
-use super::column::{Columns, Document as _};
+use super::column::{Columns, Form as _, Packed};
 use super::connection::Lookup;
-use super::error::corrupt;
 use super::outcomes::{CiOutcomeRow, OUTCOMES};
 use super::table::{Record, Table};
 use super::value::{Row, Value};
-use super::{Snapshot, StoreError, id_list, packing};
+use super::{Snapshot, StoreError, id_list};
 use crate::fact::{
     PullRequestMerge, PullRequestRevision, Push, RepositoryRename, RetryLinkage,
     SessionCommitObservation,
@@ -165,41 +164,13 @@ const EDITS: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// The texts of an edit, as they are kept: reading them takes longer than finding them.
-#[derive(Clone, Debug)]
-pub struct EditTexts {
-    /// The id of the fact.
-    pub observation_id: FactId,
-    applied: Vec<u8>,
-    observed: Vec<u8>,
-}
-
 const EDIT_TEXTS: Lookup<'_> = Lookup {
     select: "SELECT f.observation_id, f.applied_text, f.observed_file_text
         FROM visible_edit_observations f
         WHERE COALESCE(f.org_id, '') = $1 AND f.observation_id",
     then: "",
 };
-
-impl EditTexts {
-    /// Returns what was applied, and what the file held.
-    ///
-    /// # Errors
-    ///
-    /// When they are not what was stored.
-    pub fn read(&self) -> Result<(Text, Text), StoreError> {
-        let text = |cell: &[u8]| {
-            let document = packing::of_cell(cell)?;
-            Text::of_document(&document).ok_or(corrupt("edit_observations", "a text"))
-        };
-        Ok((text(&self.applied)?, text(&self.observed)?))
-    }
-
-    /// Returns how many bytes are kept.
-    pub const fn bytes(&self) -> usize {
-        self.applied.len() + self.observed.len()
-    }
-}
+const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "applied_text", "observed_file_text"];
 
 /// Facts of a range of capture, after the selection of the visible ones.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
@@ -337,23 +308,23 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands on the texts of visible edit observations, in no order.
+    /// Hands on the texts of visible edit observations, in no order: what was applied, and what the file
+    /// held.
     pub fn texts_of_edits(
         &mut self,
         observations: &[FactId],
-        mut each: impl FnMut(EditTexts) -> Result<(), StoreError>,
+        mut each: impl FnMut(FactId, &Text, &Text) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into()];
         let ids: Vec<String> = observations.iter().map(ToString::to_string).collect();
         let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
         self.connection()?
             .lookup(&EDIT_TEXTS, &shared, &keys, |row| {
-                let mut columns = Columns::of(row, "edit_observations", &["observation_id"]);
-                each(EditTexts {
-                    observation_id: columns.next()?,
-                    applied: row.blob(1)?,
-                    observed: row.blob(2)?,
-                })
+                let mut columns = Columns::of(row, "edit_observations", &EDIT_TEXT_COLUMNS);
+                let observation_id = columns.next()?;
+                let (applied, observed) =
+                    (Packed::read(&mut columns)?, Packed::read(&mut columns)?);
+                each(observation_id, &applied, &observed)
             })
     }
 

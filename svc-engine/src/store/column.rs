@@ -205,7 +205,7 @@ impl<T: Document> Form<T> for Packed {
 
     fn read(columns: &mut Columns<'_>) -> Result<T, StoreError> {
         columns.take(|row, place| {
-            let document = packing::of_cell(&row.blob(place)?)?;
+            let document = row.with_blob(place, packing::of_cell)??;
             Ok(T::of_document(&document))
         })
     }

@@ -138,6 +138,23 @@ impl Connection {
         on!(&mut self.backend, connection => connection.begin_read(deadline))
     }
 
+    /// Lets another connection, which has begun a read snapshot too and has read nothing, see the state
+    /// that this one sees. Returns whether it does: SQLite cannot while somebody writes.
+    pub(super) fn share_snapshot(
+        &mut self,
+        other: &mut Self,
+        deadline: &Deadline,
+    ) -> Result<bool, StoreError> {
+        match (&mut self.backend, &mut other.backend) {
+            (Backend::Sqlite(own), Backend::Sqlite(other)) => own.share_snapshot(other, deadline),
+            (Backend::Postgres(own), Backend::Postgres(other)) => {
+                own.share_snapshot(other).map(|()| true)
+            }
+            (Backend::Sqlite(_), Backend::Postgres(_))
+            | (Backend::Postgres(_), Backend::Sqlite(_)) => Ok(false),
+        }
+    }
+
     /// Ends a read snapshot. Afterwards the connection serves another.
     pub(super) fn end_read(&mut self) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.end("COMMIT"))

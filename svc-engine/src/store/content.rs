@@ -398,45 +398,16 @@ pub(super) fn verify(
     }
 }
 
-/// A content as it is kept: reading it takes longer than finding it.
-#[derive(Clone, Debug)]
-pub struct StoredContent {
-    /// Its id.
-    pub content_id: i64,
-    codec: i64,
-    byte_count: u64,
-    bytes: Vec<u8>,
-}
-
-impl StoredContent {
-    /// Returns its canonical bytes.
-    ///
-    /// # Errors
-    ///
-    /// When they are not what was stored.
-    pub fn read(&self) -> Result<Vec<u8>, StoreError> {
-        unpack(self.codec, self.byte_count, &self.bytes[..])
-    }
-
-    /// Returns how many bytes are kept.
-    pub const fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-/// Calls `each` with every content.
+/// Calls `each` with the id and the canonical bytes of every content.
 pub(super) fn read(
     connection: &mut Connection,
     content_ids: &[i64],
-    mut each: impl FnMut(StoredContent) -> Result<(), StoreError>,
+    mut each: impl FnMut(i64, &[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let keys: Vec<Value<'_>> = content_ids.iter().copied().map(Value::Integer).collect();
     connection.lookup(&CONTENT_BY_ID, &[], &keys, |row| {
-        each(StoredContent {
-            content_id: row.integer(0)?,
-            codec: row.integer(1)?,
-            byte_count: row.count(2)?,
-            bytes: row.blob(3)?,
-        })
+        let (codec, byte_count) = (row.integer(1)?, row.count(2)?);
+        let bytes = row.with_blob(3, |bytes| unpack(codec, byte_count, bytes))?;
+        each(row.integer(0)?, &bytes?)
     })
 }

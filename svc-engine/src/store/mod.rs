@@ -80,10 +80,10 @@ mod writer;
 pub use append::{Append, Counted, Delivery, Outcome};
 pub use bulk::{BulkChange, BulkReceipt, CallFilter, CallTally};
 pub use calls::{CallContents, CallRow, CallScalars, CallSide, ScanMeasure};
-pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit, EditTexts};
+pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit};
 #[cfg(any(test, feature = "testing"))]
 pub use content::samples;
-pub use content::{Encoded, Encoder, StoredContent};
+pub use content::{Encoded, Encoder};
 pub use deliveries::{ObservedCommit, PullRequestHead};
 pub use erasure::{
     Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan, ErasureRow,
@@ -316,6 +316,16 @@ impl Store {
         Snapshot::open(&self.readers, &self.org_id, deadline)
     }
 
+    /// Opens a snapshot that is stopped at the deadline and reads over two connections, if two are free:
+    /// see [`Snapshot::both`].
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached before the deadline.
+    pub fn snapshot_of_two(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
+        Snapshot::open_twice(&self.readers, &self.org_id, deadline)
+    }
+
     /// Returns where the facts are.
     pub fn url(&self) -> &DatabaseUrl {
         &self.url
@@ -462,7 +472,7 @@ impl Ledger {
         }
         Ok(Self {
             org_id,
-            readers: Pool::new(url.clone(), 1),
+            readers: Pool::new(url.clone(), 2),
         })
     }
 
@@ -484,6 +494,15 @@ impl Ledger {
     /// When the store cannot be reached.
     pub fn snapshot_until(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open(&self.readers, &self.org_id, deadline)
+    }
+
+    /// Opens a snapshot that reads over two connections, see [`Snapshot::both`].
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be reached.
+    pub fn snapshot_of_two(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
+        Snapshot::open_twice(&self.readers, &self.org_id, deadline)
     }
 
     /// Appends to the quarantine log.

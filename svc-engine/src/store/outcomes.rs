@@ -43,7 +43,7 @@ pub struct CiOutcomeRow {
     pub workflow_path: Option<String>,
     /// The normalised result.
     pub result: CiResult,
-    /// Where a person reads about the run.
+    /// The URL of the run's page.
     pub run_url: Option<Text>,
     /// The system's own word for the result.
     pub provider_result: Option<Text>,

@@ -77,6 +77,22 @@ impl Pool {
         Ok(lease)
     }
 
+    /// Begins two read snapshots of one state, the second only if a connection is to spare and nobody
+    /// writes just then.
+    pub(super) fn begin_read_twice(
+        &self,
+        deadline: &Deadline,
+    ) -> Result<(Lease<'_>, Option<Lease<'_>>), StoreError> {
+        let mut first = self.begin_read(deadline)?;
+        let is_to_spare = self.state().left > 0;
+        if !is_to_spare {
+            return Ok((first, None));
+        }
+        let mut second = self.begin_read(deadline)?;
+        let is_shared = first.share_snapshot(&mut second, deadline)?;
+        Ok((first, is_shared.then_some(second)))
+    }
+
     /// Waits for a place.
     fn place(&self, deadline: &Deadline) -> Result<Lease<'_>, StoreError> {
         let mut state = self.state();

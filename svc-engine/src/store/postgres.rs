@@ -109,6 +109,17 @@ impl PostgresConnection {
         self.batch(&format!("{how}; {}", timeout(told)))
     }
 
+    /// Lets another connection, which has begun a read snapshot too and has read nothing, see the state
+    /// that this one sees.
+    pub(super) fn share_snapshot(&mut self, other: &mut Self) -> Result<(), StoreError> {
+        let mut name = String::new();
+        self.run("SELECT pg_export_snapshot()", [].iter(), &mut |row| {
+            name = row.text(0)?;
+            Ok(())
+        })?;
+        other.batch(&format!("SET TRANSACTION SNAPSHOT '{name}'"))
+    }
+
     /// Ends a transaction.
     pub(super) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
         let ended = self.batch(how);

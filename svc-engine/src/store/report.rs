@@ -52,6 +52,12 @@ const BY_ALIAS: Lookup<'_> = Lookup {
         WHERE a.org_id = $1 AND f.observed_at_us + 0 <= $2 AND a.call_id",
     then: " LIMIT $3",
 };
+/// Whether these calls are visible is not asked: most are known to whoever asks.
+const ALIASES: Lookup<'_> = Lookup {
+    select: "SELECT a.call_id, a.inference_call_id FROM call_aliases a
+        WHERE a.org_id = $1 AND a.call_id",
+    then: " LIMIT $2",
+};
 
 /// Calls of Sessions in a range of time, of which few Sessions have many.
 const CALLS: Lookup<'_> = Lookup {
@@ -173,34 +179,75 @@ const NAMED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id IS NULL
 
 impl Snapshot<'_> {
     /// Hands on who owns these ids among the visible calls that were observed by a moment: of each id
-    /// two, if there are more.
-    pub fn owners_of_ids(
+    /// two, if there are more. `known` tells the Sessions of calls that are known to be among them, which
+    /// are not read again.
+    pub fn owners_of_ids<'k>(
         &mut self,
         call_ids: &[&str],
         observed_by: Instant,
+        known: impl Fn(FactId) -> Option<&'k SessionId>,
         mut each: impl FnMut(OwnedId) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         for ids in call_ids.chunks(IDS_AT_ONCE) {
+            let mut owned = self.owners_among(&BY_OWN_ID, ids, observed_by)?;
+            owned.extend(match self.known_owners(ids, &known)? {
+                Some(owned) => owned,
+                None => self.owners_among(&BY_ALIAS, ids, observed_by)?,
+            });
             let mut found: HashMap<String, usize> = HashMap::new();
-            for lookup in [&BY_OWN_ID, &BY_ALIAS] {
-                let mut owned = self.owners(lookup, ids, observed_by, OWNED_AT_ONCE)?;
-                if owned.len() == OWNED_AT_ONCE {
-                    // Some of these ids have any number of owners.
-                    owned.clear();
-                    for id in ids {
-                        owned.extend(self.owners(lookup, &[id], observed_by, OWNERS_MAX)?);
-                    }
-                }
-                for owned in owned {
-                    let owners = found.entry(owned.call_id.clone()).or_default();
-                    *owners += 1;
-                    if *owners <= OWNERS_MAX {
-                        each(owned)?;
-                    }
+            for owned in owned {
+                let owners = found.entry(owned.call_id.clone()).or_default();
+                *owners += 1;
+                if *owners <= OWNERS_MAX {
+                    each(owned)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Returns who owns these ids as ids of tool calls, if every one of these calls is known.
+    fn known_owners<'k>(
+        &mut self,
+        call_ids: &[&str],
+        known: impl Fn(FactId) -> Option<&'k SessionId>,
+    ) -> Result<Option<Vec<OwnedId>>, StoreError> {
+        let rows_max = i64::try_from(OWNED_AT_ONCE).unwrap_or(i64::MAX);
+        let shared = [self.org_id.as_str().into(), rows_max.into()];
+        let keys: Vec<Value<'_>> = call_ids.iter().map(|id| Value::Text(id)).collect();
+        let mut owned = Vec::new();
+        let mut rows = 0;
+        self.connection()?.lookup(&ALIASES, &shared, &keys, |row| {
+            rows += 1;
+            let mut columns = Columns::of(row, "call_aliases", &OWNER_COLUMNS);
+            let call_id = columns.next()?;
+            let inference_call_id = columns.next()?;
+            owned.extend(known(inference_call_id).map(|session_id| OwnedId {
+                call_id,
+                inference_call_id,
+                session_id: session_id.clone(),
+            }));
+            Ok(())
+        })?;
+        Ok((owned.len() == rows && rows < OWNED_AT_ONCE).then_some(owned))
+    }
+
+    /// Returns who owns these ids by one of the look-ups.
+    fn owners_among(
+        &mut self,
+        lookup: &Lookup<'_>,
+        call_ids: &[&str],
+        observed_by: Instant,
+    ) -> Result<Vec<OwnedId>, StoreError> {
+        let mut owned = self.owners(lookup, call_ids, observed_by, OWNED_AT_ONCE)?;
+        if owned.len() == OWNED_AT_ONCE {
+            // Some of these ids have any number of owners.
+            owned.clear();
+            for id in call_ids {
+                owned.extend(self.owners(lookup, &[id], observed_by, OWNERS_MAX)?);
+            }
+        }
+        Ok(owned)
     }
 
     fn owners(

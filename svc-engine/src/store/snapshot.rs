@@ -1,6 +1,7 @@
 //! One read transaction. Everything in a reply comes from one.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use svc_model::capture::CaptureTotals;
 use svc_model::context::CommitMatch;
@@ -16,7 +17,7 @@ use svc_model::time::Instant as Received;
 use super::bulk::{self, CallFilter, CallTally};
 use super::calls::{self, CallContents, CallRow, CallScalars, ScanMeasure};
 use super::connection::Connection;
-use super::content::{self, StoredContent};
+use super::content;
 use super::jobs::MirrorStatus;
 use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
@@ -34,6 +35,8 @@ pub struct Snapshot<'s> {
     lease: Lease<'s>,
     deadline: Deadline,
     revisions: Option<Revisions>,
+    /// A connection that sees the same state, while nobody uses it.
+    second: Arc<Mutex<Option<Lease<'s>>>>,
 }
 
 /// How far the logs had come that change what answers say of facts that are stored already.
@@ -60,7 +63,62 @@ impl<'s> Snapshot<'s> {
             lease: pool.begin_read(deadline)?,
             deadline: deadline.clone(),
             revisions: None,
+            second: Arc::default(),
         })
+    }
+
+    /// Opens a snapshot of two connections, if there are two: see [`both`](Self::both).
+    pub(super) fn open_twice(
+        pool: &'s Pool,
+        org_id: &'s OrgId,
+        deadline: &Deadline,
+    ) -> Result<Self, StoreError> {
+        let (lease, second) = pool.begin_read_twice(deadline)?;
+        Ok(Self {
+            org_id,
+            lease,
+            deadline: deadline.clone(),
+            revisions: None,
+            second: Arc::new(Mutex::new(second)),
+        })
+    }
+
+    /// Reads two things at once, each over a connection of its own that sees the same state; one after
+    /// the other where only one connection is free.
+    pub fn both<A, B: Send>(
+        &mut self,
+        one: impl FnOnce(&mut Self) -> A,
+        other: impl FnOnce(&mut Self) -> B + Send,
+    ) -> (A, B) {
+        let Some(lease) = self.second().take() else {
+            return (one(self), other(self));
+        };
+        let mut beside = Self {
+            org_id: self.org_id,
+            lease,
+            deadline: self.deadline.clone(),
+            revisions: self.revisions,
+            second: Arc::clone(&self.second),
+        };
+        let span = tracing::Span::current();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                let _entered = span.enter();
+                let read = other(&mut beside);
+                let Self { lease, second, .. } = beside;
+                *second.lock().unwrap_or_else(PoisonError::into_inner) = Some(lease);
+                read
+            });
+            let one = one(self);
+            match other.join() {
+                Ok(other) => (one, other),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    fn second(&self) -> MutexGuard<'_, Option<Lease<'s>>> {
+        self.second.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the organization.
@@ -261,11 +319,11 @@ impl<'s> Snapshot<'s> {
         calls::raw(self.connection()?, org_id, inference_call_id)
     }
 
-    /// Calls `each` with every content, in any order.
+    /// Calls `each` with the id and the canonical bytes of every content, in any order.
     pub fn content(
         &mut self,
         content_ids: &[i64],
-        each: impl FnMut(StoredContent) -> Result<(), StoreError>,
+        each: impl FnMut(i64, &[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         content::read(self.connection()?, content_ids, each)
     }

@@ -23,6 +23,8 @@ const STEPS_PER_LOOK: i32 = 10_000;
 const BUSY: Duration = Duration::from_secs(5);
 /// How long rewriting the file waits for those that write, and its log for those that read.
 const COMPACTING: Duration = Duration::from_mins(1);
+/// How often two connections try to see one state: between two commits there is time enough.
+const SHARING_TRIES: usize = 8;
 /// How long opening waits for other processes that open the same new file.
 const OPENING: Duration = Duration::from_secs(20);
 
@@ -132,6 +134,42 @@ impl SqliteConnection {
     pub(super) fn begin_read(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.deadline.set(Some(deadline));
         self.statement("BEGIN")
+    }
+
+    /// Begins the read snapshot anew until another connection, which has begun one and has read nothing,
+    /// sees the same state. Returns whether it does.
+    ///
+    /// A connection tells a number that is another one after every commit of others. When it is the same
+    /// before and after the other one began to read, nobody committed in between.
+    pub(super) fn share_snapshot(
+        &mut self,
+        other: &mut Self,
+        deadline: &Deadline,
+    ) -> Result<bool, StoreError> {
+        let mut before = self.data_version()?;
+        for _ in 0..SHARING_TRIES {
+            other.data_version()?;
+            self.end("COMMIT")?;
+            self.begin_read(deadline)?;
+            let after = self.data_version()?;
+            if after == before {
+                return Ok(true);
+            }
+            before = after;
+            other.end("COMMIT")?;
+            other.begin_read(deadline)?;
+        }
+        Ok(false)
+    }
+
+    /// Returns the number of the state that is seen. It is a read, with which a snapshot begins.
+    fn data_version(&mut self) -> Result<i64, StoreError> {
+        let mut version = 0;
+        self.run("PRAGMA data_version", [].iter(), &mut |row| {
+            version = row.integer(0)?;
+            Ok(())
+        })?;
+        Ok(version)
     }
 
     /// Ends a transaction.

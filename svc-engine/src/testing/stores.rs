@@ -167,4 +167,10 @@ impl Store {
         self.snapshot(&Deadline::after(Duration::from_mins(1)))
             .expect("a snapshot")
     }
+
+    /// Opens a snapshot over two connections with time enough for any test.
+    pub fn snapshot_of_two_now(&self) -> Snapshot<'_> {
+        self.snapshot_of_two(&Deadline::after(Duration::from_mins(1)))
+            .expect("a snapshot")
+    }
 }

@@ -1,4 +1,4 @@
-//! Writes the published schemas, or checks that the checked-in files are what would be written.
+//! Writes the published schemas, or checks that the checked-in files are up to date.
 //!
 //! ```text
 //! cargo schemas write [DIR]
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         _ => writeln!(err, "{USAGE}").map(|()| ExitCode::from(2)),
     };
     result.unwrap_or_else(|error| {
-        // Without a terminal to tell, the exit code has to do.
+        // If the output cannot be written, only the exit code is left.
         let _unheard = writeln!(err, "cannot use {}: {error}", directory.display());
         ExitCode::FAILURE
     })
@@ -44,7 +44,7 @@ fn checked_in() -> PathBuf {
     package.parent().unwrap_or(package).join("schemas")
 }
 
-/// How a directory differs from what would be written.
+/// How a file differs from the published schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Difference {
     Missing,
@@ -107,7 +107,7 @@ fn json_files(directory: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Makes the JSON files of a directory those that are published.
+/// Brings the JSON files of a directory up to date.
 fn write(directory: &Path, out: &mut impl io::Write) -> io::Result<()> {
     let documents = openapi::documents();
     fs::create_dir_all(directory)?;
@@ -131,7 +131,7 @@ fn write(directory: &Path, out: &mut impl io::Write) -> io::Result<()> {
     writeln!(out, "{unchanged} unchanged in {}", directory.display())
 }
 
-/// Says how a directory differs from what is published, and what to do about it.
+/// Reports how a directory differs from the published schemas, and how to fix it.
 fn check(directory: &Path, out: &mut impl io::Write) -> io::Result<ExitCode> {
     let differences = differences(directory, &openapi::documents())?;
     for (name, difference) in &differences {

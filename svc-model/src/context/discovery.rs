@@ -13,7 +13,7 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
-/// Asks which Sessions of the grant answer a query, or made a commit.
+/// Asks which Sessions of the grant match a query or made a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -22,7 +22,7 @@ pub struct ContextDiscoveryRequest {
     pub schema_version: Version1,
     /// The keywords.
     pub query: Query,
-    /// The most bytes of the reply.
+    /// The maximum size of the reply in bytes.
     #[serde(default)]
     pub max_bytes: MaxBytes,
     /// A commit whose Sessions rank first. It neither grants access nor proves ownership.
@@ -117,7 +117,7 @@ pub struct DiscoveryCoverage {
     pub quarantined_inference_calls: u64,
     /// Parts of every visible call.
     pub scanned_parts: u64,
-    /// Parts with a token of the query, repeated ones counted.
+    /// Parts with a token of the query, repetitions included.
     pub matched_parts: u64,
     /// Always true.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
@@ -147,7 +147,7 @@ pub struct DiscoverySkipped {
     pub content_erased: u64,
 }
 
-/// The observed link between a Session and the commit that was asked for.
+/// The observed link between a Session and the requested commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -160,7 +160,7 @@ pub struct CommitMatch {
     pub captured_at: Instant,
 }
 
-/// One Session that is worth reading.
+/// One candidate Session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -169,11 +169,11 @@ pub struct DiscoveryCandidate {
     pub session_id: SessionId,
     /// The score of its best part; 0 without a match.
     pub score: u64,
-    /// How many of its parts match, repeated ones counted.
+    /// How many of its parts match, repetitions included.
     pub matched_parts: u64,
     /// Its best part; null without a match, or when a commit-matched candidate's part does not fit.
     pub preview: Option<EvidenceReadItem>,
-    /// The observed link to the commit that was asked for.
+    /// The observed link to the requested commit.
     pub commit_match: Option<CommitMatch>,
 }
 
@@ -190,9 +190,9 @@ pub struct DiscoveryResult {
     pub quarantine_revision: u64,
     /// Always `unknown`.
     pub capture_completeness: Open<CaptureCompleteness>,
-    /// The commit that was asked for, normalised, whether or not it matched.
+    /// The requested commit, normalised, whether or not it matched.
     pub commit: Option<CommitAnchor>,
-    /// What became of the query.
+    /// The outcome of the query.
     pub status: Open<ContextStatus>,
     /// What was scanned.
     pub coverage: DiscoveryCoverage,

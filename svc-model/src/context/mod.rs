@@ -1,4 +1,4 @@
-//! Context: the few exact parts of earlier work that answer a query.
+//! Context: the few exact parts of earlier work that match a query.
 
 mod discovery;
 mod query;

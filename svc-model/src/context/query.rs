@@ -11,14 +11,14 @@ use crate::limit::{
     CONTEXT_REPLY_BYTES_DEFAULT, CONTEXT_REPLY_BYTES_HIGH, CONTEXT_REPLY_BYTES_LOW, QUERY_BYTES_MAX,
 };
 
-/// Words that carry no meaning in a query. They stay in the searched text, where they match nothing.
+/// Stop words, which are ignored in a query. In the searched text they match nothing.
 const STOP_WORDS: [&str; 34] = [
     "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for", "from", "how",
     "i", "in", "is", "it", "of", "on", "or", "that", "the", "this", "to", "was", "were", "what",
     "when", "where", "which", "who", "why", "with",
 ];
 
-/// What a byte can be of a token.
+/// The role of a byte in a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// Separates tokens.
@@ -46,7 +46,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// Calls `each` with the place of every token of `text`: an identifier `[A-Za-z_][A-Za-z0-9_]*` or
+/// Calls `each` with the range of every token of `text`: an identifier `[A-Za-z_][A-Za-z0-9_]*` or
 /// a run of digits. Every other byte separates. Tokens are compared in ASCII lower case.
 pub fn tokens(text: &[u8], mut each: impl FnMut(Range<usize>)) {
     let class = |at: usize| {
@@ -77,8 +77,8 @@ pub fn tokens(text: &[u8], mut each: impl FnMut(Range<usize>)) {
     }
 }
 
-/// A query of English or code keywords: not blank, at most 2,048 bytes of UTF-8, at least one
-/// token that is no stop word.
+/// A query of English or code keywords: not blank, at most 2,048 bytes of UTF-8, at least one token
+/// that is not a stop word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -93,11 +93,11 @@ pub struct Query {
 }
 
 impl Query {
-    /// Returns the query, or a text that says what is expected.
+    /// Returns the query, or a message that says what is expected.
     ///
     /// # Errors
     ///
-    /// When the text is blank, too long, or has no meaningful token.
+    /// If the text is blank, too long, or has no meaningful token.
     pub fn new(text: &str) -> Result<Self, &'static str> {
         if text.len() > QUERY_BYTES_MAX {
             return Err("must have at most 2048 bytes of UTF-8");
@@ -154,7 +154,7 @@ impl FromField for Query {
     }
 }
 
-/// The most bytes of a context reply, all of it: 4,096 to 65,536, by default 16,384.
+/// The maximum size of a whole context reply in bytes: 4,096 to 65,536, by default 16,384.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "u64", into = "u64")]
@@ -165,7 +165,7 @@ impl FromField for Query {
 pub struct MaxBytes(u64);
 
 impl MaxBytes {
-    /// Returns the bound, when it is in range.
+    /// Returns the bound if it is in range.
     pub const fn new(bytes: u64) -> Option<Self> {
         if bytes >= CONTEXT_REPLY_BYTES_LOW && bytes <= CONTEXT_REPLY_BYTES_HIGH {
             Some(Self(bytes))

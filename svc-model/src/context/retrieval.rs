@@ -12,7 +12,7 @@ use crate::open::Open;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::version::Version1;
 
-/// Asks for the parts of the deployment's one configured Session that answer a query.
+/// Asks for the parts of the deployment's one configured Session that match a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -21,7 +21,7 @@ pub struct ContextRetrievalRequest {
     pub schema_version: Version1,
     /// The keywords.
     pub query: Query,
-    /// The most bytes of the reply.
+    /// The maximum size of the reply in bytes.
     #[serde(default)]
     pub max_bytes: MaxBytes,
 }
@@ -53,7 +53,7 @@ impl Request for ContextRetrievalRequest {
     }
 }
 
-/// Asks for the parts of one Session of the grant that answer a query.
+/// Asks for the parts of one Session of the grant that match a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -64,7 +64,7 @@ pub struct ContextSelectedRequest {
     pub query: Query,
     /// The Session, one of the grant.
     pub session_id: SessionId,
-    /// The most bytes of the reply.
+    /// The maximum size of the reply in bytes.
     #[serde(default)]
     pub max_bytes: MaxBytes,
 }
@@ -99,7 +99,7 @@ impl Request for ContextSelectedRequest {
 }
 
 closed_set! {
-    /// What became of a query.
+    /// The outcome of a query.
     pub enum ContextStatus {
         /// At least one item is in the reply.
         Matched = "matched",
@@ -110,7 +110,7 @@ closed_set! {
     }
 }
 
-/// What was scanned. A reply is given only when all of it was.
+/// What was scanned. There is a reply only if the scan was complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -119,7 +119,7 @@ pub struct ContextCoverage {
     pub visible_inference_calls: u64,
     /// Quarantined calls of the Session, which are not scanned.
     pub quarantined_inference_calls: u64,
-    /// Parts of every visible call, excluded ones too.
+    /// Parts of every visible call, including excluded ones.
     pub scanned_parts: u64,
     /// Always true.
     #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
@@ -149,12 +149,12 @@ pub struct ContextSkipped {
     pub content_erased: u64,
 }
 
-/// One part that answers the query.
+/// One part that matches the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ContextItem {
-    /// How many distinct tokens of the query the part holds.
+    /// How many distinct tokens of the query the part contains.
     pub score: u64,
     /// The part, complete.
     pub evidence: EvidenceReadItem,
@@ -173,7 +173,7 @@ pub struct ContextResult {
     pub source_session_id: SessionId,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
-    /// What became of the query.
+    /// The outcome of the query.
     pub status: Open<ContextStatus>,
     /// Always `unknown`.
     pub capture_completeness: Open<CaptureCompleteness>,

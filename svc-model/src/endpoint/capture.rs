@@ -7,8 +7,7 @@ use crate::request::NoParameters;
 pub enum Capture {}
 impl Endpoint for Capture {
     const NAME: &'static str = "capture";
-    const SUMMARY: &'static str =
-        "What was captured, skipped and rejected, by source and reason, and how this server answered.";
+    const SUMMARY: &'static str = "Count what was captured, skipped and rejected, by source and reason, and this server's answers.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/capture";
     const ACCESS: Access = Access::Operator;

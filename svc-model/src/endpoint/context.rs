@@ -21,7 +21,8 @@ const POST: &[u16] = &[400, 401, 403, 404, 409, 413, 422, 503];
 pub enum ContextRetrieval {}
 impl Endpoint for ContextRetrieval {
     const NAME: &'static str = "context";
-    const SUMMARY: &'static str = "The parts of the one configured Session that answer a query.";
+    const SUMMARY: &'static str =
+        "Find the parts of the one configured Session that match a query.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/query/context";
     const ACCESS: Access = Access::Context(Grant::Single);
@@ -39,7 +40,8 @@ impl Endpoint for ContextRetrieval {
 pub enum Discovery {}
 impl Endpoint for Discovery {
     const NAME: &'static str = "contextDiscover";
-    const SUMMARY: &'static str = "The Sessions of the grant that answer a query or made a commit.";
+    const SUMMARY: &'static str =
+        "Find the Sessions of the grant that match a query or made a commit.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/query/context/discover";
     const ACCESS: Access = Access::Context(Grant::Configured);
@@ -57,7 +59,7 @@ impl Endpoint for Discovery {
 pub enum Selected {}
 impl Endpoint for Selected {
     const NAME: &'static str = "contextSelected";
-    const SUMMARY: &'static str = "The parts of one Session of the grant that answer a query.";
+    const SUMMARY: &'static str = "Find the parts of one Session of the grant that match a query.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/query/context/selected";
     const ACCESS: Access = Access::Context(Grant::Configured);
@@ -75,7 +77,7 @@ impl Endpoint for Selected {
 pub enum GrantInventory {}
 impl Endpoint for GrantInventory {
     const NAME: &'static str = "contextInventory";
-    const SUMMARY: &'static str = "The visible calls of a Session of the grant.";
+    const SUMMARY: &'static str = "List the visible calls of a Session of the grant.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/context/evidence";
     const ACCESS: Access = Access::Context(Grant::Configured);
@@ -90,7 +92,7 @@ impl Endpoint for GrantInventory {
 pub enum GrantManifest {}
 impl Endpoint for GrantManifest {
     const NAME: &'static str = "contextManifest";
-    const SUMMARY: &'static str = "The messages and parts of a call of the grant.";
+    const SUMMARY: &'static str = "List the messages and parts of a call of the grant.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/context/evidence/manifest";
     const ACCESS: Access = Access::Context(Grant::Configured);
@@ -105,7 +107,7 @@ impl Endpoint for GrantManifest {
 pub enum GrantRead {}
 impl Endpoint for GrantRead {
     const NAME: &'static str = "contextRead";
-    const SUMMARY: &'static str = "Exact parts of a Session of the grant, reasoning included.";
+    const SUMMARY: &'static str = "Read exact parts of a Session of the grant, reasoning included.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/query/context/evidence/read";
     const ACCESS: Access = Access::Context(Grant::Configured);

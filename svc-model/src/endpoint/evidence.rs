@@ -14,7 +14,7 @@ use crate::limit;
 pub enum EvidenceInventory {}
 impl Endpoint for EvidenceInventory {
     const NAME: &'static str = "evidenceInventory";
-    const SUMMARY: &'static str = "The visible calls of a Session.";
+    const SUMMARY: &'static str = "List the visible calls of a Session.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/evidence";
     const ACCESS: Access = Access::Operator;
@@ -29,7 +29,7 @@ impl Endpoint for EvidenceInventory {
 pub enum EvidenceManifest {}
 impl Endpoint for EvidenceManifest {
     const NAME: &'static str = "evidenceManifest";
-    const SUMMARY: &'static str = "The messages and parts of a call, without what they say.";
+    const SUMMARY: &'static str = "List the messages and parts of a call, without their content.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/evidence/manifest";
     const ACCESS: Access = Access::Operator;
@@ -44,7 +44,7 @@ impl Endpoint for EvidenceManifest {
 pub enum EvidenceReading {}
 impl Endpoint for EvidenceReading {
     const NAME: &'static str = "evidenceRead";
-    const SUMMARY: &'static str = "Exact parts, complete, in the order of the request.";
+    const SUMMARY: &'static str = "Read exact parts, complete and in the order of the request.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/query/evidence/read";
     const ACCESS: Access = Access::Operator;

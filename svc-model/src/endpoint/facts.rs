@@ -9,8 +9,7 @@ use crate::request::NoParameters;
 pub enum Facts {}
 impl Endpoint for Facts {
     const NAME: &'static str = "facts";
-    const SUMMARY: &'static str =
-        "How many facts of each kind are stored, and how many are visible.";
+    const SUMMARY: &'static str = "Count the stored and the visible facts of each kind.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/facts";
     const ACCESS: Access = Access::Operator;
@@ -24,7 +23,7 @@ impl Endpoint for Facts {
 pub enum SessionFacts {}
 impl Endpoint for SessionFacts {
     const NAME: &'static str = "sessionFacts";
-    const SUMMARY: &'static str = "How many facts of each kind name a Session.";
+    const SUMMARY: &'static str = "Count the facts of each kind that name a Session.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/facts/session/{session_id}";
     const ACCESS: Access = Access::Operator;
@@ -39,7 +38,7 @@ impl Endpoint for SessionFacts {
 pub enum SessionCalls {}
 impl Endpoint for SessionCalls {
     const NAME: &'static str = "sessionInferenceCalls";
-    const SUMMARY: &'static str = "The metadata of a Session's visible calls.";
+    const SUMMARY: &'static str = "List the metadata of a Session's visible calls.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/facts/session/{session_id}/inference-calls";
     const ACCESS: Access = Access::Operator;
@@ -56,7 +55,7 @@ pub enum Compatibility {}
 impl Endpoint for Compatibility {
     const NAME: &'static str = "compatibilityEvidence";
     const SUMMARY: &'static str =
-        "What of a Session an agent harness can compare with its records.";
+        "Return what an agent harness can compare with its own records of a Session.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/facts/session/{session_id}/compatibility-evidence";
     const ACCESS: Access = Access::Operator;

@@ -4,18 +4,18 @@ use schemars::SchemaGenerator;
 #[cfg(feature = "schema")]
 use super::SchemaOf;
 use super::{Access, Endpoint, Method, Parameter};
+use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, HeaderText, IngestReceipt};
 use crate::open::Open;
 use crate::parameter::Declared;
-use crate::ingest::{DELIVERY_HEADERS, EVENT_HEADERS, ForgeDelivery, HeaderText, IngestReceipt};
 
-/// The headers that a forge names its event and its delivery in. None is required by itself: each
+/// The headers in which a forge names its event and its delivery. None is required by itself: each
 /// forge has its own.
 const HEADERS: &[Parameter] = &[
-    event(0, "The event. One header that names it is required."),
+    event(0, "The event. One of the event headers is required."),
     event(1, "The event, as GitHub names it."),
     event(2, "The event, as Forgejo names it."),
     event(3, "The event, as Gitea names it."),
-    delivery(0, "The id of the delivery, by which a repetition is known."),
+    delivery(0, "The id of the delivery, which identifies a redelivery."),
     delivery(1, "The id of the delivery, as GitHub gives it."),
     delivery(2, "The id of the delivery, as Forgejo gives it."),
     delivery(3, "The id of the delivery, as Gitea gives it."),
@@ -33,7 +33,7 @@ const fn header(name: &'static str, description: &'static str) -> Parameter {
     Declared::<HeaderText>::header(name, description).parameter()
 }
 
-/// Declares a route that a forge's webhook posts to. They differ in what they take.
+/// Declares a route for a forge's webhook. The routes differ in the events that they accept.
 macro_rules! webhook {
     ($(#[$doc:meta])* $endpoint:ident, $path:literal, $name:literal, $summary:literal) => {
         $(#[$doc])*
@@ -59,25 +59,25 @@ macro_rules! webhook {
 webhook! {
     /// `POST /ingest/forge`.
     IngestForge, "/ingest/forge", "ingestForge",
-    "Stores what any of a forge's captured events says, so that one webhook serves for all."
+    "Store any captured event of a forge, so that one webhook serves all of them."
 }
 webhook! {
     /// `POST /ingest/forge/push`.
     IngestForgePush, "/ingest/forge/push", "ingestForgePush",
-    "Stores a push to a branch."
+    "Store a push to a branch."
 }
 webhook! {
     /// `POST /ingest/forge/repository`.
     IngestForgeRepository, "/ingest/forge/repository", "ingestForgeRepository",
-    "Stores that a repository was renamed."
+    "Store a rename of a repository."
 }
 webhook! {
     /// `POST /ingest/forge/ci`.
     IngestForgeCi, "/ingest/forge/ci", "ingestForgeCi",
-    "Stores the outcome of a run of the forge's own CI."
+    "Store the outcome of a run of the forge's own CI."
 }
 webhook! {
     /// `POST /ingest/forge/pull-request`.
     IngestForgePullRequest, "/ingest/forge/pull-request", "ingestForgePullRequest",
-    "Stores that a pull request was opened, updated or merged."
+    "Store that a pull request was opened, updated or merged."
 }

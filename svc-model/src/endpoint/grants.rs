@@ -19,7 +19,7 @@ const CHANGE: &[u16] = &[400, 401, 403, 413, 422, 503];
 pub enum Grants {}
 impl Endpoint for Grants {
     const NAME: &'static str = "grants";
-    const SUMMARY: &'static str = "What the named retrieval tokens may read; with `history` also what they might, who changed it and why.";
+    const SUMMARY: &'static str = "List what the named retrieval tokens may read; with `history`, every change, by whom and why.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/grants";
     const ACCESS: Access = Access::Operator;
@@ -37,7 +37,7 @@ pub enum GrantExplain {}
 impl Endpoint for GrantExplain {
     const NAME: &'static str = "grantExplain";
     const SUMMARY: &'static str =
-        "Which grants of a token reach a Session, and why the others do not.";
+        "Explain which grants of a token reach a Session, and why the others do not.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/grants/explain";
     const ACCESS: Access = Access::Operator;
@@ -53,8 +53,7 @@ impl Endpoint for GrantExplain {
 pub enum GrantAdd {}
 impl Endpoint for GrantAdd {
     const NAME: &'static str = "grantAdd";
-    const SUMMARY: &'static str =
-        "Grant a named retrieval token a Session, or all that a rule reaches; at once, on every server.";
+    const SUMMARY: &'static str = "Grant a named retrieval token a Session, or every Session that a rule reaches, at once on every server.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/v1/grants/add";
     const ACCESS: Access = Access::Operator;
@@ -71,7 +70,7 @@ impl Endpoint for GrantAdd {
 pub enum GrantRemove {}
 impl Endpoint for GrantRemove {
     const NAME: &'static str = "grantRemove";
-    const SUMMARY: &'static str = "End a grant, by a row of its own.";
+    const SUMMARY: &'static str = "Remove a grant, by appending a row to the log.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/v1/grants/remove";
     const ACCESS: Access = Access::Operator;
@@ -84,39 +83,37 @@ impl Endpoint for GrantRemove {
         Some(SchemaGenerator::subschema_for::<GrantRemovalRequest>);
 }
 
-/// `POST /v1/grants/revoke`.
-#[derive(Debug)]
-pub enum TokenRevoke {}
-impl Endpoint for TokenRevoke {
-    const NAME: &'static str = "tokenRevoke";
-    const SUMMARY: &'static str =
-        "Refuse a named retrieval token everywhere: 401 from now on, on every server.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/grants/revoke";
-    const ACCESS: Access = Access::Operator;
-    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
-    const STATUSES: &'static [u16] = CHANGE;
-    type Request = TokenChangeRequest;
-    type Reply = GrantReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> =
-        Some(SchemaGenerator::subschema_for::<TokenChangeRequest>);
+/// Declares a route that changes a token as a whole.
+macro_rules! token_change {
+    ($(#[$doc:meta])+ $type:ident, $name:literal, $path:literal, $summary:literal) => {
+        $(#[$doc])+
+        #[derive(Debug)]
+        pub enum $type {}
+        impl Endpoint for $type {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const METHOD: Method = Method::Post;
+            const PATH: &'static str = $path;
+            const ACCESS: Access = Access::Operator;
+            const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
+            const STATUSES: &'static [u16] = CHANGE;
+            type Request = TokenChangeRequest;
+            type Reply = GrantReceipt;
+            #[cfg(feature = "schema")]
+            const REQUEST_SCHEMA: Option<SchemaOf> =
+                Some(SchemaGenerator::subschema_for::<TokenChangeRequest>);
+        }
+    };
 }
 
-/// `POST /v1/grants/restore`.
-#[derive(Debug)]
-pub enum TokenRestore {}
-impl Endpoint for TokenRestore {
-    const NAME: &'static str = "tokenRestore";
-    const SUMMARY: &'static str = "Take a revoked token again, with the grants that it has.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/grants/restore";
-    const ACCESS: Access = Access::Operator;
-    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
-    const STATUSES: &'static [u16] = CHANGE;
-    type Request = TokenChangeRequest;
-    type Reply = GrantReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> =
-        Some(SchemaGenerator::subschema_for::<TokenChangeRequest>);
+token_change! {
+    /// `POST /v1/grants/revoke`.
+    TokenRevoke, "tokenRevoke", "/v1/grants/revoke",
+    "Revoke a named retrieval token: from now on, every server answers it with 401."
+}
+
+token_change! {
+    /// `POST /v1/grants/restore`.
+    TokenRestore, "tokenRestore", "/v1/grants/restore",
+    "Restore a revoked token with its grants."
 }

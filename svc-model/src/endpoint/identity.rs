@@ -7,7 +7,7 @@ use crate::request::NoParameters;
 pub enum HealthProbe {}
 impl Endpoint for HealthProbe {
     const NAME: &'static str = "health";
-    const SUMMARY: &'static str = "Whether the service runs.";
+    const SUMMARY: &'static str = "Check whether the service is running.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/health";
     const ACCESS: Access = Access::Open;
@@ -21,7 +21,7 @@ impl Endpoint for HealthProbe {
 pub enum Me {}
 impl Endpoint for Me {
     const NAME: &'static str = "me";
-    const SUMMARY: &'static str = "What the presented token is.";
+    const SUMMARY: &'static str = "Show the client and authority of the presented token.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/me";
     const ACCESS: Access = Access::Any;

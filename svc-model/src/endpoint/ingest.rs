@@ -4,18 +4,18 @@ use schemars::SchemaGenerator;
 #[cfg(feature = "schema")]
 use super::SchemaOf;
 use super::{Access, Endpoint, Method, Parameter, Repeat};
-use crate::open::Open;
 use crate::ingest::{
     GatewayBatchReceipt, GatewayBatchRequest, GatewayIngestRequest, IngestReceipt, IngestResult,
     VendorCIRequest,
 };
+use crate::open::Open;
 
 /// `POST /ingest/gateway`.
 #[derive(Debug)]
 pub enum IngestGateway {}
 impl Endpoint for IngestGateway {
     const NAME: &'static str = "ingestGateway";
-    const SUMMARY: &'static str = "Stores one model call, as its gateway describes it.";
+    const SUMMARY: &'static str = "Store one model call, as its gateway describes it.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/ingest/gateway";
     const ACCESS: Access = Access::Ingest;
@@ -34,7 +34,7 @@ pub enum IngestGatewayBatch {}
 impl Endpoint for IngestGatewayBatch {
     const NAME: &'static str = "ingestGatewayBatch";
     const SUMMARY: &'static str =
-        "Stores what a gateway's own webhook logger sends: one payload, an array, or NDJSON.";
+        "Store what a gateway's own webhook logger sends: one payload, an array, or NDJSON.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/ingest/gateway/{provider}";
     const ACCESS: Access = Access::Ingest;
@@ -53,7 +53,7 @@ impl Endpoint for IngestGatewayBatch {
 pub enum IngestCi {}
 impl Endpoint for IngestCi {
     const NAME: &'static str = "ingestCi";
-    const SUMMARY: &'static str = "Stores the outcome of one run of any CI system.";
+    const SUMMARY: &'static str = "Store the outcome of one run of any CI system.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/ingest/ci";
     const ACCESS: Access = Access::Ingest;

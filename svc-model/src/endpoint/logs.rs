@@ -12,7 +12,7 @@ pub enum Logs {}
 impl Endpoint for Logs {
     const NAME: &'static str = "logs";
     const SUMMARY: &'static str =
-        "Stores what coding agents log over OTLP of decisions and edits, in JSON or protobuf.";
+        "Store the decisions and edits that coding agents log over OTLP, in JSON or protobuf.";
     const METHOD: Method = Method::Post;
     const PATH: &'static str = "/v1/logs";
     const ACCESS: Access = Access::Ingest;

@@ -33,26 +33,26 @@ impl Method {
     }
 }
 
-/// Who may call a route.
+/// The authority that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Everybody.
+    /// Everyone.
     Open,
-    /// Every configured bearer token.
+    /// Any configured bearer token.
     Any,
     /// Ingest and operator tokens.
     Ingest,
-    /// Whoever signs the body with the webhook secret: the forge. No token is looked at.
+    /// A body signed with the webhook secret, as the forge sends it. Tokens are ignored.
     Signature,
     /// The operator token.
     Operator,
-    /// Retrieval and operator tokens, within the configured grant; a retrieval token with a name within
-    /// what is granted to it.
+    /// Retrieval and operator tokens, within the configured grant; a named retrieval token, within
+    /// what is granted to its name.
     Context(Grant),
 }
 
-/// Which grant a context route needs; with another it is 404. That of a token with a name is one of several
-/// Sessions, which must be named.
+/// The kind of grant that a context route needs; any other is answered with 404. A named token's
+/// grant counts as plural, so a request must name the Session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grant {
     /// One configured Session.
@@ -70,10 +70,10 @@ pub enum Repeat {
     WhenNamed,
 }
 
-/// How a body is encoded for its way.
+/// The content encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContentEncoding {
-    /// `gzip`: one member or several.
+    /// `gzip`, with one or more members.
     Gzip,
 }
 
@@ -86,7 +86,7 @@ impl ContentEncoding {
     }
 }
 
-/// That a route stands in the list of routes. Only the list implements it, so that a route which is
+/// Marks a route that is in the list of routes. Only the list implements this, so a route that is
 /// not listed does not compile.
 pub trait Listed {}
 
@@ -94,7 +94,7 @@ pub trait Listed {}
 pub trait Endpoint: Listed + 'static {
     /// The name of the operation, unique, in lower camel case.
     const NAME: &'static str;
-    /// One sentence that says what it answers.
+    /// One sentence that describes the operation.
     const SUMMARY: &'static str;
     /// The method.
     const METHOD: Method;
@@ -102,14 +102,13 @@ pub trait Endpoint: Listed + 'static {
     const PATH: &'static str;
     /// Who may call it.
     const ACCESS: Access;
-    /// The most bytes of a request body, on its way and decoded.
+    /// The maximum size of a request body in bytes, both encoded and decoded.
     const BODY_BYTES_MAX: usize = limit::BODY_BYTES_MAX;
-    /// How a request body may be encoded for its way. On a route that names none the header
-    /// `content-encoding` is not looked at.
+    /// The accepted content encodings. A route without any ignores the header `content-encoding`.
     const CONTENT_ENCODINGS: &'static [ContentEncoding] = &[];
-    /// The most bytes of a reply.
+    /// The maximum size of a reply in bytes.
     const REPLY_BYTES_MAX: usize = limit::EVIDENCE_REPLY_BYTES_MAX;
-    /// The statuses beside 200 that it documents.
+    /// The documented statuses besides 200.
     const STATUSES: &'static [u16];
     /// What is answered instead of a reply over [`Endpoint::REPLY_BYTES_MAX`].
     const OVERSIZE: Problem = Problem::Declined(Decline::EvidenceResponseLimit {
@@ -117,30 +116,30 @@ pub trait Endpoint: Listed + 'static {
     });
     /// Whether a repeated request is safe.
     const REPEAT: Repeat = Repeat::Safe;
-    /// What it is asked.
+    /// The request.
     type Request: Request;
-    /// What it answers with status 200.
+    /// The reply with status 200.
     type Reply: Serialize + DeserializeOwned + Published;
-    /// The published schema of the request body, when it has one.
+    /// The published schema of the request body, if it has one.
     #[cfg(feature = "schema")]
     const REQUEST_SCHEMA: Option<SchemaOf> = None;
     /// The parameters in the path, the query and the headers.
     const PARAMETERS: &'static [Parameter] = &[];
 }
 
-/// What has a published schema; with the feature `schema` it can be made.
+/// A type with a published schema, which the feature `schema` can generate.
 #[cfg(feature = "schema")]
 pub trait Published: JsonSchema {}
 #[cfg(feature = "schema")]
 impl<T: JsonSchema> Published for T {}
 
-/// What has a published schema; with the feature `schema` it can be made.
+/// A type with a published schema, which the feature `schema` can generate.
 #[cfg(not(feature = "schema"))]
 pub trait Published {}
 #[cfg(not(feature = "schema"))]
 impl<T> Published for T {}
 
-/// Gives the schema of a type.
+/// A function that returns the schema of a type.
 #[cfg(feature = "schema")]
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -195,9 +194,9 @@ pub fn describe<E: Endpoint>() -> Description {
     }
 }
 
-/// Declares the routes by the file they are in. Every list of routes comes from here: the modules and
-/// their exports, [`all`], [`Listed`], and what other crates walk with
-/// [`for_each_endpoint`](crate::for_each_endpoint).
+/// Declares the routes by file. Every list of routes is generated here: the modules and their
+/// exports, [`all`], [`Listed`], and [`for_each_endpoint`](crate::for_each_endpoint) for other
+/// crates.
 macro_rules! endpoints {
     ($($module:ident { $($endpoint:ident),+ $(,)? })+) => {
         $(
@@ -212,8 +211,8 @@ macro_rules! endpoints {
             vec![$($(describe::<$endpoint>()),+),+]
         }
 
-        /// Calls a macro with the names of all routes: `callback! { HealthProbe Me … }`. Who has to
-        /// do something for each, as a server that binds them, forgets none.
+        /// Calls a macro with the names of all routes: `callback! { HealthProbe Me … }`. Code that
+        /// must handle every route, such as a server's router, cannot miss one.
         #[macro_export]
         macro_rules! for_each_endpoint {
             ($callback:ident) => {

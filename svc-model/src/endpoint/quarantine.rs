@@ -12,43 +12,41 @@ use crate::quarantine::{
 
 const CHANGE: &[u16] = &[400, 401, 403, 413, 422, 503];
 
-/// `POST /v1/quarantine`.
-#[derive(Debug)]
-pub enum Quarantine {}
-impl Endpoint for Quarantine {
-    const NAME: &'static str = "quarantine";
-    const SUMMARY: &'static str = "Take a fact out of every answer; its row is never changed.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/quarantine";
-    const ACCESS: Access = Access::Operator;
-    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
-    const STATUSES: &'static [u16] = CHANGE;
-    // A repeated request is one more row of the log, which nobody asked for.
-    const REPEAT: Repeat = Repeat::WhenNamed;
-    type Request = QuarantineRequest;
-    type Reply = QuarantineReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> =
-        Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
+/// Declares a route that appends a row about one fact to the quarantine log.
+macro_rules! quarantine_change {
+    ($(#[$doc:meta])+ $type:ident, $name:literal, $path:literal, $summary:literal) => {
+        $(#[$doc])+
+        #[derive(Debug)]
+        pub enum $type {}
+        impl Endpoint for $type {
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const METHOD: Method = Method::Post;
+            const PATH: &'static str = $path;
+            const ACCESS: Access = Access::Operator;
+            const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
+            const STATUSES: &'static [u16] = CHANGE;
+            // Repeating the request would append another row to the log.
+            const REPEAT: Repeat = Repeat::WhenNamed;
+            type Request = QuarantineRequest;
+            type Reply = QuarantineReceipt;
+            #[cfg(feature = "schema")]
+            const REQUEST_SCHEMA: Option<SchemaOf> =
+                Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
+        }
+    };
 }
 
-/// `POST /v1/release`.
-#[derive(Debug)]
-pub enum Release {}
-impl Endpoint for Release {
-    const NAME: &'static str = "release";
-    const SUMMARY: &'static str = "Show a quarantined fact again.";
-    const METHOD: Method = Method::Post;
-    const PATH: &'static str = "/v1/release";
-    const ACCESS: Access = Access::Operator;
-    const BODY_BYTES_MAX: usize = limit::CONTEXT_BODY_BYTES_MAX;
-    const STATUSES: &'static [u16] = CHANGE;
-    const REPEAT: Repeat = Repeat::WhenNamed;
-    type Request = QuarantineRequest;
-    type Reply = QuarantineReceipt;
-    #[cfg(feature = "schema")]
-    const REQUEST_SCHEMA: Option<SchemaOf> =
-        Some(SchemaGenerator::subschema_for::<QuarantineRequest>);
+quarantine_change! {
+    /// `POST /v1/quarantine`.
+    Quarantine, "quarantine", "/v1/quarantine",
+    "Quarantine a fact: hide it from every answer. The fact itself is never changed."
+}
+
+quarantine_change! {
+    /// `POST /v1/release`.
+    Release, "release", "/v1/release",
+    "Release a quarantined fact, so that it is visible again."
 }
 
 /// `GET /v1/quarantine-log`.
@@ -56,7 +54,7 @@ impl Endpoint for Release {
 pub enum QuarantineLogPage {}
 impl Endpoint for QuarantineLogPage {
     const NAME: &'static str = "quarantineLog";
-    const SUMMARY: &'static str = "What was quarantined and released, by whom and why.";
+    const SUMMARY: &'static str = "List what was quarantined and released, by whom and why.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/quarantine-log";
     const ACCESS: Access = Access::Operator;

@@ -14,7 +14,7 @@ const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
 pub enum CiOutcomeQuery {}
 impl Endpoint for CiOutcomeQuery {
     const NAME: &'static str = "ciOutcome";
-    const SUMMARY: &'static str = "The outcome of one run, and where its commit is investigated.";
+    const SUMMARY: &'static str = "Look up the outcome of one run, with a link to its commit.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/ci/outcome";
     const ACCESS: Access = Access::Operator;
@@ -31,7 +31,7 @@ pub enum CiRunsQuery {}
 impl Endpoint for CiRunsQuery {
     const NAME: &'static str = "ciRuns";
     const SUMMARY: &'static str =
-        "The runs that an id or a URL names, and the Sessions that came with their commit.";
+        "Find the runs that an id or a URL names, and the Sessions delivered with their commit.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/ci/runs";
     const ACCESS: Access = Access::Operator;
@@ -49,7 +49,7 @@ pub enum CiFailuresQuery {}
 impl Endpoint for CiFailuresQuery {
     const NAME: &'static str = "ciFailures";
     const SUMMARY: &'static str =
-        "One page of a repository's outcomes with one result, latest first.";
+        "List a repository's outcomes with one result, latest first, in pages.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/ci/failures";
     const ACCESS: Access = Access::Operator;
@@ -67,7 +67,7 @@ pub enum SessionsQuery {}
 impl Endpoint for SessionsQuery {
     const NAME: &'static str = "sessions";
     const SUMMARY: &'static str =
-        "One page of Sessions, latest first, by time, user, model, agent or repository.";
+        "List Sessions by time, user, model, agent or repository, latest first, in pages.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/sessions";
     const ACCESS: Access = Access::Operator;
@@ -84,7 +84,7 @@ impl Endpoint for SessionsQuery {
 pub enum SessionQuery {}
 impl Endpoint for SessionQuery {
     const NAME: &'static str = "sessionDossier";
-    const SUMMARY: &'static str = "Everything that was captured of a Session, as metadata.";
+    const SUMMARY: &'static str = "Show everything that was captured of a Session, as metadata.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/session/{session_id}";
     const ACCESS: Access = Access::Operator;
@@ -101,7 +101,8 @@ impl Endpoint for SessionQuery {
 pub enum CommitQuery {}
 impl Endpoint for CommitQuery {
     const NAME: &'static str = "commitEvidence";
-    const SUMMARY: &'static str = "The Sessions, calls and CI outcomes of a commit, by repository.";
+    const SUMMARY: &'static str =
+        "Show the Sessions, calls and CI outcomes of a commit, by repository.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/query/commit/{sha}";
     const ACCESS: Access = Access::Operator;

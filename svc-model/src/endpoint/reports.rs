@@ -10,7 +10,7 @@ const STATUSES: &[u16] = &[401, 403, 409, 422, 503];
 pub enum ModelOutcomesReport {}
 impl Endpoint for ModelOutcomesReport {
     const NAME: &'static str = "modelOutcomes";
-    const SUMMARY: &'static str = "What became of the calls of each model.";
+    const SUMMARY: &'static str = "Report what became of each model's calls.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/reports/model-outcomes";
     const ACCESS: Access = Access::Operator;
@@ -27,7 +27,8 @@ impl Endpoint for ModelOutcomesReport {
 pub enum AcceptedWorkLifecycleReport {}
 impl Endpoint for AcceptedWorkLifecycleReport {
     const NAME: &'static str = "acceptedWorkLifecycle";
-    const SUMMARY: &'static str = "What became of accepted work, from the call to the merge.";
+    const SUMMARY: &'static str =
+        "Report what became of accepted work, from the call to the merge.";
     const METHOD: Method = Method::Get;
     const PATH: &'static str = "/v1/reports/accepted-work-lifecycle";
     const ACCESS: Access = Access::Operator;

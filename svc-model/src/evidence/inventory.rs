@@ -22,7 +22,7 @@ pub struct InventoryRequest {
 
 impl InventoryRequest {
     const SESSION_ID: Declared<SessionId> = Declared::required("session_id", "The Session.");
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::SESSION_ID,];
 }
 
@@ -43,7 +43,8 @@ impl Request for InventoryRequest {
 }
 
 closed_set! {
-    /// How complete the capture of a Session is. The service cannot know what it was not sent.
+    /// How complete the capture of a Session is. The service cannot know about calls that were
+    /// never sent to it.
     pub enum CaptureCompleteness {
         /// Not known.
         Unknown = "unknown",
@@ -77,11 +78,11 @@ pub struct CallSummary {
 pub struct Inventory {
     /// Always 1.
     pub schema_version: Version1,
-    /// The Session that was asked for, trimmed.
+    /// The requested Session, trimmed.
     pub session_id: SessionId,
     /// The high-water mark of the quarantine log in the snapshot of this answer; 0 when empty.
     pub quarantine_revision: u64,
-    /// Whether the Session is known. An unknown and a foreign Session are the same answer.
+    /// Whether the Session is known. Unknown and foreign Sessions give the same answer.
     pub found: bool,
     /// How many calls are visible: the length of `calls`.
     pub visible_inference_calls: u64,

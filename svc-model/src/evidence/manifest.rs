@@ -20,13 +20,13 @@ pub struct ManifestRequest {
     pub session_id: SessionId,
     /// The call.
     pub inference_call_id: InferenceCallId,
-    /// Whether the answer is to have what the capture left out, and what tells equal messages.
+    /// Whether to include what the capture left out, and a digest of each message.
     #[serde(default)]
     pub explain: bool,
 }
 
 impl ManifestRequest {
-    /// Asks for all that there is.
+    /// Returns a request with `explain` set.
     pub const fn new(session_id: SessionId, inference_call_id: InferenceCallId) -> Self {
         Self {
             session_id,
@@ -42,10 +42,10 @@ impl ManifestRequest {
         Declared::required("inference_call_id", "The call.");
     const EXPLAIN: Declared<Truth> = asks(
         "explain",
-        "`true` asks for what the capture left out of the call, and for what tells equal messages; by \
+        "`true` includes what the capture left out of the call, and a digest of each message; by \
          default `false`.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] =
         parameters![Self::SESSION_ID, Self::INFERENCE_CALL_ID, Self::EXPLAIN,];
 }
@@ -72,7 +72,7 @@ impl Request for ManifestRequest {
     }
 }
 
-/// One part of a manifest: its type and where it is, nothing of what it says.
+/// One part of a manifest: its type and position, without its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -93,14 +93,14 @@ pub struct ManifestMessage {
     pub side: Open<Side>,
     /// The index of the message on its side.
     pub message_index: u64,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Text,
     /// Why the model stopped.
     pub finish_reason: Option<Text>,
-    /// The parts in order; a message without parts is listed too.
+    /// The parts in order; may be empty.
     pub parts: Vec<ManifestPart>,
-    /// What tells equal messages: 32 hexadecimal digits of the SHA-256 of the canonical role and
-    /// parts. There when it was asked for.
+    /// A digest that is the same for equal messages: 32 hexadecimal digits of the SHA-256 of the
+    /// canonical role and parts. Present on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
@@ -113,22 +113,22 @@ impl Manifest {
     }
 }
 
-/// What a capture left out of a call, because it is of a kind that is not kept. It is no error of the
-/// sender.
+/// What the capture left out of a call because it does not keep content of that kind. This is not
+/// an error of the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LeftOut {
-    /// Messages and parts of a kind that is not kept: images, files, searches.
+    /// Messages and parts of kinds that are not kept, such as images, files and searches.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsupported_content: u64,
-    /// Parts of reasoning that are encrypted or empty.
+    /// Reasoning parts that are encrypted or empty.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub opaque_reasoning: u64,
     /// Tool calls and results without an id.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing_id: u64,
-    /// Arguments of tool calls that are no JSON object; the calls are kept without them.
+    /// Tool call arguments that are not a JSON object; the calls are kept without them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub malformed_arguments: u64,
 }
@@ -148,8 +148,8 @@ pub struct Manifest {
     pub call: CallSummary,
     /// The messages: none when the content of the call was erased, which the call says.
     pub messages: Vec<ManifestMessage>,
-    /// What the capture left out of them, counted by kind; a kind that is not named is left out
-    /// nowhere. There when it was asked for.
+    /// What the capture left out of them, counted by kind; absent kinds are zero. Present on
+    /// request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
 }

@@ -11,11 +11,11 @@ use crate::open::Vocabulary;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Message {
-    /// Who speaks, in the words of the gateway.
+    /// The role of the speaker, in the gateway's words.
     pub role: Text,
-    /// What is said, in order; may be empty.
+    /// The content, in order; may be empty.
     pub parts: Vec<Part>,
-    /// Why the model stopped; only an output message has one.
+    /// Why the model stopped; only on output messages.
     pub finish_reason: Option<Text>,
 }
 
@@ -33,7 +33,7 @@ closed_set! {
     }
 }
 
-/// One canonical part, exactly as captured but for redacted credentials.
+/// One canonical part, exactly as captured except for redacted credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum Part {
@@ -191,7 +191,7 @@ impl JsonSchema for Part {
         };
         let string = |what: &str| serde_json::json!({ "type": "string", "description": what });
         json_schema!({
-            "description": "One canonical part, exactly as captured but for redacted credentials.",
+            "description": "One canonical part, exactly as captured except for redacted credentials.",
             "oneOf": [
                 part(
                     "text",

@@ -1,4 +1,4 @@
-//! Exact evidence: what a call said, by reference, never summarised or clipped.
+//! Exact evidence: the content of a call, by reference, never summarised or truncated.
 
 mod inventory;
 mod manifest;

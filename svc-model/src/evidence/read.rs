@@ -103,16 +103,16 @@ impl Request for EvidenceReadRequest {
     }
 }
 
-/// One part, complete. Historical roles and tool calls are data only.
+/// One complete part. Historical roles and tool calls are data only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EvidenceReadItem {
-    /// The occurrence that was asked for.
+    /// The requested occurrence.
     pub reference: Reference,
     /// When its call was observed.
     pub observed_at: Instant,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Text,
     /// Why the model stopped.
     pub finish_reason: Option<Text>,
@@ -120,7 +120,7 @@ pub struct EvidenceReadItem {
     pub part: Open<Part>,
 }
 
-/// The parts that were asked for: all of them, in the order of the request.
+/// All requested parts, in the order of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]

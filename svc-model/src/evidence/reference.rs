@@ -11,7 +11,7 @@ use crate::open::Open;
 closed_set! {
     /// The side of a call.
     pub enum Side {
-        /// What the model was sent.
+        /// What was sent to the model.
         Input = "input",
         /// What the model answered.
         Output = "output",
@@ -20,8 +20,8 @@ closed_set! {
 
 /// One occurrence of a part: a call, a side, a message of that side, a part of that message.
 ///
-/// It is stable for ever, because facts are immutable; quarantine hides it and release shows it
-/// again. The same content under two references is two occurrences.
+/// It is stable, because facts are immutable; quarantine hides it and release shows it again. The
+/// same content under two references counts as two occurrences.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(deny_unknown_fields))]
@@ -36,7 +36,7 @@ pub struct Reference {
     pub part_index: u64,
 }
 
-/// An index of a list: a JSON integer from 0. One too large for any list is beyond every end.
+/// An index of a list: a JSON integer from 0. An index too large for any list is out of range.
 struct Index(u64);
 
 impl FromField for Index {

@@ -1,4 +1,4 @@
-//! What the named retrieval tokens may read: grants in an append-only log, for the operator.
+//! What the named retrieval tokens may read: an append-only log of grants.
 
 mod reply;
 mod request;
@@ -25,15 +25,15 @@ pub use self::request::{
 };
 
 closed_set! {
-    /// What a row of the log of grants does.
+    /// What a row of the grant log does.
     pub enum GrantAction {
-        /// The token may read what the row says.
+        /// Grants the row's scope to the token.
         Add = "add",
-        /// An earlier row of the token grants nothing any more.
+        /// Removes an earlier grant of the token.
         Remove = "remove",
-        /// The token is refused everywhere.
+        /// Revokes the token on every server.
         Revoke = "revoke",
-        /// The token is taken again.
+        /// Restores the token.
         Restore = "restore",
     }
 }
@@ -41,33 +41,33 @@ closed_set! {
 closed_set! {
     /// Why a grant does not reach a Session.
     pub enum GrantObstacle {
-        /// It is of another Session.
+        /// The grant is for another Session.
         OtherSession = "other_session",
-        /// No visible fact is of the Session.
+        /// No visible fact belongs to the Session.
         NothingVisible = "nothing_visible",
         /// No visible fact names the user.
         UserNotSaid = "user_not_said",
         /// A visible fact names another user.
         OtherUser = "other_user",
-        /// No visible fact is of the agent.
+        /// No visible fact is from the agent.
         HarnessNotSaid = "harness_not_said",
-        /// A visible fact is of another agent.
+        /// A visible fact is from another agent.
         OtherHarness = "other_harness",
-        /// No visible note ties the Session to a commit of the repository.
+        /// No visible note links the Session to a commit of the repository.
         RepositoryNotSaid = "repository_not_said",
-        /// A visible note ties the Session to a commit of another repository, or of one that cannot be
-        /// told.
+        /// A visible note links the Session to a commit of another repository, or of one that
+        /// cannot be determined.
         OtherRepository = "other_repository",
         /// The first fact of the Session was captured earlier.
         BeforeSince = "before_since",
     }
 }
 
-/// The names that tokens have which read the configured Sessions, or none.
+/// The reserved client names of tokens without stored grants.
 const RESERVED: [&str; 3] = ["operator", "legacy", "retrieval"];
 
 /// The name of a retrieval token: 1 to 64 letters, digits, `.`, `_` and `-`, the first a letter or a
-/// digit. `operator`, `legacy` and `retrieval` are none.
+/// digit. `operator`, `legacy` and `retrieval` are reserved.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -82,11 +82,11 @@ const RESERVED: [&str; 3] = ["operator", "legacy", "retrieval"];
 pub struct TokenName(String);
 
 impl TokenName {
-    /// Returns the name, or a text that says what is expected.
+    /// Returns the name, or a message that says what is expected.
     ///
     /// # Errors
     ///
-    /// When the text is no name, or one of the reserved ones.
+    /// If the text is not a valid name, or is reserved.
     pub fn new(text: &str) -> Result<Self, &'static str> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric();
         let is_name = text.len() <= TOKEN_NAME_CHARACTERS_MAX

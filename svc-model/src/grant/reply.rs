@@ -10,8 +10,8 @@ use crate::query::LifetimeIdentity;
 use crate::repository::RepositoryName;
 use crate::time::Instant;
 
-/// What a grant reaches: one Session, or every Session whose visible facts meet all the other members
-/// that are there and say nothing else of it.
+/// What a grant reaches: one Session, or every Session whose visible facts match all the other
+/// members that are present and name no other user, agent or repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -25,43 +25,43 @@ pub struct GrantScope {
     /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_harness: Option<Open<AgentHarness>>,
-    /// The name of the repository when it was granted. Without `repository` it is a repository that is
-    /// known by its name alone.
+    /// The name of the repository when it was granted. Without `repository`, the repository is
+    /// known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<RepositoryName>,
-    /// The repository, whatever its name is by now.
+    /// The repository, whatever its current name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<LifetimeIdentity>,
-    /// The first moment at which the first fact of a Session was captured.
+    /// The earliest capture time of a Session's first fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Instant>,
 }
 
-/// One row of the log of grants.
+/// One row of the grant log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantEntry {
     /// Its revision.
     pub grant_revision: u64,
-    /// Its id. That of a row that adds is the id of the grant.
+    /// Its id. For a row that adds a grant, this is the id of the grant.
     pub grant_id: String,
     /// What it does.
     pub action: Open<GrantAction>,
     /// The name of the token.
     pub token: TokenName,
-    /// What is granted, or was until this row; null where the row is about the token itself.
+    /// What this row grants or removes; null if the row is about the token itself.
     pub scope: Option<GrantScope>,
-    /// The id of the grant that this row ends; null where it ends none.
+    /// The id of the grant that this row removes; null if it removes none.
     pub removed_grant_id: Option<String>,
-    /// Why, exactly as it was written.
+    /// The reason, exactly as written.
     pub reason: String,
     /// When it was recorded.
     pub recorded_at: Instant,
-    /// Who did it: the client of the token, or `shell` and the user of the system who ran a command
-    /// on the store itself.
+    /// Who made the change: the client of the token, or `shell` and the system user who ran a
+    /// command on the store itself.
     pub client_id: String,
-    /// Whether it is in force: a grant that was not removed, or a revocation that was not taken back.
+    /// Whether it is in force: a grant that was not removed, or a revocation that was not lifted.
     pub in_force: bool,
 }
 
@@ -70,9 +70,9 @@ pub struct GrantEntry {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantReach {
-    /// Sessions that it reaches now; of one that is over the limit, those that were found.
+    /// Sessions that it reaches now; over the limit, those found so far.
     pub sessions: u64,
-    /// Whether they are more than one discovery takes. Each of them can be opened by its id.
+    /// Whether they exceed what one discovery accepts. Each of them can still be opened by its id.
     pub over_limit: bool,
 }
 
@@ -83,31 +83,30 @@ pub struct GrantReach {
 pub struct GrantReceipt {
     /// The organization.
     pub org_id: OrgId,
-    /// The row that says so: a new one, or the earlier one when nothing changed.
+    /// The row that records the change, or the earlier row if nothing changed.
     pub entry: GrantEntry,
-    /// Whether it was so already. Then no row was appended.
+    /// Whether nothing changed, in which case no row was appended.
     pub unchanged: bool,
     /// What a new grant reaches now; null for other changes.
     pub reach: Option<GrantReach>,
-    /// Whether the server that answers has a token of this name; null where no server was asked.
+    /// Whether the answering server has a token of this name; null if no server was asked.
     pub configured: Option<bool>,
 }
 
-/// Rows of the log of grants, oldest first.
+/// Rows of the grant log, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GrantList {
     /// The organization.
     pub org_id: OrgId,
-    /// The high-water mark of the log; 0 when it is empty.
+    /// The high-water mark of the log; 0 if it is empty.
     pub grant_revision: u64,
-    /// These rows.
+    /// The rows.
     pub entries: Vec<GrantEntry>,
-    /// The names of the tokens that the server that answers has, sorted; null where no server was
-    /// asked.
+    /// The names of the answering server's tokens, sorted; null if no server was asked.
     pub configured_tokens: Option<Vec<TokenName>>,
-    /// What to ask for the rows before these; null when there are none.
+    /// The `before` of the request for the preceding rows; null if there are none.
     pub next_before: Option<u64>,
 }
 
@@ -120,7 +119,7 @@ pub struct GrantVerdict {
     pub entry: GrantEntry,
     /// Whether it reaches the Session.
     pub grants: bool,
-    /// Why it does not; empty when it does.
+    /// Why it does not; empty if it does.
     pub obstacles: Vec<Open<GrantObstacle>>,
 }
 
@@ -135,9 +134,9 @@ pub struct GrantExplanation {
     pub token: TokenName,
     /// The Session.
     pub session_id: SessionId,
-    /// Whether the server that answers has a token of this name; null where no server was asked.
+    /// Whether the answering server has a token of this name; null if no server was asked.
     pub configured: Option<bool>,
-    /// The row by which the token is refused everywhere; null when it is not.
+    /// The row that revoked the token; null if it is not revoked.
     pub revocation: Option<GrantEntry>,
     /// Whether any fact names the Session.
     pub found: bool,

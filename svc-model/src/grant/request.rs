@@ -15,9 +15,9 @@ use crate::repository::{RepositoryIdentity, RepositoryName};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks to grant a token one Session, or all that a rule reaches: a Session, or at least one of the
-/// other members. A Session is reached when its visible facts meet every member that is given and say
-/// nothing else of it.
+/// Asks to grant a token one Session, or every Session that a rule reaches: a Session, or at least
+/// one of the other members. A rule reaches a Session whose visible facts match every given member
+/// and name no other user, agent or repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -27,30 +27,30 @@ pub struct GrantRequest {
     /// The Session; it need not exist yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The user whom facts of the Session name, and no other.
+    /// The only user that facts of the Session may name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// The agent that its decisions and edits come from, and no other.
+    /// The only agent that its decisions and edits may come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_harness: Option<AgentHarness>,
-    /// The name of the repository at whose commits it was observed, and at no other's. It is looked up
-    /// once: what is granted is the repository that bears the name now.
+    /// The name of the only repository at whose commits it may have been observed. The name is
+    /// looked up once: the grant is for the repository that has the name now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<RepositoryName>,
     /// The identity of that repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryIdentity>,
-    /// The first moment at which its first fact was captured.
+    /// The earliest capture time of its first fact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Instant>,
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     pub reason: QuarantineReason,
 }
 
 /// The three members of the identity of a repository.
 const IDENTITY: [&str; 3] = ["repository_provider", "repository_host", "repository_id"];
 
-/// Reads the identity of a repository in a member of its own.
+/// Reads the identity of a repository from its own member.
 fn identity(fields: &Fields<'_>, violations: &mut Violations) -> Option<RepositoryIdentity> {
     let name = "repository";
     let value = fields.get(name)?;
@@ -72,7 +72,7 @@ fn identity(fields: &Fields<'_>, violations: &mut Violations) -> Option<Reposito
 }
 
 impl GrantRequest {
-    /// Returns whether it names a Session, or a rule, and not both.
+    /// Returns whether it names either a Session or a rule, not both.
     pub fn is_one(&self) -> bool {
         let is_rule = self.user_id.is_some()
             || self.agent_harness.is_some()
@@ -145,14 +145,14 @@ fn two<A: FromField, B: FromField>(
     Ok(violations.finish(|| Some((first?, second?)))?)
 }
 
-/// Asks to end a grant.
+/// Asks to remove a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GrantRemovalRequest {
-    /// The id of the grant; or its beginning, of at least eight characters, when no other begins so.
+    /// The id of the grant, or a unique prefix of at least eight characters.
     pub grant_id: ForeignId,
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     pub reason: QuarantineReason,
 }
 
@@ -167,14 +167,14 @@ impl Request for GrantRemovalRequest {
     }
 }
 
-/// Asks to refuse a token everywhere, or to take it again.
+/// Asks to revoke or restore a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenChangeRequest {
     /// The name of the token.
     pub token: TokenName,
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     pub reason: QuarantineReason,
 }
 
@@ -189,14 +189,14 @@ impl Request for TokenChangeRequest {
     }
 }
 
-/// Asks for grants: those in force, or all that ever happened to them.
+/// Asks for grants: those in force, or the whole log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantsRequest {
     /// Only those of this token.
     pub token: Option<TokenName>,
-    /// Whether the whole log is meant, and not only what is in force.
+    /// Whether to return the whole log, rather than only what is in force.
     pub history: bool,
-    /// How many rows at most: 1 to 1,000.
+    /// The maximum number of rows: 1 to 1,000.
     pub limit: u64,
     /// Only rows before this revision.
     pub before: Option<u64>,
@@ -218,18 +218,18 @@ impl GrantsRequest {
         Declared::optional("token", "Only the grants of this token.");
     const HISTORY: Declared<Truth> = asks(
         "history",
-        "Whether every row of the log is meant, and not only what is in force.",
+        "`true` returns every row of the log, rather than only what is in force.",
     );
     const LIMIT: Declared<LogLimit> = Declared::optional(
         "limit",
-        "The most rows: 1 to 1,000, by default 100. They are the latest, oldest first.",
+        "The maximum number of rows: 1 to 1,000, by default 100. These are the latest rows, oldest first.",
     )
     .or(DefaultValue::Number(GRANT_LOG_DEFAULT));
     const BEFORE: Declared<PositiveNumber> = Declared::optional(
         "before",
-        "Only rows before this revision: the `next_before` of the page after.",
+        "Only rows before this revision: the `next_before` of the previous reply.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] =
         parameters![Self::TOKEN, Self::HISTORY, Self::LIMIT, Self::BEFORE];
 }
@@ -272,7 +272,7 @@ pub struct GrantExplanationRequest {
 impl GrantExplanationRequest {
     const TOKEN: Declared<TokenName> = Declared::required("token", "The name of the token.");
     const SESSION: Declared<SessionId> = Declared::required("session_id", "The Session.");
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::TOKEN, Self::SESSION];
 }
 

@@ -1,4 +1,4 @@
-//! A model call of any program, written as the payload that the service reads.
+//! A model call of any program, in the payload format that the service reads.
 
 use uuid::Uuid;
 
@@ -8,18 +8,18 @@ use crate::id::{SessionId, UserId};
 use crate::json::{Json, Number, Object, Text};
 use crate::time::Instant;
 
-/// The namespace of the ids of deliveries that are made from the ids of calls.
+/// The UUID namespace for delivery ids that are derived from call ids.
 const DELIVERIES: Uuid = Uuid::from_u128(0x6c6f_2a1e_5d0b_4c55_9e5e_0b0f_5a2c_7d11);
 
 /// A model call of any program, ready to be delivered: see [`GatewayCall::builder`].
 ///
 /// It is written as a payload of `gateway_a` (`GatewayPayload`), so the service needs to know
-/// nothing of the program.
+/// nothing about the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayCall(GatewayIngestRequest);
 
 impl GatewayCall {
-    /// Begins a call. A Session and an id are needed, and everything else is known or not.
+    /// Starts building a call. It needs a Session and an id; everything else is optional.
     pub fn builder() -> GatewayCallBuilder {
         GatewayCallBuilder::default()
     }
@@ -36,14 +36,14 @@ impl From<GatewayCall> for GatewayIngestRequest {
     }
 }
 
-/// What a call needs and has not.
+/// Why a call cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayCallError {
-    /// The Session is not given: the service would pass the call over.
+    /// There is no Session; the service would skip the call.
     #[error("a call needs a Session")]
     NoSession,
-    /// The id is not given or blank: a call that is sent again would be stored again.
+    /// There is no id, or it is blank; a call that is sent again would be stored twice.
     #[error("a call needs an id of its own")]
     NoId,
     /// A number in a part is not finite.
@@ -51,7 +51,7 @@ pub enum GatewayCallError {
     NotFinite,
 }
 
-/// A call in the making.
+/// A call under construction.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayCallBuilder {
     session_id: Option<SessionId>,
@@ -74,15 +74,15 @@ impl GatewayCallBuilder {
         self
     }
 
-    /// Sets who made it.
+    /// Sets the user who made it.
     #[must_use]
     pub fn user(mut self, user_id: UserId) -> Self {
         self.user_id = Some(user_id);
         self
     }
 
-    /// Sets its id, at most 1,024 bytes: that of the model's answer, or any that no other call has.
-    /// Whoever delivers it again under the id changes nothing.
+    /// Sets its id, at most 1,024 bytes: that of the model's answer, or any unique id. Delivering
+    /// the call again under the same id changes nothing.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();
@@ -96,22 +96,22 @@ impl GatewayCallBuilder {
         self
     }
 
-    /// Sets who provides the model.
+    /// Sets the provider of the model.
     #[must_use]
     pub fn model_provider(mut self, model_provider: impl Into<String>) -> Self {
         self.model_provider = Some(model_provider.into());
         self
     }
 
-    /// Adds a message that the model was sent, behind those that were added before. Its finish reason
-    /// is not sent: only an answer has one.
+    /// Appends a message that was sent to the model. Its finish reason is ignored, because only an
+    /// answer has one.
     #[must_use]
     pub fn message(mut self, message: Message) -> Self {
         self.messages.push(message);
         self
     }
 
-    /// Adds a message of one text.
+    /// Appends an input message with one text part.
     #[must_use]
     pub fn said(self, role: &str, text: &str) -> Self {
         self.message(Message {
@@ -123,14 +123,14 @@ impl GatewayCallBuilder {
         })
     }
 
-    /// Adds a part to what the model answered.
+    /// Adds a part to the model's answer.
     #[must_use]
     pub fn answered(mut self, part: Part) -> Self {
         self.answer.push(part);
         self
     }
 
-    /// Adds a text to what the model answered.
+    /// Adds a text part to the model's answer.
     #[must_use]
     pub fn answered_text(self, text: &str) -> Self {
         self.answered(Part::Text {
@@ -145,14 +145,14 @@ impl GatewayCallBuilder {
         self
     }
 
-    /// Sets the tokens of what the model was sent and of what it answered.
+    /// Sets the numbers of input and output tokens.
     #[must_use]
     pub const fn tokens(mut self, input: u64, output: u64) -> Self {
         self.tokens = Some((input, output));
         self
     }
 
-    /// Sets when the call began and when it ended. Without that it counts as observed when the service
+    /// Sets when the call began and ended. Without this, it counts as observed when the service
     /// receives it.
     #[must_use]
     pub const fn time(mut self, began: Instant, ended: Instant) -> Self {

@@ -42,13 +42,13 @@ closed_set! {
         Failed = "failed",
         /// The run could not be carried out.
         Error = "error",
-        /// The run was stopped by its time limit.
+        /// The run exceeded its time limit.
         TimedOut = "timed_out",
-        /// The run was stopped by someone.
+        /// The run was cancelled.
         Cancelled = "cancelled",
         /// The run was not started.
         Skipped = "skipped",
-        /// The run says neither yes nor no.
+        /// The run is neither a success nor a failure.
         Neutral = "neutral",
         /// The system reported something else.
         Unknown = "unknown",
@@ -64,13 +64,13 @@ pub struct VendorCIRequest {
     pub provider: CiProvider,
     /// The system's id of the run.
     pub run_id: RunId,
-    /// The attempt, from 1; absent is its own value, not the first or the last attempt.
+    /// The attempt, from 1. Absence is a value of its own, distinct from the first or last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub run_attempt: Option<i64>,
-    /// The repository as the sender calls it.
+    /// The repository's name, as the sender knows it.
     pub repo: RepositoryName,
-    /// The kind of forge; all three identity members or none.
+    /// The kind of forge. The three identity members must be given together or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_provider: Option<RepositoryProvider>,
     /// The host of the forge.
@@ -95,7 +95,7 @@ pub struct VendorCIRequest {
     pub workflow_path: Option<String>,
     /// The normalised result.
     pub result: CiResult,
-    /// Where a person reads about the run.
+    /// The URL of the run's page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<Text>,
     /// The system's own word for the result.
@@ -108,7 +108,7 @@ pub struct VendorCIRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = CI_REASON_CHARACTERS_MAX)))]
     pub reason: Option<Text>,
-    /// The type of the event that this outcome was taken from.
+    /// The type of the event that reported this outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_event_type: Option<Text>,
     /// The version of the specification of that event.
@@ -117,13 +117,13 @@ pub struct VendorCIRequest {
     /// The id of that event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_event_id: Option<ForeignId>,
-    /// Whether the receipt is to say with which result the run is stored, when it is another one. It
-    /// is the parameter `compare` of the query, and no member of the body.
+    /// Whether the receipt includes the stored result of the run if it differs. This is the query
+    /// parameter `compare`, not a member of the body.
     #[serde(skip)]
     pub compare: bool,
 }
 
-/// Says that one component of an identity asks for the two others; null is the same as none.
+/// Declares that each component of an identity requires the other two; null counts as absent.
 #[cfg(feature = "schema")]
 fn whole_identity(schema: &mut schemars::Schema) {
     let names = ["repository_provider", "repository_host", "repository_id"];
@@ -139,7 +139,7 @@ fn whole_identity(schema: &mut schemars::Schema) {
 }
 
 impl VendorCIRequest {
-    /// Describes the outcome of a run by what each must have. The other members are public.
+    /// Returns an outcome with the required members. The other members are public fields.
     pub fn new(
         provider: CiProvider,
         run_id: RunId,
@@ -177,10 +177,9 @@ impl VendorCIRequest {
 impl VendorCIRequest {
     const COMPARE: Declared<Truth> = asks(
         "compare",
-        "`true` asks for the result that the run is stored with, when it is another one; by default \
-         `false`.",
+        "`true` includes the stored result of the run if it differs; by default `false`.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::COMPARE,];
 }
 
@@ -357,7 +356,7 @@ impl Request for VendorCIRequest {
 }
 
 impl VendorCIRequest {
-    /// Returns the identity of the repository, when the sender gave one.
+    /// Returns the identity of the repository, if the sender gave one.
     pub fn repository_identity(&self) -> Option<RepositoryIdentity> {
         Some(RepositoryIdentity {
             repository_provider: self.repository_provider?,

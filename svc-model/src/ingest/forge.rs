@@ -7,14 +7,14 @@ use crate::json::{Json, Object, WriteError};
 use crate::parameter::ParameterValue;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
-/// The headers that name the event, in the order in which they are looked for.
+/// The headers that name the event, in order of precedence.
 pub const EVENT_HEADERS: [&str; 4] = [
     "x-forge-event",
     "x-github-event",
     "x-forgejo-event",
     "x-gitea-event",
 ];
-/// The headers that name the delivery, in the order in which they are looked for.
+/// The headers that name the delivery, in order of precedence.
 pub const DELIVERY_HEADERS: [&str; 4] = [
     "x-forge-delivery",
     "x-github-delivery",
@@ -27,7 +27,7 @@ closed_set! {
     pub enum ForgeEvent {
         /// A ref was pushed.
         Push = "push",
-        /// A repository was changed: renamed, for one.
+        /// A repository was changed, for example renamed.
         Repository = "repository",
         /// A run of the forge's own CI was requested, started or completed.
         WorkflowRun = "workflow_run",
@@ -37,18 +37,18 @@ closed_set! {
 }
 
 /// One delivery of a forge's webhook. Which members of its payload are read depends on the event;
-/// none is required here, since a forge sends what it likes.
+/// none is required here, because payloads vary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForgeDelivery {
     /// The event as the forge names it, which need not be one of [`ForgeEvent`].
     pub event: String,
-    /// The forge's id of the delivery, as it came.
+    /// The forge's id of the delivery, unchanged.
     pub delivery_id: Option<String>,
     /// The payload.
     pub payload: Object,
 }
 
-/// The text of a header, which may be empty. Of several headers the first that is there is read.
+/// The text of a header, which may be empty. The first header that is present is read.
 pub(crate) struct HeaderText(String);
 
 impl FromField for HeaderText {
@@ -95,7 +95,7 @@ impl Request for ForgeDelivery {
         let headers = incoming.header_fields();
         let content_type = headers.get("content-type").and_then(Json::as_str);
         let payload = incoming.document().map_err(|refusal| match refusal {
-            // What is JSON is taken, whatever it is called.
+            // JSON is accepted under any content type.
             Refusal::Malformed { .. } if content_type.is_some_and(is_form) => Refusal::Form,
             other => other,
         })?;
@@ -127,7 +127,7 @@ impl Request for ForgeDelivery {
     }
 }
 
-/// The body alone: the event and the id of the delivery stand in headers.
+/// The body only: the event and the delivery id are headers.
 #[cfg(feature = "schema")]
 impl JsonSchema for ForgeDelivery {
     fn schema_name() -> std::borrow::Cow<'static, str> {
@@ -137,7 +137,7 @@ impl JsonSchema for ForgeDelivery {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
-            "description": "What a forge's webhook sends for the event. Any content is accepted; what cannot be captured is declined with a reason.",
+            "description": "The payload of a forge's webhook for the event. Any content is accepted; what cannot be captured is skipped with a reason.",
         })
     }
 }

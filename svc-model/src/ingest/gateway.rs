@@ -31,7 +31,7 @@ closed_set! {
 }
 
 impl GatewayProvider {
-    /// Returns the kind that a path segment names: its wire name, or the product's own name.
+    /// Returns the kind that a path segment names, by its wire name or product name.
     pub fn from_path(segment: &str) -> Option<Self> {
         match segment {
             "litellm" => Some(Self::GatewayA),
@@ -42,7 +42,7 @@ impl GatewayProvider {
     }
 }
 
-/// The envelope of a sender that names its deliveries, so that a repeated one is recognised.
+/// The sender's name for a delivery, so that a redelivery is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -61,17 +61,17 @@ pub struct Capture {
 pub struct GatewayIngestRequest {
     /// The kind of gateway.
     pub provider: GatewayProvider,
-    /// The Session of the call; without it the payload is searched for one.
+    /// The Session of the call; if absent, it is taken from the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// The user of the call; without it the payload is searched for one.
+    /// The user of the call; if absent, it is taken from the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// The gateway's own description of the call. Any content is accepted; what is read of it is a
-    /// `GatewayPayload`.
+    /// The gateway's own description of the call. Any content is accepted; `GatewayPayload`
+    /// describes what is read.
     #[cfg_attr(feature = "schema", schemars(schema_with = "payload_schema"))]
     pub payload: Json,
-    /// The sender's name of this delivery.
+    /// The sender's name for this delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Capture>,
 }
@@ -157,21 +157,21 @@ impl Request for GatewayIngestRequest {
 }
 
 closed_set! {
-    /// Why a payload of a batch can never be stored as it is.
+    /// Why a payload of a batch can never be stored as sent.
     pub enum RejectedPayload {
         /// The line is not JSON.
         MalformedJson = "malformed_json",
-        /// The item is no JSON object.
+        /// The item is not a JSON object.
         NotAnObject = "not_an_object",
-        /// An identity in it is over its bound, or holds NUL or a surrogate.
+        /// An identity in it is too long, or contains NUL or a surrogate.
         InvalidPayload = "invalid_payload",
-        /// Its ids name another call.
+        /// Its ids belong to another call.
         InferenceCallIdentityConflict = "inference_call_identity_conflict",
     }
 }
 
-/// What a gateway's own webhook logger sends: one payload, a JSON array of payloads, or one
-/// payload a line (NDJSON). Sessions, users and times come from the payloads.
+/// What a gateway's own webhook logger sends: one payload, a JSON array of payloads, or one payload
+/// per line (NDJSON). Sessions, users and times come from the payloads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GatewayBatchRequest {
     /// The kind of gateway.
@@ -180,7 +180,7 @@ pub struct GatewayBatchRequest {
     pub payloads: Vec<Result<Object, RejectedPayload>>,
 }
 
-/// The body alone: the kind of gateway stands in the path.
+/// The body only: the kind of gateway is in the path.
 #[cfg(feature = "schema")]
 impl JsonSchema for GatewayBatchRequest {
     fn schema_name() -> Cow<'static, str> {
@@ -199,7 +199,7 @@ impl JsonSchema for GatewayBatchRequest {
                     "type": "array",
                     "maxItems": GATEWAY_BATCH_PAYLOADS_MAX,
                     "items": { "description": "A payload." },
-                    "description": "Payloads in order. An item that is no object is counted as rejected.",
+                    "description": "Payloads in order. An item that is not an object is counted as rejected.",
                 },
             ],
         })
@@ -210,8 +210,8 @@ fn payload(value: Json) -> Result<Object, RejectedPayload> {
     value.into_object().ok_or(RejectedPayload::NotAnObject)
 }
 
-/// Reads one payload a line; nothing when no line holds JSON. Of too many lines no more are read
-/// than show it.
+/// Reads one payload per line; nothing if no line is JSON. It stops at the first line over the
+/// limit.
 ///
 /// # Errors
 ///
@@ -241,7 +241,7 @@ fn lines(
     Ok(any.then_some(payloads))
 }
 
-/// The kind of gateway as a path names it.
+/// The kind of gateway in a path.
 struct GatewayName(GatewayProvider);
 
 impl FromField for GatewayName {
@@ -283,7 +283,7 @@ impl GatewayBatchRequest {
         "provider",
         "The kind of gateway: a wire value, or litellm for gateway_a.",
     );
-    /// What stands in the path.
+    /// The path parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![Self::PROVIDER,];
 }
 

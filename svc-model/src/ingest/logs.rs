@@ -7,7 +7,7 @@ use crate::json::{Json, Object, WriteError};
 use crate::limit::BODY_BYTES_MAX;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 
-/// The content type of OTLP in protobuf, of requests and of the answers to them.
+/// The content type of OTLP in protobuf, for requests and replies.
 pub const PROTOBUF: &str = "application/x-protobuf";
 
 /// Returns whether a content type is that of OTLP in protobuf. Parameters and case do not matter;
@@ -17,13 +17,13 @@ pub fn is_protobuf(content_type: &str) -> bool {
     essence.trim().eq_ignore_ascii_case(PROTOBUF)
 }
 
-/// One export of log records by OTLP over HTTP, in either of its encodings.
+/// One export of log records by OTLP over HTTP, in either encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogsRequest {
-    /// `ExportLogsServiceRequest` as OTLP/JSON. Any object is accepted: what cannot be read of it is
-    /// passed over.
+    /// `ExportLogsServiceRequest` as OTLP/JSON. Any object is accepted; unreadable content is
+    /// skipped.
     Json(Object),
-    /// `ExportLogsServiceRequest` in protobuf, not read yet.
+    /// `ExportLogsServiceRequest` in protobuf, not decoded yet.
     Protobuf(Vec<u8>),
 }
 
@@ -59,7 +59,7 @@ impl JsonSchema for LogsRequest {
     #[cfg(feature = "schema")]
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "An ExportLogsServiceRequest of OTLP as JSON. What cannot be read of it is passed over, so any object is accepted.",
+            "description": "An ExportLogsServiceRequest of OTLP as JSON. Unreadable content is skipped, so any object is accepted.",
             "type": "object",
             "properties": {
                 "resourceLogs": {
@@ -70,7 +70,7 @@ impl JsonSchema for LogsRequest {
     }
 }
 
-/// The full success of an export, whatever became of its records: an empty
+/// The full success of an export, whatever happened to its records: an empty
 /// `ExportLogsServiceResponse`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -84,13 +84,13 @@ closed_set! {
         ClaudeCodeToolDecision = "claude_code.tool_decision",
         /// A tool call of Codex was accepted or refused.
         CodexToolDecision = "codex.tool_decision",
-        /// Edits of Copilot Chat to a file were accepted or refused.
+        /// Copilot Chat's edits to a file were accepted or refused.
         CopilotEditFeedback = "copilot_chat.edit.feedback",
         /// An inline proposal of Copilot Chat was accepted or refused.
         CopilotInlineDone = "copilot_chat.inline.done",
-        /// How much of an edit of Copilot Chat was still there at a later look.
+        /// How much of a Copilot Chat edit was still present at a later check.
         CopilotEditSurvival = "copilot_chat.edit.survival",
-        /// A decision, as the service's own shims and hooks report it.
+        /// A decision reported by the service's own shims and hooks.
         OwnToolDecision = "svc.tool_decision",
         /// What became of the file of an applied edit.
         OwnEditObservation = "svc.edit_observation",
@@ -104,9 +104,9 @@ closed_set! {
 closed_set! {
     /// Why a record of a known event became no fact. Other records are not affected.
     pub enum LogSkip {
-        /// The attributes are no list.
+        /// The attributes are not a list.
         MalformedAttributes = "malformed_attributes",
-        /// Neither the record nor, where that counts, its resource names a Session.
+        /// Neither the record nor, where applicable, its resource names a Session.
         MissingSession = "missing_session",
         /// The agent is not named.
         MissingAgentHarness = "missing_agent_harness",
@@ -118,30 +118,31 @@ closed_set! {
         MissingRejectedCallId = "missing_rejected_call_id",
         /// The accepted call is not named.
         MissingAcceptedCallId = "missing_accepted_call_id",
-        /// There is no event time, or none from 1970 to 2261.
+        /// There is no event time, or it is not from 1970 to 2261.
         MissingEventTime = "missing_event_time",
-        /// The agent is none of the closed set.
+        /// The agent is not in the closed set.
         InvalidAgentHarness = "invalid_agent_harness",
-        /// The tool is none that this event is about.
+        /// The tool is not one that this event can be about.
         InvalidToolName = "invalid_tool_name",
-        /// An identity is blank, over its bound, or holds NUL or a surrogate, or two that must differ
+        /// An identity is blank, too long, or contains NUL or a surrogate; or two that must differ
         /// are equal.
         InvalidFact = "invalid_fact",
-        /// The tool edits no file.
+        /// The tool does not edit files.
         NotAnEditTool = "not_an_edit_tool",
-        /// The decision is absent or none that is known.
+        /// The decision is absent or unknown.
         UnknownDecision = "unknown_decision",
-        /// Whether a person decided is not said.
+        /// It does not say whether a person decided.
         MissingExplicit = "missing_explicit",
         /// The tool call is not named.
         MissingCallId = "missing_call_id",
-        /// A text that the event is about is absent.
+        /// A required text is absent.
         MissingText = "missing_text",
-        /// A text is over its bound.
+        /// A text is too long.
         TextTooLong = "text_too_long",
-        /// Only the result of the call could say whether it edits files, and it is not in the export.
+        /// Only the result of the call would show whether it edits files, and the export does not
+        /// contain it.
         MissingResult = "missing_result",
-        /// The patches of the export name more files than one export may.
+        /// The patches in the export name too many files.
         TooManyFiles = "too_many_files",
     }
 }

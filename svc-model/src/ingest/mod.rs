@@ -1,4 +1,4 @@
-//! What is captured: requests of the ingest routes and their receipts.
+//! Capture: requests of the ingest routes, and their receipts.
 
 mod call;
 mod ci;

@@ -1,5 +1,5 @@
-//! The published schema of a gateway's payload. Nothing is read by it: `svc-engine` reads what any
-//! gateway sends.
+//! The published schema of a gateway's payload. It is documentation only: `svc-engine` reads what
+//! gateways send.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ fn text(what: &str) -> Value {
     json!({ "type": "string", "description": what })
 }
 
-/// What is read of a payload of `gateway_a`: the published schema, with examples.
+/// What the service reads of a `gateway_a` payload: the published schema, with examples.
 ///
-/// A payload may be any object. What is not named here, or of another type, is kept with the call and
-/// not read; only an id that cannot be kept refuses it.
+/// A payload may be any object. Members that are not listed here, or have another type, are kept
+/// with the call but not read. A payload is refused only for an id that cannot be kept.
 #[derive(Clone, Copy, Debug)]
 pub enum GatewayPayload {}
 
@@ -27,27 +27,29 @@ impl JsonSchema for GatewayPayload {
         let message = generator.subschema_for::<GatewayMessage>();
         json_schema!({
             "type": "object",
-            "description": "What is read of a payload of `gateway_a`: LiteLLM's standard logging object, or \
-                            the same of any program. A payload may be any object. What is not named here, or \
-                            of another type, is kept with the call and not read; only an id that cannot be \
-                            kept (NUL, a lone surrogate, over 1,024 bytes) refuses it.",
+            "description": "What the service reads of a `gateway_a` payload: LiteLLM's standard \
+                            logging object, or the same from any program. A payload may be any \
+                            object. Members that are not listed here, or have another type, are \
+                            kept with the call but not read. A payload is refused only for an id \
+                            that cannot be kept (with NUL or a lone surrogate, or over 1,024 \
+                            bytes).",
             "properties": {
-                "litellm_call_id": text("The id of the call, of any form. Whoever sends it again under the id changes nothing. Without it the id of the response counts."),
-                "model": text("The model; without it, that of the response."),
-                "custom_llm_provider": text("Who provides the model."),
+                "litellm_call_id": text("The id of the call, in any form. Sending the call again under the same id changes nothing. Without it, the id of the response is used."),
+                "model": text("The model; by default that of the response."),
+                "custom_llm_provider": text("The provider of the model."),
                 "messages": {
-                    "description": "What the model was sent: messages in order, or one text of the user.",
+                    "description": "What was sent to the model: messages in order, or one text of the user.",
                     "anyOf": [{ "type": "array", "items": message }, { "type": "string" }],
                 },
                 "response": {
                     "type": "object",
-                    "description": "What the model answered. Responses of OpenAI (`output`) and of Anthropic (`content`) are read too.",
+                    "description": "What the model answered. Responses in OpenAI's form (`output`) and Anthropic's (`content`) are read too.",
                     "properties": {
                         "id": text("The id of the answer."),
                         "model": text("The model that answered."),
                         "choices": {
                             "type": "array",
-                            "description": "Answers, of which the first is read.",
+                            "description": "Answers; only the first is read.",
                             "items": {
                                 "type": "object",
                                 "properties": {
@@ -60,19 +62,19 @@ impl JsonSchema for GatewayPayload {
                 },
                 "usage": {
                     "type": "object",
-                    "description": "How many tokens the call took; without it, that of the response.",
+                    "description": "The tokens that the call used; by default those of the response.",
                     "properties": {
-                        "prompt_tokens": count("Tokens of what the model was sent."),
-                        "completion_tokens": count("Tokens of what the model answered."),
+                        "prompt_tokens": count("Input tokens."),
+                        "completion_tokens": count("Output tokens."),
                     },
                 },
-                "startTime": count("When the call began, in Unix seconds. With the end it gives the duration."),
-                "endTime": count("When the call ended, in Unix seconds. `POST /ingest/gateway/{provider}` dates the call by it, else by its beginning; `POST /ingest/gateway` by `capture`."),
-                "response_time_ms": count("The duration in milliseconds; wins over the times."),
+                "startTime": count("When the call began, in Unix seconds. Together with the end, it gives the duration."),
+                "endTime": count("When the call ended, in Unix seconds. `POST /ingest/gateway/{provider}` dates the call by its end, else by its beginning; `POST /ingest/gateway` by `capture`."),
+                "response_time_ms": count("The duration in milliseconds; takes precedence over the times."),
                 "end_user": text("The user."),
                 "metadata": {
                     "type": "object",
-                    "description": "Where `POST /ingest/gateway/{provider}`, and an envelope that does not name them, finds the Session and the user.",
+                    "description": "The Session and the user, for `POST /ingest/gateway/{provider}`, and for an envelope that does not name them.",
                     "properties": {
                         "session_id": text("The Session, any text."),
                         "user_id": text("The user."),
@@ -119,7 +121,7 @@ impl JsonSchema for GatewayPayload {
     }
 }
 
-/// Declares a type of which there is only the schema.
+/// Declares a type that exists only as a schema.
 macro_rules! described {
     ($name:ident = |$generator:ident| $schema:expr) => {
         enum $name {}
@@ -148,10 +150,10 @@ described! { GatewayMessage = |generator| {
         "description": "One message of a gateway's payload.",
         "required": ["role"],
         "properties": {
-            "role": text("Who speaks: any word, such as `system`, `user`, `assistant` or `tool`."),
+            "role": text("The role: any word, such as `system`, `user`, `assistant` or `tool`."),
             "content": {
-                "description": "What is said: a text, or a list of parts. Parts of other kinds, such as \
-                                images and files, are counted as left out.",
+                "description": "The content: a text, or a list of parts. Parts of other kinds, \
+                                such as images and files, are counted as left out.",
                 "anyOf": [
                     { "type": "string" },
                     { "type": "null" },
@@ -163,7 +165,7 @@ described! { GatewayMessage = |generator| {
                 "description": "Tool calls in OpenAI's form.",
                 "items": { "type": "object" },
             },
-            "tool_call_id": text("Of the role `tool`: the id of the call whose result this is."),
+            "tool_call_id": text("For the role `tool`: the id of the tool call that this is the result of."),
         },
     })
 } }
@@ -196,7 +198,7 @@ described! { GatewayToolCallPart = |_generator| json_schema!({
         "type": { "type": "string", "enum": ["tool_call", "tool_use"], "description": "The kind." },
         "id": text("The id that the model gave the call."),
         "name": text("The name of the tool."),
-        "arguments": { "type": "object", "description": "The arguments; `input` in a `tool_use`." },
+        "arguments": { "type": "object", "description": "The arguments; in a `tool_use`, `input`." },
     },
 }) }
 
@@ -210,7 +212,7 @@ described! { GatewayToolResultPart = |_generator| json_schema!({
             "enum": ["tool_call_response", "tool_result"],
             "description": "The kind.",
         },
-        "id": text("The id of the tool call; `tool_use_id` in a `tool_result`."),
-        "result": { "description": "The result, any value; `content` in a `tool_result`." },
+        "id": text("The id of the tool call; in a `tool_result`, `tool_use_id`."),
+        "result": { "description": "The result, any value; in a `tool_result`, `content`." },
     },
 }) }

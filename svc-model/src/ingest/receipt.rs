@@ -10,75 +10,75 @@ use crate::id::FactId;
 use crate::json::Json;
 use crate::open::{Open, Vocabulary};
 
-/// The receipt of one fact. It is given after the commit reached the disk.
+/// The receipt for one fact, sent after the commit has reached the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct IngestResult {
-    /// The id of the fact: of a redelivery, that of the retained one.
+    /// The id of the fact; for a redelivery, that of the stored fact.
     pub fact_id: FactId,
-    /// False when this is a redelivery, which is a success.
+    /// False for a redelivery, which is a success.
     pub stored: bool,
-    /// The result that a CI run is stored with, when another one was sent now and the request asks for
-    /// this: the first one stays.
+    /// The stored result of a CI run, if it differs from the one sent and the request asked for it.
+    /// The first result stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_result: Option<Open<CiResult>>,
 }
 
 closed_set! {
-    /// Why a delivery is declined with success, so that its sender does not repeat it.
+    /// Why a delivery is skipped. The answer is a success, so that the sender does not repeat it.
     pub enum SkipReason {
         /// No source of the payload names a Session.
         NoSession = "no_session",
 
-        /// A webhook's ping, on the route that takes every event.
+        /// A webhook's ping, on the route for every event.
         Ping = "ping",
-        /// The event is none of those that are captured, on the route that takes every event.
+        /// An event that is not captured, on the route for every event.
         UnsupportedEvent = "unsupported_event",
-        /// Another event than a push, on the route of pushes.
+        /// An event other than a push, on the route for pushes.
         NotPush = "not a push event",
-        /// Another event than a change of a repository, on the route of those.
+        /// An event other than a repository change, on the route for those.
         NotRepository = "not a repository event",
-        /// Another event than a workflow run, on the route of CI.
+        /// An event other than a workflow run, on the route for CI.
         NotWorkflowRun = "not a workflow_run event",
-        /// Another event than a pull request, on the route of those.
+        /// An event other than a pull request, on the route for those.
         NotPullRequest = "not a pull_request event",
-        /// The forge's id of the delivery is longer than an identity may be.
+        /// The forge's id of the delivery is too long for an identity.
         InvalidDeliveryId = "invalid_delivery_id",
-        /// The name of the repository is longer than an identity may be.
+        /// The name of the repository is too long for an identity.
         InvalidRepositoryName = "invalid_repository_name",
 
         /// The pushed ref is absent, or is not below `refs/heads/`.
         NotABranch = "not_a_branch",
-        /// The pushed ref holds NUL or a surrogate, or is longer than an identity may be.
+        /// The pushed ref contains NUL or a surrogate, or is too long for an identity.
         InvalidRef = "invalid_ref",
         /// The push deletes its branch.
         BranchDeleted = "branch_deleted",
-        /// The commit that the branch is at is absent, or is no commit id.
+        /// The new commit of the branch is absent or not a commit id.
         InvalidAfterSha = "invalid_after_sha",
-        /// The commit that the branch was at is absent, or is no commit id.
+        /// The previous commit of the branch is absent or not a commit id.
         InvalidBeforeSha = "invalid_before_sha",
 
         /// The run has not completed.
         WorkflowRunNotCompleted = "workflow_run_not_completed",
-        /// The payload describes no run.
+        /// The payload does not describe a run.
         WorkflowRunAbsent = "workflow_run_absent",
-        /// The id of the run is absent, or is no identity.
+        /// The id of the run is absent or not an identity.
         InvalidRunId = "invalid_run_id",
-        /// The commit of the run is absent, or is no commit id.
+        /// The commit of the run is absent or not a commit id.
         InvalidHeadSha = "invalid_head_sha",
-        /// The branch of the run holds NUL or a surrogate, or is longer than an identity may be.
+        /// The branch of the run contains NUL or a surrogate, or is too long for an identity.
         InvalidHeadBranch = "invalid_head_branch",
-        /// The id of the workflow holds NUL or a surrogate, or is longer than an identity may be.
+        /// The id of the workflow contains NUL or a surrogate, or is too long for an identity.
         InvalidWorkflowId = "invalid_workflow_id",
-        /// The path of the workflow holds NUL or a surrogate, or is longer than a path may be.
+        /// The path of the workflow contains NUL or a surrogate, or is too long for a path.
         InvalidWorkflowPath = "invalid_workflow_path",
 
-        /// The action is neither the opening, nor an update, nor the closing of a pull request.
+        /// The action is not the opening, updating or closing of a pull request.
         UnsupportedPullRequestAction = "unsupported_pull_request_action",
-        /// The repository that the pull request comes from is gone.
+        /// The pull request's head repository was deleted.
         HeadRepositoryDeleted = "head_repository_deleted",
-        /// The push that updated the pull request left another head than the pull request has.
+        /// The head after the push differs from the head of the pull request.
         SynchronizeHeadMismatch = "synchronize_head_mismatch",
         /// A part of the revision is absent or malformed.
         InvalidPullRequestRevisionBoundary = "invalid_pull_request_revision_boundary",
@@ -87,22 +87,22 @@ closed_set! {
         /// A part of the merge is absent or malformed.
         InvalidPullRequestMergeBoundary = "invalid_pull_request_merge_boundary",
 
-        /// The action of a repository event is absent or no text.
+        /// The action of a repository event is absent or not a text.
         MalformedDiscriminator = "malformed_discriminator",
-        /// The action of a repository event is no renaming.
+        /// The action of a repository event is not a rename.
         UnsupportedDiscriminator = "unsupported_discriminator",
         /// The renamed repository has no id.
         RepositoryIdentityAbsent = "repository_identity_absent",
-        /// The id of the renamed repository is no positive decimal number.
+        /// The id of the renamed repository is not a positive decimal number.
         RepositoryIdentityInvalid = "repository_identity_invalid",
         /// The old or the new name of the renamed repository is absent or malformed.
         InvalidRepositoryRenameBoundary = "invalid_repository_rename_boundary",
-        /// The old and the new name differ in nothing but case.
+        /// The old and the new name differ only in case.
         RepositoryNameUnchanged = "repository_name_unchanged",
     }
 }
 
-/// A declined delivery. Nothing was stored.
+/// A skipped delivery. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -115,7 +115,7 @@ pub struct Skipped {
 }
 
 impl Skipped {
-    /// Returns the answer for this reason.
+    /// Returns the receipt for this reason.
     pub const fn new(reason: SkipReason) -> Self {
         Self {
             skipped: true,
@@ -124,19 +124,19 @@ impl Skipped {
     }
 }
 
-/// The answer to one delivery.
+/// The receipt for one delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum IngestReceipt {
-    /// The fact is stored, now or before.
+    /// The fact is stored, newly or already.
     Fact(IngestResult),
-    /// The delivery is declined.
+    /// The delivery was skipped.
     Skipped(Skipped),
 }
 
-/// A receipt of another kind is known by its first member.
+/// A receipt of another kind is identified by its first member.
 impl Vocabulary for IngestReceipt {
     fn word(&self) -> &'static str {
         match self {
@@ -154,19 +154,19 @@ impl Vocabulary for IngestReceipt {
     }
 }
 
-/// The answer to a batch of payloads: what became of each, as counts.
+/// The receipt for a batch of payloads, as counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct GatewayBatchReceipt {
     /// Payloads that became new facts.
     pub stored: u64,
-    /// Payloads that were stored before.
+    /// Payloads that were already stored.
     pub duplicates: u64,
-    /// Payloads declined with success, by reason.
+    /// Skipped payloads, by reason.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by::<SkipReason>"))]
     pub skipped: BTreeMap<Open<SkipReason>, u64>,
-    /// Payloads that can never be stored as they are, by reason.
+    /// Payloads that can never be stored as sent, by reason.
     #[cfg_attr(
         feature = "schema",
         schemars(schema_with = "counts_by::<RejectedPayload>")
@@ -174,7 +174,7 @@ pub struct GatewayBatchReceipt {
     pub rejected: BTreeMap<Open<RejectedPayload>, u64>,
 }
 
-/// Counts whose names are of a closed set.
+/// Counts by the words of a closed set.
 #[cfg(feature = "schema")]
 fn counts_by<Name: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -1,4 +1,4 @@
-//! The exact types as citizens of serde and schemars.
+//! serde and schemars support for the exact types.
 //!
 //! serde's data model has no place for an exact number or a broken string. Between our own
 //! serializer and deserializer they travel as a newtype struct of a private name, which other
@@ -27,9 +27,9 @@ use super::value::Json;
 
 /// The name that asks our deserializer for a [`Json`].
 pub(super) const EXACT: &str = "$svc_model::json::Exact";
-/// The name that tells our serializer of a number's spelling.
+/// The name that marks the spelling of a number for our serializer.
 pub(super) const EXACT_NUMBER: &str = "$svc_model::json::ExactNumber";
-/// The name that tells our serializer of generalised UTF-8.
+/// The name that marks generalised UTF-8 for our serializer.
 pub(super) const EXACT_TEXT: &str = "$svc_model::json::ExactText";
 
 thread_local! {

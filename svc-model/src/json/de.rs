@@ -1,4 +1,4 @@
-//! Derived types out of a [`Json`].
+//! Deserializes derived types from a [`Json`].
 
 use std::vec;
 
@@ -38,7 +38,7 @@ pub fn from_written_within<T: DeserializeOwned>(
     )?)?)
 }
 
-/// Reads a value as a `T`. A [`Json`] inside the `T` is moved, not copied.
+/// Converts a value into a `T`. A [`Json`] inside the `T` is moved, not copied.
 pub fn from_value<T: DeserializeOwned>(value: Json) -> Result<T, ShapeError> {
     T::deserialize(value)
 }
@@ -54,39 +54,39 @@ pub enum FromSliceError {
     Shape(#[from] ShapeError),
 }
 
-/// Why a value is not one of a type.
+/// Why a value does not have a type.
 ///
-/// The message repeats nothing of the value. The path does: the names in it come from the document.
+/// The message does not repeat the value, but the names in the path come from the document.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{kind}")]
 pub struct ShapeError {
     kind: ShapeErrorKind,
-    /// Innermost first, as it is found out on the way back.
+    /// Innermost step first.
     path: Vec<PathSegment>,
 }
 
-/// How a value fails its type.
+/// How a value fails to have its type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ShapeErrorKind {
-    /// The value is of another JSON type, or no integer where one is expected.
+    /// The value has another JSON type, or is not an integer where one is expected.
     #[error("value of the wrong type")]
     Type,
-    /// The value is of the right type, but not one of those that are taken.
+    /// The value has the right type, but is not accepted.
     #[error("value out of range or malformed")]
     Value,
-    /// A string holds a lone surrogate where the type has no room for one.
+    /// A string contains a lone surrogate, which the type cannot represent.
     #[error("string with a lone surrogate")]
     Surrogate,
-    /// The name is none of the closed set.
+    /// The name is not in the closed set.
     #[error("value outside the closed set")]
     Variant,
-    /// A member that must be given is not.
+    /// A required member is absent.
     #[error("missing member `{0}`")]
     MissingMember(&'static str),
     /// A member is not declared. It ends the path.
     #[error("undeclared member")]
     UnknownMember,
-    /// A member is given under two of its names.
+    /// A member is given twice, under different names.
     #[error("member `{0}` given twice")]
     DuplicateMember(&'static str),
 }
@@ -126,7 +126,8 @@ impl From<ShapeErrorKind> for ShapeError {
     }
 }
 
-/// Keeps the kind and drops the words: those of serde and of other crates repeat the input.
+/// Keeps the kind and drops the message, because messages of serde and other crates repeat the
+/// input.
 impl de::Error for ShapeError {
     fn custom<T: std::fmt::Display>(_: T) -> Self {
         ShapeErrorKind::Value.into()

@@ -1,4 +1,4 @@
-//! From the bytes of a document to text that the parser can slice.
+//! Decodes the bytes of a document into text for the parser.
 //!
 //! The parser works on `&str`. A surrogate that arrives encoded (three bytes of UTF-8, a unit of
 //! UTF-16 or UTF-32) cannot stand there, so it is respelled as the escape `\udxxx` that means the

@@ -1,4 +1,4 @@
-//! What values cost in memory, counted while they are made.
+//! The memory that values take, counted while they are created.
 //!
 //! Three bytes of a document, `[],`, become a value of 32 bytes, and six, `"":0`, a member of 56. A
 //! reader that wants to bound its memory must therefore bound the values, not the bytes: it gives
@@ -16,19 +16,19 @@ const ALLOCATION_OVERHEAD: usize = 8;
 const ALLOCATION_STEP: usize = 16;
 const ALLOCATION_MIN: usize = 32;
 
-/// Bytes of memory that values may still take: of one document or of several, of whatever format.
+/// The bytes of memory that values may still take, for one or more documents of any format.
 ///
-/// What is taken is never less than what a usual allocator sets aside. A value that is dropped gives
-/// nothing back; only the room that reading itself needed for a while does. A budget that once
-/// refused something is exhausted and gives nothing more, so that whoever reads many things can look
-/// once, at the end, whether all of them were read.
+/// The count is never less than what a usual allocator reserves. Dropping a value gives nothing
+/// back; only temporary memory of the parser is returned. Once a budget has refused something, it
+/// is exhausted and refuses everything, so a caller that reads many things can check once, at the
+/// end, whether all of them were read.
 #[derive(Debug)]
 pub struct NodeBudget {
     left: Cell<usize>,
     exhausted: Cell<bool>,
 }
 
-/// The values would take more memory than they may.
+/// The error for values that would take too much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("values over their budget of memory")]
 pub struct OverBudget;
@@ -42,7 +42,7 @@ impl NodeBudget {
         }
     }
 
-    /// Returns a budget that never runs out, for documents of the service's own.
+    /// Returns a budget that never runs out, for the service's own documents.
     pub const fn unlimited() -> Self {
         Self::new(usize::MAX)
     }
@@ -61,7 +61,7 @@ impl NodeBudget {
     ///
     /// # Errors
     ///
-    /// When fewer are left, or the budget is exhausted; then none is taken.
+    /// If fewer are left, or the budget is exhausted; then none are taken.
     pub fn take(&self, bytes: usize) -> Result<(), OverBudget> {
         match self.left.get().checked_sub(bytes) {
             Some(left) if !self.exhausted.get() => {
@@ -75,7 +75,7 @@ impl NodeBudget {
         }
     }
 
-    /// Takes what a text of this many bytes takes beside the value that holds it.
+    /// Takes the memory of a text of this many bytes, without the value that contains it.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl NodeBudget {
         self.take(allocation(length))
     }
 
-    /// Takes what an array of this many values takes beside the value that holds it.
+    /// Takes the memory of an array of this many values, without the value that contains it.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl NodeBudget {
         self.take(list::<Json>(length))
     }
 
-    /// Takes what an object of this many members takes beside the value that holds it.
+    /// Takes the memory of an object with this many members, without the value that contains it.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl NodeBudget {
         self.take(list::<(Text, Json)>(length).saturating_add(object::index_bytes(length)))
     }
 
-    /// Returns a budget of what is left of this one, to be [settled](Self::settle) in the end.
+    /// Returns a budget of what is left of this one, to be [settled](Self::settle) at the end.
     #[must_use]
     pub fn rest(&self) -> Self {
         Self {
@@ -114,11 +114,11 @@ impl NodeBudget {
         }
     }
 
-    /// Takes what was taken from a budget that [`NodeBudget::rest`] gave.
+    /// Takes what was taken from a budget that [`NodeBudget::rest`] returned.
     ///
     /// # Errors
     ///
-    /// When that one is exhausted; then this one is too.
+    /// If that budget is exhausted; then this one is too.
     pub fn settle(&self, rest: &Self) -> Result<(), OverBudget> {
         if rest.is_exhausted() {
             self.exhausted.set(true);
@@ -155,8 +155,8 @@ pub(super) const fn list<T>(length: usize) -> usize {
 }
 
 impl Json {
-    /// Returns the bytes of memory that the value takes beside itself, as a [`NodeBudget`] counts
-    /// them. The time grows with the value.
+    /// Returns the bytes of memory that the value takes beyond its own size, as a [`NodeBudget`]
+    /// counts them. Takes time in proportion to the value.
     pub fn memory(&self) -> usize {
         match self {
             Self::Null | Self::Bool(_) => 0,
@@ -171,7 +171,8 @@ impl Json {
 }
 
 impl Object {
-    /// Returns the bytes of memory that the object takes beside itself, as [`Json::memory`] does.
+    /// Returns the bytes of memory that the object takes beyond its own size, as [`Json::memory`]
+    /// does.
     pub fn memory(&self) -> usize {
         let members = self.iter();
         self.own_memory()

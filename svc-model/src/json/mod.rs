@@ -1,10 +1,10 @@
-//! Exact JSON: what was captured comes back as it was captured.
+//! Exact JSON: captured values are read back unchanged.
 //!
 //! Agents and gateways send documents that ordinary JSON libraries refuse or quietly change:
 //! strings holding NUL or half a surrogate pair, integers of forty digits, `1.10`, `NaN`. Evidence
 //! must not change on its way through the service, so this module keeps a string as generalised
-//! UTF-8 ([`Text`]), a number as its spelling ([`Number`]) and an object in the order of its
-//! members ([`Object`]).
+//! UTF-8 ([`Text`]), a number as its spelling ([`Number`]) and the order of an object's members
+//! ([`Object`]).
 //!
 //! | Direction | Entry points |
 //! |---|---|
@@ -29,9 +29,9 @@
 //! # Limits
 //!
 //! Parsing takes time in proportion to its input and constant stack: nesting ends at [`DEPTH_MAX`]
-//! and integers at [`INTEGER_DIGITS_MAX`] digits. The size of a document is its receiver's concern.
-//! What its values take in memory, which may be thirty times as much, is counted as they are made:
-//! [`Json::parse_within`] stops where a [`NodeBudget`] ends.
+//! and integers at [`INTEGER_DIGITS_MAX`] digits. The caller limits the size of a document. The
+//! memory that its values take, which may be thirty times as much, is counted while parsing:
+//! [`Json::parse_within`] stops when a [`NodeBudget`] runs out.
 
 mod bridge;
 mod compact;

@@ -1,11 +1,11 @@
-//! Numbers as they are spelled.
+//! Numbers, kept as spelled.
 
 use std::fmt;
 
 use super::compact::Compact;
 
-/// The most digits that an integer may have. Fractions and exponents are not counted: a number that
-/// has one is a double to everyone who reads it.
+/// The maximum number of digits of an integer. Numbers with a fraction or an exponent have no such
+/// limit, because every reader treats them as doubles.
 pub const INTEGER_DIGITS_MAX: usize = 4300;
 
 const NAN: &str = "NaN";
@@ -14,8 +14,8 @@ const NEGATIVE_INFINITY: &str = "-Infinity";
 
 /// A number, kept as its spelling: `1.10`, `1E5`, forty digits, `-0`.
 ///
-/// The tokens `NaN`, `Infinity` and `-Infinity` are numbers too; [`Number::is_finite`] tells.
-/// Equality is that of the spelling.
+/// The tokens `NaN`, `Infinity` and `-Infinity` are numbers too; see [`Number::is_finite`]. Numbers
+/// are equal if their spellings are.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Number(Compact);
 

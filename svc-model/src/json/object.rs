@@ -109,7 +109,8 @@ impl Object {
         None
     }
 
-    /// Takes out the member `name`; the others keep their order. The time grows with the object.
+    /// Removes the member `name`; the others keep their order. Takes time in proportion to the
+    /// object.
     pub fn remove(&mut self, name: &str) -> Option<Json> {
         let position = self.position(name.as_bytes())?;
         let (_, value) = self.members.remove(position);
@@ -117,7 +118,7 @@ impl Object {
         Some(value)
     }
 
-    /// Keeps the members that `keep` is true of.
+    /// Keeps the members for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut Json) -> bool) {
         self.members.retain_mut(|(name, value)| keep(name, value));
         self.index = Index::of(&self.members);

@@ -10,10 +10,10 @@ use super::text::{Text, TextBuilder};
 use super::value::Json;
 use super::word::Word;
 
-/// The deepest nesting of arrays and objects that is read.
+/// The maximum nesting depth of arrays and objects.
 pub const DEPTH_MAX: usize = 512;
 
-/// Why a document is not one that can be read. Nothing of the document is repeated.
+/// Why a document cannot be read. It does not repeat any of the document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{kind} at byte {offset}")]
 pub struct ParseError {
@@ -59,7 +59,7 @@ pub enum ParseErrorKind {
     /// Arrays and objects are nested more than [`DEPTH_MAX`] deep.
     #[error("nesting too deep")]
     TooDeep,
-    /// The values take more memory than they may.
+    /// The values take too much memory.
     #[error("values over their budget of memory")]
     OverBudget,
     /// Something follows the document's value.
@@ -77,8 +77,8 @@ impl Json {
         parsed(bytes, DEPTH_MAX, &NodeBudget::unlimited())
     }
 
-    /// Reads a whole document, as [`Json::parse`] does, whose values take no more memory than is
-    /// left of a budget. What they take is taken from it; a document that is refused takes nothing.
+    /// Reads a whole document, as [`Json::parse`] does, within a memory budget. The memory of its
+    /// values is taken from the budget; a refused document takes nothing.
     pub fn parse_within(bytes: &[u8], budget: &NodeBudget) -> Result<Self, ParseError> {
         let left = budget.left();
         parsed(bytes, DEPTH_MAX, budget).inspect_err(|_| budget.give_back(left - budget.left()))

@@ -1,4 +1,4 @@
-//! Canonical text that is embedded without being looked at.
+//! Canonical text that is embedded without being parsed.
 
 use std::fmt;
 
@@ -14,9 +14,8 @@ pub(super) const EXACT_RAW: &str = "$svc_model::json::ExactRaw";
 
 /// One JSON value as canonical text, embedded verbatim in a reply.
 ///
-/// Stored evidence goes out this way without being parsed. The writer cannot see inside: whoever
-/// embeds text in a reply has made sure that it is canonical and that no non-finite number stands
-/// in it.
+/// Stored evidence is sent this way without being parsed. The writer does not check it: the caller
+/// ensures that the text is canonical and contains no non-finite number.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawJson(Box<[u8]>);
 

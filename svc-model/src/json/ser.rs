@@ -42,7 +42,7 @@ impl ser::Error for WriteError {
 /// Writes a value as compact ASCII JSON of at most `budget` bytes.
 ///
 /// It is strict: a non-finite number anywhere is an error, whether it comes from a [`Json`], a
-/// [`Number`] or a float. And it stops where the budget ends, so that an oversized answer costs no
+/// [`Number`] or a float. It stops when the budget is used up, so that an oversized answer costs no
 /// more than a permitted one.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T, budget: usize) -> Result<Vec<u8>, WriteError> {
     let mut writer = Writer {

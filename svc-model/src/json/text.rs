@@ -8,7 +8,7 @@ use super::compact::Compact;
 use super::escape;
 use super::word::Word;
 
-/// A string as JSON can spell it: Unicode text in which NUL and lone surrogates may stand.
+/// A string as JSON can spell it: Unicode text that may contain NUL and lone surrogates.
 ///
 /// The bytes are UTF-8 generalised to surrogates: a lone surrogate takes the three bytes that
 /// UTF-8's scheme would give it, and two surrogates that form a pair are always the one character

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use super::all;
 
-/// What a limit counts, by a word of its name. Others count what their sentence begins with.
+/// The unit of a limit, by a word of its name. For other limits, it is the first word of the
+/// sentence.
 const UNITS: [(&str, &str); 4] = [
     ("BYTES", "bytes"),
     ("CHARACTERS", "characters"),
@@ -19,7 +20,7 @@ fn unit(name: &str) -> &'static str {
     units.next().map_or("", |(_, unit)| unit)
 }
 
-/// Returns a number as people read it: with commas, and with its round size where it is one.
+/// Returns a number for people: with commas, and as KiB, MiB or GiB where it is round.
 fn shown(value: &str, unit: &str) -> String {
     let mut text = String::new();
     for (index, digit) in value.chars().enumerate() {

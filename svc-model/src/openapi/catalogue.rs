@@ -1,4 +1,4 @@
-//! The schemas of everything that travels, by type name.
+//! The schemas of all messages, by type name.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,26 @@ use crate::ingest::event::OwnLogRecord;
 use crate::note::CommitNote;
 use crate::problem::ProblemBody;
 
-/// Where OpenAPI keeps the schemas.
+/// The path of schemas in an OpenAPI document.
 pub(super) const COMPONENTS: &str = "#/components/schemas/";
-/// Where a schema that stands alone keeps those it refers to.
+/// The path of referenced schemas in a standalone schema.
 const DEFINITIONS: &str = "#/$defs/";
-/// What the identifiers of the schemas begin with: their version, which changes with the meaning of
-/// what they describe and not with the versions of the service.
+/// The prefix of the schemas' identifiers. It contains their version, which changes only when their
+/// meaning changes, not with every version of the service.
 const IDENTIFIERS: &str = "urn:svc:schema:1:";
 /// The dialect of every schema.
 pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Every route with the schemas of its bodies, and what these refer to.
+/// Every route with the schemas of its bodies, and the schemas that these refer to.
 #[derive(Debug)]
 pub(super) struct Catalogue {
     /// The routes in the order of the endpoint list.
     pub(super) routes: Vec<Route>,
-    /// The schema of every answer that is no success.
+    /// The schema of every unsuccessful answer.
     pub(super) problem: Schema,
     /// The named schemas.
     pub(super) components: Map<String, Value>,
-    /// What travels in none of these bodies as a type of its own, and what it refers to.
+    /// The payloads that are not bodies themselves, and the schemas that these refer to.
     payloads: Map<String, Value>,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct Catalogue {
 pub(super) struct Route {
     /// The route.
     pub(super) endpoint: Description,
-    /// The schema of the request body, when it has one.
+    /// The schema of the request body, if it has one.
     pub(super) request: Option<Schema>,
     /// The schema of the reply.
     pub(super) reply: Schema,
-    /// The schemas of its parameters, in their order.
+    /// The schemas of its parameters, in order.
     pub(super) parameters: Vec<Schema>,
 }
 
@@ -84,7 +84,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the named schema as a document that needs no other.
+    /// Returns the named schema as a self-contained document.
     pub(super) fn standalone(&self, name: &str) -> Option<Value> {
         let mut document = self.named(name)?.as_object()?.clone();
         let mut needed = BTreeSet::new();
@@ -110,13 +110,13 @@ impl Catalogue {
             .or_else(|| self.payloads.get(name))
     }
 
-    /// Returns the first member that the request body of a route must have.
+    /// Returns the first required member of a route's request body.
     pub(super) fn required_member(&self, route: &Route) -> Option<&str> {
         let body = self.components.get(type_name(route.request.as_ref()?)?)?;
         body.get("required")?.get(0)?.as_str()
     }
 
-    /// Adds the name of every schema that `schema` refers to, directly or through others.
+    /// Adds the name of every schema that `schema` refers to, directly or indirectly.
     fn gather<'a>(&'a self, schema: &'a Value, needed: &mut BTreeSet<&'a str>) {
         match schema {
             Value::Object(members) => {
@@ -140,7 +140,7 @@ impl Catalogue {
     }
 }
 
-/// Returns the name of the type that a schema refers to, when it is a bare reference.
+/// Returns the name of the type that a schema refers to, if it is a bare reference.
 pub(super) fn type_name(schema: &Schema) -> Option<&str> {
     component_name(schema.get("$ref")?.as_str()?)
 }
@@ -164,10 +164,10 @@ fn generator(direction: fn(SchemaSettings) -> SchemaSettings) -> SchemaGenerator
     settings.into_generator()
 }
 
-/// Gives a closed set its plain `enum` beside the list of documented values.
+/// Adds a plain `enum` to a closed set, in addition to the list of documented values.
 ///
-/// The generator writes each documented value as an alternative of its own. That keeps the sentence
-/// of each value, but hides from most readers of schemas that the whole is a closed set of strings.
+/// The generator writes each documented value as a separate alternative. That keeps the description
+/// of each value, but most tools then do not recognise a closed set of strings.
 fn list_values(schema: &mut Schema) {
     let values: Option<Vec<Value>> =
         schema
@@ -186,7 +186,7 @@ fn list_values(schema: &mut Schema) {
         return;
     };
     if values.len() == 1 {
-        // One alternative is no choice.
+        // A single alternative is not a choice.
         schema.remove("oneOf");
     }
     for alternative in schema
@@ -203,7 +203,7 @@ fn list_values(schema: &mut Schema) {
     schema.insert("enum".into(), values.into());
 }
 
-/// Takes the line breaks of the source out of the paragraphs of a sentence.
+/// Removes the source's line breaks from paragraphs.
 fn join_lines(schema: &mut Schema) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         let paragraphs: Vec<_> = description
@@ -214,7 +214,7 @@ fn join_lines(schema: &mut Schema) {
     }
 }
 
-/// Says that a member which a reply may leave out is never null: it is left out instead.
+/// Declares that an optional member of a reply is never null; it is absent instead.
 fn forbid_null(schema: &mut Schema) {
     let required: BTreeSet<String> = schema
         .get("required")
@@ -252,7 +252,7 @@ fn forbid_null(schema: &mut Schema) {
     }
 }
 
-/// Turns references into the components of OpenAPI into references within one document.
+/// Turns references to OpenAPI components into references within one document.
 fn redirect(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -273,7 +273,7 @@ fn redirect(schema: &mut Value) {
     }
 }
 
-/// The same of what a discriminator leads to.
+/// Does the same for the targets of a discriminator.
 fn redirect_all(mapping: Option<&mut Value>) {
     let references = mapping.and_then(Value::as_object_mut).into_iter().flatten();
     for (_, reference) in references {
@@ -398,6 +398,9 @@ mod tests {
         let side = &catalogue.components["Side"];
         assert_eq!(side["type"], "string");
         assert_eq!(side["enum"], json!(["input", "output"]));
-        assert_eq!(side["oneOf"][0]["description"], "What the model was sent.");
+        assert_eq!(
+            side["oneOf"][0]["description"],
+            "What was sent to the model."
+        );
     }
 }

@@ -11,33 +11,34 @@ pub(super) const SECURITY_SCHEME: &str = "bearer";
 /// The name of the security scheme of the forge.
 pub(super) const SIGNATURE_SCHEME: &str = "forgeSignature";
 
-/// What the routes have in common, for a reader of the document.
+/// The conventions common to all routes.
 const CONVENTIONS: &str = "\
-Records the evidence of what coding agents did and gives exact parts of it back.
+Records evidence of what coding agents did, and returns exact parts of it.
 
 A request body is JSON in any content type. Every body is measured while it is read, before the \
-credential is looked at. A refusal has one shape on all routes, never repeats what was sent, and says \
-nothing about facts that the caller may not see. Every answer to an authenticated caller carries \
-`Cache-Control: no-store`.
+credential is looked at. A refusal has the same shape on all routes, never repeats what was sent, \
+and reveals nothing about facts that the caller may not see. Every answer to an authenticated \
+caller carries `Cache-Control: no-store`.
 
-Strings and numbers of captured content come back as they were captured: lone surrogates and NUL as \
-escapes, numbers in their own spelling and of any size. Read them with a parser that keeps them.
+Strings and numbers of captured content are returned as captured: lone surrogates and NUL as \
+escapes, numbers in their original spelling and of any size. Use a parser that preserves them.
 
-A redelivery is a success with `stored` false. An unknown path is 404, a known path with another \
-method 405.";
+A \
+redelivery is a success with `stored` false. An unknown path is 404; a known path with another \
+method is 405.";
 
 /// A group of routes.
 #[derive(Debug)]
 pub(super) struct Area {
-    /// How the paths begin.
+    /// The prefixes of the paths.
     prefixes: &'static [&'static str],
     /// The name.
     pub(super) name: &'static str,
-    /// What the routes are for.
+    /// The purpose of the routes.
     description: &'static str,
 }
 
-/// The groups in the order in which a reader meets them.
+/// The groups, in the order of the document.
 const AREAS: &[Area] = &[
     Area {
         prefixes: &["/ingest/", "/v1/logs"],
@@ -48,7 +49,7 @@ const AREAS: &[Area] = &[
     Area {
         prefixes: &["/query/context"],
         name: "context",
-        description: "Resuming earlier work: exact parts of the Sessions that a token is granted.",
+        description: "Resuming earlier work: exact parts of the Sessions that are granted to a token.",
     },
     Area {
         prefixes: &["/query/evidence"],
@@ -58,7 +59,7 @@ const AREAS: &[Area] = &[
     Area {
         prefixes: &["/v1/reports/"],
         name: "reports",
-        description: "What became of the work of agents, counted from facts for one answer.",
+        description: "What became of the agents' work, computed from facts for each answer.",
     },
     Area {
         prefixes: &[
@@ -68,32 +69,32 @@ const AREAS: &[Area] = &[
             "/query/commit/",
         ],
         name: "investigation",
-        description: "From a failed run to its commit, from a commit to the Sessions that made it; and the list of Sessions.",
+        description: "From a failed run to its commit, and from a commit to the Sessions that made it; and the list of Sessions.",
     },
     Area {
         prefixes: &["/v1/capture"],
         name: "capture",
-        description: "Whether what is sent arrives, and why not.",
+        description: "What arrives from each source, and why something was not stored.",
     },
     Area {
         prefixes: &["/v1/quarantine", "/v1/release"],
         name: "quarantine",
-        description: "Facts that are taken out of every answer and shown again, and the log of both.",
+        description: "Hiding facts from every answer and showing them again, and the log of both.",
     },
     Area {
         prefixes: &["/v1/grants"],
         name: "grants",
-        description: "What the named retrieval tokens may read, and the log of who changed it and why.",
+        description: "What the named retrieval tokens may read, and the log of who changed it, when and why.",
     },
     Area {
         prefixes: &["/v1/facts"],
         name: "facts",
-        description: "How much is stored, and the metadata of a Session.",
+        description: "Counts of what is stored, and the metadata of a Session.",
     },
     Area {
         prefixes: &["/health", "/v1/me"],
         name: "identity",
-        description: "Whether the service runs, and what a token allows.",
+        description: "The health of the service, and the authority of a token.",
     },
 ];
 
@@ -143,7 +144,8 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
                     "in": "header",
                     "name": "X-Hub-Signature-256",
                     "description": "`sha256=` and 64 hexadecimal digits in lower case: the \
-                                    HMAC-SHA256 of the body, byte for byte, under the webhook secret.",
+                                    HMAC-SHA256 of the exact bytes of the body under the webhook \
+                                    secret.",
                 },
             },
         },

@@ -1,7 +1,6 @@
 //! Examples of requests and replies.
 //!
-//! `examples.json` is one small story in the order in which it can be played: the requests, and what a
-//! service answered to them. A test plays it again.
+//! `examples.json` is one small sequence of requests and the service's answers. A test replays it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::endpoint::Parameter;
 
-/// One request of the story, and its answer.
+/// One request of the sequence, and its answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Example {
@@ -40,7 +39,7 @@ impl Example {
         STORY.get(operation)
     }
 
-    /// Returns the value of a parameter, when the example has it.
+    /// Returns the value of a parameter, if the example has one.
     pub(super) fn parameter(&self, parameter: &Parameter) -> Option<&Value> {
         let given = self.parameters.get(parameter.name);
         given.or_else(|| self.headers.get(parameter.name))

@@ -51,27 +51,27 @@ pub(super) fn operation(catalogue: &Catalogue, route: &Route) -> Value {
     operation
 }
 
-/// Says in one sentence who may call a route.
+/// Describes in one sentence who may call a route.
 fn required_authority(access: Access) -> &'static str {
     match access {
         Access::Open => "Open: no credential is required.",
-        Access::Any => "Every configured bearer token is accepted.",
+        Access::Any => "Any configured bearer token is accepted.",
         Access::Ingest => "Requires an ingest token or the operator token.",
-        Access::Signature => "Requires the forge's signature of the body. No token is looked at.",
+        Access::Signature => "Requires the forge's signature of the body. Tokens are ignored.",
         Access::Operator => "Requires the operator token.",
         Access::Context(Grant::Single) => {
             "Requires the retrieval token or the operator token, and a grant of exactly one \
-             configured Session. A retrieval token with a name has none."
+             configured Session. Named retrieval tokens are not accepted."
         }
         Access::Context(Grant::Configured) => {
-            "Requires a retrieval token or the operator token, and reaches the Sessions of the \
-             configured grant only; a retrieval token with a name those that are granted to it."
+            "Requires a retrieval token or the operator token, and reads only the Sessions of the \
+             configured grant; a named retrieval token reads those granted to it."
         }
     }
 }
 
-/// Says which credential a caller needs. A bearer token has no scopes in OpenAPI: the authorities stand
-/// apart, in [`authorities`].
+/// Returns the credential that a caller needs. Bearer tokens have no scopes in OpenAPI, so the
+/// authorities are listed separately by [`authorities`].
 fn security(access: Access) -> Value {
     match access {
         Access::Open => json!([]),
@@ -82,7 +82,7 @@ fn security(access: Access) -> Value {
     }
 }
 
-/// Lists the authorities of which a token needs one.
+/// Lists the authorities, one of which a token needs.
 fn authorities(access: Access) -> &'static [&'static str] {
     match access {
         Access::Open | Access::Signature => &[],
@@ -126,7 +126,7 @@ fn request_body(route: &Route) -> Option<Value> {
     }
     if route.endpoint.name == IngestGatewayBatch::NAME {
         content["application/x-ndjson"] = json!({
-            "schema": { "type": "string", "description": "One payload a line, each a JSON object." },
+            "schema": { "type": "string", "description": "One payload per line, each a JSON object." },
         });
     }
     if route.endpoint.name == Logs::NAME {
@@ -135,7 +135,7 @@ fn request_body(route: &Route) -> Option<Value> {
     Some(json!({ "required": true, "content": content }))
 }
 
-/// Describes a protobuf message of another's protocol by its name.
+/// Describes a protobuf message of a foreign protocol by its name.
 fn protobuf(message: &str) -> Value {
     json!({ "schema": { "type": "string", "format": "binary", "description": message } })
 }
@@ -182,13 +182,13 @@ fn responses(catalogue: &Catalogue, route: &Route) -> Value {
         responses.insert(status.to_string(), response);
     }
     if route.endpoint.access == Access::Open {
-        // Of an open route nothing else can be wrong.
+        // An open route has no other errors.
         responses.insert("400".into(), unreadable(catalogue));
     }
     responses.into()
 }
 
-/// Describes the answer to what is no HTTP request.
+/// Describes the answer to an invalid HTTP request.
 fn unreadable(catalogue: &Catalogue) -> Value {
     let example = Problem::MalformedRequest.body();
     json!({

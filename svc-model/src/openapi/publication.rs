@@ -15,8 +15,8 @@ use super::document::document;
 
 /// The name of the OpenAPI document.
 const OPENAPI: &str = "openapi.json";
-/// What is no whole body, and the operations in whose bodies it stands. A note of a commit and an
-/// exported fact stand in none.
+/// The payloads that are not whole bodies, and the operations whose bodies contain them. Commit
+/// notes and exported facts are not in any body.
 const PAYLOADS: [(&str, &[&str]); 5] = [
     ("CommitNote", &[]),
     ("ExportedFact", &[]),
@@ -67,13 +67,13 @@ struct Entry<'a> {
     name: &'a str,
     /// The file with its schema.
     file: String,
-    /// In what the type travels.
+    /// Where the type is used.
     direction: Direction,
-    /// The routes in whose messages it is the whole body.
+    /// The routes whose messages have it as the whole body.
     routes: BTreeSet<Usage>,
 }
 
-/// In what a type travels.
+/// Where a type is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Direction {

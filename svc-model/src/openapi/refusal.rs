@@ -1,4 +1,4 @@
-//! What a route answers instead of a reply, status by status.
+//! The answers of a route other than success, by status.
 
 use serde_json::{Map, Value, json};
 
@@ -15,17 +15,17 @@ use crate::problem::{
     Code, Decline, Problem, QueryFault, ReportBound, RequiredAuthority, SessionBound,
 };
 
-/// One documented status: its sentence, and problems that are answered with it.
+/// One documented status: its description, and the problems that it is used for.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// When the status is answered.
+    /// When the status is returned.
     pub(super) description: &'static str,
-    /// Bodies that it has, by name.
+    /// Its bodies, by name.
     problems: Vec<(&'static str, Problem)>,
 }
 
 impl Refusal {
-    /// Describes one status of a route; nothing for a status that no route may document.
+    /// Describes one status of a route; nothing for a status that routes may not document.
     pub(super) fn of(catalogue: &Catalogue, route: &Route, status: u16) -> Option<Self> {
         let access = route.endpoint.access;
         let name = route.endpoint.name;
@@ -38,15 +38,15 @@ impl Refusal {
                 ],
             ),
             400 if access == Access::Signature => (
-                "The body is not JSON, or is no JSON object.",
+                "The body is not JSON, or not a JSON object.",
                 vec![
                     ("malformed", Problem::MalformedJson),
                     ("value", Problem::BodyNotObject),
                 ],
             ),
             400 if name == Logs::NAME => (
-                "The body is not a JSON object, or not the protobuf message, or not encoded as its \
-                 `Content-Encoding` says. Nothing was stored, and sending it again is of no use.",
+                "The body is not a JSON object, or not the protobuf message, or does not match its \
+                 `Content-Encoding`. Nothing was stored, and sending it again does not help.",
                 vec![
                     ("malformed", Problem::MalformedJson),
                     ("object", Problem::BodyNotObject),
@@ -63,7 +63,7 @@ impl Refusal {
                 vec![("signature", Problem::InvalidSignature)],
             ),
             401 => (
-                "No credential, or one that is not configured, or a token that is revoked.",
+                "There is no credential, or it is not configured, or the token is revoked.",
                 vec![("credential", Problem::Unauthorized)],
             ),
             403 => forbidden(access)?,
@@ -73,15 +73,15 @@ impl Refusal {
             ),
             409 => conflict(route),
             413 if matches!(access, Access::Ingest | Access::Signature) => (
-                "The body is over its cap, which is answered before the credential is looked at; or \
-                 it holds more values than one request may. Nothing was stored.",
+                "The body is over its cap, which is checked before the credential; or it contains \
+                 too many values for one request. Nothing was stored.",
                 vec![
                     ("body", Problem::BodyTooLarge),
                     ("values", Problem::TooManyValues),
                 ],
             ),
             413 => (
-                "The body is over its cap. This is answered before the credential is looked at.",
+                "The body is over its cap. This is checked before the credential.",
                 vec![("body", Problem::BodyTooLarge)],
             ),
             422 if !faults(name).is_empty() => {
@@ -92,8 +92,8 @@ impl Refusal {
                         .map(|(name, fault)| (*name, Problem::Query(*fault))),
                 );
                 (
-                    "Parameters are violated, each listed with its place; or they do not fit each \
-                     other, which is said in one fixed text. Nothing of the input is repeated.",
+                    "Parameters are invalid, each listed with its path; or they conflict with each \
+                     other, which one fixed text explains. The input is not repeated.",
                     problems,
                 )
             }
@@ -102,13 +102,13 @@ impl Refusal {
                 vec![("event", unnamed_event())],
             ),
             422 => (
-                "Fields of the request are violated. Every violation is listed with its place, and \
-                 nothing of the input is repeated.",
+                "Fields of the request are invalid. Every violation is listed with its path; the \
+                 input is not repeated.",
                 violation(catalogue, route),
             ),
             503 if matches!(access, Access::Ingest | Access::Signature) => (
-                "The fact store cannot be reached, or the memory for large requests is in use; \
-                 nothing was acknowledged. Send the same bytes again.",
+                "The fact store cannot be reached, or the memory for large requests is in use. \
+                 Nothing was acknowledged. Send the same bytes again.",
                 vec![
                     ("store", Problem::StoreUnavailable),
                     ("capacity", Problem::CapacityExceeded),
@@ -131,7 +131,7 @@ impl Refusal {
         })
     }
 
-    /// Returns what a refused caller is told to come with.
+    /// Returns the value of `WWW-Authenticate` for a refused caller.
     pub(super) fn challenge(&self) -> Option<&'static str> {
         self.problems
             .iter()
@@ -153,16 +153,16 @@ fn forbidden(access: Access) -> Option<Described> {
     let (description, authority) = match access {
         Access::Open | Access::Any | Access::Signature => return None,
         Access::Ingest => (
-            "The token has another authority than ingest or operator.",
+            "The token has neither ingest nor operator authority.",
             RequiredAuthority::Ingest,
         ),
         Access::Operator => (
-            "The token has another authority than operator.",
+            "The token does not have operator authority.",
             RequiredAuthority::Operator,
         ),
         Access::Context(_) => (
-            "The token has another authority than retrieval or operator, or the Session is outside \
-             of what it is granted, whether or not it exists.",
+            "The token has neither retrieval nor operator authority, or the Session is outside its \
+             grant, whether or not the Session exists.",
             RequiredAuthority::Retrieval,
         ),
     };
@@ -177,8 +177,8 @@ fn not_found(access: Access) -> Option<&'static str> {
     match access {
         Access::Open | Access::Any | Access::Ingest | Access::Signature | Access::Operator => None,
         Access::Context(Grant::Single) => Some(
-            "Context retrieval is not configured, or is configured for several Sessions, of which \
-             one must be selected; so is a token with a name.",
+            "Context retrieval is not configured; or it is configured for several Sessions, or the \
+             token is a named one, and the request must name the Session.",
         ),
         Access::Context(Grant::Configured) => Some("Context retrieval is not configured."),
     }
@@ -194,7 +194,7 @@ fn conflict(route: &Route) -> Described {
             )],
         ),
         (Access::Ingest, _) => (
-            "The ids of the delivery name another fact. No id of that fact is disclosed.",
+            "The ids of the delivery belong to another fact. No id of that fact is disclosed.",
             vec![(
                 "identity",
                 Problem::Conflict(Code::InferenceCallIdentityConflict),
@@ -213,22 +213,22 @@ fn conflict(route: &Route) -> Described {
             (description, problems)
         }
         (_, ModelOutcomesReport::NAME | AcceptedWorkLifecycleReport::NAME) => (
-            "The cohort, the facts that say something of it, or the reply is larger than a report may \
-             take. There is no partial report.",
+            "The cohort, the facts related to it, or the reply is too large for a report. There is \
+             no partial report.",
             vec![
                 ("evidence", Problem::ReportBound(ReportBound::Evidence)),
                 ("size", Problem::ReportBound(ReportBound::Reply)),
             ],
         ),
         (_, GrantAdd::NAME) => (
-            "Several repositories bear the name: give the identity of one.",
+            "Several repositories have the name: give the identity of one.",
             vec![(
                 "ambiguous",
                 Problem::Declined(Decline::RepositorySelectorAmbiguous),
             )],
         ),
         (_, QuarantineLogPage::NAME | Grants::NAME | GrantExplain::NAME) => (
-            "The reply is larger than one may be: ask for fewer rows.",
+            "The reply would be too large: ask for fewer rows.",
             vec![("size", Problem::ReplyTooLarge)],
         ),
         (
@@ -239,8 +239,8 @@ fn conflict(route: &Route) -> Described {
             | SessionsQuery::NAME
             | CommitQuery::NAME,
         ) => (
-            "Several repositories are meant, and one must be selected; or a bound would be exceeded. \
-             There is no partial answer.",
+            "The selector matches several repositories, and one must be selected; or a bound would \
+             be exceeded. There is no partial answer.",
             vec![
                 (
                     "ambiguous",
@@ -254,7 +254,7 @@ fn conflict(route: &Route) -> Described {
             ],
         ),
         _ => (
-            "The read is declined whole, with its reason: an unavailable fact, a bound that would be \
+            "The whole read is declined with a reason: an unavailable fact, a bound that would be \
              exceeded, or a number that is not finite. There is no partial answer.",
             vec![(
                 "declined",
@@ -275,12 +275,12 @@ fn unnamed_event() -> Problem {
 
 fn bound(bound: SessionBound) -> Described {
     (
-        "The Session has more visible facts than this read may take. There is no partial answer.",
+        "The Session has too many visible facts for this read. There is no partial answer.",
         vec![("bound", Problem::SessionBound(bound))],
     )
 }
 
-/// The faults that the parameters of a query may have together, by name.
+/// The faults of a combination of query parameters, by name.
 fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
     const IDENTITY: (&str, QueryFault) = ("identity", QueryFault::IncompleteIdentity);
     const SELECTOR: (&str, QueryFault) = ("selector", QueryFault::SelectorConflict);
@@ -325,7 +325,7 @@ fn faults(endpoint: &str) -> &'static [(&'static str, QueryFault)] {
     }
 }
 
-/// An absent member or query parameter of the route; nothing when it has neither.
+/// A violation for an absent member or query parameter of the route; nothing if it has neither.
 fn violation(catalogue: &Catalogue, route: &Route) -> Vec<(&'static str, Problem)> {
     let member = catalogue
         .required_member(route)

@@ -1,14 +1,14 @@
-//! Names for the alternatives of a choice, and the member that tells which one it is.
+//! Names for the alternatives of a choice, and the member that distinguishes them.
 
 use serde_json::{Map, Value, json};
 
 use super::catalogue::COMPONENTS;
 
-/// Makes every alternative that has a constant member a component of its own, and names that member as
-/// the discriminator.
+/// Turns every alternative with a constant member into a component, and names that member as the
+/// discriminator.
 ///
-/// A generator of clients numbers alternatives without a name, and the numbers change when another
-/// alternative comes before them.
+/// Client generators number alternatives without a name, and the numbers change when an alternative
+/// is inserted before them.
 pub(super) fn name_variants(components: &mut Map<String, Value>) {
     let mut named = Map::new();
     for (name, schema) in components.iter_mut() {
@@ -19,8 +19,8 @@ pub(super) fn name_variants(components: &mut Map<String, Value>) {
     components.extend(named);
 }
 
-/// Returns the member that all alternatives have as a constant, and the constants in order; nothing
-/// when the alternatives are not objects of that kind.
+/// Returns the member that is constant in all alternatives, and the constants in order; nothing if
+/// the alternatives are not such objects.
 fn variants(schema: &Value) -> Option<(String, Vec<String>)> {
     let alternatives = schema.get("oneOf")?.as_array()?;
     let mut members = alternatives.first()?.get("properties")?.as_object()?.iter();
@@ -48,7 +48,7 @@ fn name_alternatives(
         mapping.insert(word.clone(), reference.as_str().into());
         let mut component = std::mem::replace(alternative, json!({ "$ref": reference }));
         let member = &mut component["properties"][tag];
-        // Not every generator reads a constant without a type.
+        // Some generators ignore a constant without a type.
         member["type"] = "string".into();
         if member.get("description").is_none() {
             member["description"] = format!("Always `{word}`.").into();

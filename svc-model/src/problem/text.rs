@@ -1,4 +1,4 @@
-//! Problems in words: one closed word each for programs, a sentence for people.
+//! Problems as text: a closed word for programs, a sentence for people.
 
 use std::fmt;
 
@@ -58,7 +58,7 @@ impl fmt::Display for Decline {
             Self::EvidencePartAbsent { reference_index } => {
                 write!(
                     f,
-                    "reference {reference_index} names no part of its call ({word})"
+                    "reference {reference_index} is not a part of its call ({word})"
                 )
             }
             Self::ContentErased { reference_index } => {
@@ -69,16 +69,16 @@ impl fmt::Display for Decline {
             }
             Self::EvidenceInventoryLimit { count, limit }
             | Self::RetrievalPartLimit { count, limit } => {
-                write!(f, "{count} are over the limit of {limit} ({word})")
+                write!(f, "{count} exceed the limit of {limit} ({word})")
             }
             Self::EvidenceSourceLimit { bytes, limit } => {
                 write!(
                     f,
-                    "{bytes} stored bytes are over the limit of {limit} ({word})"
+                    "{bytes} stored bytes exceed the limit of {limit} ({word})"
                 )
             }
             Self::EvidenceResponseLimit { limit } => {
-                write!(f, "the reply would be over {limit} bytes ({word})")
+                write!(f, "the reply would exceed {limit} bytes ({word})")
             }
             Self::RetrievalStateLimit { limit_bytes } => {
                 write!(
@@ -93,13 +93,13 @@ impl fmt::Display for Decline {
                 )
             }
             Self::RepositorySelectorAmbiguous => {
-                write!(f, "the selector names several repositories ({word})")
+                write!(f, "the selector matches several repositories ({word})")
             }
             Self::RepositoryEvidenceLimit => write!(f, "too many repository claims ({word})"),
             Self::NonFiniteNumber => {
                 write!(
                     f,
-                    "the reply would hold a number that is not finite ({word})"
+                    "the reply would contain a number that is not finite ({word})"
                 )
             }
         }
@@ -107,7 +107,7 @@ impl fmt::Display for Decline {
 }
 
 impl QueryFault {
-    /// Returns the fault as one closed word. On the wire it is a sentence.
+    /// Returns the fault as a closed word. On the wire it is a sentence.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::MalformedSha => "malformed_sha",
@@ -137,26 +137,28 @@ impl fmt::Display for QueryFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MalformedSha => "the commit is not 40 or 64 hexadecimal digits",
-            Self::ReversedBounds => "the range of capture ends before it begins",
-            Self::IncompleteIdentity => "a repository identity is provider, host and id together",
+            Self::ReversedBounds => "the capture range ends before it starts",
+            Self::IncompleteIdentity => {
+                "a repository identity needs provider, host and id together"
+            }
             Self::MissingSelector => "a repository must be selected",
             Self::SelectorConflict => "the repository never had that name",
             Self::InvalidCursor | Self::InvalidSessionCursor => {
-                "the cursor is none of this service"
+                "the cursor was not issued by this service"
             }
             Self::CursorMismatch | Self::SessionCursorMismatch => {
-                "the cursor no longer fits: another question, or facts were quarantined or \
-             released since"
+                "the cursor is no longer valid: the query has changed, or facts were quarantined \
+             or released since"
             }
             Self::CohortTooLong => "the cohort is longer than 31 days",
-            Self::CohortReversed => "the cohort ends before it begins",
-            Self::CohortAfterBoundary => "the cohort ends after the moment up to which facts count",
+            Self::CohortReversed => "the cohort ends before it starts",
+            Self::CohortAfterBoundary => "the cohort ends after as_of",
             Self::TargetAbsent => "no fact of this table has this id",
-            Self::TargetAmbiguous => "the ids of several facts of this table begin so",
+            Self::TargetAmbiguous => "several facts of this table have this prefix of an id",
             Self::GrantAbsent => "no grant has this id",
-            Self::GrantAmbiguous => "the ids of several grants begin so",
-            Self::GrantsFull => "the token has 32 grants already: remove one",
-            Self::RepositoryAbsent => "no stored fact knows a repository of this name",
+            Self::GrantAmbiguous => "several grants have this prefix of an id",
+            Self::GrantsFull => "the token already has 32 grants: remove one",
+            Self::RepositoryAbsent => "no stored fact names this repository",
             Self::TokenNotRevoked => "the token is not revoked",
         })
     }

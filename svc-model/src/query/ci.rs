@@ -24,19 +24,19 @@ pub struct CiOutcomeRequest {
     pub provider: CiProvider,
     /// Its id of the run.
     pub run_id: RunId,
-    /// The attempt, from 1. Without one it is the run that was stored without an attempt that is
-    /// meant, never the latest.
+    /// The attempt, from 1. Without one, the request asks for the run that was stored without an
+    /// attempt, not for the latest.
     pub run_attempt: Option<i64>,
-    /// Whether the last attempt is meant, whichever it is: that of the greatest number.
+    /// Whether to ask for the latest attempt, the one with the highest number.
     pub latest: bool,
-    /// The repository; needed when several forges have such a run.
+    /// The repository; needed if several forges have such a run.
     pub repository: RepositorySelector,
-    /// The moment up to which facts count, itself included; without one, all.
+    /// Counts only facts captured at or before this moment; by default all.
     pub as_of: Option<Instant>,
 }
 
 impl CiOutcomeRequest {
-    /// Asks for the last attempt of a run, in whichever repository.
+    /// Returns a request for the latest attempt of a run, in any repository.
     pub fn latest(provider: CiProvider, run_id: RunId) -> Self {
         Self {
             provider,
@@ -61,12 +61,12 @@ impl CiOutcomeRequest {
     );
     const LATEST: Declared<Truth> = asks(
         "latest",
-        "`true` asks for the last attempt, that of the greatest number, and lists all attempts. It does \
-         not stand beside `run_attempt`.",
+        "`true` asks for the latest attempt, the one with the highest number, and lists all \
+         attempts. It excludes `run_attempt`.",
     );
     const AS_OF: Declared<Instant> =
-        as_of("The moment up to which facts count, itself included; by default all of them.");
-    /// What stands in the query.
+        as_of("Count only facts captured at or before this moment; by default all facts.");
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
         Self::PROVIDER,
         Self::RUN_ID,
@@ -129,7 +129,7 @@ pub struct CiOutcomeRecord {
     pub run_id: String,
     /// The attempt, as it was reported.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact, in lower case; empty when the forge sent none.
+    /// The name of the repository on this fact, in lower case; empty if the forge sent none.
     pub repo: String,
     /// The commit that was checked.
     pub commit_sha: CommitSha,
@@ -141,36 +141,36 @@ pub struct CiOutcomeRecord {
     pub workflow_name: Text,
     /// The system's id of the workflow.
     pub workflow_id: Option<String>,
-    /// Where a person reads about the run.
+    /// The URL of the run's page.
     pub run_url: Option<Text>,
     /// The system's own word for the result.
     pub provider_result: Option<Text>,
     /// The kind of failure.
     pub error_type: Option<Text>,
-    /// Free text of the sender about the failure, with credentials redacted.
+    /// The sender's free text about the failure, with credentials redacted.
     pub reason: Option<Text>,
     /// The pull request of the run; only the forge's own runs have one.
     pub pr_number: Option<i64>,
     /// When the service received it.
     pub captured_at: Instant,
-    /// Where the commit is investigated, up to the boundary of this reply.
+    /// The link to the commit, with the boundary of this reply.
     pub commit_query: CommitLink,
-    /// The identity of the repository, when the sender gave one.
+    /// The identity of the repository, if the sender gave one.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// The outcome of the run that was asked for.
+/// The outcome of the requested run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiOutcomeAnswer {
     /// Whether it is stored and visible.
     pub found: bool,
-    /// The outcome; present when it is found.
+    /// The outcome; present if found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<CiOutcomeRecord>,
-    /// The attempts of the run that are stored and visible, in rising order; null stands for the run
-    /// without an attempt. Present when the last one was asked for and is found.
+    /// The stored and visible attempts of the run, in ascending order; null stands for the run
+    /// without an attempt. Present if the request asked for the latest attempt and it was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Vec<Option<i64>>>,
 }

@@ -26,22 +26,22 @@ use crate::repository::{
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// Asks what is known of a commit.
+/// Asks what is known about a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRequest {
     /// The commit.
     pub commit_sha: CommitSha,
-    /// The repository; without one, every repository that has the commit.
+    /// The repository; by default every repository that has the commit.
     pub repository: RepositorySelector,
-    /// The moment up to which facts count, itself included; without one, that of the request.
+    /// Counts only facts captured at or before this moment; by default now.
     pub as_of: Option<Instant>,
-    /// Whether the answer is to give the score and the files of each inferred call, and to say why
-    /// calls were not looked for.
+    /// Whether to include the score and the files of each inferred call, and why calls were not
+    /// searched for.
     pub explain: bool,
 }
 
 impl CommitRequest {
-    /// Asks what is known of a commit in every repository, with what inferred calls rest on.
+    /// Returns a request about a commit in every repository, with `explain` set.
     pub fn new(commit_sha: CommitSha) -> Self {
         Self {
             commit_sha,
@@ -56,13 +56,13 @@ impl CommitRequest {
     const SHA: Declared<CommitSha> =
         Declared::path("sha", "The full commit id: 40 or 64 hexadecimal digits.");
     const AS_OF: Declared<Instant> =
-        as_of("The moment up to which facts count, itself included; by default the present one.");
+        as_of("Count only facts captured at or before this moment; by default now.");
     const EXPLAIN: Declared<Truth> = asks(
         "explain",
-        "`true` asks for the score and the files of each inferred call, and for why calls were not \
-         looked for; by default `false`.",
+        "`true` includes the score and the files of each inferred call, and why calls were not \
+         searched for; by default `false`.",
     );
-    /// What stands in the path and the query.
+    /// The path and query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
         Self::SHA,
         REPO,
@@ -104,17 +104,17 @@ impl Request for CommitRequest {
 }
 
 closed_set! {
-    /// How a call was tied to a file of a commit.
+    /// How a call was linked to a file of a commit.
     pub enum AttributionSource {
         /// The commit's note names the Session of the call.
         GitNotes = "git_notes",
-        /// What the call wrote is much like what the commit added.
+        /// What the call wrote is similar to what the commit added.
         Jaccard = "jaccard",
     }
 }
 
 closed_set! {
-    /// How an inferred call is related to a commit.
+    /// How an inferred call relates to a commit.
     pub enum InferredRelationship {
         /// What the call wrote is found in a file of the commit.
         CallToFile = "inferred_call_to_file",
@@ -122,27 +122,28 @@ closed_set! {
 }
 
 closed_set! {
-    /// Why calls were not looked for in a commit, or not in all of it. The unit is that of the reason.
+    /// Why calls were not searched for in a commit, or not in all of it. Each reason has its own
+    /// unit.
     pub enum InferenceSkip {
-        /// Commits that the mirror does not have, or whose diff cannot be read.
+        /// Commits that the mirror lacks, or whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
         /// Files to which no call is similar enough, where the content of a call that could have
         /// written them was erased.
         ContentErased = "content_erased",
-        /// Sections of the diff that break the format.
+        /// Malformed sections of the diff.
         MalformedDiffSection = "malformed_diff_section",
         /// Repositories without a mirror.
         MirrorAbsent = "mirror_absent",
         /// Repositories whose mirror cannot be opened.
         MirrorUnreadable = "mirror_unreadable",
-        /// Commits of which it is not known which push brought them first.
+        /// Commits for which the first push is unknown.
         PushUnknown = "push_unknown",
-        /// Sections of the diff of a kind that is not read, such as binary files.
+        /// Sections of the diff of an unsupported kind, such as binary files.
         UnsupportedDiffSection = "unsupported_diff_section",
     }
 }
 
-/// A call whose text is found in the commit: a guess, inferred for this answer and stored nowhere.
+/// A call whose text is found in the commit: a guess, inferred for this answer and not stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -158,14 +159,14 @@ pub struct InferredCall {
     pub model_provider: Option<String>,
     /// The model.
     pub model: Option<String>,
-    /// How it was tied to the commit; of several files the best match decides.
+    /// How it was linked to the commit; among several files, the best match decides.
     pub attribution_source: Open<AttributionSource>,
-    /// How similar what the call wrote and what the commit adds to one file are: the tokens of both over
-    /// the tokens of either, from 0 to 1. It is that of the best match, and no probability. Like the member below, it is there only when the request
-    /// has `explain`.
+    /// The similarity of what the call wrote and what the commit adds to one file: the tokens of
+    /// both over the tokens of either, from 0 to 1. It is that of the best match, and not a
+    /// probability. Like the next member, it is present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity_score: Option<f64>,
-    /// Files of the commit of which no other call is more similar; at least one.
+    /// Files of the commit for which no other call is more similar; at least one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributed_files: Option<u64>,
     /// Always `inferred_call_to_file`.
@@ -183,17 +184,17 @@ pub struct ObservedSession {
     pub session_commit_observation_ids: Vec<FactId>,
 }
 
-/// The version of the shape of a CI outcome: with an identity of the repository.
+/// The version of the shape of a CI outcome that has an identity of the repository.
 pub const CI_OUTCOME_VERSION: u64 = 2;
 
-/// The outcome of a run at the commit: the whole fact, but for the forge's own description of it.
+/// The outcome of a run at the commit: the whole fact, except the forge's payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitCiOutcome {
     /// The version of the fact's shape: 2.
     pub schema_version: u64,
-    /// The kind of forge; null as the whole identity when the sender gave none.
+    /// The kind of forge; null, like the whole identity, if the sender gave none.
     pub repository_provider: Option<Open<RepositoryProvider>>,
     /// The host of the forge.
     pub repository_host: Option<RepositoryHost>,
@@ -209,7 +210,7 @@ pub struct CommitCiOutcome {
     pub run_id: String,
     /// The attempt, as it was reported.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact, in lower case; empty when the forge sent none.
+    /// The name of the repository on this fact, in lower case; empty if the forge sent none.
     pub repo: String,
     /// The commit that was checked.
     pub commit_sha: CommitSha,
@@ -223,15 +224,15 @@ pub struct CommitCiOutcome {
     pub workflow_id: Option<String>,
     /// The path of the workflow's definition.
     pub workflow_path: Option<String>,
-    /// Where a person reads about the run.
+    /// The URL of the run's page.
     pub run_url: Option<Text>,
     /// The system's own word for the result.
     pub provider_result: Option<Text>,
     /// The kind of failure.
     pub error_type: Option<Text>,
-    /// Free text of the sender about the failure, with credentials redacted.
+    /// The sender's free text about the failure, with credentials redacted.
     pub reason: Option<Text>,
-    /// The type of the event that the outcome was taken from.
+    /// The type of the event that reported the outcome.
     pub source_event_type: Option<Text>,
     /// The version of the specification of that event.
     pub source_spec_version: Option<Text>,
@@ -243,59 +244,59 @@ pub struct CommitCiOutcome {
     pub captured_at: Instant,
 }
 
-/// What is known of the commit in one repository lifetime.
+/// What is known about the commit in one repository lifetime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitRepository {
-    /// A name of the repository: of those it had, the first in the alphabet.
+    /// A name of the repository: of all its names, the first in alphabetical order.
     pub repo: String,
-    /// The name under which its latest fact was received; absent when it is only known by its name.
+    /// The name on its latest fact; absent if the repository is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_repo: Option<String>,
-    /// Its identity; null when it is only known by its name.
+    /// Its identity; null if it is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
-    /// Every name that it had up to the boundary, sorted.
+    /// Every name that it has had up to the boundary, sorted.
     pub observed_repo_slugs: Vec<String>,
-    /// The calls whose text is found in the commit, by id. They are guesses, and `observed_sessions` owe
-    /// nothing to them. Where they were not looked for, `inference_skipped` has the reason.
+    /// The calls whose text is found in the commit, by id. They are guesses and do not affect
+    /// `observed_sessions`. If they were not searched for, `inference_skipped` has the reason.
     pub inference_calls: Vec<InferredCall>,
-    /// How many decisions are attached to these calls: those whose id of a call exactly one call of the
-    /// organization owns, and of the same Session.
+    /// How many decisions are attached to these calls: those in the same Session whose call id
+    /// belongs to exactly one call of the organization.
     pub decisions: u64,
     /// The Sessions that were observed at the commit, by id.
     pub observed_sessions: Vec<ObservedSession>,
-    /// How many Sessions have an inferred call and were not observed at the commit.
+    /// How many Sessions have an inferred call but were not observed at the commit.
     pub session_commit_unobserved: u64,
     /// The CI outcomes of the commit, by capture, then id.
     pub ci_outcomes: Vec<CommitCiOutcome>,
 }
 
-/// What is known of a commit. Without any evidence it is the first two members alone.
+/// What is known about a commit. Without any evidence, only the first two members are present.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CommitEvidence {
     /// The commit, in lower case.
     pub commit_sha: CommitSha,
-    /// Whether a Session was observed at it. Inferred calls and CI outcomes do not make it so.
+    /// Whether a Session was observed at it. Inferred calls and CI outcomes do not count.
     pub attributed: bool,
-    /// The repositories that have evidence, identified ones first. It is empty when the repository of
-    /// every fact is in doubt, and absent when there is no evidence.
+    /// The repositories with evidence, identified ones first. Empty if the repository of every fact
+    /// is ambiguous; absent if there is no evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repos: Option<Vec<CommitRepository>>,
-    /// How many facts of the commit name a repository that cannot be told, by reason. A selector does
-    /// not narrow it; it is absent when there is none.
+    /// How many facts of the commit name a repository that cannot be determined, by reason. A
+    /// selector does not narrow it; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
-    /// The CI outcomes whose repository cannot be told, by capture, then id; absent when there is
-    /// none, and when a repository was selected.
+    /// The CI outcomes whose repository cannot be determined, by capture, then id; absent if there
+    /// are none, or if a repository was selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CommitCiOutcome>>,
-    /// Why calls were not looked for, or not in all of the commit, by reason; absent when there is no
-    /// reason, and when the request has no `explain`. An explained answer without it and without
-    /// `inference_calls` says that no call is similar enough.
+    /// Why calls were not searched for, or not in all of the commit, by reason; absent if there is
+    /// no reason, or if the request has no `explain`. If an explained answer has neither this nor
+    /// `inference_calls`, no call is similar enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inference_skipped: Option<Counts<InferenceSkip>>,
 }

@@ -1,4 +1,4 @@
-//! Booleans of which a type has only one.
+//! Types with only one boolean value.
 
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -43,10 +43,10 @@ macro_rules! boolean_constant {
 }
 
 boolean_constant! {
-    /// The constant true: what was asked for is known.
+    /// The constant true: the requested Session is known.
     Found = true
 }
 boolean_constant! {
-    /// The constant false: what was asked for is not known.
+    /// The constant false: the requested Session is not known.
     Unknown = false
 }

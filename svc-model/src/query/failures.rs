@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::parameter::{Positive, TRUE, Truth, Whole, as_of, asks, whole};
+use super::page::{CiCursor, PageLimit};
+use super::parameter::{Positive, TRUE, Truth, as_of, asks};
 #[cfg(feature = "schema")]
 use super::selector::counts_by_decline;
 use super::selector::{
@@ -15,7 +16,7 @@ use crate::field::{FieldKind, FromField, Violation, Violations};
 use crate::id::is_trimmed;
 use crate::ingest::CiResult;
 use crate::json::{Json, WriteError};
-use crate::limit::{CI_PAGE_DEFAULT, CI_PAGE_MAX};
+use crate::limit::CI_PAGE_DEFAULT;
 use crate::open::Open;
 use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
@@ -23,130 +24,35 @@ use crate::repository::RepositoryDecline;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// The most outcomes of one page: 1 to 100, by default 50.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageLimit(u64);
-
-impl PageLimit {
-    /// Returns the limit, when it is in range.
-    pub const fn new(limit: u64) -> Option<Self> {
-        if limit >= 1 && limit <= CI_PAGE_MAX {
-            Some(Self(limit))
-        } else {
-            None
-        }
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl Default for PageLimit {
-    fn default() -> Self {
-        Self(CI_PAGE_DEFAULT)
-    }
-}
-
-impl crate::parameter::ParameterValue for PageLimit {
-    fn to_parameter(&self) -> String {
-        self.0.to_string()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for PageLimit {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PageLimit".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": CI_PAGE_MAX })
-    }
-}
-
-impl FromField for PageLimit {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let kind = match whole(value)? {
-            Whole::Number(number) => match u64::try_from(number) {
-                Ok(0) | Err(_) => FieldKind::GreaterThanEqual,
-                Ok(number) => match Self::new(number) {
-                    Some(limit) => return Ok(limit),
-                    None => FieldKind::LessThanEqual,
-                },
-            },
-            Whole::Below => FieldKind::GreaterThanEqual,
-            Whole::Above => FieldKind::LessThanEqual,
-        };
-        Err(Violation::new(kind, "must be from 1 to 100"))
-    }
-}
-
-/// Where a page ended: opaque text of the service, good for the same question only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(transparent)]
-pub struct CiCursor(String);
-
-impl CiCursor {
-    /// Takes the text of a cursor. Whether it is one is for the service to say.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl crate::parameter::ParameterValue for CiCursor {
-    fn to_parameter(&self) -> String {
-        self.0.clone()
-    }
-}
-
-impl FromField for CiCursor {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let expected = Violation::new(FieldKind::StringType, "must be a string");
-        value.as_str().map(Self::new).ok_or(expected)
-    }
-}
-
 /// Asks for the outcomes of one repository with one result, latest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiFailuresRequest {
-    /// The first moment of capture.
+    /// The start of the range, by capture time.
     pub captured_after: Instant,
-    /// The moment of capture that is no longer included.
+    /// The end of the range, by capture time, not included.
     pub captured_before: Instant,
-    /// The repository; one must be selected.
+    /// The repository; required.
     pub repository: RepositorySelector,
-    /// The moment up to which facts count, itself included; without one, `captured_before`.
+    /// Counts only facts captured at or before this moment; by default `captured_before`.
     pub as_of: Option<Instant>,
     /// The result; by default `failed`.
     pub result: CiResult,
-    /// The workflow, by its exact name, trimmed; an empty one means outcomes without a name.
+    /// The exact name of the workflow, trimmed; empty for outcomes without one.
     pub workflow_name: Option<String>,
     /// The pull request.
     pub pr_number: Option<i64>,
-    /// The most outcomes of a page. It may change from page to page.
+    /// The maximum number of outcomes on a page. It may change from page to page.
     pub limit: PageLimit,
-    /// Where the page before this one ended.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<CiCursor>,
-    /// Whether the first page is to tell what could not be counted to the repository, and whether any
-    /// fact tells of it.
+    /// Whether the first page includes outcomes that could not be assigned to the repository, and
+    /// whether any fact names the repository.
     pub explain: bool,
 }
 
 impl CiFailuresRequest {
-    /// Asks for the failed runs of a repository that were captured in a half-open range, and for what
-    /// could not be counted to it.
+    /// Returns a request, with `explain` set, for the failed runs of a repository that were
+    /// captured in a half-open range.
     pub fn new(
         repository: RepositorySelector,
         captured_after: Instant,
@@ -200,13 +106,13 @@ impl FromField for WorkflowName {
 
 impl CiFailuresRequest {
     const CAPTURED_AFTER: Declared<Instant> =
-        Declared::required("captured_after", "The first moment of capture.");
+        Declared::required("captured_after", "The start of the range, by capture time.");
     const CAPTURED_BEFORE: Declared<Instant> = Declared::required(
         "captured_before",
-        "The moment of capture that is no longer included.",
+        "The end of the range, by capture time, not included.",
     );
     const AS_OF: Declared<Instant> =
-        as_of("The moment up to which facts count, itself included; by default `captured_before`.");
+        as_of("Count only facts captured at or before this moment; by default `captured_before`.");
     const RESULT: Declared<CiResult> = Declared::optional(
         "result",
         "One result: `passed`, `failed`, `error`, `timed_out`, `cancelled`, `skipped`, `neutral` or \
@@ -219,19 +125,21 @@ impl CiFailuresRequest {
     );
     const PR_NUMBER: Declared<Positive> =
         Declared::optional("pr_number", "The number of the pull request.");
-    const LIMIT: Declared<PageLimit> =
-        Declared::optional("limit", "Outcomes of a page: 1 to 100, by default 50.")
-            .or(DefaultValue::Number(CI_PAGE_DEFAULT));
+    const LIMIT: Declared<PageLimit> = Declared::optional(
+        "limit",
+        "The maximum number of outcomes on a page: 1 to 100, by default 50.",
+    )
+    .or(DefaultValue::Number(CI_PAGE_DEFAULT));
     const CURSOR: Declared<CiCursor> = Declared::optional(
         "cursor",
-        "The `next_cursor` of the page before, with otherwise the same parameters.",
+        "The `next_cursor` of the previous page, with otherwise the same parameters.",
     );
     const EXPLAIN: Declared<Truth> = asks(
         "explain",
-        "`true` asks the first page to tell what could not be counted to the repository, and whether any \
-         fact tells of it; by default `false`.",
+        "`true` adds to the first page what could not be assigned to the repository, and whether \
+         any fact names it; by default `false`.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
         Self::CAPTURED_AFTER,
         Self::CAPTURED_BEFORE,
@@ -302,28 +210,28 @@ impl Request for CiFailuresRequest {
     }
 }
 
-/// One page of outcomes, latest capture first, then by falling id.
+/// One page of outcomes, by descending capture time, then by descending id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiFailures {
-    /// The result that was asked for.
+    /// The requested result.
     pub result: Open<CiResult>,
     /// The outcomes.
     pub outcomes: Vec<CiOutcomeRecord>,
-    /// Where the next page begins; null when this is the last.
+    /// The cursor of the next page; null if this is the last.
     pub next_cursor: Option<CiCursor>,
-    /// True on a first page without outcomes when some fact tells of the repository: it has no
-    /// outcome of this question. Absent there when no visible fact tells of such a repository. Like
-    /// the two members below, it is there only when the request has `explain`.
+    /// True on a first page without outcomes if some fact names the repository, which then has no
+    /// matching outcome; absent there if no visible fact names it. Like the next two members, it is
+    /// present only if the request has `explain`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repository_known: bool,
-    /// How many outcomes of this question bear a name of the repository and cannot be counted to it,
-    /// by reason. On the first page, when there are any.
+    /// How many matching outcomes have a name of the repository but cannot be assigned to it, by
+    /// reason. On the first page, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: Option<BTreeMap<Open<RepositoryDecline>, u64>>,
-    /// The latest of these, at most as many as a page has. On the first page, when there are any.
+    /// The latest of these, at most one page. On the first page, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unresolved_ci_outcomes: Option<Vec<CiOutcomeRecord>>,
 }

@@ -10,8 +10,8 @@ use crate::repository::{
 };
 use crate::time::Instant;
 
-/// The path and query of `GET /query/commit/{sha}`, bound to a repository and to the boundary of the
-/// reply that it stands in. It is sent as it is, after the URL of the service.
+/// The path and query of `GET /query/commit/{sha}`, bound to a repository and to the boundary of
+/// the reply that contains it. Append it unchanged to the URL of the service.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
@@ -20,11 +20,11 @@ use crate::time::Instant;
 ])))]
 pub struct CommitLink(String);
 
-/// What stands before the commit.
+/// The path before the commit.
 const PATH: &str = "/query/commit/";
 
 impl CommitLink {
-    /// Returns the link that asks this.
+    /// Returns the link for this request.
     pub fn new(request: &CommitRequest) -> Self {
         let mut link = format!("{PATH}{}", request.commit_sha);
         let mut separator = '?';
@@ -55,7 +55,8 @@ impl CommitLink {
         &self.0
     }
 
-    /// Returns what the link asks, when it is one of this version: a later one may ask more.
+    /// Returns the request of the link, if this version understands it; later versions may add
+    /// parameters.
     pub fn request(&self) -> Option<CommitRequest> {
         let rest = self.0.strip_prefix(PATH)?;
         let (sha, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -99,7 +100,7 @@ impl fmt::Display for CommitLink {
     }
 }
 
-/// Appends a value of a query, encoded as a form.
+/// Appends a query value, form-encoded.
 fn encode(value: &str, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in value.bytes() {
@@ -117,7 +118,7 @@ fn encode(value: &str, out: &mut String) {
     }
 }
 
-/// Returns the value that is encoded so.
+/// Decodes a form-encoded value.
 fn decode(encoded: &str) -> Option<String> {
     let mut value = Vec::with_capacity(encoded.len());
     let mut rest = encoded.as_bytes();

@@ -1,14 +1,15 @@
-//! Investigating: a run of a CI system leads to its commit, a commit to the Sessions and repositories
-//! that hold it, a Session to everything that was captured of it.
+//! Investigation: a CI run leads to its commit, a commit to its Sessions and repositories, a
+//! Session to everything that was captured of it.
 //!
 //! Each reply is one snapshot of stored facts up to a boundary. A link from one reply to the next
-//! ([`CommitLink`]) carries that boundary, so that following it shows the same moment.
+//! ([`CommitLink`]) contains that boundary, so that both show the same state.
 
 mod ci;
 mod commit;
 mod constant;
 mod failures;
 mod link;
+mod page;
 mod parameter;
 mod runs;
 mod selector;
@@ -23,8 +24,9 @@ pub use commit::{
     CommitRequest, InferenceSkip, InferredCall, InferredRelationship, ObservedSession,
 };
 pub use constant::{Found, Unknown};
-pub use failures::{CiCursor, CiFailures, CiFailuresRequest, PageLimit};
+pub use failures::{CiFailures, CiFailuresRequest};
 pub use link::CommitLink;
+pub use page::{CiCursor, PageLimit, SessionCursor, SessionPageLimit};
 pub(crate) use parameter::{PositiveNumber, TRUE, Truth, asks};
 pub use runs::{CiDelivery, CiRun, CiRuns, CiRunsRequest, DeliveredCommit, RunName, RunUrl};
 pub use selector::{LifetimeIdentity, RepositorySelector};
@@ -32,6 +34,4 @@ pub use session::{
     AttributedCommit, DossierCiOutcome, DossierPush, EventCount, EventCoverage, Gap, PushMatch,
     RetryTool, SessionAnswer, SessionDossier, SessionDossierRequest, TimelineEvent, UnknownSession,
 };
-pub use sessions::{
-    ModelName, SessionCursor, SessionList, SessionPageLimit, SessionSummary, SessionsRequest,
-};
+pub use sessions::{ModelName, SessionList, SessionSummary, SessionsRequest};

@@ -1,4 +1,4 @@
-//! Numbers, truth values and texts in a query string.
+//! Numbers, booleans and texts in a query string.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -17,15 +17,15 @@ pub(super) struct Positive(pub(super) i64);
 /// `true` or `false`.
 pub(crate) struct Truth(bool);
 
-/// `true`, which asks for more.
+/// `true`, for parameters that ask for more.
 pub(crate) const TRUE: Truth = Truth(true);
 
-/// Declares a parameter that asks for more when it is `true`.
+/// Declares a parameter that asks for more if it is `true`.
 pub(crate) const fn asks(name: &'static str, description: &'static str) -> Declared<Truth> {
     Declared::optional(name, description).or(DefaultValue::Truth(false))
 }
 
-/// Declares the boundary of a question.
+/// Declares the boundary of a query.
 pub(super) const fn as_of(description: &'static str) -> Declared<Instant> {
     Declared::optional("as_of", description)
 }
@@ -84,16 +84,16 @@ impl FromField for Positive {
     }
 }
 
-/// A whole number, as far as 64 bits hold it.
+/// A whole number, clamped to 64 bits.
 pub(super) enum Whole {
     Number(i64),
-    /// Less than the least.
+    /// Below the range.
     Below,
-    /// More than the greatest.
+    /// Above the range.
     Above,
 }
 
-/// Reads decimal digits, perhaps after a minus.
+/// Reads decimal digits with an optional minus sign.
 pub(super) fn whole(value: &Json) -> Result<Whole, Violation> {
     let expected = Violation::new(FieldKind::IntParsing, "must be a whole number");
     let text = value.as_str().ok_or(expected)?;

@@ -16,20 +16,20 @@ use crate::repository::CommitSha;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// The URL of a run, as its CI system reports it or a person copies it: `http` or `https`, at most
+/// The URL of a run, as reported by its CI system or copied by a person: `http` or `https`, at most
 /// 4,096 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunUrl(String);
 
 impl RunUrl {
-    /// The most bytes of a URL.
+    /// The maximum length of a URL in bytes.
     const BYTES_MAX: usize = 4_096;
 
-    /// Returns the URL, or a text that says what is expected.
+    /// Returns the URL, or a message that says what is expected.
     ///
     /// # Errors
     ///
-    /// When the text is too long, or has another scheme.
+    /// If the text is too long, or has another scheme.
     pub fn new(text: &str) -> Result<Self, &'static str> {
         let text = text.trim();
         if text.len() > Self::BYTES_MAX {
@@ -49,8 +49,7 @@ impl RunUrl {
         &self.0
     }
 
-    /// Returns the part of a URL that names a page: without what stands behind `?` or `#`, and without
-    /// slashes at the end.
+    /// Returns the part of a URL that names a page: without query, fragment and trailing slashes.
     pub fn page(url: &str) -> &str {
         let page = url.split(['?', '#']).next().unwrap_or_default();
         page.trim_end_matches('/')
@@ -89,45 +88,45 @@ impl FromField for RunUrl {
     }
 }
 
-/// What a run is called.
+/// The name of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunName {
-    /// By this id; or by one that goes on behind a slash, as those of the jobs of a run do.
+    /// This id, or one that continues after a slash, as the ids of a run's jobs do.
     Id(RunId),
-    /// By this URL, whatever stands behind `?` or `#`.
+    /// This URL, ignoring query and fragment.
     Url(RunUrl),
 }
 
-/// Asks for the runs that an id or a URL names, in whichever CI system.
+/// Asks for the runs that an id or a URL names, in any CI system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CiRunsRequest {
-    /// What they are called.
+    /// The name of the runs.
     pub name: RunName,
-    /// The CI system; without one, all.
+    /// The CI system; by default all.
     pub provider: Option<CiProvider>,
-    /// The repository; without one, all.
+    /// The repository; by default all.
     pub repository: RepositorySelector,
-    /// The moment up to which facts count, itself included; without one, all.
+    /// Counts only facts captured at or before this moment; by default all.
     pub as_of: Option<Instant>,
 }
 
 impl CiRunsRequest {
     const RUN_ID: Declared<RunId> = Declared::optional(
         "run_id",
-        "The id of the run, or the beginning of those of its jobs, up to a slash. One of `run_id` and \
-         `run_url` is given.",
+        "The id of the run, or the part before the slash of its jobs' ids. Either `run_id` or \
+         `run_url` is required.",
     );
     const RUN_URL: Declared<RunUrl> = Declared::optional(
         "run_url",
-        "The URL of the run as it was reported; what follows `?` or `#` is not looked at.",
+        "The URL of the run, as it was reported; query and fragment are ignored.",
     );
     const PROVIDER: Declared<CiProvider> = Declared::optional(
         "provider",
         "The CI system: `forge_actions`, `ci_a`, `ci_b`, `ci_c`, `ci_d` or `other`; by default all.",
     );
     const AS_OF: Declared<Instant> =
-        as_of("The moment up to which facts count, itself included; by default all of them.");
-    /// What stands in the query.
+        as_of("Count only facts captured at or before this moment; by default all facts.");
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
         Self::RUN_ID,
         Self::RUN_URL,
@@ -180,32 +179,32 @@ impl Request for CiRunsRequest {
     }
 }
 
-/// A run, by its last attempt.
+/// A run, represented by its latest attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct CiRun {
-    /// How its last attempt ended: that of the greatest number.
+    /// The outcome of its latest attempt, the one with the highest number.
     pub outcome: CiOutcomeRecord,
-    /// The attempts that are stored and visible, in rising order; null stands for the run without an
+    /// The stored and visible attempts, in ascending order; null stands for the run without an
     /// attempt.
     pub attempts: Vec<Option<i64>>,
 }
 
-/// A commit that came with that of a run.
+/// A commit that was delivered together with that of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct DeliveredCommit {
     /// The commit.
     pub commit_sha: CommitSha,
-    /// The Sessions that were observed at it, sorted; there is at least one.
+    /// The Sessions that were observed at it, sorted; at least one.
     pub session_ids: Vec<SessionId>,
 }
 
-/// What came with the commit of a run: in the pushes that left a branch there, and in those of the
-/// pull requests whose head it was. A Session is named when a note of its commit was read for such a
-/// push.
+/// What was delivered with the commit of a run: in the pushes that left a branch there, and in the
+/// pushes of the pull requests whose head it was. A Session is included if a note on its commit was
+/// read for such a push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -218,11 +217,11 @@ pub struct CiDelivery {
     pub pull_requests: Vec<i64>,
     /// The commits at which Sessions were observed, sorted.
     pub commits: Vec<DeliveredCommit>,
-    /// Whether there is more than an answer shows.
+    /// Whether the answer leaves some out.
     pub more: bool,
 }
 
-/// The runs that an id or a URL names, the latest capture first.
+/// The runs that an id or a URL names, by descending capture time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -231,7 +230,7 @@ pub struct CiRuns {
     pub runs: Vec<CiRun>,
     /// Whether there are more.
     pub more: bool,
-    /// What came with their commit, when all are of one commit of one repository.
+    /// What was delivered with their commit, if all have the same commit and repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<CiDelivery>,
 }

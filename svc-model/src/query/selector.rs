@@ -11,7 +11,7 @@ use crate::repository::{
 };
 use crate::request::{Incoming, Outgoing};
 
-/// Which repository is meant: by its name, by its identity, by both, or none in particular.
+/// Selects a repository by its name, by its identity, by both, or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RepositorySelector {
     /// The name; with an identity it must be one of the names of that repository.
@@ -37,12 +37,12 @@ impl RepositorySelector {
         }
     }
 
-    /// Returns whether no repository in particular is meant.
+    /// Returns whether no repository is selected.
     pub fn is_empty(&self) -> bool {
         self.repo.is_none() && self.identity.is_none()
     }
 
-    /// Adds the parameters that say so.
+    /// Adds the parameters of the selector.
     pub(super) fn write(&self, mut outgoing: Outgoing) -> Outgoing {
         outgoing = REPO.write_any(outgoing, self.repo.as_ref());
         if let Some(identity) = &self.identity {
@@ -70,7 +70,7 @@ pub(super) const REPOSITORY_ID: Declared<RepositoryId> = Declared::optional(
      identity or not at all.",
 );
 
-/// The four parameters of a selector, each valid; the identity need not be whole yet.
+/// The four parameters of a selector, each valid; the identity may still be incomplete.
 #[derive(Debug)]
 pub(super) struct SelectorParameters {
     repo: Option<RepositoryName>,
@@ -89,7 +89,8 @@ impl SelectorParameters {
         }
     }
 
-    /// Returns the selector; of an identity all three components must be given, or none.
+    /// Returns the selector. The three components of an identity must be given together or not at
+    /// all.
     pub(super) fn complete(self) -> Result<RepositorySelector, QueryFault> {
         let identity = match (self.provider, self.host, self.id) {
             (Some(repository_provider), Some(repository_host), Some(repository_id)) => {
@@ -133,8 +134,8 @@ impl From<RepositoryIdentity> for LifetimeIdentity {
 }
 
 impl LifetimeIdentity {
-    /// Returns the identity as a question names it; nothing when the forge is of a kind that this
-    /// version cannot ask for.
+    /// Returns the identity for use in a request; nothing if this version does not know the kind of
+    /// forge.
     pub fn repository(&self) -> Option<RepositoryIdentity> {
         Some(RepositoryIdentity {
             repository_provider: *self.provider.known()?,
@@ -144,7 +145,7 @@ impl LifetimeIdentity {
     }
 }
 
-/// Counts whose names are reasons to count a fact to no repository.
+/// Counts by the reason that a fact cannot be assigned to a repository.
 #[cfg(feature = "schema")]
 pub(super) fn counts_by_decline(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -25,13 +25,13 @@ use crate::time::Instant;
 pub struct SessionDossierRequest {
     /// The Session; a slash in it is percent-encoded.
     pub session_id: SessionId,
-    /// Whether the answer is to have the files of events, and what was pushed and checked with a
-    /// commit that no push left its branch at.
+    /// Whether to include the files of events, and the pushes and CI outcomes that were delivered
+    /// with a commit at which no push left its branch.
     pub explain: bool,
 }
 
 impl SessionDossierRequest {
-    /// Asks for all that there is.
+    /// Returns a request with `explain` set.
     pub const fn new(session_id: SessionId) -> Self {
         Self {
             session_id,
@@ -47,10 +47,10 @@ impl SessionDossierRequest {
     );
     const EXPLAIN: Declared<Truth> = asks(
         "explain",
-        "`true` asks for the files of events, and for the pushes and CI outcomes that came with a commit \
-         at which no push left its branch; by default `false`.",
+        "`true` includes the files of events, and the pushes and CI outcomes that were delivered \
+         with a commit at which no push left its branch; by default `false`.",
     );
-    /// What stands in the path and the query.
+    /// The path and query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] =
         parameters![Self::SESSION_ID, Self::EXPLAIN,];
 }
@@ -80,11 +80,11 @@ impl Request for SessionDossierRequest {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct EventCount {
-    /// All: the visible and the quarantined ones.
+    /// All events, visible and quarantined.
     pub total: u64,
-    /// Those that stand in the timeline.
+    /// Events in the timeline.
     pub visible: u64,
-    /// Those that are quarantined.
+    /// Quarantined events.
     pub quarantined: u64,
 }
 
@@ -119,8 +119,7 @@ impl EventCoverage {
 }
 
 closed_set! {
-    /// What was not captured of a Session. That it was not captured says nothing about whether it
-    /// happened.
+    /// What was not captured of a Session. It may have happened nevertheless.
     pub enum Gap {
         /// No visible model call.
         NoInferenceCalls = "no_inference_calls_observed",
@@ -134,15 +133,15 @@ closed_set! {
         NoRetryLinkages = "no_retry_linkages_observed",
         /// No commit of the Session was observed.
         NoCommit = "session_commit_unobserved",
-        /// A commit was observed, and no push that ends at one.
+        /// A commit was observed, but no push that ends at one.
         NoPushes = "no_exact_push_receipts_observed",
-        /// A commit was observed, and no CI outcome of one.
+        /// A commit was observed, but no CI outcome of one.
         NoCiOutcomes = "no_ci_outcomes_observed",
     }
 }
 
 closed_set! {
-    /// The tool of an edit that was tried again.
+    /// The tool of a retried edit.
     pub enum RetryTool {
         /// A change of a file.
         Edit = "Edit",
@@ -151,8 +150,8 @@ closed_set! {
     }
 }
 
-/// One captured event of a Session, without its content and its user, and without its path unless it
-/// was asked for. Members that are not known are left out.
+/// One captured event of a Session, without content and user, and without its path unless
+/// requested. Unknown members are absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "event_type", rename_all = "snake_case")]
@@ -203,13 +202,13 @@ pub enum TimelineEvent {
         interaction_mode: Open<InteractionMode>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The file, when it is known and was asked for.
+        /// The path of the file, if known and requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
         /// The agent's id of the tool call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call_id: Option<String>,
-        /// The commit that the file was at.
+        /// The commit that was checked out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         commit_sha: Option<CommitSha>,
     },
@@ -224,14 +223,14 @@ pub enum TimelineEvent {
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The file, when it is known and was asked for.
+        /// The path of the file, if known and requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
         /// The agent's id of the tool call.
         call_id: String,
-        /// Whether anybody measured the lines added by something other than the agent.
+        /// Whether the lines added by something other than the agent were measured.
         external_lines_added_present: bool,
-        /// Whether anybody measured the lines removed by something other than the agent.
+        /// Whether the lines removed by something other than the agent were measured.
         external_lines_removed_present: bool,
         /// Lines added by something other than the agent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -251,13 +250,13 @@ pub enum TimelineEvent {
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The file, when it is known and was asked for.
+        /// The path of the file, if known and requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
         /// The agent's id of the tool call.
         call_id: String,
     },
-    /// A refused edit that was tried again with success.
+    /// A refused edit that was retried successfully.
     #[cfg_attr(not(feature = "service"), non_exhaustive)]
     RetryLinkage {
         /// The id of the fact.
@@ -268,7 +267,7 @@ pub enum TimelineEvent {
         agent_harness: Open<AgentHarness>,
         /// Whether the file is known.
         has_file_path: bool,
-        /// The file, when it is known and was asked for.
+        /// The path of the file, if known and requested.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         file_path: Option<String>,
         /// The tool.
@@ -280,7 +279,7 @@ pub enum TimelineEvent {
     },
 }
 
-/// The kinds of event, as they are written on the wire.
+/// The kinds of event on the wire.
 const EVENT_TYPES: [&str; 5] = [
     "inference_call",
     "developer_decision",
@@ -301,7 +300,7 @@ impl Vocabulary for TimelineEvent {
 }
 
 impl TimelineEvent {
-    /// Takes the path of the file out of it.
+    /// Removes the path of the file.
     pub fn hide_path(&mut self) {
         match self {
             Self::InferenceCall { .. } => {}
@@ -312,7 +311,7 @@ impl TimelineEvent {
         }
     }
 
-    /// Returns the file that it is about, when that is known and was asked for.
+    /// Returns the path of the file, if known and requested.
     pub fn file_path(&self) -> Option<&str> {
         match self {
             Self::InferenceCall { .. } => None,
@@ -345,7 +344,7 @@ impl TimelineEvent {
         }
     }
 
-    /// Returns the kind of event, as it is written on the wire.
+    /// Returns the kind of event on the wire.
     pub const fn event_type(&self) -> &'static str {
         match self {
             Self::InferenceCall { .. } => "inference_call",
@@ -362,29 +361,29 @@ impl TimelineEvent {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributedCommit {
-    /// A name of the repository: of those it had, the first in the alphabet.
+    /// A name of the repository: of all its names, the first in alphabetical order.
     pub repo: String,
     /// The commit.
     pub commit_sha: CommitSha,
-    /// Always empty: what is observed needs no inference.
+    /// Always empty, because an observed link needs no inference.
     pub attribution_sources: Vec<Open<AttributionSource>>,
     /// The observations, sorted; at least one.
     pub session_commit_observation_ids: Vec<FactId>,
-    /// The identity of the repository; absent when it is only known by its name.
+    /// The identity of the repository; absent if it is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
-    /// The visible pushes that brought the commit, whether they left a branch there or further on,
-    /// sorted. There when it was asked for.
+    /// The visible pushes that brought the commit, whether they left a branch there or at a later
+    /// commit, sorted. Present on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_by_push_ids: Option<Vec<FactId>>,
 }
 
 closed_set! {
-    /// How a push is tied to a commit.
+    /// How a push relates to a commit.
     pub enum PushMatch {
         /// The push left its branch at the commit.
         AfterSha = "after_sha",
-        /// The push brought the commit, and left its branch further on.
+        /// The push brought the commit, and left its branch at a later one.
         Brought = "brought",
     }
 }
@@ -402,23 +401,23 @@ pub struct DossierPush {
     pub repo: String,
     /// The ref with its `refs/heads/`.
     pub r#ref: String,
-    /// The commit that the branch was at.
+    /// The branch's previous commit.
     pub before_sha: CommitSha,
-    /// The commit that the branch is at.
+    /// The branch's new commit.
     pub after_sha: CommitSha,
-    /// Whether the branch was moved to where it could not be reached by adding commits.
+    /// Whether the push was forced, that is, not a fast-forward.
     pub forced: bool,
     /// When the service received it.
     pub captured_at: Instant,
-    /// How it is tied to the commit: `after_sha` in `pushes`.
+    /// How it relates to the commit: `after_sha` in `pushes`.
     pub match_kind: Open<PushMatch>,
-    /// The identity of the repository; absent when it is only known by its name.
+    /// The identity of the repository; absent if it is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// The outcome of a run at a commit of the Session, without the sender's free text. Members that
-/// are not known are left out.
+/// The outcome of a run at a commit of the Session, without the sender's free text. Unknown members
+/// are absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -445,7 +444,7 @@ pub struct DossierCiOutcome {
     /// The system's id of the workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow_id: Option<String>,
-    /// Where a person reads about the run.
+    /// The URL of the run's page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_url: Option<Text>,
     /// The system's own word for the result.
@@ -459,15 +458,15 @@ pub struct DossierCiOutcome {
     pub pr_number: Option<i64>,
     /// When the service received it.
     pub captured_at: Instant,
-    /// Where the commit is investigated, up to the boundary of this reply.
+    /// The link to the commit, with the boundary of this reply.
     pub commit_query: CommitLink,
-    /// The identity of the repository; absent when it is only known by its name.
+    /// The identity of the repository; absent if it is known by name only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
-/// Everything that was captured of a Session, as metadata: no content, no user, and no path unless it
-/// was asked for.
+/// Everything that was captured of a Session, as metadata: no content, no user, and no paths unless
+/// requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -476,9 +475,9 @@ pub struct SessionDossier {
     pub found: Found,
     /// The Session, trimmed.
     pub session_id: SessionId,
-    /// When its first fact was received, or observed when it is a call. Quarantined facts count.
+    /// When its first fact was received, or observed if it is a call. Quarantined facts count.
     pub first_observed_at: Instant,
-    /// The same of its last fact.
+    /// The same for its last fact.
     pub last_observed_at: Instant,
     /// How many events of each kind there are.
     pub coverage: EventCoverage,
@@ -498,22 +497,23 @@ pub struct SessionDossier {
     pub pushes: Vec<DossierPush>,
     /// The CI outcomes of them, by capture, then id.
     pub ci_outcomes: Vec<DossierCiOutcome>,
-    /// The pushes that brought one of the commits and left their branch further on, by capture, then
-    /// id. There when it was asked for.
+    /// The pushes that brought one of the commits and left their branch at a later one, by capture,
+    /// then id. Present on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivering_pushes: Option<Vec<DossierPush>>,
-    /// The CI outcomes of where these pushes left their branches, by capture, then id. There when it
-    /// was asked for, unless there are more than 500.
+    /// The CI outcomes of the commits at which these pushes left their branches, by capture, then
+    /// id. Present on request, unless there are more than 500.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivering_ci_outcomes: Option<Vec<DossierCiOutcome>>,
-    /// 1 when no commit was observed, else 0.
+    /// 1 if no commit was observed, else 0.
     pub session_commit_unobserved: u64,
-    /// How many observations of this Session name a repository that cannot be told, by reason.
+    /// How many observations of this Session name a repository that cannot be determined, by
+    /// reason.
     #[cfg_attr(feature = "schema", schemars(schema_with = "counts_by_decline"))]
     pub repository_skipped: BTreeMap<Open<RepositoryDecline>, u64>,
 }
 
-/// A Session that no fact named.
+/// A Session that no fact names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -528,14 +528,14 @@ pub struct UnknownSession {
 #[serde(untagged)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum SessionAnswer {
-    /// A fact named it, perhaps one that is quarantined.
+    /// A fact names it, possibly a quarantined one.
     Known(Box<SessionDossier>),
-    /// No fact named it.
+    /// No fact names it.
     Unknown(UnknownSession),
 }
 
 impl SessionAnswer {
-    /// Returns the answer for a Session that no fact named.
+    /// The answer for a Session that no fact names.
     pub const UNKNOWN: Self = Self::Unknown(UnknownSession { found: Unknown });
 
     /// Returns the dossier of a known Session.

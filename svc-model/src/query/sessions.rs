@@ -3,7 +3,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::RepositorySelector;
-use super::parameter::{Whole, whole};
+use super::page::{SessionCursor, SessionPageLimit};
 use super::selector::{
     REPO, REPOSITORY_HOST, REPOSITORY_ID, REPOSITORY_PROVIDER, SelectorParameters,
 };
@@ -13,7 +13,7 @@ use crate::id::{SessionId, UserId, identity};
 use crate::json::{Json, WriteError};
 #[cfg(feature = "schema")]
 use crate::limit::IDENTITY_BYTES_MAX;
-use crate::limit::{SESSION_PAGE_DEFAULT, SESSION_PAGE_MAX};
+use crate::limit::SESSION_PAGE_DEFAULT;
 use crate::open::Open;
 use crate::parameter::{Declared, DefaultValue, Parameter, parameters};
 use crate::problem::QueryFault;
@@ -21,107 +21,12 @@ use crate::repository::RepositoryName;
 use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 
-/// The most Sessions of one page: 1 to 100, by default 50.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionPageLimit(u64);
-
-impl SessionPageLimit {
-    /// Returns the limit, when it is in range.
-    pub const fn new(limit: u64) -> Option<Self> {
-        if limit >= 1 && limit <= SESSION_PAGE_MAX {
-            Some(Self(limit))
-        } else {
-            None
-        }
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl Default for SessionPageLimit {
-    fn default() -> Self {
-        Self(SESSION_PAGE_DEFAULT)
-    }
-}
-
-impl crate::parameter::ParameterValue for SessionPageLimit {
-    fn to_parameter(&self) -> String {
-        self.0.to_string()
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for SessionPageLimit {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SessionPageLimit".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": 1, "maximum": SESSION_PAGE_MAX })
-    }
-}
-
-impl FromField for SessionPageLimit {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let kind = match whole(value)? {
-            Whole::Number(number) => match u64::try_from(number) {
-                Ok(0) | Err(_) => FieldKind::GreaterThanEqual,
-                Ok(number) => match Self::new(number) {
-                    Some(limit) => return Ok(limit),
-                    None => FieldKind::LessThanEqual,
-                },
-            },
-            Whole::Below => FieldKind::GreaterThanEqual,
-            Whole::Above => FieldKind::LessThanEqual,
-        };
-        Err(Violation::new(kind, "must be from 1 to 100"))
-    }
-}
-
-/// Where a page of Sessions ended: opaque text of the service, good for the same question only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(transparent)]
-pub struct SessionCursor(String);
-
-impl SessionCursor {
-    /// Takes the text of a cursor. Whether it is one is for the service to say.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl crate::parameter::ParameterValue for SessionCursor {
-    fn to_parameter(&self) -> String {
-        self.0.clone()
-    }
-}
-
-impl FromField for SessionCursor {
-    fn from_field(value: &Json) -> Result<Self, Violation> {
-        let expected = Violation::new(FieldKind::StringType, "must be a string");
-        value.as_str().map(Self::new).ok_or(expected)
-    }
-}
-
-/// The name of a model, as the gateway gave it: not empty, at most 1,024 bytes.
+/// The name of a model, as reported by the gateway: not empty, at most 1,024 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModelName(String);
 
 impl ModelName {
-    /// Returns the name, when it is one.
+    /// Returns the name if it is valid.
     pub fn new(text: &str) -> Option<Self> {
         identity(text).ok().map(|text| Self(text.to_owned()))
     }
@@ -162,15 +67,15 @@ impl FromField for ModelName {
     }
 }
 
-/// Asks for Sessions, the latest first. The order is that in which their first facts were captured,
-/// which never changes: a Session that goes on stays where it is.
+/// Asks for Sessions, latest first. They are ordered by when their first fact was captured, which
+/// never changes: new activity does not move a Session.
 ///
-/// Every condition must be met by a visible fact of the Session; the facts may differ.
+/// Each condition must be met by some visible fact of the Session, not necessarily the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionsRequest {
-    /// The first moment at which the first fact of a Session was captured; without one, all.
+    /// The earliest capture time of a Session's first fact; by default unlimited.
     pub captured_after: Option<Instant>,
-    /// The moment that is no longer included; without one, all.
+    /// The end of that range, not included; by default unlimited.
     pub captured_before: Option<Instant>,
     /// The user, exactly.
     pub user_id: Option<UserId>,
@@ -180,16 +85,16 @@ pub struct SessionsRequest {
     pub agent_harness: Option<AgentHarness>,
     /// The repository of a commit at which the Session was observed.
     pub repository: RepositorySelector,
-    /// The most Sessions of a page. It may change from page to page.
+    /// The maximum number of Sessions on a page. It may change from page to page.
     pub limit: SessionPageLimit,
-    /// Where the page before this one ended.
+    /// The `next_cursor` of the previous page.
     pub cursor: Option<SessionCursor>,
 }
 
 impl SessionsRequest {
     const CAPTURED_AFTER: Declared<Instant> = Declared::optional(
         "captured_after",
-        "Only Sessions whose first fact was captured at this moment or later.",
+        "Only Sessions whose first fact was captured at or after this moment.",
     );
     const CAPTURED_BEFORE: Declared<Instant> = Declared::optional(
         "captured_before",
@@ -203,14 +108,16 @@ impl SessionsRequest {
         "agent_harness",
         "Only Sessions of this agent: `claude-code`, `copilot`, `codex`, `cursor` or `pi`.",
     );
-    const LIMIT: Declared<SessionPageLimit> =
-        Declared::optional("limit", "Sessions of a page: 1 to 100, by default 50.")
-            .or(DefaultValue::Number(SESSION_PAGE_DEFAULT));
+    const LIMIT: Declared<SessionPageLimit> = Declared::optional(
+        "limit",
+        "The maximum number of Sessions on a page: 1 to 100, by default 50.",
+    )
+    .or(DefaultValue::Number(SESSION_PAGE_DEFAULT));
     const CURSOR: Declared<SessionCursor> = Declared::optional(
         "cursor",
-        "The `next_cursor` of the page before, with otherwise the same parameters.",
+        "The `next_cursor` of the previous page, with otherwise the same parameters.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] = parameters![
         Self::CAPTURED_AFTER,
         Self::CAPTURED_BEFORE,
@@ -276,13 +183,13 @@ impl Request for SessionsRequest {
 pub struct SessionSummary {
     /// The Session.
     pub session_id: SessionId,
-    /// When the service received its first fact: its place in the list.
+    /// When the service received its first fact, which is its position in the list.
     pub captured_at: Instant,
-    /// The first moment that a stored fact of it tells of, quarantined ones included.
+    /// The earliest time of its stored facts, including quarantined ones.
     pub first_observed_at: Instant,
-    /// The last moment that a stored fact of it tells of, quarantined ones included.
+    /// The latest time of its stored facts, including quarantined ones.
     pub last_observed_at: Instant,
-    /// The users that its visible facts name, sorted; several when they do not agree.
+    /// The users that its visible facts name, sorted; several if they disagree.
     pub user_ids: Vec<UserId>,
     /// The models of its visible calls, sorted.
     pub models: Vec<String>,
@@ -290,19 +197,19 @@ pub struct SessionSummary {
     pub agent_harnesses: Vec<Open<AgentHarness>>,
     /// The names of the repositories at whose commits it was visibly observed, sorted.
     pub repositories: Vec<RepositoryName>,
-    /// Its visible calls; 1,000 stands for that many or more.
+    /// Its visible calls; 1,000 means 1,000 or more.
     pub inference_calls: u64,
 }
 
-/// One page of Sessions, the latest first, by falling moment of their first capture, then by falling
-/// id. A Session without a visible fact is not listed.
+/// One page of Sessions, by descending time of first capture, then by descending id. A Session
+/// without a visible fact is not listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct SessionList {
-    /// The Sessions. There may be fewer than the limit, even none, and more on the next page: a page
-    /// looks at 1,000 Sessions at most.
+    /// The Sessions. There may be fewer than the limit, even none, and still more on the next page,
+    /// because a page examines at most 1,000 Sessions.
     pub sessions: Vec<SessionSummary>,
-    /// Where the next page begins; null when this is the last.
+    /// The cursor of the next page; null if this is the last.
     pub next_cursor: Option<SessionCursor>,
 }

@@ -6,8 +6,8 @@ use super::{Counts, Provenance, SessionSkip, SessionStatus};
 use crate::id::{OrgId, SessionId};
 use crate::time::Instant;
 
-/// The Sessions of an organization with accepted work, by status. That no commit of a Session was
-/// seen does not mean that there was none, so no Session is ever called abandoned.
+/// The Sessions of an organization with accepted work, by status. A Session without an observed
+/// commit may still have one, so no Session is ever called abandoned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -16,17 +16,17 @@ pub struct AbandonmentReport {
     pub org_id: OrgId,
     /// The version of the rules.
     pub policy_version: String,
-    /// The newest moment among the facts; null without a decision.
+    /// The latest time among the facts; null without a decision.
     pub as_of: Option<Instant>,
     /// Always empty.
     pub abandoned_sessions: Vec<SessionId>,
     /// Every Session with an accepted decision, by id.
     pub accepted_session_outcomes: Vec<SessionOutcome>,
-    /// What was found of Sessions with decisions. `reached_a_commit` is no loss.
+    /// What was found about Sessions with decisions. `reached_a_commit` is not a loss.
     pub skipped: Counts<SessionSkip>,
 }
 
-/// What is known of one Session with accepted work.
+/// What is known about one Session with accepted work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -35,16 +35,16 @@ pub struct SessionOutcome {
     pub org_id: OrgId,
     /// The Session.
     pub session_id: SessionId,
-    /// Accepted decisions, of people and of rules. At least 1.
+    /// Accepted decisions by people and by rules. At least 1.
     pub accepted_decisions: u64,
-    /// Those of people.
+    /// Accepted decisions by people.
     pub explicit_accepted_decisions: u64,
     /// When the last decision was made, by the sender's clock.
     pub last_decision_at: Instant,
-    /// The moment up to which facts count.
+    /// The boundary: only facts captured at or before this moment count.
     pub as_of: Instant,
-    /// What is known.
+    /// The status.
     pub status: SessionStatus,
-    /// By which rules it was derived.
+    /// The rules that it was derived by.
     pub provenance: Provenance,
 }

@@ -2,14 +2,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Two models beside each other. Looking again and again until something is significant is no test.
+/// A comparison of two models. Repeating it until something is significant invalidates the test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Comparison {
-    /// The one model.
+    /// The first model.
     pub model_a: String,
-    /// The other.
+    /// The second model.
     pub model_b: String,
     /// The chance of a false alarm in one test: 0.05.
     pub alpha: f64,
@@ -17,19 +17,19 @@ pub struct Comparison {
     pub bonferroni_alpha: f64,
     /// How many tests there are: 2.
     pub comparison_family_size: u64,
-    /// Always null: nobody looked before the end.
+    /// Always null: there is no interim analysis.
     pub information_fraction: Option<f64>,
     /// The CI pass rates.
     pub ci_pass_rate: RateTest,
     /// The Attribution rates; each a lower bound on retention.
     pub attribution_rate: RateTest,
-    /// What the CI pass rates may really be.
+    /// The posterior CI pass rates.
     pub bayesian_ci_pass_rate: RatePosteriors,
-    /// What the Attribution rates may really be.
+    /// The posterior Attribution rates.
     pub bayesian_attribution_rate: RatePosteriors,
 }
 
-/// A test of two rates, A and B. The numbers are null when a side has no case.
+/// A test of two rates, A and B. The numbers are null if a side has no cases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a member of its own")]
@@ -39,17 +39,18 @@ pub struct RateTest {
     pub proportion_a: Option<f64>,
     /// The rate of B.
     pub proportion_b: Option<f64>,
-    /// The rate of A less that of B.
+    /// The rate of A minus that of B.
     pub difference: Option<f64>,
-    /// Cohen's h: the difference of the rates' arc sines.
+    /// Cohen's h: twice the difference of the arc sines of the rates' square roots.
     pub cohens_h: Option<f64>,
-    /// The lower end of the 95 % interval of the difference, not clipped.
+    /// The lower end of the 95 % interval of the difference, not clamped.
     pub ci_low: Option<f64>,
     /// The upper end.
     pub ci_high: Option<f64>,
-    /// The difference in pooled standard errors; 0 when that error is 0.
+    /// The difference in pooled standard errors; 0 if that error is 0.
     pub z_stat: Option<f64>,
-    /// The chance of such a difference to either side when there is none; 1 when the pooled error is 0.
+    /// The probability of such a difference, to either side, if there is none; 1 if the pooled
+    /// error is 0.
     pub p_value: Option<f64>,
     /// The chance of a false alarm in one test.
     pub alpha: f64,
@@ -61,24 +62,24 @@ pub struct RateTest {
     pub significant_after_bonferroni: bool,
     /// The rate of both together.
     pub baseline_p: Option<f64>,
-    /// The smallest difference that is found with a power of 80 %.
+    /// The smallest difference that is detected with a power of 80 %.
     pub minimum_detectable_effect: Option<f64>,
     /// Cases of A.
     pub n_a: u64,
     /// Cases of B.
     pub n_b: u64,
-    /// Whether a side has no case.
+    /// Whether a side has no cases.
     pub insufficient_data: bool,
-    /// Whether both have cases, and one fewer than 30: less reliable.
+    /// Whether both sides have cases, but one has fewer than 30, which is less reliable.
     pub small_n: bool,
-    /// Whether both together are none or all, so that the pooled error is 0.
+    /// Whether the pooled rate is 0 or 1, so that the pooled error is 0.
     pub degenerate_se: bool,
     /// Always null: there is no sequential design.
     pub sequential_boundary: Option<f64>,
 }
 
-/// What two rates may really be, seen their counts and nothing before (a Beta(1, 1) prior). It is
-/// computed exactly, nothing is drawn. Without cases it is the prior.
+/// The posterior of two rates, given their counts and a Beta(1, 1) prior. It is computed exactly,
+/// without sampling. Without cases it is the prior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -87,9 +88,9 @@ pub struct RatePosteriors {
     pub posterior_mean_a: f64,
     /// The mean of B.
     pub posterior_mean_b: f64,
-    /// The chance that A is greater than B.
+    /// The probability that A is greater than B.
     pub probability_a_gt_b: f64,
-    /// The lower end of the central 95 % interval of A less B.
+    /// The lower end of the central 95 % interval of A minus B.
     pub ci_low: f64,
     /// The upper end.
     pub ci_high: f64,
@@ -97,11 +98,11 @@ pub struct RatePosteriors {
     pub n_a: u64,
     /// Cases of B.
     pub n_b: u64,
-    /// Whether a side has no case.
+    /// Whether a side has no cases.
     pub insufficient_data: bool,
 }
 
-/// Whether model B is at most a margin worse than the baseline A, in each rate.
+/// Whether model B is worse than the baseline A by at most a margin, for each rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -112,7 +113,8 @@ pub struct ModelNonInferiority {
     pub attribution_rate: NonInferiorityTest,
 }
 
-/// A test whether B is at most a margin worse than A. The numbers are null when a side has no case.
+/// A test whether B is worse than A by at most a margin. The numbers are null if a side has no
+/// cases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -121,24 +123,24 @@ pub struct NonInferiorityTest {
     pub proportion_a: Option<f64>,
     /// The rate of B.
     pub proportion_b: Option<f64>,
-    /// The rate of B less that of A.
+    /// The rate of B minus that of A.
     pub point_estimate: Option<f64>,
     /// The lower bound of that difference.
     pub ci_lower_bound: Option<f64>,
-    /// How much worse B may be; greater than 0, at most 1.
+    /// The margin by which B may be worse; greater than 0, at most 1.
     pub margin: f64,
-    /// The chance that a B which is worse by the margin passes: 0.05.
+    /// The probability that a B that is worse by the margin passes: 0.05.
     pub alpha: f64,
     /// The two-sided interval whose lower end is the bound: 0.9.
     pub equivalent_two_sided_confidence: f64,
-    /// Whether the bound lies above the negative margin. False without cases.
+    /// Whether the bound is above the negative margin. False without cases.
     pub is_non_inferior: bool,
     /// Cases of A.
     pub n_a: u64,
     /// Cases of B.
     pub n_b: u64,
-    /// Whether a side has no case.
+    /// Whether a side has no cases.
     pub insufficient_data: bool,
-    /// Whether both have cases, and one fewer than 30: less reliable.
+    /// Whether both sides have cases, but one has fewer than 30, which is less reliable.
     pub small_n: bool,
 }

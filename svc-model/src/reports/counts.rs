@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::open::{Open, Vocabulary};
 
-/// How many there are of each value of a closed set. A value without any is left out.
+/// Counts by the values of a closed set. Values with a count of zero are absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<K>(BTreeMap<Open<K>, u64>);
 
@@ -31,25 +31,23 @@ impl<K: Copy + Ord> Counts<K> {
         self.0.get(&key.into()).copied().unwrap_or(0)
     }
 
-    /// Returns the number of all together. Only where the units are the same does it mean anything.
+    /// Returns the sum of all counts. It is meaningful only if all units are the same.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no counts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns every value that there is and that this version knows, in the order of the set, and its
-    /// number.
+    /// Returns every known value with its count, in the order of the set.
     pub fn iter(&self) -> impl Iterator<Item = (K, u64)> {
         self.iter_open()
             .filter_map(|(key, count)| Some((*key.known()?, count)))
     }
 
-    /// Returns every value that there is, in the order of the set and those that this version does not
-    /// know behind, and its number.
+    /// Returns every value with its count: known values in the order of the set, then unknown ones.
     pub fn iter_open(&self) -> impl Iterator<Item = (&Open<K>, u64)> {
         self.0.iter().map(|(key, count)| (key, *count))
     }
@@ -67,7 +65,7 @@ impl<K: Copy + Ord> FromIterator<(K, u64)> for Counts<K> {
 
 impl<K: Vocabulary> Serialize for Counts<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Keys stand in the order of their texts, whatever that of the set is.
+        // Keys are ordered by text, regardless of the order of the set.
         let texts: BTreeMap<&str, u64> = self
             .0
             .iter()

@@ -14,25 +14,25 @@ use crate::request::{Incoming, Outgoing, Refusal, Request};
 use crate::time::Instant;
 use crate::version::Version1;
 
-/// Which calls a report is about, and up to when facts count.
+/// The calls that a report covers, and the boundary for facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ReportScope {
-    /// The first moment of the cohort. A call belongs to the cohort by when it was observed.
+    /// The start of the cohort. A call belongs to the cohort by its observation time.
     pub cohort_start: Instant,
-    /// The end of the cohort; a call of this very moment is not in it.
+    /// The end of the cohort, not included.
     pub cohort_end: Instant,
-    /// The moment up to which facts count, itself included, by when the service received them.
+    /// The boundary: only facts received at or before this moment count.
     pub as_of: Instant,
-    /// How many calls a cohort may have; one with more is refused as a whole.
+    /// The maximum number of calls in a cohort; a larger cohort is refused.
     pub max_inference_calls: u64,
 }
 
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
 impl ReportScope {
-    /// Returns the scope of the calls that were observed in a half-open range, up to a moment.
+    /// Returns the scope of the calls observed in a half-open range, with a boundary.
     ///
     /// # Errors
     ///
@@ -68,24 +68,24 @@ impl ReportScope {
 /// Asks for a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// What the report is to be about.
+    /// The scope of the report.
     pub scope: ReportScope,
 }
 
 impl ReportRequest {
     const COHORT_START: Declared<Instant> = Declared::required(
         "cohort_start",
-        "The first moment of the cohort. A call belongs to it by when it was observed.",
+        "The start of the cohort. A call belongs to it by its observation time.",
     );
     const COHORT_END: Declared<Instant> = Declared::required(
         "cohort_end",
-        "The end of the cohort, itself not included: at most 31 days after its start.",
+        "The end of the cohort, not included; at most 31 days after its start.",
     );
     const AS_OF: Declared<Instant> = Declared::required(
         "as_of",
-        "The moment up to which facts count, itself included; not before the end of the cohort.",
+        "Count only facts received at or before this moment; not before the end of the cohort.",
     );
-    /// What stands in the query.
+    /// The query parameters.
     pub(crate) const PARAMETERS: &'static [Parameter] =
         parameters![Self::COHORT_START, Self::COHORT_END, Self::AS_OF,];
 }
@@ -111,14 +111,14 @@ impl Request for ReportRequest {
     }
 }
 
-/// What became of the calls of each model.
+/// What became of each model's calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelOutcomes {
     /// Always 1.
     pub schema_version: Version1,
-    /// What the report is about.
+    /// The scope of the report.
     pub scope: ReportScope,
     /// The report.
     pub report: ModelReport,
@@ -131,22 +131,22 @@ pub struct ModelOutcomes {
 pub struct AcceptedWorkLifecycle {
     /// Always 1.
     pub schema_version: Version1,
-    /// What the report is about.
+    /// The scope of the report.
     pub scope: ReportScope,
     /// The report.
     pub report: LifecycleReport,
 }
 
-/// By which rules something was derived, and from which facts.
+/// The rules and the facts that something was derived from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Provenance {
-    /// The version of the rules: it changes when a floor, a window or a formula does.
+    /// The version of the rules, which changes with every threshold, window or formula.
     pub policy_version: String,
     /// The high-water mark of the quarantine log in the snapshot of this answer.
     pub quarantine_revision: u64,
-    /// SHA-256 of the rules' numbers as a JSON document, where there is one.
+    /// SHA-256 of the rules' parameters as a JSON document, if there is one.
     #[cfg_attr(feature = "schema", schemars(extend("pattern" = "^[0-9a-f]{64}$")))]
     pub policy_digest: Option<String>,
 }

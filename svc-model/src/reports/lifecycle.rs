@@ -12,8 +12,8 @@ use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::repository::RepositoryDecline;
 
-/// What became of accepted work. Each panel has its own unit and denominator, so counts of different
-/// panels are not added.
+/// What became of accepted work. Each panel has its own unit and denominator, so counts of
+/// different panels must not be added.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -22,59 +22,61 @@ pub struct LifecycleReport {
     pub org_id: OrgId,
     /// Accepted calls through commit, pull request and CI.
     pub accepted_work: AcceptedWork,
-    /// Edits and how much of them stayed until the end of their Session.
+    /// Edits, and how much of them was left at the end of their Session.
     pub edit_retention: EditRetention,
-    /// Attributed files through the head of the pull request and the merged commit.
+    /// Attributed files, at the head of the pull request and at the merged commit.
     pub merge_durability: MergeDurability,
     /// Sessions with accepted work, by status.
     pub session_attrition: SessionAttrition,
-    /// What may have been done over, six components in a fixed order. They overlap and are no sum.
+    /// Possible rework, six components in a fixed order. They overlap and must not be added.
     pub rework: Vec<ReworkComponent>,
-    /// The accepted calls by one property at a time: by dimension, then repository, then value.
+    /// The accepted calls by one property at a time, ordered by dimension, repository and value.
     pub strata: Vec<Stratum>,
     /// How many accepted calls are in no stratum of a dimension, by reason.
     pub stratum_skips: Counts<StratumSkip>,
     /// The bounds of this report.
     pub policy: LifecyclePolicy,
-    /// By which rules each part was derived.
+    /// The rules that each part was derived by.
     pub provenance: LifecycleProvenance,
-    /// How many facts name a repository that cannot be told. The units overlap and are not added.
+    /// How many facts name a repository that cannot be determined. The units overlap and must not
+    /// be added.
     pub repository_skipped: LifecycleRepositorySkips,
 }
 
-/// How many got to a stage, of those at the stage before and of those at the first.
+/// How many reached a stage, of those at the previous stage and of those at the first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Stage {
-    /// How many got here.
+    /// How many reached this stage.
     pub count: u64,
-    /// How many got to the stage before.
+    /// How many reached the previous stage.
     pub denominator: u64,
-    /// `count` of `denominator`; null when nobody did.
+    /// `count` of `denominator`; null if that is 0.
     pub rate: Option<f64>,
     /// How many were at the first stage.
     pub initial_denominator: u64,
-    /// `count` of `initial_denominator`; null when there was nobody.
+    /// `count` of `initial_denominator`; null if that is 0.
     pub initial_rate: Option<f64>,
 }
 
 closed_set! {
     /// What an agent's integration cannot capture.
     pub enum UnsupportedCapture {
-        /// Edits of Cursor are not observed. Sessions with a decision of Cursor are counted.
+        /// Cursor's edits are not observed. Counts Sessions with a Cursor decision.
         CursorEdits = "cursor_edit_observations",
-        /// Decisions of people in Cursor name no call. Sessions with a decision of Cursor are counted.
+        /// Decisions by people in Cursor do not name a call. Counts Sessions with a Cursor
+        /// decision.
         CursorCalls = "cursor_human_explicit_inference_capture",
     }
 }
 
 closed_set! {
-    /// What can be read in more than one way, and is counted in none.
+    /// Ambiguous evidence, which is not counted.
     pub enum Ambiguity {
         /// CI that contradicts itself.
         CiVerdict = "ambiguous_ci_verdict",
-        /// Decisions whose id several calls own.
+        /// Decisions whose call id belongs to several calls.
         DecisionCallId = "ambiguous_decision_call_id",
         /// Files in several merged pull requests.
         PullRequestMembership = "ambiguous_pr_membership",
@@ -90,18 +92,18 @@ closed_set! {
 ))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct Coverage<M> {
-    /// How many the panel speaks of, in its own unit.
+    /// How many the panel covers, in its own unit.
     pub observed: u64,
-    /// How many it cannot speak of, by reason.
+    /// How many it cannot cover, by reason.
     pub missing: Counts<M>,
-    /// In how many Sessions an integration cannot capture what the panel needs.
+    /// The number of Sessions in which an integration cannot capture what the panel needs.
     pub unsupported_by_integration: Counts<UnsupportedCapture>,
-    /// How many can be read in more than one way.
+    /// How many are ambiguous.
     pub ambiguous: Counts<Ambiguity>,
 }
 
 closed_set! {
-    /// A population of which some Sessions are shown.
+    /// A population with example Sessions.
     pub enum Population {
         /// Accepted calls.
         Accepted = "accepted",
@@ -111,11 +113,11 @@ closed_set! {
         PullRequestMembership = "pull_request_membership",
         /// Accepted calls whose CI failed.
         CiFailed = "ci_failed",
-        /// Edits that stayed.
+        /// Unmodified edits.
         Unmodified = "unmodified",
-        /// Edits of which a part stayed.
+        /// Partially modified edits.
         PartiallyModified = "partially_modified",
-        /// Edits that were gone.
+        /// Deleted edits.
         Deleted = "deleted",
         /// Attributed files in one merged pull request.
         Joined = "joined",
@@ -132,7 +134,7 @@ closed_set! {
     }
 }
 
-/// Some Sessions of a population, to look at.
+/// Example Sessions of a population.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -143,27 +145,28 @@ pub struct Examples {
     pub session_ids: Vec<SessionId>,
 }
 
-/// Calls that a person accepted, through commit, pull request and CI. The unit is a call. A rule's
-/// accept, or an agent's own, does not count.
+/// Calls that a person accepted, through commit, pull request and CI. The unit is a call. An accept
+/// by a rule or by the agent itself does not count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AcceptedWork {
-    /// Calls of the cohort with an attached explicit accept. A reject of the same call changes nothing.
+    /// Calls of the cohort with an attached explicit accept. A reject of the same call does not
+    /// matter.
     pub accepted_calls: u64,
-    /// Of these, the calls with an Attribution to a commit at which their Session was observed.
+    /// Of these, calls with an Attribution to a commit at which their Session was observed.
     pub attributed: Stage,
-    /// Of these, the calls of which a file is in exactly one merged pull request.
+    /// Of these, calls with a file in exactly one merged pull request.
     pub pull_request_membership: Stage,
-    /// Of these, the calls whose commits have CI evidence.
+    /// Of these, calls whose commits have CI evidence.
     pub ci_linked: Stage,
-    /// Of these, the calls whose CI passed or failed.
+    /// Of these, calls whose CI passed or failed.
     pub ci_verdict: Stage,
     /// The calls whose CI passed.
     pub ci_passed: u64,
-    /// The calls of which a commit failed. It does not say that the call was the reason.
+    /// The calls with a failed commit. The call need not be the cause.
     pub ci_failed: u64,
-    /// Who got no further, by reason. The units differ.
+    /// What did not reach the next stage, by reason. The units differ.
     pub skips: Counts<AcceptedWorkSkip>,
     /// `observed` counts accepted calls, the rest decisions and calls.
     pub coverage: Coverage<DecisionSkip>,
@@ -178,24 +181,24 @@ pub struct AcceptedWork {
 pub struct EditRetention {
     /// Edit observations.
     pub observations: u64,
-    /// Those that could have a Fate: all.
+    /// Observations that could have a Fate: all of them.
     pub eligible: u64,
-    /// Those that have one.
+    /// Observations with a Fate.
     pub derived_fates: u64,
-    /// Those of which at least nine tenths stayed.
+    /// Edits of which at least nine tenths were left.
     pub unmodified: u64,
-    /// Those of which a part stayed.
+    /// Edits of which a part was left.
     pub partially_modified: u64,
-    /// Those of which at most a tenth stayed, or whose file was gone.
+    /// Edits of which at most a tenth was left, or whose file was gone.
     pub deleted: u64,
-    /// Those of which somebody measured both how many lines were added and removed by something other
-    /// than the agent.
+    /// Edits for which the lines added and removed by something other than the agent were both
+    /// measured.
     pub known_external_line_counts: u64,
-    /// Lines added by something other than the agent, as far as they are known. It does not say who.
+    /// Lines added by something other than the agent, as far as known. It does not tell by whom.
     pub external_lines_added: u64,
-    /// Lines removed by something other than the agent, as far as they are known.
+    /// Lines removed by something other than the agent, as far as known.
     pub external_lines_removed: u64,
-    /// `derived_fates` of `observations`; null when there is none.
+    /// `derived_fates` of `observations`; null if there are none.
     pub fate_rate: Option<f64>,
     /// Edits without a Fate, by reason.
     pub skips: Counts<FateSkip>,
@@ -206,9 +209,9 @@ pub struct EditRetention {
 }
 
 closed_set! {
-    /// How far a panel may be trusted.
+    /// The qualification of a panel's coverage.
     pub enum CoverageQualification {
-        /// Only pull requests are known whose events were received: for investigation only, not for
+        /// Only pull requests whose events were received are known: for investigation only, not for
         /// ranking.
         PartialPullRequestHistory = "partial_pull_request_history",
     }
@@ -224,15 +227,15 @@ pub struct MergeDurability {
     pub coverage_qualification: Open<CoverageQualification>,
     /// Attributed files at observed commits.
     pub attributed_file_candidates: u64,
-    /// Those in exactly one merged pull request.
+    /// Files in exactly one merged pull request.
     pub unique_pull_request_membership: u64,
-    /// Those with a score.
+    /// Files with a score.
     pub scored_rows: u64,
-    /// `unique_pull_request_membership` of `attributed_file_candidates`; null when there is none.
+    /// `unique_pull_request_membership` of `attributed_file_candidates`; null if there are none.
     pub membership_rate: Option<f64>,
-    /// `scored_rows` of `unique_pull_request_membership`; null when there is none.
+    /// `scored_rows` of `unique_pull_request_membership`; null if there are none.
     pub scoring_rate: Option<f64>,
-    /// Files in no merged pull request, as far as is known, by reason.
+    /// Files that are not known to be in exactly one merged pull request, by reason.
     pub membership: Counts<MembershipSkip>,
     /// What has no score, by reason. The units differ.
     pub scoring_skips: Counts<ScoringSkip>,
@@ -247,15 +250,15 @@ pub struct MergeDurability {
 }
 
 closed_set! {
-    /// What is known of a Session with accepted work.
+    /// What is known about a Session with accepted work.
     pub enum SessionStatus {
-        /// The service never says so: that no commit was seen does not mean that there was none.
+        /// Never used: a Session without an observed commit may still have one.
         Abandoned = "abandoned",
         /// No commit of it was observed.
         AttributionUnavailable = "attribution_unavailable",
         /// A commit of it was observed.
         Committed = "committed",
-        /// The service never says so.
+        /// Never used.
         InFlight = "in_flight",
     }
 }
@@ -267,15 +270,15 @@ closed_set! {
 pub struct SessionAttrition {
     /// Sessions with an accepted decision.
     pub eligible_sessions: u64,
-    /// Those of which a commit was observed.
+    /// Sessions with an observed commit.
     pub committed: u64,
     /// Always 0.
     pub abandoned: u64,
     /// Always 0.
     pub in_flight: u64,
-    /// Those of which no commit was observed. It does not say that there is none.
+    /// Sessions without an observed commit. They may still have one.
     pub attribution_unavailable: u64,
-    /// What was found of Sessions with decisions. `reached_a_commit` is no loss.
+    /// What was found about Sessions with decisions. `reached_a_commit` is not a loss.
     pub skips: Counts<SessionSkip>,
     /// `observed` counts Sessions with a status other than `attribution_unavailable`.
     pub coverage: Coverage<SessionStatus>,
@@ -284,16 +287,16 @@ pub struct SessionAttrition {
 }
 
 closed_set! {
-    /// Something that may mean that work was done over.
+    /// A possible sign of rework.
     pub enum ReworkName {
         /// Explicit rejects, attached to a call or not, of all decisions.
         ExplicitRejects = "explicit_rejects",
-        /// Refused edits that were tried again with success, of themselves.
+        /// Refused edits that were retried successfully, out of all such edits.
         RetryLinkages = "retry_linkages",
-        /// Edits that did not stay whole, of those with a Fate.
+        /// Edits that were modified or deleted, of those with a Fate.
         ModifiedOrDeletedEdits = "modified_or_deleted_edits",
-        /// Edits in whose file something other than the agent changed lines, of those where that is
-        /// known.
+        /// Edits whose file was changed by something other than the agent, of those for which that
+        /// is known.
         ExternalLineChanges = "external_line_changes",
         /// Abandoned Sessions, of those that are committed or abandoned; always 0.
         AbandonedSessions = "abandoned_sessions",
@@ -303,7 +306,7 @@ closed_set! {
 }
 
 closed_set! {
-    /// What one of a component is.
+    /// The unit of a component.
     pub enum ReworkGrain {
         /// A decision of the cohort's Sessions.
         DeveloperDecision = "developer_decision",
@@ -327,20 +330,20 @@ closed_set! {
 pub struct ReworkComponent {
     /// What is counted.
     pub name: Open<ReworkName>,
-    /// What one of it is.
+    /// Its unit.
     pub grain: Open<ReworkGrain>,
-    /// How many.
+    /// The count.
     pub count: u64,
-    /// Of how many.
+    /// The total.
     pub denominator: u64,
-    /// `count` of `denominator`; null when there is none.
+    /// `count` of `denominator`; null if that is 0.
     pub rate: Option<f64>,
 }
 
 closed_set! {
     /// A property of an accepted call.
     pub enum Dimension {
-        /// The agent of all its decisions.
+        /// The agent of its decisions.
         AgentHarness = "agent_harness",
         /// Its model.
         Model = "model",
@@ -358,14 +361,14 @@ closed_set! {
 pub struct Stratum {
     /// The property.
     pub dimension: Open<Dimension>,
-    /// Its value. Of a workflow: the CI system, id, path and name, joined by `|`, what is not known
-    /// being empty.
+    /// Its value. For a workflow: the CI system, id, path and name, joined by `|`, with unknown
+    /// parts empty.
     pub value: String,
     /// Accepted calls that have this value and no other.
     pub accepted_calls: u64,
-    /// A name of the repository, of a repository or workflow.
+    /// A name of the repository, for repositories and workflows.
     pub repo: Option<String>,
-    /// The identity of the repository; null when it is only known by its name, too.
+    /// The identity of the repository; also null if it is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
@@ -374,13 +377,13 @@ pub struct Stratum {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct LifecyclePolicy {
-    /// How many Sessions are shown of a population.
+    /// The maximum number of example Sessions per population.
     pub example_session_limit: u64,
     /// The version of the rules of this report.
     pub policy_version: String,
 }
 
-/// By which rules each part of a lifecycle report was derived.
+/// The rules that each part of a lifecycle report was derived by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -399,8 +402,8 @@ pub struct LifecycleProvenance {
     pub merge_retention: Provenance,
 }
 
-/// Facts of a lifecycle report that name a repository that cannot be told, by what they are. A unit
-/// without any is left out.
+/// Facts of a lifecycle report that name a repository that cannot be determined, by kind. Kinds
+/// without any are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -408,7 +411,7 @@ pub struct LifecycleRepositorySkips {
     /// Observations of the cohort's Sessions.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub session_observations: Counts<RepositoryDecline>,
-    /// Pushes among which commits were looked for.
+    /// Pushes that were searched for commits.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_sources: Counts<RepositoryDecline>,
     /// CI outcomes.

@@ -14,42 +14,44 @@ use crate::id::FactId;
 use crate::open::Open;
 use crate::repository::RepositoryDecline;
 
-/// What became of the calls of each model.
+/// What became of each model's calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct ModelReport {
-    /// One row a model that has a call in the cohort, by model. Calls without a model are in none.
+    /// One row per model with a call in the cohort, ordered by model. Calls without a model are not
+    /// included.
     pub rows: Vec<ModelRow>,
-    /// Whether the difference of two models is one of repositories: `ci_pass_rate`, then
-    /// `attribution_rate`.
+    /// Whether differences between models are differences between repositories: `ci_pass_rate`,
+    /// then `attribution_rate`.
     pub stratification: Vec<Stratification>,
-    /// How far the calls of each model get, in the order of `rows`.
+    /// How far each model's calls get, in the order of `rows`.
     pub signal_funnel: Vec<SignalFunnel>,
-    /// The status of the cohort's Sessions in short.
+    /// A summary of the status of the cohort's Sessions.
     pub abandonment: AbandonmentSummary,
     /// Edits without a Fate, by reason; always empty.
     pub fate_skipped: Counts<FateSkip>,
-    /// How many facts name a repository that cannot be told. The units overlap and are not added.
+    /// How many facts name a repository that cannot be determined. The units overlap and are not
+    /// added.
     pub repository_skipped: ModelRepositorySkips,
-    /// What of CI was not counted; a population of its own.
+    /// CI evidence that was not counted, with its own units.
     pub ci_skipped: CiSkips,
-    /// By which rules Fates were derived.
+    /// The rules that Fates were derived by.
     pub fate_provenance: Provenance,
-    /// Where Attributions come from, one row a repository.
+    /// The sources of Attributions, one row per repository.
     pub attribution_share: Vec<AttributionShareRow>,
-    /// What looks as if notes were lost.
+    /// Alerts about possibly missing notes.
     pub attribution_alerts: Vec<AttributionAlert>,
-    /// Two models beside each other; only when it was asked for.
+    /// A comparison of two models; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// Whether the second model is at most a margin worse; only when it was asked for.
+    /// Whether the second model is worse by at most a margin; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub non_inferiority: Option<ModelNonInferiority>,
 }
 
 closed_set! {
-    /// What one of a CI rate is.
+    /// The unit of a CI rate.
     pub enum OutcomeGrain {
         /// A commit with a verdict.
         Commit = "commit",
@@ -67,17 +69,17 @@ pub struct ModelRow {
     pub since_days: Option<u64>,
     /// Calls of the model in the cohort.
     pub completions: u64,
-    /// Those with an Attribution, observed or guessed.
+    /// Calls with an Attribution, observed or inferred.
     pub attributed_inference_calls: u64,
-    /// `attributed_inference_calls` of `completions`. What was edited much is not found again, so this
-    /// is a lower bound on retention.
+    /// `attributed_inference_calls` of `completions`. Heavily edited output is not recognised, so
+    /// this is a lower bound on retention.
     pub attribution_rate: f64,
     /// Wilson's 95 % interval of that rate; `[0, 0]` without a call.
     pub attribution_rate_ci: [f64; 2],
-    /// Commits that an Attribution ties to the model, at which its Session was observed, and that have
-    /// a verdict.
+    /// Commits that an Attribution links to the model, at which its Session was observed, and that
+    /// have a verdict.
     pub ci_linked: u64,
-    /// Those whose verdict is that they passed.
+    /// Commits that passed.
     pub ci_passed: u64,
     /// `ci_passed` of `ci_linked`; 0 without one.
     pub ci_pass_rate: f64,
@@ -89,29 +91,30 @@ pub struct ModelRow {
     pub explicit_rejects: u64,
     /// The mean similarity of the model's Attributions, each a file; 0 without one.
     pub mean_similarity: f64,
-    /// By which rules this row was derived.
+    /// The rules that this row was derived by.
     pub provenance: Provenance,
     /// Always `commit`.
     pub grain: Open<OutcomeGrain>,
-    /// Failed runs of the failed commits among `ci_linked`, by the name of the workflow; one without a
-    /// name is `unnamed`.
+    /// Failed runs of the failed commits among `ci_linked`, by workflow name; runs without one are
+    /// under `unnamed`.
     pub ci_failures_by_workflow: BTreeMap<String, u64>,
-    /// `explicit_rejects` by the agent.
+    /// `explicit_rejects` by agent.
     pub explicit_rejects_by_agent_harness: Counts<AgentHarness>,
     /// Edits of calls of the model with an attached decision, by Fate.
     pub fates: Counts<Fate>,
-    /// Those whose decision is an explicit accept.
+    /// Edits whose decision is an explicit accept, by Fate.
     pub explicit_accept_fates: Counts<Fate>,
-    /// Those in whose file something other than the agent is known to have changed lines since.
+    /// Edits whose file is known to have been changed by something other than the agent, by Fate.
     pub fates_with_external_changes: Counts<Fate>,
-    /// Edges of a commit and a Session among the Attributions that no observation backs. Their CI does
-    /// not count.
+    /// Pairs of commit and Session among the Attributions that no observation supports. Their CI
+    /// does not count.
     pub session_commit_unobserved: u64,
-    /// The observations that back the others, sorted.
+    /// The observations that support the other pairs, sorted.
     pub session_commit_observation_ids: Vec<FactId>,
 }
 
-/// How far the calls of a model get. The unit is a call; each rate but the first is of `attributed`.
+/// How far the calls of a model get. The unit is a call; each rate but the first has the
+/// denominator `attributed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -122,12 +125,12 @@ pub struct SignalFunnel {
     pub since_days: Option<u64>,
     /// Calls of the model in the cohort.
     pub completions_total: u64,
-    /// Those with an Attribution.
+    /// Calls with an Attribution.
     pub attributed: u64,
     /// `attributed` of `completions_total`.
     pub attribution_rate: f64,
-    /// Attributed calls with a CI outcome, whatever its result, at an observed commit. The number of
-    /// the same name in a row counts commits with a verdict.
+    /// Attributed calls with a CI outcome of any result at an observed commit. The member of the
+    /// same name in a row counts commits with a verdict.
     pub ci_linked: u64,
     /// `ci_linked` of `attributed`; 0 without one.
     pub ci_linked_retention_rate: f64,
@@ -139,11 +142,12 @@ pub struct SignalFunnel {
     pub training_row_eligible: u64,
     /// `training_row_eligible` of `attributed`; 0 without one.
     pub training_row_eligible_retention_rate: f64,
-    /// Edges of a commit and a Session that no observation backs.
+    /// Pairs of commit and Session that no observation supports.
     pub session_commit_unobserved: u64,
 }
 
-/// The status of Sessions in short. That no commit was seen says nothing, so five numbers are always 0.
+/// A summary of the status of Sessions. A missing commit says nothing, so five numbers are always
+/// 0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -158,13 +162,14 @@ pub struct AbandonmentSummary {
     pub negative_completions: u64,
     /// Always 0.
     pub explicit_accepts_unjoined: u64,
-    /// What was found of Sessions with decisions. `reached_a_commit` is no loss.
+    /// What was found about Sessions with decisions. `reached_a_commit` is not a loss.
     pub derivation_skipped: Counts<SessionSkip>,
-    /// By which rules it was derived.
+    /// The rules that it was derived by.
     pub provenance: Provenance,
 }
 
-/// What of CI was not counted, by what it is. The units are not added; one without any is left out.
+/// CI evidence that was not counted, by kind. The units differ and must not be added; kinds without
+/// any are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -175,13 +180,13 @@ pub struct CiSkips {
     /// Commits whose runs disagree.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub commits: Counts<CiCommitSkip>,
-    /// Outcomes that name a repository that cannot be told.
+    /// Outcomes that name a repository that cannot be determined.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub source_outcomes: Counts<RepositoryDecline>,
 }
 
-/// Facts of a model report that name a repository that cannot be told, by what they are. The units
-/// overlap and are not added; one without any is left out.
+/// Facts of a model report that name a repository that cannot be determined, by kind. The units
+/// overlap and must not be added; kinds without any are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -198,10 +203,10 @@ pub struct ModelRepositorySkips {
     /// CI outcomes of attributed commits.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub ci_outcomes: Counts<RepositoryDecline>,
-    /// Edges of a commit and a Session.
+    /// Pairs of commit and Session.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub attribution_edges: Counts<RepositoryDecline>,
-    /// Pushes and observations among which the commits of the rows were looked for.
+    /// Pushes and observations that were searched for the commits of the rows.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub assembly_sources: Counts<RepositoryDecline>,
 }

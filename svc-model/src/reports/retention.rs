@@ -15,21 +15,21 @@ pub struct MergeRetentionReport {
     pub org_id: OrgId,
     /// Attributed files at commits at which their Session was observed.
     pub attributed_file_candidates: u64,
-    /// Those in exactly one merged pull request.
+    /// Files in exactly one merged pull request.
     pub candidates_joined_to_merge: u64,
-    /// Those with a score.
+    /// Files with a score.
     pub scored_rows: u64,
-    /// Pull requests that hold a file.
+    /// Pull requests with an attributed file.
     pub joined_pull_requests: u64,
-    /// Pull requests that hold a file with a score.
+    /// Pull requests with a scored file.
     pub scored_pull_requests: u64,
-    /// Files in no merged pull request, as far as is known, by reason.
+    /// Files that are not known to be in exactly one merged pull request, by reason.
     pub membership: Counts<MembershipSkip>,
     /// What has no score, by reason. The units differ.
     pub scoring_skips: Counts<ScoringSkip>,
     /// What has no Attribution, by reason. The units differ.
     pub attribution_skips: Counts<AttributionSkip>,
-    /// Decisions that are attached to no call, by reason.
+    /// Decisions that are not attached to a call, by reason.
     pub decision_attachment_skips: Counts<DecisionSkip>,
     /// How much of the added text is in the file at the final head of the pull request.
     pub head: RetentionScores,
@@ -37,30 +37,31 @@ pub struct MergeRetentionReport {
     pub merge: RetentionScores,
     /// Scored files whose call has an attached explicit accept.
     pub explicit_accept_rows: u64,
-    /// The scores of these at the head.
+    /// Their scores at the head.
     pub explicit_accept_head_thresholds: Vec<ThresholdShare>,
-    /// The scores of these at the merged commit.
+    /// Their scores at the merged commit.
     pub explicit_accept_merge_thresholds: Vec<ThresholdShare>,
-    /// By which rules files were attributed.
+    /// The rules that files were attributed by.
     pub attribution_provenance: Provenance,
-    /// By which rules membership and scores were derived.
+    /// The rules that membership and scores were derived by.
     pub merge_retention_provenance: Provenance,
-    /// How many facts name a repository that cannot be told. The units overlap and are not added.
+    /// How many facts name a repository that cannot be determined. The units overlap and must not
+    /// be added.
     pub repository_skipped: RetentionRepositorySkips,
 }
 
-/// Scores, each the share of an added text that a file holds, from 0 to 1.
+/// Scores, each the share of an added text that is in a file, from 0 to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct RetentionScores {
-    /// What they are like.
+    /// Their distribution.
     pub distribution: ScoreDistribution,
-    /// How many are below 0.8, 0.9 and 1.
+    /// How many scores are below 0.8, 0.9 and 1.
     pub thresholds: Vec<ThresholdShare>,
 }
 
-/// What a number of scores is like. Between two scores a straight line is drawn.
+/// The distribution of scores. Quantiles are interpolated linearly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -69,11 +70,11 @@ pub struct ScoreDistribution {
     pub count: u64,
     /// Their mean; null without a score.
     pub mean: Option<f64>,
-    /// The score in the middle; null without a score.
+    /// Their median; null without a score.
     pub median: Option<f64>,
-    /// The score that a tenth are below; null without a score.
+    /// The 10th percentile; null without a score.
     pub p10: Option<f64>,
-    /// The score that nine tenths are below; null without a score.
+    /// The 90th percentile; null without a score.
     pub p90: Option<f64>,
 }
 
@@ -84,7 +85,7 @@ pub struct ScoreDistribution {
 pub struct ThresholdShare {
     /// The threshold.
     pub threshold: f64,
-    /// Scores that are less.
+    /// Scores below it.
     pub below: u64,
     /// All scores.
     pub total: u64,
@@ -92,8 +93,8 @@ pub struct ThresholdShare {
     pub rate: Option<f64>,
 }
 
-/// Facts of a retention report that name a repository that cannot be told, by what they are. The units
-/// overlap and are not added; one without any is left out.
+/// Facts of a retention report that name a repository that cannot be determined, by kind. The units
+/// overlap and must not be added; kinds without any are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -101,7 +102,7 @@ pub struct RetentionRepositorySkips {
     /// Observations.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub session_observations: Counts<RepositoryDecline>,
-    /// Edges of a commit and a Session.
+    /// Pairs of commit and Session.
     #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub candidate_edges: Counts<RepositoryDecline>,
 }

@@ -9,7 +9,7 @@ use crate::open::Open;
 use crate::query::LifetimeIdentity;
 use crate::time::Instant;
 
-/// Where the Attributions of one repository come from. The unit is a commit.
+/// The sources of one repository's Attributions. The unit is a commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -23,36 +23,36 @@ pub struct AttributionShareRow {
     /// The last moment of the window.
     pub window_end: Instant,
     /// Commits of pushes in the window that an agent could have made: a call was observed near the
-    /// push, or one of a Session that the commit's note names within a week. At least 1, and the sum of
-    /// the three that follow.
+    /// push, or a call of a Session that the commit's note names was observed within a week. At
+    /// least 1, and the sum of the next three.
     pub agent_plausible_commits: u64,
-    /// Those of which a file is attributed by a note.
+    /// Commits with a file that is attributed by a note.
     pub git_notes_attributed: u64,
-    /// Those of which files are attributed by similarity alone.
+    /// Commits with files that are attributed by similarity only.
     pub jaccard_attributed: u64,
-    /// Those without an Attribution, commits without code among them.
+    /// Commits without an Attribution, including commits without code.
     pub unattributed: u64,
     /// `git_notes_attributed` of `agent_plausible_commits`.
     pub git_notes_share: f64,
     /// Wilson's 95 % interval of that share.
     pub git_notes_share_ci: [f64; 2],
-    /// By which rules the row was derived.
+    /// The rules that the row was derived by.
     pub provenance: Provenance,
-    /// The identity of the repository; null when it is only known by its name.
+    /// The identity of the repository; null if it is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
 }
 
 closed_set! {
-    /// What looks as if notes were lost.
+    /// A possible sign of missing notes.
     pub enum AttributionAlertKind {
-        /// There are commits that an agent could have made, and none has a note that led to a call.
+        /// There are commits that an agent could have made, but none has a note that led to a call.
         ZeroShare = "zero_share_nonzero_activity",
-        /// The share of notes is smaller than in the window before, beyond chance.
+        /// The share of notes is smaller than in the previous window, beyond chance.
         SustainedDecline = "sustained_decline",
     }
 }
 
-/// A repository whose notes seem to be lost. It says where to look and not what is wrong.
+/// A repository whose notes may be missing. It says where to look, not what is wrong.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
@@ -61,29 +61,29 @@ pub struct AttributionAlert {
     pub org_id: OrgId,
     /// A name of the repository.
     pub repo: String,
-    /// The identity of the repository; null when it is only known by its name.
+    /// The identity of the repository; null if it is known by name only.
     pub repository_identity: Option<LifetimeIdentity>,
-    /// What it looks like.
+    /// The kind of alert.
     pub kind: Open<AttributionAlertKind>,
     /// The window.
     pub current: AttributionShareRow,
-    /// The window before; null when it has no plausible commit, or does not matter.
+    /// The previous window; null if it has no plausible commit or is not relevant.
     pub baseline: Option<AttributionShareRow>,
-    /// The alert in a sentence.
+    /// The alert as a sentence.
     pub reason: String,
 }
 
-/// The share of notes among Attributions, by repository, beside the window before.
+/// The share of notes among Attributions, by repository, compared with the previous window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub struct AttributionShareReport {
-    /// How many plausible commits both windows need before a decline is called one.
+    /// How many plausible commits both windows need before a decline is reported.
     pub min_cases_for_decline_verdict: u64,
     /// The latest week of each repository.
     pub current: Vec<AttributionShareRow>,
     /// The four weeks before that.
     pub baseline: Vec<AttributionShareRow>,
-    /// What looks as if notes were lost, in the order of `current`.
+    /// Alerts about possibly missing notes, in the order of `current`.
     pub alerts: Vec<AttributionAlert>,
 }

@@ -1,5 +1,5 @@
-//! Why something is counted nowhere. Each set is closed, and each candidate of a panel is either
-//! counted or has exactly one of the reasons of its set.
+//! Why something is not counted. Each set is closed, and each candidate of a panel is either
+//! counted or has exactly one reason of its set.
 
 use crate::closed_set;
 use crate::repository::RepositoryDecline;
@@ -23,31 +23,32 @@ macro_rules! from_decline {
 }
 
 closed_set! {
-    /// Why a decision is attached to no call.
+    /// Why a decision is not attached to a call.
     pub enum DecisionSkip {
-        /// Several calls own the id.
+        /// The id belongs to several calls.
         Ambiguous = "ambiguous_decision_call_id",
-        /// The call is of another organization. No fact of one is ever read, so it is never counted.
+        /// The call belongs to another organization. Never counted, because facts of other
+        /// organizations are never read.
         OrgMismatch = "decision_org_mismatch",
-        /// The call is of another Session.
+        /// The call belongs to another Session.
         SessionMismatch = "decision_session_mismatch",
-        /// The decision has no id of a call.
+        /// The decision has no call id.
         Missing = "missing_decision_call_id",
-        /// No call owns the id.
+        /// The id belongs to no call.
         Unmatched = "unmatched_decision_call_id",
     }
 }
 
 closed_set! {
-    /// Why a run of CI counts for no commit.
+    /// Why a CI run counts for no commit.
     pub enum CiRunSkip {
-        /// Its outcomes contradict each other about what was run, where, or with what result.
+        /// Its outcomes contradict each other about what was run, where, or with which result.
         ConflictingIdentity = "conflicting_run_identity",
     }
 }
 
 closed_set! {
-    /// Why a commit with verdicts has none.
+    /// Why a commit with several verdicts has no verdict itself.
     pub enum CiCommitSkip {
         /// Its runs have different verdicts.
         Ambiguous = "ambiguous_workflow_verdicts",
@@ -55,11 +56,11 @@ closed_set! {
 }
 
 closed_set! {
-    /// Why an edit has no Fate. The score that is used cannot fail, so its two reasons are never counted.
+    /// Why an edit has no Fate. The current score cannot fail, so its two reasons are never counted.
     pub enum FateSkip {
         /// The texts of the edit were erased.
         ContentErased = "content_erased",
-        /// The score is no number from 0 to 1.
+        /// The score is not a number from 0 to 1.
         InvalidScore = "invalid_score",
         /// The score could not be computed.
         ScorerError = "scorer_error",
@@ -67,8 +68,8 @@ closed_set! {
 }
 
 closed_set! {
-    /// What was found of a Session with decisions, and what of the observations was not counted.
-    /// The units differ: Sessions, and for the reasons of repositories observations.
+    /// What was found about a Session with decisions, and which observations were not counted. The
+    /// units are Sessions and, for reasons about repositories, observations.
     pub enum SessionSkip {
         /// Sessions without an accepted decision.
         NoAcceptedDecision = "no_accepted_decision",
@@ -76,11 +77,11 @@ closed_set! {
         ReachedACommit = "reached_a_commit",
         /// Observations that name no repository.
         RepositoryIdentityAbsent = "repository_identity_absent",
-        /// Observations whose push is of another repository.
+        /// Observations whose push belongs to another repository.
         RepositoryIdentityConflict = "repository_identity_conflict",
-        /// Observations of which nobody can tell the repository.
+        /// Observations whose repository cannot be determined.
         RepositoryIdentityUnresolved = "repository_identity_unresolved",
-        /// Observations whose mirror is not that of one repository.
+        /// Observations whose mirror does not belong to a single repository.
         RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// Observations whose push is absent, quarantined or later than the boundary.
         RepositorySourceAbsent = "repository_source_absent",
@@ -92,41 +93,42 @@ closed_set! {
 from_decline!(SessionSkip);
 
 closed_set! {
-    /// Why an attributed file is in no merged pull request, as far as is known.
+    /// Why an attributed file is not known to be in exactly one merged pull request.
     pub enum MembershipSkip {
         /// The commit is in several merged pull requests.
         Ambiguous = "ambiguous_pr_membership",
-        /// Of a merged pull request of the repository it cannot be told whether it holds the commit.
+        /// For some merged pull request of the repository, it cannot be determined whether it
+        /// contains the commit.
         AncestryCheckFailed = "ancestry_check_failed",
-        /// No merged pull request holds the commit.
+        /// No merged pull request contains the commit.
         WithoutMerge = "attribution_without_merge",
     }
 }
 
 closed_set! {
-    /// Why an attributed file has no score of what remained of it. The unit is a file in a merged pull
-    /// request; of `session_commit_unobserved` an edge of a commit and a Session, of the two kinds of
-    /// sections a section of the commit's diff.
+    /// Why an attributed file has no score of what remained of it. The unit is a file in a merged
+    /// pull request; for `session_commit_unobserved` a pair of commit and Session, for the two
+    /// section reasons a section of the commit's diff.
     pub enum ScoringSkip {
-        /// The file holds a NUL.
+        /// The file contains a NUL.
         BinaryFile = "binary_file",
-        /// The file is larger than is read.
+        /// The file is too large to be read.
         FileOversized = "file_oversized",
         /// git failed while the file was read.
         FileReadFailed = "file_read_failed",
         /// The head of the pull request is not in its mirror.
         HeadCommitAbsent = "head_commit_absent",
-        /// There is no regular file at the path in the head.
+        /// The head has no regular file at the path.
         HeadFileAbsent = "head_file_absent",
-        /// The file has neither its own nor one other path in the head.
+        /// The head has the file neither at its own path nor at a single other one.
         HeadPathUnresolved = "head_path_unresolved",
-        /// A section of the diff breaks the format.
+        /// A section of the diff is malformed.
         MalformedDiffSection = "malformed_diff_section",
         /// The merged commit is not in its mirror.
         MergeCommitAbsent = "merge_commit_absent",
-        /// There is no regular file at the path in the merged commit.
+        /// The merged commit has no regular file at the path.
         MergeFileAbsent = "merge_file_absent",
-        /// The file has neither its own nor one other path in the merged commit.
+        /// The merged commit has the file neither at its own path nor at a single other one.
         MergePathUnresolved = "merge_path_unresolved",
         /// A mirror is missing.
         MirrorAbsent = "mirror_absent",
@@ -134,9 +136,9 @@ closed_set! {
         RepositoryIdentityAbsent = "repository_identity_absent",
         /// A fact and its source name different repositories.
         RepositoryIdentityConflict = "repository_identity_conflict",
-        /// Nobody can tell the repository of a fact.
+        /// The repository of a fact cannot be determined.
         RepositoryIdentityUnresolved = "repository_identity_unresolved",
-        /// The mirror is not that of one repository.
+        /// The mirror does not belong to a single repository.
         RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// The source of a fact is absent, quarantined or later than the boundary.
         RepositorySourceAbsent = "repository_source_absent",
@@ -146,11 +148,11 @@ closed_set! {
         SourceCommitAbsent = "source_commit_absent",
         /// The diff of the commit cannot be read.
         SourceDiffUnavailable = "source_diff_unavailable",
-        /// The diff has no section, or several, of the path.
+        /// The diff has no section, or several sections, for the path.
         SourceFileDiffAbsent = "source_file_diff_absent",
         /// What the commit adds to the file is blank.
         SourceTextEmpty = "source_text_empty",
-        /// A section of the diff is of a kind that is not read.
+        /// A section of the diff is of an unsupported kind.
         UnsupportedDiffSection = "unsupported_diff_section",
     }
 }
@@ -158,34 +160,34 @@ closed_set! {
 from_decline!(ScoringSkip);
 
 closed_set! {
-    /// Why a push, a commit, a section or a file has no Attribution. The unit is that of the reason.
+    /// Why a push, a commit, a section or a file has no Attribution. Each reason has its own unit.
     pub enum AttributionSkip {
         /// Commits whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
         /// Files to which no call is similar enough, where the content of a call that could have
         /// written them was erased.
         ContentErased = "content_erased",
-        /// Sections of a diff that break the format.
+        /// Malformed sections of a diff.
         MalformedDiffSection = "malformed_diff_section",
         /// Pushes whose repository has no mirror.
         MirrorAbsent = "mirror_absent",
-        /// Commits that add nothing to a file of code.
+        /// Commits that add nothing to a source code file.
         NoCodeDiff = "no_code_diff",
-        /// Pushes that no call could have led to. Nothing else is read of them.
+        /// Pushes that no call could have led to. They are not examined further.
         NoInferenceCallCandidates = "no_inference_call_candidates",
-        /// Files to which no call is similar enough.
+        /// Files that no call is similar enough to.
         NoMatch = "no_match",
         /// Pushes that name no repository.
         RepositoryIdentityAbsent = "repository_identity_absent",
         /// Pushes that contradict another fact about their repository.
         RepositoryIdentityConflict = "repository_identity_conflict",
-        /// Pushes of which nobody can tell the repository.
+        /// Pushes whose repository cannot be determined.
         RepositoryIdentityUnresolved = "repository_identity_unresolved",
-        /// Pushes whose mirror is not that of one repository.
+        /// Pushes whose mirror does not belong to a single repository.
         RepositoryMirrorIdentityUnresolved = "repository_mirror_identity_unresolved",
         /// Pushes whose source is absent, quarantined or later than the boundary.
         RepositorySourceAbsent = "repository_source_absent",
-        /// Sections of a diff of a kind that is not read.
+        /// Sections of a diff of an unsupported kind.
         UnsupportedDiffSection = "unsupported_diff_section",
     }
 }
@@ -193,29 +195,30 @@ closed_set! {
 from_decline!(AttributionSkip);
 
 closed_set! {
-    /// Why an accepted call, or a decision, gets no further. The unit is that of the reason.
+    /// Why an accepted call or a decision does not reach the next stage. Each reason has its own
+    /// unit.
     pub enum AcceptedWorkSkip {
         /// Calls in merged pull requests whose CI contradicts itself.
         AmbiguousCiVerdict = "ambiguous_ci_verdict",
-        /// Decisions whose id several calls own.
+        /// Decisions whose call id belongs to several calls.
         AmbiguousDecisionCallId = "ambiguous_decision_call_id",
         /// Accepted calls without an Attribution to an observed commit.
         AttributionUnavailable = "attribution_unavailable",
         /// Calls in merged pull requests without any CI evidence.
         CiMissing = "ci_missing",
-        /// Calls in merged pull requests with CI evidence and no verdict.
+        /// Calls in merged pull requests with CI evidence but no verdict.
         CiNonVerdict = "ci_non_verdict",
-        /// Decisions on a call of another organization; never counted.
+        /// Decisions about a call of another organization; never counted.
         DecisionOrgMismatch = "decision_org_mismatch",
-        /// Decisions on a call of another Session.
+        /// Decisions about a call of another Session.
         DecisionSessionMismatch = "decision_session_mismatch",
-        /// Decisions without an id of a call.
+        /// Decisions without a call id.
         MissingDecisionCallId = "missing_decision_call_id",
-        /// Attributed calls of which no file is known to be in one merged pull request.
+        /// Attributed calls without a file that is known to be in exactly one merged pull request.
         PullRequestMembershipUnavailable = "pull_request_membership_unavailable",
-        /// Edges of a commit and a Session, of accepted calls, that no observation backs.
+        /// Pairs of commit and Session of accepted calls that no observation supports.
         SessionCommitUnobserved = "session_commit_unobserved",
-        /// Decisions whose id no call owns.
+        /// Decisions whose call id belongs to no call.
         UnmatchedDecisionCallId = "unmatched_decision_call_id",
     }
 }
@@ -245,7 +248,7 @@ closed_set! {
         MultipleAgentHarnesses = "multiple_agent_harnesses",
         /// Its commits are in several repositories.
         MultipleRepositories = "multiple_repositories",
-        /// Its commits were run by several workflows.
+        /// Several workflows ran for its commits.
         MultipleWorkflows = "multiple_workflows",
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Lists the members of every object in a schema that say nothing of themselves.
+/// Lists the members of every object in a schema that have no description.
 fn undocumented<T: JsonSchema>() -> Vec<String> {
     fn visit(schema: &Value, path: &str, missing: &mut Vec<String>) {
         let Value::Object(object) = schema else {

@@ -1,4 +1,4 @@
-//! One order of checks for every page, and one place that writes answers.
+//! The checks for every page, in one order, and the writing of answers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,29 +16,29 @@ use super::visit::Visit;
 use super::{refused, sign_in};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::body::Keep;
+use crate::body::BodyUse;
 use crate::dispatch::query_parameters;
 use crate::handler::Handler;
 use crate::{body, observe, places, problem};
 
-/// What a page may load and do: our style sheet and icon, and forms that come back here.
+/// The policy of a page: it may load our style sheet and icon, and submit forms to the console.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; \
     form-action 'self'; frame-ancestors 'none'";
-/// The most bytes of a form. That of signing in is the largest.
+/// The maximum size of a form in bytes. The sign-in form is the largest.
 const FORM_BYTES_MAX: usize = 4 * 1024;
-/// The most bytes of a page. A browser, and a person, take no more.
+/// The maximum size of a page in bytes.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Whether the browser says from which page it comes.
+/// Whether the browser sends a referrer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Referrer {
     /// Never.
     Never,
-    /// Only to this service, and only so that the browser names the origin of a form.
+    /// Only to this service, and only so that the browser sends the origin of a form.
     Here,
 }
 
-/// A request to the console, its body read.
+/// A request to the console, including its body.
 pub(super) struct Asked {
     pub(super) app: App,
     pub(super) path: String,
@@ -51,13 +51,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Checks for whom a request is, finds out who sends it, and reads its body.
+    /// Checks the host of a request, identifies the sender, and reads the body.
     async fn read(app: App, request: HttpRequest) -> Result<Self, Response> {
         let (mut parts, content) = request.into_parts();
         let place = parts
             .extensions
             .remove()
-            .unwrap_or_else(places::Place::apart);
+            .unwrap_or_else(places::Place::detached);
         let Some(console) = app.console.as_ref() else {
             return Err(problem::answer(&Problem::NotFound));
         };
@@ -75,14 +75,22 @@ impl Asked {
             place.sender_is_known();
             observe::caller(caller);
         }
-        let keep = if parts.method == Method::POST {
-            Keep::Bytes
+        let body_use = if parts.method == Method::POST {
+            BodyUse::Bytes
         } else {
-            Keep::Nothing
+            BodyUse::Nothing
         };
-        let content = body::read(&parts.headers, content, FORM_BYTES_MAX, &[], keep, &place).await;
+        let content = body::read(
+            &parts.headers,
+            content,
+            FORM_BYTES_MAX,
+            &[],
+            body_use,
+            &place,
+        )
+        .await;
         let form = match content.and_then(body::Content::decoded) {
-            // It is so small that nobody waits for its memory.
+            // It is too small to need a memory reservation.
             Ok((form, _memory)) => form,
             Err(problem) => return Err(refusal(&problem, caller.as_ref())),
         };
@@ -100,7 +108,7 @@ impl Asked {
     }
 }
 
-/// Binds a function that answers whoever asks.
+/// Binds a function that answers everyone.
 pub(super) fn open<F, A>(function: F) -> Handler
 where
     F: Fn(Asked) -> A + Clone + Send + Sync + 'static,
@@ -117,7 +125,7 @@ where
     })
 }
 
-/// Binds a page of those who have signed in. Others are led to where they can.
+/// Binds a page for signed-in users. Others are redirected to the sign-in form.
 pub(super) fn signed_in<F, A>(function: F) -> Handler
 where
     F: Fn(Visit) -> A + Clone + Send + Sync + 'static,
@@ -161,7 +169,7 @@ fn show(page: &Page, caller: &Caller) -> Response {
     response
 }
 
-/// Writes a page that says why there is none.
+/// Writes a page that explains a refusal.
 pub(super) fn refusal(problem: &Problem, caller: Option<&Caller>) -> Response {
     let page = Page::refused(problem);
     let markup = layout::page(&page, caller);
@@ -177,7 +185,7 @@ fn say_when(response: &mut Response, problem: &Problem) {
     }
 }
 
-/// Leads to another page of the console.
+/// Redirects to another page of the console.
 pub(super) fn see_other(link: &Link) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
@@ -188,7 +196,7 @@ pub(super) fn see_other(link: &Link) -> Response {
     response
 }
 
-/// Returns a document with the headers that all share.
+/// Returns a document with the common headers.
 pub(super) fn document(status: StatusCode, referrer: Referrer, markup: Markup) -> Response {
     let mut response = Response::new(Body::from(markup.into_string()));
     *response.status_mut() = status;
@@ -198,7 +206,7 @@ pub(super) fn document(status: StatusCode, referrer: Referrer, markup: Markup) -
     response
 }
 
-/// Adds what a browser may do with an answer. It keeps none.
+/// Adds the security headers. Browsers may not store the answer.
 pub(super) fn protect(response: &mut Response, referrer: Referrer) {
     let headers = response.headers_mut();
     let referrer = match referrer {

@@ -1,5 +1,5 @@
-//! The style sheet and the icon. They are part of the program, and their names change with their
-//! content, so a browser may keep them for ever.
+//! The style sheet and the icon. They are built into the program, and their names change with their
+//! content, so browsers may cache them indefinitely.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use svc_model::problem::Problem;
 use super::answer::{Asked, Referrer, protect, refusal};
 use super::text::hexadecimal;
 
-/// Bytes of the digest that stand in a name.
+/// Bytes of the digest in a name.
 const DIGEST_BYTES: usize = 8;
 
 /// A file that pages load.
@@ -46,7 +46,7 @@ pub(super) static ICON: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("icon", ".svg", "image/svg+xml", icon)
 });
 
-/// Answers with a file, by the name that it has today.
+/// Answers with a file, by its current name.
 pub(super) async fn asset(asked: Asked) -> Response {
     let asset = [&STYLE, &ICON]
         .into_iter()

@@ -1,8 +1,8 @@
-//! How often somebody may fail to sign in.
+//! The limit on failed sign-in attempts.
 //!
-//! Behind a proxy all come from one address, so strangers share what they may try. Who has signed in
-//! before has tries of its own, by a signed cookie, so strangers cannot keep it out. Nothing is kept
-//! of an attempt but its number.
+//! Behind a proxy, all requests come from one address, so strangers share their attempts. A browser
+//! that has signed in before has separate attempts, through a signed cookie, so strangers cannot
+//! lock it out. Only the number of attempts is kept.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,21 +13,21 @@ use svc_engine::clock::Ids;
 
 use super::text::hexadecimal;
 
-/// How many wrong tokens are looked at in a row.
+/// The number of wrong tokens in a row before attempts are limited.
 const TRIES: u32 = 10;
-/// How long it takes until one more is looked at.
+/// The time until another attempt is allowed.
 const PAUSE: Duration = Duration::from_secs(6);
 
-/// Who tries to sign in.
+/// The browser that tries to sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Browser {
-    /// Somebody who has signed in before.
+    /// One that has signed in before.
     Known,
-    /// Anybody.
+    /// Any other.
     Strange,
 }
 
-/// The tries that are left.
+/// The remaining attempts.
 #[derive(Default)]
 pub(super) struct Attempts {
     known: Tries,
@@ -35,12 +35,12 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Takes a try, or says how long it takes until there is one.
+    /// Takes an attempt, or returns the time until the next one.
     pub(super) fn take(&self, browser: Browser, now: Instant) -> Result<(), Duration> {
         self.of(browser).take(now)
     }
 
-    /// Gives a try back: the token was right.
+    /// Returns an attempt, because the token was correct.
     pub(super) fn give_back(&self, browser: Browser) {
         self.of(browser).give_back();
     }
@@ -53,7 +53,7 @@ impl Attempts {
     }
 }
 
-/// The moment at which all tries are there again; a try moves it by a pause.
+/// The time at which all attempts are available again; each attempt postpones it by a pause.
 #[derive(Default)]
 struct Tries(Mutex<Option<Instant>>);
 
@@ -75,8 +75,8 @@ impl Tries {
     }
 }
 
-/// What tells browsers in which somebody has signed in before: a random id with a signature. It gives
-/// no authority.
+/// Identifies browsers that have signed in before, by a random id with a signature. It grants no
+/// authority.
 pub(super) struct KnownBrowsers(Hmac<Sha256>);
 
 impl KnownBrowsers {
@@ -84,13 +84,13 @@ impl KnownBrowsers {
         let mut digest = Sha256::new();
         digest.update(b"svc console: known browsers\0");
         digest.update(operator_token);
-        // A shorter key is filled with zeros.
+        // A shorter key is padded with zeros.
         let mut key = [0; 64];
         key[..32].copy_from_slice(&digest.finalize());
         Self(Hmac::new(&key.into()))
     }
 
-    /// Returns the cookie of a new one.
+    /// Returns a cookie for a new browser.
     pub(super) fn fresh(&self) -> String {
         let id = Ids::random().fresh().simple().to_string();
         let mut signed = self.0.clone();
@@ -99,7 +99,7 @@ impl KnownBrowsers {
         format!("{id}.{signature}")
     }
 
-    /// Tells whose cookie it is.
+    /// Returns whether the cookies are from a known browser.
     pub(super) fn tell(&self, cookies: &[&str]) -> Browser {
         if cookies.iter().any(|cookie| self.is_signed(cookie)) {
             Browser::Known

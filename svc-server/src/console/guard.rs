@@ -1,39 +1,14 @@
-//! Who a request was meant for, and from where it was sent.
+//! Checks the host and the origin of requests.
 
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, HeaderName, header};
+
+use crate::settings::Host;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The hosts of the console, with or without a port.
 pub(super) struct Hosts(Vec<Host>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Host {
-    name: String,
-    port: Option<u16>,
-}
-
-impl Host {
-    fn parse(text: &str) -> Option<Self> {
-        if text.parse::<std::net::Ipv6Addr>().is_ok() {
-            let name = text.to_ascii_lowercase();
-            return Some(Self { name, port: None });
-        }
-        let authority: Authority = text.parse().ok()?;
-        let is_plain = !text.contains('@') && !authority.host().is_empty();
-        let name = authority.host().trim_matches(['[', ']']);
-        is_plain.then(|| Self {
-            name: name.to_ascii_lowercase(),
-            port: authority.port_u16(),
-        })
-    }
-
-    fn is_loopback(&self) -> bool {
-        let address = self.name.parse::<std::net::IpAddr>();
-        self.name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    }
-}
 
 /// How a page reached the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,28 +19,28 @@ pub(super) enum Scheme {
     Https,
 }
 
-/// Why a form is not looked at.
+/// Why a form is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ForeignForm {
-    /// It does not say that a page of this console sent it.
+    /// It was not sent from a page of this console, as far as its headers show.
     Origin,
-    /// It came over plain HTTP, and not from this machine.
+    /// It came over plain HTTP from another machine.
     PlainHttp,
 }
 
 impl Hosts {
-    pub(super) fn new(hosts: &[String]) -> Self {
-        Self(hosts.iter().filter_map(|host| Host::parse(host)).collect())
+    pub(super) fn new(hosts: &[Host]) -> Self {
+        Self(hosts.to_vec())
     }
 
-    /// Returns whether the one host of a request is among these.
+    /// Returns whether the host of a request is among these.
     pub(super) fn name(&self, headers: &HeaderMap) -> bool {
         host(headers).is_some_and(|host| self.has(&host))
     }
 
     fn has(&self, host: &Host) -> bool {
         let is_it = |known: &Host| {
-            // A browser leaves out the port that a scheme has anyway.
+            // A browser omits the default port of a scheme.
             let is_left_out = host.port.is_none() && matches!(known.port, Some(80 | 443));
             let is_port = known.port.is_none() || known.port == host.port || is_left_out;
             known.name == host.name && is_port
@@ -73,10 +48,10 @@ impl Hosts {
         self.0.iter().any(is_it)
     }
 
-    /// Checks that a page of this console has sent a form.
+    /// Checks that a form was sent from a page of this console.
     ///
-    /// The browser says so itself where it is one of today; of others the origin has to be the host
-    /// that the request names.
+    /// Current browsers send this information; for others, the origin must be the host of the
+    /// request.
     pub(super) fn check_form(&self, headers: &HeaderMap) -> Result<Scheme, ForeignForm> {
         let origin = one(headers, &header::ORIGIN).and_then(|origin| origin.parse::<Uri>().ok());
         let origin = origin.ok_or(ForeignForm::Origin)?;
@@ -95,10 +70,7 @@ impl Hosts {
                 host.name == sender.name && port(&host) == port(&sender)
             }
         };
-        let named = Host {
-            port: Some(sender.port.unwrap_or(default_port)),
-            ..sender.clone()
-        };
+        let named = sender.clone().with_port(default_port);
         if !is_ours || !(self.has(&sender) || self.has(&named)) {
             return Err(ForeignForm::Origin);
         }
@@ -110,7 +82,7 @@ impl Hosts {
     }
 }
 
-/// Returns whether the browser says that another site led to this page.
+/// Returns whether the browser was sent here by another site.
 pub(super) fn is_led_from_elsewhere(headers: &HeaderMap) -> bool {
     one(headers, &FETCH_SITE).is_some_and(|site| matches!(site, "cross-site" | "same-site"))
 }
@@ -119,7 +91,7 @@ fn host(headers: &HeaderMap) -> Option<Host> {
     one(headers, &header::HOST).and_then(Host::parse)
 }
 
-/// Returns the value of a header that stands there once.
+/// Returns the value of a header that occurs exactly once.
 fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
@@ -145,16 +117,14 @@ mod tests {
     }
 
     fn hosts() -> Hosts {
-        Hosts::new(
-            &[
-                "localhost",
-                "::1",
-                "svc.example",
-                "10.0.0.1:8000",
-                "other.example:443",
-            ]
-            .map(str::to_owned),
-        )
+        let hosts = [
+            "localhost",
+            "::1",
+            "svc.example",
+            "10.0.0.1:8000",
+            "other.example:443",
+        ];
+        Hosts::new(&hosts.map(|host| Host::parse(host).expect("a host")))
     }
 
     #[test]

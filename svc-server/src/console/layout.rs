@@ -1,4 +1,4 @@
-//! What all pages have around them, and their tables.
+//! The common layout of pages, and tables.
 
 use maud::{DOCTYPE, Markup, html};
 use svc_model::problem::Problem;
@@ -24,7 +24,7 @@ pub(super) enum Section {
     Other,
 }
 
-/// The parts that every page leads to.
+/// The sections that every page links to.
 const SECTIONS: [(Section, &str, &str); 8] = [
     (Section::Overview, "/console", "Overview"),
     (Section::Sessions, "/console/sessions", "Sessions"),
@@ -42,7 +42,7 @@ pub(super) struct Page {
     title: String,
     /// The pages above it, from the first.
     trail: Vec<(String, Link)>,
-    /// Why what it is of is not there.
+    /// The problem that prevents showing the page's content.
     pub(super) problem: Option<Problem>,
     body: Markup,
 }
@@ -58,19 +58,19 @@ impl Page {
         }
     }
 
-    /// Says that there is none.
+    /// Returns a page for a problem.
     pub(super) fn refused(problem: &Problem) -> Self {
         Self::new(Section::Other, "Nothing to show", html! {}).with_problem(problem.clone())
     }
 
-    /// Says above the page why what it is of is not there.
+    /// Shows a problem at the top of the page.
     #[must_use]
     pub(super) fn with_problem(mut self, problem: Problem) -> Self {
         self.problem = Some(problem);
         self
     }
 
-    /// Adds the next page above it.
+    /// Adds a parent page.
     #[must_use]
     pub(super) fn below(mut self, title: impl Into<String>, link: Link) -> Self {
         self.trail.push((title.into(), link));
@@ -104,7 +104,7 @@ pub(super) fn page(page: &Page, caller: Option<&Caller>) -> Markup {
     around(&page.title, &navigation, &content)
 }
 
-/// Returns a page for who has not signed in.
+/// Returns a page for somebody who has not signed in.
 pub(super) fn bare(title: &str, body: &Markup) -> Markup {
     let content = html! { h1 { (title) } (body) };
     around(title, &html! {}, &content)
@@ -129,7 +129,7 @@ fn around(title: &str, navigation: &Markup, content: &Markup) -> Markup {
                     (navigation)
                 }
                 main #content tabindex="-1" { (content) }
-                footer { p { "svc " (SERVICE_VERSION) " · The console only reads. All times are UTC." } }
+                footer { p { "svc " (SERVICE_VERSION) " · The console is read-only. All times are UTC." } }
             }
         }
     }
@@ -159,7 +159,7 @@ impl Column {
     }
 }
 
-/// Returns a table, of which the first cell of each row is the row's head.
+/// Returns a table whose first cell in each row is the row header.
 pub(super) fn table(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -> Markup {
     html! {
         div.scroll role="region" aria-label=(caption) tabindex="0" {
@@ -195,12 +195,12 @@ pub(super) fn fields(fields: Vec<(&str, Markup)>) -> Markup {
     }
 }
 
-/// Returns a sentence that says how what stands beside it is to be read.
+/// Returns a note that explains how to read the content beside it.
 pub(super) fn note(text: &str) -> Markup {
     html! { p.note { (text) } }
 }
 
-/// One field of a form that narrows a page.
+/// One field of a filter form.
 pub(super) struct Field<'a> {
     pub(super) label: &'a str,
     pub(super) name: &'a str,
@@ -212,7 +212,7 @@ pub(super) struct Field<'a> {
 pub(super) enum Kind<'a> {
     /// With a text.
     Text,
-    /// With a text of which some are known.
+    /// With a text, with suggestions.
     Known(&'a [String]),
     /// With a date.
     Date,
@@ -220,7 +220,7 @@ pub(super) enum Kind<'a> {
     One(&'a [(&'a str, &'a str)]),
 }
 
-/// Returns a form that narrows a page.
+/// Returns a filter form.
 pub(super) fn narrowing(path: &str, label: &str, fields: &[Field<'_>]) -> Markup {
     html! {
         form.narrow method="get" action=(path) role="search" aria-label=(label) {

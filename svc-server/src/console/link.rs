@@ -1,12 +1,12 @@
-//! Addresses of the console. What a page is of stands in the query: in a path a browser would read `..`
-//! as the folder above, and a Session may be called that.
+//! Addresses within the console. Ids are in the query, because in a path a browser would resolve
+//! `..`, which is a valid Session id.
 
 /// An address within the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link(String);
 
 impl Link {
-    /// Begins an address with its path, which needs no encoding.
+    /// Starts an address with its path, which needs no encoding.
     pub(super) fn to(path: &'static str) -> Self {
         Self(path.to_owned())
     }
@@ -30,7 +30,7 @@ impl Link {
         }
     }
 
-    /// Returns the address of one of the console's own pages, as a form brought it back.
+    /// Returns the address of a console page from a form.
     pub(super) fn back(text: &str) -> Option<Self> {
         let path = text.split('?').next()?;
         let is_page = super::routes()

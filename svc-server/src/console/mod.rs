@@ -1,11 +1,10 @@
-//! The console: pages for people who would rather look than read, at `/console`.
+//! The console: pages for people, at `/console`.
 //!
-//! A page asks the functions of the routes, as a tool of an agent does, and shows what they answer. It
-//! reads only. There is no script: a page is a document with a style sheet of ours and nothing else.
+//! A page calls the functions of the routes, as agents' tools do, and shows their answers. It is
+//! read-only. There are no scripts: a page is a document with our style sheet and nothing else.
 //!
-//! One list names every page, and who may open it. Of a request the host is checked first, then who
-//! has signed in; then comes the page, and one place writes the answer with the headers that all
-//! share.
+//! One list names every page, and who may open it. For each request, the host is checked first,
+//! then the sign-in, then the page runs; one place writes the answer with the common headers.
 
 mod answer;
 mod asset;
@@ -31,7 +30,7 @@ use self::signed_in::SignedIn;
 use crate::handler::Handler;
 use crate::settings::ConsoleSettings;
 
-/// What the console keeps: who has signed in, and how often somebody failed to.
+/// The state of the console: who has signed in, and the failed attempts.
 pub(crate) struct Console {
     hosts: Hosts,
     signed_in: SignedIn,
@@ -62,7 +61,7 @@ pub struct ConsoleRoute {
     pub method: Method,
     /// Its path; parameters in braces.
     pub path: &'static str,
-    /// Whether it is there for who has not signed in.
+    /// Whether it is open to those who have not signed in.
     pub is_open: bool,
 }
 
@@ -77,7 +76,7 @@ macro_rules! pages {
             }),+]
         }
 
-        /// Returns what answers each of them.
+        /// Returns the handler of each of them.
         pub(crate) fn handlers() -> Vec<(&'static str, Method, Handler)> {
             vec![$(($path, Method::$method, pages!(@bind $access $function))),+]
         }

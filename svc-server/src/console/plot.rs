@@ -1,5 +1,5 @@
-//! Plots: shares as bars with their intervals, spreads of scores, and events in time. Each is drawn
-//! into a box that stretches with the page, and its numbers stand beside it as text.
+//! Plots: shares as bars with intervals, distributions of scores, and events over time. Each is
+//! drawn into a box that scales with the page, with its numbers beside it as text.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use svc_model::reports::ScoreDistribution;
 
 use super::text::{percent, score, whole};
 
-/// A part of a whole, with a name.
+/// A named share of a total.
 pub(super) struct Share {
     pub(super) label: Markup,
     pub(super) count: u64,
@@ -27,7 +27,8 @@ impl Share {
     }
 }
 
-/// Says a part of a whole: its rate, its counts and its 95 % interval. There is no rate of nothing.
+/// Formats a share: its rate, its counts and its 95 % interval. There is no rate if the total is
+/// zero.
 pub(super) fn rate(count: u64, total: u64) -> String {
     let share = Proportion::new(count, total);
     let counts = format!("{} of {}", whole(count), whole(total));
@@ -41,7 +42,7 @@ pub(super) fn rate(count: u64, total: u64) -> String {
     }
 }
 
-/// Says a part of a whole without an interval: for stages that lose some each.
+/// Formats a share without an interval, for the stages of a funnel.
 pub(super) fn part(count: u64, total: u64) -> String {
     let counts = format!("{} of {}", whole(count), whole(total));
     match Proportion::new(count, total).rate() {
@@ -50,7 +51,7 @@ pub(super) fn part(count: u64, total: u64) -> String {
     }
 }
 
-/// Draws shares as bars from 0 to 100 %, with whiskers as long as their 95 % intervals.
+/// Draws shares as bars from 0 to 100 %, with whiskers for their 95 % intervals.
 pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
     figure(
         caption,
@@ -71,7 +72,7 @@ pub(super) fn shares(caption: &str, shares: &[Share]) -> Markup {
     )
 }
 
-/// Draws how scores from 0 to 1 are spread: a box from the tenth to the ninetieth in a hundred, a line
+/// Draws the distribution of scores from 0 to 1: a box from the 10th to the 90th percentile, a line
 /// at the median, a point at the mean.
 pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> Markup {
     figure(
@@ -81,7 +82,7 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
         spreads
             .iter()
             .map(|(label, spread)| {
-                let said = format!(
+                let description = format!(
                     "median {}, mean {}, p10 {}, p90 {} ({} files)",
                     score(spread.median),
                     score(spread.mean),
@@ -89,7 +90,7 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
                     score(spread.p90),
                     whole(spread.count)
                 );
-                (html! { (label) }, spread_box(spread), said)
+                (html! { (label) }, spread_box(spread), description)
             })
             .collect(),
     )
@@ -100,11 +101,11 @@ fn figure(caption: &str, low: &str, high: &str, rows: Vec<(Markup, Markup, Strin
         figure.plot {
             figcaption { (caption) }
             ul {
-                @for (label, drawn, said) in rows {
+                @for (label, drawn, description) in rows {
                     li {
                         span.label { (label) }
                         span.drawn { (drawn) }
-                        span.said { (said) }
+                        span.said { (description) }
                     }
                 }
             }
@@ -113,7 +114,7 @@ fn figure(caption: &str, low: &str, high: &str, rows: Vec<(Markup, Markup, Strin
     }
 }
 
-/// Returns a number of the drawing, of which 1000 are the whole width.
+/// Returns a coordinate of the drawing, whose whole width is 1000.
 fn place(share: f64) -> String {
     format!("{:.1}", share.clamp(0.0, 1.0) * 1000.0)
 }
@@ -130,10 +131,10 @@ fn frame(label: &str, drawn: &Markup) -> Markup {
     }
 }
 
-/// Draws a bar with a whisker. Without a rate the track is empty.
+/// Draws a bar with a whisker. Without a rate, the track is empty.
 fn bar(rate: Option<(f64, [f64; 2])>) -> Markup {
     let Some((rate, [low, high])) = rate else {
-        return frame("no bar, since there is nothing to count", &html! {});
+        return frame("no bar, because there is nothing to count", &html! {});
     };
     let has_interval = low < high;
     let label = if has_interval {
@@ -157,10 +158,10 @@ fn bar(rate: Option<(f64, [f64; 2])>) -> Markup {
 
 fn spread_box(spread: &ScoreDistribution) -> Markup {
     let (Some(low), Some(median), Some(high)) = (spread.p10, spread.median, spread.p90) else {
-        return frame("no box, since there is nothing to count", &html! {});
+        return frame("no box, because there is nothing to count", &html! {});
     };
     let label = format!("box from {low:.4} to {high:.4}, line at {median:.4}");
-    // A box of no width is still seen.
+    // A box without width stays visible.
     let width = place((high - low).max(0.006));
     frame(
         &label,
@@ -174,7 +175,7 @@ fn spread_box(spread: &ScoreDistribution) -> Markup {
     )
 }
 
-/// Draws when events of one kind were, in thousandths from the first to the last of all.
+/// Draws the times of one kind of event, in thousandths from the first to the last of all events.
 pub(super) fn moments(label: &str, at: &BTreeSet<u64>) -> Markup {
     html! {
         svg viewBox="0 0 1000 20" preserveAspectRatio="none" role="img" aria-label=(label) {

@@ -1,4 +1,4 @@
-//! Why a page is not there, in its closed word, and what to do next.
+//! Refusals: the closed word, a sentence, and what to do next.
 
 use maud::{Markup, html};
 use svc_model::problem::{Decline, Problem, QueryFault};
@@ -7,12 +7,12 @@ use super::guard::ForeignForm;
 use super::text::inert;
 use crate::problem::{code, message};
 
-/// Says a problem: its word, a sentence, and what to do next.
+/// Shows a problem: its word, a sentence, and what to do next.
 pub(super) fn problem(problem: &Problem) -> Markup {
-    said(code(problem), &inert(&message(problem)), next(problem))
+    refusal(code(problem), &inert(&message(problem)), next(problem))
 }
 
-fn said(code: &str, message: &str, next: &str) -> Markup {
+fn refusal(code: &str, message: &str, next: &str) -> Markup {
     html! {
         div.refusal role="alert" {
             p { strong { "Nothing is shown: " } (message) }
@@ -22,39 +22,39 @@ fn said(code: &str, message: &str, next: &str) -> Markup {
     }
 }
 
-/// Says what to do about a problem.
+/// Returns what to do about a problem.
 const fn next(problem: &Problem) -> &'static str {
     match problem {
         Problem::Invalid(_) | Problem::MalformedRequest | Problem::UnsupportedProvider => {
-            "Correct what was entered and ask again."
+            "Correct the input and try again."
         }
         Problem::Query(fault) => of_fault(*fault),
         Problem::Declined(decline) => of_decline(decline),
         Problem::CapacityExceeded => {
-            "All reading places are taken. Wait a moment and reload; if it happens often, raise \
+            "All read slots are in use. Wait a moment and reload; if it happens often, raise \
              SVC_READ_SLOTS."
         }
         Problem::DeadlineExceeded => {
-            "It would take too long here. Ask for less: fewer days, or one repository. The shell has \
-             more time: svc report."
+            "It would take too long here. Ask for less: fewer days, or one repository. The shell \
+             has more time: svc report."
         }
         Problem::StoreUnavailable => {
-            "The database gives no answer, or the mirrors cannot be read. Look at both, and reload; \
-             svc doctor names what is wrong."
+            "The database does not answer, or the mirrors cannot be read. Check both and reload; \
+             svc doctor finds the cause."
         }
         Problem::SessionBound(_) => {
-            "The Session is too large to be told whole, and nothing partial is shown. Its calls can be \
-             opened one by one."
+            "The Session is too large to show, and partial answers are never shown. Its calls can \
+             be opened one by one."
         }
         Problem::ReportBound(_) | Problem::ReplyTooLarge => {
-            "There is too much for one answer, and nothing partial is shown. Ask for less: fewer days, \
-             an earlier end, one repository. The shell reads more: svc report."
+            "The answer would be too large, and partial answers are never shown. Ask for less: \
+             fewer days, an earlier end, one repository. The shell reads more: svc report."
         }
         Problem::Unauthorized | Problem::Forbidden(_) | Problem::OutsideGrant => {
             "Sign in with the operator's token."
         }
         Problem::NotFound | Problem::MethodNotAllowed { .. } | Problem::RetrievalDisabled => {
-            "Go on from the overview."
+            "Go back to the overview."
         }
         Problem::BodyTooLarge
         | Problem::BodyIncomplete
@@ -76,9 +76,7 @@ const fn of_fault(fault: QueryFault) -> &'static str {
         QueryFault::MalformedSha => {
             "Enter the full commit id, 40 or 64 hexadecimal digits: git rev-parse COMMIT."
         }
-        QueryFault::ReversedBounds | QueryFault::CohortReversed => {
-            "Choose a beginning before the end."
-        }
+        QueryFault::ReversedBounds | QueryFault::CohortReversed => "Choose a start before the end.",
         QueryFault::IncompleteIdentity
         | QueryFault::MissingSelector
         | QueryFault::SelectorConflict => "Name one repository: OWNER/NAME.",
@@ -86,11 +84,11 @@ const fn of_fault(fault: QueryFault) -> &'static str {
         | QueryFault::CursorMismatch
         | QueryFault::InvalidSessionCursor
         | QueryFault::SessionCursorMismatch => {
-            "The page before belongs to another question. Begin with the first page."
+            "The previous page belongs to another query. Start again from the first page."
         }
-        QueryFault::CohortTooLong => "Choose 31 days at most.",
+        QueryFault::CohortTooLong => "Choose at most 31 days.",
         QueryFault::CohortAfterBoundary => "Choose an end that is not in the future.",
-        QueryFault::TargetAbsent | QueryFault::TargetAmbiguous => "Go on from the overview.",
+        QueryFault::TargetAbsent | QueryFault::TargetAmbiguous => "Go back to the overview.",
         QueryFault::GrantAbsent
         | QueryFault::GrantAmbiguous
         | QueryFault::GrantsFull
@@ -102,8 +100,8 @@ const fn of_fault(fault: QueryFault) -> &'static str {
 const fn of_decline(decline: &Decline) -> &'static str {
     match decline {
         Decline::EvidenceUnavailable { .. } => {
-            "It is absent or hidden, and which of them is not said. The quarantine log says what was \
-             taken out of view: svc quarantine-log."
+            "It is absent or hidden; which one is not disclosed. The quarantine log lists what was \
+             hidden: svc quarantine-log."
         }
         Decline::EvidencePartAbsent { .. } => "Go back to the call: it lists its parts.",
         Decline::ContentErased { .. } => {
@@ -116,61 +114,62 @@ const fn of_decline(decline: &Decline) -> &'static str {
         | Decline::RetrievalPartLimit { .. }
         | Decline::RetrievalGrantLimit { .. }
         | Decline::RetrievalStateLimit { .. } => {
-            "It is too much for one answer, and nothing partial is shown. Open a single call from the \
-             timeline, or read it in the shell: svc evidence."
+            "The answer would be too large, and partial answers are never shown. Open a single \
+             call from the timeline, or read it in the shell: svc evidence."
         }
         Decline::RepositorySelectorAmbiguous | Decline::RepositoryEvidenceLimit => {
-            "Several repositories had this name. Name the one by its identity in the shell: --repo \
-             PROVIDER/HOST/ID."
+            "Several repositories have had this name. Select one by its identity in the shell: \
+             --repo PROVIDER/HOST/ID."
         }
-        Decline::NonFiniteNumber => "A number in it cannot be written. Nothing can be done here.",
+        Decline::NonFiniteNumber => {
+            "It contains a number that JSON cannot express, so it cannot be shown here."
+        }
     }
 }
 
-/// Says that the host of a request is none of ours.
+/// Shows that the host of a request is not one of the console's.
 pub(super) fn host() -> Markup {
-    said(
+    refusal(
         "wrong_host",
-        "the console is not called by this name",
-        "Call it by a host that SVC_CONSOLE_HOSTS names, or add this one there and start the server \
-         anew.",
+        "this host name is not configured for the console",
+        "Use a host name listed in SVC_CONSOLE_HOSTS, or add this one and restart the server.",
     )
 }
 
-/// Says why a form is not looked at.
+/// Shows why a form is refused.
 pub(super) fn foreign_form(foreign: ForeignForm) -> Markup {
     match foreign {
-        ForeignForm::Origin => said(
+        ForeignForm::Origin => refusal(
             "foreign_form",
-            "the form does not come from a page of this console",
-            "Open the console itself and try again. Behind a proxy, let it pass on the headers Host and \
-             Origin as they are.",
+            "the form was not sent from a page of this console",
+            "Open the console and try again. A proxy must pass on the headers Host and Origin \
+             unchanged.",
         ),
-        ForeignForm::PlainHttp => said(
+        ForeignForm::PlainHttp => refusal(
             "plain_http",
-            "a token is taken over plain HTTP on the machine of the service only",
-            "Put a proxy with TLS in front of the service. What was just sent was not encrypted: give \
-             the operator a new token.",
+            "over plain HTTP, tokens are accepted only on the machine of the service",
+            "Put a proxy with TLS in front of the service. The token was just sent unencrypted: \
+             replace it with a new one.",
         ),
     }
 }
 
-/// Says why a token does not open the console.
+/// Shows why a token is not accepted.
 pub(super) fn token(problem: &Problem) -> Markup {
     let next = match problem {
         Problem::Forbidden(_) => {
-            "This token has another authority. The console takes the one of SVC_OPERATOR_TOKEN."
+            "This token has another authority. The console accepts the token of SVC_OPERATOR_TOKEN."
         }
-        _ => "Check that it is the one of SVC_OPERATOR_TOKEN, copied whole.",
+        _ => "Check that it is the token of SVC_OPERATOR_TOKEN, copied completely.",
     };
-    said(code(problem), &message(problem), next)
+    refusal(code(problem), &message(problem), next)
 }
 
-/// Says that there were too many wrong tokens.
+/// Shows that there were too many wrong tokens.
 pub(super) fn too_often(seconds: u64) -> Markup {
-    said(
+    refusal(
         "too_many_attempts",
-        "too many tokens were wrong, and this one was not looked at",
+        "too many wrong tokens; this one was not checked",
         &format!("Wait {seconds} s and try again."),
     )
 }

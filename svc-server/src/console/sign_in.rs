@@ -16,7 +16,7 @@ use super::{Console, refused};
 use crate::observe;
 use crate::seldom::Seldom;
 
-/// A cookie by its names: over an encrypted connection, where the browser binds it to this host, and
+/// A cookie's names: over an encrypted connection, where the browser binds it to this host, and
 /// over a plain one on this machine.
 pub(super) struct Cookie {
     https: &'static str,
@@ -31,7 +31,7 @@ const KNOWN: Cookie = Cookie {
     https: "__Host-svc-browser",
     loopback: "svc-browser",
 };
-/// How long a browser is known: a year.
+/// How long a browser stays known: a year.
 const KNOWN_SECONDS: u64 = 365 * 24 * 60 * 60;
 
 static FAILED: Seldom = Seldom::new();
@@ -62,7 +62,7 @@ impl Cookie {
     }
 }
 
-/// Returns where to sign in, and then go on to a page.
+/// Returns the address of the sign-in form, which then continues to a page.
 pub(super) fn link(path: &str, query: &str) -> Link {
     let sign_in = Link::to("/console/sign-in");
     match (path, query) {
@@ -72,7 +72,7 @@ pub(super) fn link(path: &str, query: &str) -> Link {
     }
 }
 
-/// Shows where to sign in.
+/// Shows the sign-in form.
 pub(super) async fn form(asked: Asked) -> Response {
     let to = form_urlencoded::parse(asked.query.as_bytes())
         .find(|(name, _)| name == "to")
@@ -83,8 +83,8 @@ pub(super) async fn form(asked: Asked) -> Response {
     let led = is_led_from_elsewhere(&asked.headers).then(|| {
         let to = to.clone().unwrap_or_else(|| Link::to("/console"));
         html! {
-            p { "You came from another site, and the browser does not say there that you have signed in. \
-                 If you have, " a href=(to) { "go on to the page" } "." }
+            p { "You came from another site, so the browser did not send your sign-in. If you have \
+                 signed in, " a href=(to) { "continue to the page" } "." }
         }
     });
     show(
@@ -103,8 +103,8 @@ fn show(status: StatusCode, to: Option<&Link>, above: &Markup) -> Response {
             input #token type="password" name="token" required autocomplete="current-password"
                 spellcheck="false" aria-describedby="about";
             p #about .note {
-                "Whoever has this token may read everything of the organization. It is sent once, and \
-                 the console keeps it nowhere."
+                "Anyone who has this token can read everything in the organization. It is sent \
+                 once, and the console does not store it."
             }
             button type="submit" { "Sign in" }
         }
@@ -154,7 +154,7 @@ pub(super) async fn sign_in(asked: Asked) -> Response {
     asked.place.sender_is_known();
     observe::caller(&caller);
     tracing::info!("console.signed_in");
-    // A new id each time, so that nobody can prepare one.
+    // A new id each time, so that nobody can plant one.
     let earlier = cookies(&asked.headers, &SIGNED_IN);
     console.signed_in.end(&earlier, asked.now);
     let id = console.signed_in.begin(caller, asked.now);
@@ -181,16 +181,16 @@ fn foreign_form(foreign: ForeignForm) -> Response {
     document(StatusCode::FORBIDDEN, Referrer::Never, page)
 }
 
-/// Asks where to sign out.
+/// Shows the sign-out form.
 pub(super) async fn sign_out_form(_: Visit) -> Result<Page, Problem> {
     let body = html! {
-        p { "Without this you are signed out after 30 minutes without a page, after 12 hours at the \
-             latest, and when this server starts anew." }
+        p { "You are signed out automatically after 30 minutes of inactivity, after 12 hours at \
+             the latest, and when this server restarts." }
         form.actions method="post" action="/console/sign-out" {
             button type="submit" name="where" value="here" { "Sign out here" }
             button.second type="submit" name="where" value="everywhere" { "Sign out everywhere" }
         }
-        p.note { "Everywhere is each browser that has signed in at this server." }
+        p.note { "Everywhere means every browser that has signed in at this server." }
     };
     Ok(Page::new(Section::SignOut, "Sign out", body))
 }

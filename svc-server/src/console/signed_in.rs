@@ -1,8 +1,8 @@
-//! Who has signed in: random ids, of which the server keeps the digests, in its memory alone.
+//! Who has signed in: random ids, whose digests the server keeps in memory only.
 //!
-//! A signed cookie would hold on other servers and after a restart, but could not be taken back
-//! without a place that all of them look at. So a server that starts anew asks everybody to sign in
-//! again, and what is signed out is out at once.
+//! A signed cookie would be valid on other servers and after a restart, but could not be revoked
+//! without shared state. So a restarted server asks everyone to sign in again, and signing out
+//! takes effect at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use svc_engine::clock::Ids;
 
 use crate::auth::Caller;
 
-/// How long somebody stays signed in without opening a page.
+/// How long a sign-in lasts without activity.
 pub(super) const IDLE: Duration = Duration::from_mins(30);
-/// How long somebody stays signed in at most.
+/// How long a sign-in lasts at most.
 pub(super) const WHOLE: Duration = Duration::from_hours(12);
-/// How many may be signed in at once. The one that opened no page for longest gives way.
+/// The maximum number of sign-ins at once. The least recently active one is dropped first.
 const SIGNED_IN_MAX: usize = 64;
 
-/// Everybody who has signed in at this server.
+/// All sign-ins at this server.
 #[derive(Default)]
 pub(super) struct SignedIn(Mutex<BTreeMap<[u8; 32], Entry>>);
 
@@ -58,7 +58,7 @@ impl SignedIn {
         id
     }
 
-    /// Returns who has signed in with one of these ids, who then opens a page.
+    /// Returns the caller that has signed in with one of these ids, and counts it as active.
     pub(super) fn find(&self, ids: &[&str], now: Instant) -> Option<Caller> {
         let mut all = self.all(now);
         let key = ids
@@ -70,7 +70,7 @@ impl SignedIn {
         Some(entry.caller.clone())
     }
 
-    /// Signs out who has these ids.
+    /// Signs out these ids.
     pub(super) fn end(&self, ids: &[&str], now: Instant) {
         let mut all = self.all(now);
         for id in ids {
@@ -78,12 +78,12 @@ impl SignedIn {
         }
     }
 
-    /// Signs out everybody, and returns how many they were.
+    /// Signs out everyone, and returns how many there were.
     pub(super) fn end_all(&self, now: Instant) -> usize {
         std::mem::take(&mut *self.all(now)).len()
     }
 
-    /// Returns those whose time is not over.
+    /// Returns the sign-ins that have not expired.
     fn all(&self, now: Instant) -> MutexGuard<'_, BTreeMap<[u8; 32], Entry>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, entry| !entry.is_over(now));

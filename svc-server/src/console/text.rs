@@ -1,11 +1,10 @@
-//! Text from outside, times and numbers, as a person reads them.
+//! External text, times and numbers, formatted for people.
 
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
-use svc_model::ingest::{CiProvider, GatewayProvider};
+use svc_model::display::clock;
 use svc_model::json::Text;
-use svc_model::open::Open;
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
 
@@ -15,10 +14,10 @@ const DAY: u64 = 24 * HOUR;
 /// Bytes of a lone surrogate.
 const SURROGATE_BYTES: usize = 3;
 
-/// What stands where there is nothing.
+/// The placeholder for an absent value.
 pub(super) const NONE: &str = "–";
 
-/// Returns a text from outside on one line, what steers a display instead of showing made visible.
+/// Returns an external text on one line, with control characters made visible.
 pub(super) fn inert(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -27,7 +26,7 @@ pub(super) fn inert(text: &str) -> String {
     shown
 }
 
-/// Returns a captured text, but for line breaks and tabs as [`inert`] does, and with its lone
+/// Returns a captured text as [`inert`] does, but keeps line breaks and tabs, and shows lone
 /// surrogates.
 pub(super) fn inert_text(text: &Text) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -55,8 +54,7 @@ pub(super) fn inert_text(text: &Text) -> String {
 }
 
 fn push(character: char, shown: &mut String) {
-    // Besides control characters, those that turn the direction of what follows, and those that
-    // cannot be seen.
+    // Besides control characters, those that change the text direction, and invisible ones.
     let steers = matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
@@ -67,7 +65,7 @@ fn push(character: char, shown: &mut String) {
     }
 }
 
-/// Returns a text from outside that may be absent.
+/// Returns an external text that may be absent.
 pub(super) fn any(text: Option<&str>) -> String {
     text.filter(|text| !text.is_empty())
         .map_or_else(|| NONE.to_owned(), inert)
@@ -85,13 +83,13 @@ pub(super) fn line(text: &Text, characters_max: usize) -> String {
     }
 }
 
-/// Returns a number with its thousands apart.
+/// Returns a number with its thousands separated.
 pub(super) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3 * 3);
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            // Narrow, and no line break.
+            // A narrow no-break space.
             shown.push('\u{202f}');
         }
         shown.push(digit);
@@ -108,8 +106,7 @@ pub(super) fn score(score: Option<f64>) -> String {
     score.map_or_else(|| NONE.to_owned(), |score| format!("{score:.4}"))
 }
 
-/// Returns how long before the present a moment was, in its largest whole unit. Hours are counted to
-/// two days.
+/// Returns the age of a moment in its largest whole unit. Hours are used up to two days.
 pub(super) fn relative(at: Instant, now: Instant) -> String {
     let seconds = at.microseconds().abs_diff(now.microseconds()) / 1_000_000;
     let length = match seconds {
@@ -125,18 +122,12 @@ pub(super) fn relative(at: Instant, now: Instant) -> String {
     }
 }
 
-/// Returns the day and the time of a moment, in UTC and to the second.
-pub(super) fn clock(at: Instant) -> String {
-    let text = at.to_string().replacen('T', " ", 1);
-    text.chars().take("2026-01-31 09:30:00".len()).collect()
-}
-
-/// Returns the day of a moment, in UTC.
+/// Returns the date of a moment, in UTC.
 pub(super) fn day(at: Instant) -> String {
     at.to_string().chars().take("2026-01-31".len()).collect()
 }
 
-/// Shows a moment by its distance, and exactly to whoever points at it.
+/// Shows the age of a moment, with the exact time as a tooltip.
 pub(super) fn ago(at: Instant, now: Instant) -> Markup {
     let exact = clock(at) + " UTC";
     html! { time datetime=(at.to_string()) title=(exact) { (relative(at, now)) } }
@@ -147,19 +138,19 @@ pub(super) fn moment(at: Instant) -> Markup {
     html! { time datetime=(at.to_string()) { (clock(at)) } }
 }
 
-/// Shows a moment that may be absent by its distance.
+/// Shows the age of a moment that may be absent.
 pub(super) fn any_ago(at: Option<Instant>, now: Instant, otherwise: &str) -> Markup {
     html! {
         @if let Some(at) = at { (ago(at, now)) } @else { (otherwise) }
     }
 }
 
-/// Returns a word of a closed set as words.
+/// Returns a word of a closed set with spaces.
 pub(super) fn words(word: &str) -> String {
     inert(word).replace('_', " ")
 }
 
-/// Returns counts by their reasons, as one text.
+/// Returns counts by reason as one line.
 pub(super) fn counts<K: Copy + Ord + std::fmt::Display>(counts: &Counts<K>) -> String {
     let all: Vec<String> = counts
         .iter()
@@ -180,30 +171,6 @@ pub(super) fn hexadecimal<'b>(bytes: impl IntoIterator<Item = &'b u8>) -> String
         let _written = write!(digits, "{byte:02x}");
     }
     digits
-}
-
-/// Returns what people call a CI system.
-pub(super) fn ci_system(provider: &Open<CiProvider>) -> &str {
-    match provider {
-        Open::Known(CiProvider::ForgeActions) => "github-actions",
-        Open::Known(CiProvider::CiA) => "jenkins",
-        Open::Known(CiProvider::CiB) => "gitlab-ci",
-        Open::Known(CiProvider::CiC) => "circleci",
-        Open::Known(CiProvider::CiD) => "buildkite",
-        Open::Known(CiProvider::Other) => "other",
-        Open::Unknown(word) => word.word(),
-    }
-}
-
-/// Returns what people call a gateway.
-pub(super) fn gateway(provider: &Open<GatewayProvider>) -> &str {
-    match provider {
-        Open::Known(GatewayProvider::GatewayA) => "litellm",
-        Open::Known(GatewayProvider::GatewayB) => "portkey",
-        Open::Known(GatewayProvider::GatewayC) => "helicone",
-        Open::Known(GatewayProvider::Unknown) => "unknown",
-        Open::Unknown(word) => word.word(),
-    }
 }
 
 #[cfg(test)]
@@ -242,14 +209,14 @@ mod tests {
     fn a_moment_is_told_by_its_largest_unit() {
         let at = |seconds: i64| Instant::from_microseconds(seconds * 1_000_000).unwrap();
         let now = at(10_000_000);
-        for (before, told) in [
+        for (before, expected) in [
             (59, "just now"),
             (60, "1 min ago"),
             (3_600, "1 h ago"),
             (172_800, "2 d ago"),
             (-7_200, "in 2 h"),
         ] {
-            assert_eq!(relative(at(10_000_000 - before), now), told);
+            assert_eq!(relative(at(10_000_000 - before), now), expected);
         }
         assert_eq!(clock(now), "1970-04-26 17:46:40");
         assert_eq!(day(now), "1970-04-26");

@@ -1,4 +1,4 @@
-//! A page that asks the routes, with the authority of who has signed in.
+//! A visit to a page, which asks the routes with the authority of the signed-in user.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,22 +17,22 @@ use crate::dispatch::Exchange;
 use crate::memory::Held;
 use crate::problem;
 
-/// Somebody who has signed in opens a page.
+/// A signed-in user's visit to a page.
 #[derive(Clone)]
 pub(super) struct Visit {
     app: App,
     caller: Caller,
     query: Arc<Object>,
-    /// The present moment, one for the whole page.
+    /// The current time, the same for the whole page.
     pub(super) now: Instant,
-    /// The memory that replies take until the page is written.
+    /// The memory held for replies until the page is written.
     held: Arc<Mutex<Vec<Held>>>,
 }
 
 impl Visit {
     pub(super) fn new(app: App, caller: Caller, query: Object) -> Self {
         let now = app.engine.now();
-        // An empty field of a form is one that was left alone.
+        // An empty form field counts as absent.
         let given = query
             .into_iter()
             .filter(|(_, value)| value.as_str().is_none_or(|text| !text.trim().is_empty()));
@@ -45,19 +45,19 @@ impl Visit {
         }
     }
 
-    /// Returns what stands in the address.
+    /// Returns a parameter of the address.
     pub(super) fn given(&self, name: &str) -> Option<&str> {
         self.query.get(name).and_then(Json::as_str)
     }
 
-    /// Returns a number that stands in the address; the default where none does.
+    /// Returns a numeric parameter of the address, or the default.
     pub(super) fn number<T: std::str::FromStr>(&self, name: &str, default: T) -> T {
         let given = self.given(name).and_then(|text| text.parse().ok());
         given.unwrap_or(default)
     }
 
-    /// Reads the request of a route from the address, as the route itself would. A date alone is the
-    /// midnight in UTC at which it begins.
+    /// Reads the request of a route from the address, as the route itself would. A date means
+    /// midnight UTC.
     pub(super) fn request<E: Endpoint>(
         &self,
         defaults: &[(&str, String)],
@@ -86,7 +86,8 @@ impl Visit {
         E::Request::read(&incoming).map_err(Problem::from)
     }
 
-    /// Puts a request to a route: authority, work, and the reply within the cap of the route.
+    /// Calls a route with a request: checks authority, does the work, and limits the reply to the
+    /// route's cap.
     pub(super) async fn ask<E, A>(
         &self,
         function: impl FnOnce(Exchange, E::Request) -> A,
@@ -103,7 +104,7 @@ impl Visit {
         Ok(reply)
     }
 
-    /// Asks the engine what no route answers, as an operator of the store may.
+    /// Asks the engine for what no route offers, with operator authority.
     pub(super) async fn ask_engine<T, A>(&self, ask: impl FnOnce(Engine) -> A) -> Result<T, Problem>
     where
         A: Future<Output = Result<T, svc_engine::error::Error>>,
@@ -113,7 +114,7 @@ impl Visit {
         ask(self.app.engine.clone()).await.map_err(Problem::from)
     }
 
-    /// Returns the service itself, for what it knows without the store.
+    /// Returns the service itself, for information that does not need the store.
     pub(super) fn app(&self) -> &App {
         &self.app
     }
@@ -135,7 +136,7 @@ impl Visit {
     }
 }
 
-/// Returns whether a text is a date alone: `2026-01-31`.
+/// Returns whether a text is a date: `2026-01-31`.
 pub(super) fn is_date(text: &str) -> bool {
     let is_digit_or_dash = |(place, byte): (usize, u8)| match place {
         4 | 7 => byte == b'-',

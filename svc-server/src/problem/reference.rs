@@ -1,4 +1,5 @@
-//! The tables of docs/reference/errors.md: the published sentence of each word, and what to do.
+//! The tables of docs/reference/errors.md: the published description of each problem, and what to
+//! do about it.
 
 use std::fmt::Write as _;
 
@@ -10,11 +11,11 @@ use svc_model::problem::{
 
 use super::status;
 
-/// Says what whoever meets a problem can do. A problem without a sentence does not compile.
+/// Returns what to do about a problem. A problem without a sentence does not compile.
 fn remedy(problem: &Problem) -> &'static str {
     match problem {
         Problem::NotFound => {
-            "Check the path, and that the URL is that of the service. The documentation is served only with `SVC_ENABLE_DOCS`."
+            "Check the path and the URL of the service. The documentation is served only with `SVC_ENABLE_DOCS`."
         }
         Problem::MethodNotAllowed { .. } => "Use a method that `Allow` lists.",
         Problem::MalformedRequest => {
@@ -22,17 +23,17 @@ fn remedy(problem: &Problem) -> &'static str {
         }
         Problem::HeadTooLarge => "Send a shorter URL or fewer headers.",
         Problem::BodyTooLarge => {
-            "Send less in one request. Each route names its cap as `x-body-bytes-max` in `openapi.json`."
+            "Send less in one request. `openapi.json` has the cap of each route as `x-body-bytes-max`."
         }
-        Problem::TooManyValues => "Split the request. Nothing of it was stored.",
+        Problem::TooManyValues => "Split the request. None of it was stored.",
         Problem::BodyIncomplete | Problem::BodyTimeout => {
-            "Send the request again. Nothing of it was used."
+            "Send the request again. None of it was used."
         }
         Problem::Unauthorized => {
-            "Send a configured token as `Authorization: Bearer TOKEN`; `svc me` shows what a token is."
+            "Send a configured token as `Authorization: Bearer TOKEN`; `svc me` shows the client and authority of a token."
         }
         Problem::InvalidSignature => {
-            "Give the forge the secret of `SVC_FORGE_WEBHOOK_SECRET`, and send the body as it was signed."
+            "Set the forge's webhook secret to `SVC_FORGE_WEBHOOK_SECRET`, and send the body exactly as it was signed."
         }
         Problem::Forbidden(RequiredAuthority::Ingest) => "Use an ingest token, or the operator's.",
         Problem::Forbidden(RequiredAuthority::Operator) => "Use the operator's token.",
@@ -41,7 +42,7 @@ fn remedy(problem: &Problem) -> &'static str {
         }
         Problem::OutsideGrant => "Ask for a granted Session; `svc me` lists them.",
         Problem::RetrievalDisabled => {
-            "Set `SVC_RETRIEVAL_TOKEN` and the granted Sessions; where several are granted, name one."
+            "Set `SVC_RETRIEVAL_TOKEN` and the granted Sessions; if several are granted, name one."
         }
         Problem::MalformedJson => "Send JSON.",
         Problem::FormBody => {
@@ -52,13 +53,13 @@ fn remedy(problem: &Problem) -> &'static str {
             "Send the OTLP message of the route, or JSON. Sending the same bytes again does not help."
         }
         Problem::MalformedEncoding => {
-            "Send the body plain or in gzip, and name the encoding in `Content-Encoding`."
+            "Send the body uncompressed or as gzip, and name the encoding in `Content-Encoding`."
         }
         Problem::UnsupportedProvider => {
-            "Send the payload of a gateway that is read, or your own calls as `gateway_a`."
+            "Send the payload of a supported gateway, or your own calls as `gateway_a`."
         }
         Problem::Invalid(_) => {
-            "Correct every listed field: `loc` is its place, `type` the kind of the violation."
+            "Correct every listed field: `loc` is its path, `type` the kind of violation."
         }
         Problem::Query(fault) => of_query(*fault),
         Problem::Conflict(code) => of_code(*code),
@@ -66,14 +67,12 @@ fn remedy(problem: &Problem) -> &'static str {
         Problem::SessionBound(_) => {
             "The Session is too large for this read; there is no partial answer. Ask for its inventory or its calls instead."
         }
-        Problem::ReportBound(_) => {
-            "Take fewer days, or an earlier end. There is no partial report."
-        }
-        Problem::ReplyTooLarge => "Ask for less: fewer rows, or a narrower question.",
+        Problem::ReportBound(_) => "Use fewer days or an earlier end. There is no partial report.",
+        Problem::ReplyTooLarge => "Ask for less: fewer rows, or a narrower query.",
         Problem::CapacityExceeded => "Send the request again after `Retry-After` seconds.",
         Problem::DeadlineExceeded => "Ask again, or ask for less.",
         Problem::StoreUnavailable => {
-            "Send the same request again later. If it stays, look at the log of the server, and at the database."
+            "Send the same request again later. If the problem persists, check the server's log and the database."
         }
     }
 }
@@ -81,11 +80,9 @@ fn remedy(problem: &Problem) -> &'static str {
 fn of_code(code: Code) -> &'static str {
     match code {
         Code::InferenceCallIdentityConflict => {
-            "Give each call ids of its own; a call that is sent again keeps all of its ids."
+            "Give each call unique ids; a call that is sent again keeps all of its ids."
         }
-        Code::RepositoryIdentityConflict => {
-            "Send what belongs to another repository under another run id or key."
-        }
+        Code::RepositoryIdentityConflict => "Use another run id or key for another repository.",
         Code::DatabaseUnavailable => "Send the same request again later.",
     }
 }
@@ -93,10 +90,10 @@ fn of_code(code: Code) -> &'static str {
 fn of_decline(decline: &Decline) -> &'static str {
     match decline {
         Decline::EvidenceUnavailable { .. } => {
-            "See what is visible: `svc evidence inventory SESSION`."
+            "To see what is visible: `svc evidence inventory SESSION`."
         }
         Decline::EvidencePartAbsent { .. } => {
-            "See the parts of the call: `svc evidence manifest SESSION CALL`."
+            "To see the parts of the call: `svc evidence manifest SESSION CALL`."
         }
         Decline::ContentErased { .. } => {
             "Nothing brings it back; ask an operator why: `svc erase log`."
@@ -106,17 +103,17 @@ fn of_decline(decline: &Decline) -> &'static str {
             "Ask for fewer references in one request."
         }
         Decline::RetrievalPartLimit { .. } | Decline::RetrievalStateLimit { .. } => {
-            "Select one Session; an operator can raise the limit of a scan."
+            "Select one Session; an operator can raise the limits of a scan."
         }
         Decline::RetrievalGrantLimit { .. } => {
-            "Open a Session by its id, or let an operator grant fewer: `svc grant list`."
+            "Open a Session by its id, or ask an operator to grant fewer: `svc grant list`."
         }
         Decline::RepositorySelectorAmbiguous => "Name the repository by provider, host and id.",
         Decline::RepositoryEvidenceLimit => {
             "Name the repository by provider, host and id, or ask for less."
         }
         Decline::NonFiniteNumber => {
-            "Read the part by itself: it holds a number that JSON has no form for."
+            "Leave out this part: it contains a number that JSON cannot express."
         }
     }
 }
@@ -124,29 +121,29 @@ fn of_decline(decline: &Decline) -> &'static str {
 fn of_query(fault: QueryFault) -> &'static str {
     match fault {
         QueryFault::MalformedSha => "Give the full id of the commit.",
-        QueryFault::ReversedBounds => "Let `captured_after` come before `captured_before`.",
+        QueryFault::ReversedBounds => "Set `captured_after` to a time before `captured_before`.",
         QueryFault::IncompleteIdentity => "Give provider, host and id together.",
         QueryFault::MissingSelector => "Name a repository.",
         QueryFault::SelectorConflict => {
-            "Leave the name or the identity out: the repository never had that name."
+            "Omit the name or the identity: the repository never had that name."
         }
         QueryFault::InvalidCursor | QueryFault::InvalidSessionCursor => {
-            "Pass `next_cursor` on as it came."
+            "Pass `next_cursor` on unchanged."
         }
         QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch => {
-            "Start again without a cursor: the question is another one, or facts were quarantined or released since."
+            "Start again without a cursor: the query has changed, or facts were quarantined or released since."
         }
-        QueryFault::CohortTooLong => "Take at most 31 days.",
-        QueryFault::CohortReversed => "Let `cohort_start` come before `cohort_end`.",
-        QueryFault::CohortAfterBoundary => "Let the cohort end at `as_of` or before.",
+        QueryFault::CohortTooLong => "Use at most 31 days.",
+        QueryFault::CohortReversed => "Set `cohort_start` to a time before `cohort_end`.",
+        QueryFault::CohortAfterBoundary => "Set `cohort_end` to `as_of` or earlier.",
         QueryFault::TargetAbsent => "Check the table and the id.",
         QueryFault::TargetAmbiguous | QueryFault::GrantAmbiguous => "Give more digits of the id.",
-        QueryFault::GrantAbsent => "See the ids of the grants: `svc grant list`.",
-        QueryFault::GrantsFull => "Remove a grant that is not needed: `svc grant remove ID`.",
+        QueryFault::GrantAbsent => "To see the ids of grants: `svc grant list`.",
+        QueryFault::GrantsFull => "Remove a grant that is no longer needed: `svc grant remove ID`.",
         QueryFault::RepositoryAbsent => {
-            "Check the name: a rule takes a repository that a push or a note has named."
+            "Check the name: a rule needs a repository that a push or a note has named."
         }
-        QueryFault::TokenNotRevoked => "Nothing is to be done: the token works.",
+        QueryFault::TokenNotRevoked => "Nothing to do: the token works.",
     }
 }
 
@@ -222,7 +219,7 @@ fn published() -> Value {
     serde_json::from_str(schema).expect("JSON")
 }
 
-/// Returns the words of a published set, each with its sentence.
+/// Returns the words of a published set, each with its description.
 fn words(set: &str) -> Vec<(String, String)> {
     let schema = published();
     let values = schema["$defs"][set]["oneOf"].as_array().expect("a set");
@@ -233,7 +230,7 @@ fn words(set: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the published sentence of a reason for which a read is declined.
+/// Returns the published description of the reason for a decline.
 fn sentence(reason: &str) -> Option<String> {
     let schema = published();
     let definitions = schema["$defs"].as_object().expect("definitions");
@@ -243,13 +240,13 @@ fn sentence(reason: &str) -> Option<String> {
     Some(found?["description"].as_str()?.to_owned())
 }
 
-/// Returns what a program finds in `detail`, and what it means where a sentence is published.
-fn told(problem: &Problem) -> (String, String) {
+/// Returns the value of `detail`, and its published description if there is one.
+fn detail_and_meaning(problem: &Problem) -> (String, String) {
     match problem.body().detail {
         Detail::Text(text) => (format!("`\"{text}\"`"), String::new()),
         Detail::Fields(_) => (
             "a list of violations".to_owned(),
-            "Fields of the request are violated; see below.".to_owned(),
+            "Fields of the request are invalid; see below.".to_owned(),
         ),
         Detail::Declined(decline) => {
             let reason = decline.as_str();
@@ -270,7 +267,7 @@ fn problems() -> String {
     let mut table =
         String::from("| Status | `detail` | What it means, and what to do |\n|---|---|---|\n");
     for problem in all() {
-        let (detail, sentence) = told(&problem);
+        let (detail, sentence) = detail_and_meaning(&problem);
         let status = status(&problem).as_u16();
         let what = [sentence.as_str(), remedy(&problem)].join(" ");
         // Writing to a text never fails.

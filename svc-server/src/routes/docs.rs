@@ -1,5 +1,5 @@
-//! The documentation: Swagger UI at `/docs`, and a page for reading at `/redoc`. Everything that they
-//! load is in this program.
+//! The documentation: Swagger UI at `/docs`, and a page for reading at `/redoc`. Everything that
+//! they load is built into this program.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use svc_model::endpoint::Method;
 use super::Routes;
 use crate::handler::Handler;
 
-/// What a page may do: load what is served beside it, and ask this service.
+/// The policy of the pages: they may load the files beside them and call this service.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
-/// The coding of the files that are kept compressed.
+/// The content coding of the compressed files.
 const GZIP: &str = "gzip";
 
 macro_rules! asset {
@@ -35,7 +35,7 @@ macro_rules! of_swagger_ui {
     };
 }
 
-/// A file, as it is kept in this program.
+/// An embedded file.
 #[derive(Clone, Copy, Debug)]
 enum Content {
     Plain(&'static [u8]),
@@ -43,7 +43,7 @@ enum Content {
     Compressed(&'static [u8]),
 }
 
-/// Every path of the documentation, with the type of its content.
+/// Every path of the documentation, with its content type.
 const PAGES: &[(&str, &str, Content)] = &[
     ("/docs", HTML, asset!("docs.html")),
     ("/docs/docs.css", CSS, asset!("docs.css")),
@@ -63,7 +63,7 @@ const PAGES: &[(&str, &str, Content)] = &[
     ("/redoc/redoc.js", JAVASCRIPT, asset!("redoc.js")),
 ];
 
-/// Returns whether a client takes gzip, by what it says that it takes.
+/// Returns whether a client accepts gzip.
 fn takes_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter();
     let words = values.filter_map(|value| value.to_str().ok());
@@ -86,7 +86,7 @@ fn answer(content_type: &'static str, content: Content, headers: &HeaderMap) -> 
         }
         Content::Compressed(bytes) => {
             let mut plain = Vec::new();
-            // What was compressed into this program is whole.
+            // The embedded file is valid gzip.
             if GzDecoder::new(bytes).read_to_end(&mut plain).is_ok() {
                 body = plain.into();
             }

@@ -1,5 +1,5 @@
 //! Deliveries of a forge's webhooks. Pings and skipped events never touch the store, so they are
-//! answered while it is down.
+//! answered even while it is down.
 
 use svc_engine::capture::forge::{self, Delivery, ForgeFact, Notes};
 use svc_engine::store::Append;
@@ -15,7 +15,7 @@ use crate::dispatch::Exchange;
 
 type Answer = Result<Open<IngestReceipt>, Problem>;
 
-/// Takes every event.
+/// Accepts every event.
 pub(super) async fn any(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
     match ForgeEvent::from_wire(&delivery.event) {
         Some(event) => take(exchange, event, delivery).await,
@@ -24,22 +24,22 @@ pub(super) async fn any(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
     }
 }
 
-/// Takes pushes.
+/// Accepts pushes.
 pub(super) async fn push(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
     only(exchange, ForgeEvent::Push, delivery).await
 }
 
-/// Takes changes of repositories.
+/// Accepts repository changes.
 pub(super) async fn repository(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
     only(exchange, ForgeEvent::Repository, delivery).await
 }
 
-/// Takes the forge's own CI runs.
+/// Accepts the forge's own CI runs.
 pub(super) async fn ci(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
     only(exchange, ForgeEvent::WorkflowRun, delivery).await
 }
 
-/// Takes pull requests.
+/// Accepts pull requests.
 pub(super) async fn pull_request(exchange: Exchange, delivery: ForgeDelivery) -> Answer {
     only(exchange, ForgeEvent::PullRequest, delivery).await
 }
@@ -75,12 +75,12 @@ async fn take(exchange: Exchange, event: ForgeEvent, delivery: ForgeDelivery) ->
     };
     let mut notes = Notes::default();
     let captured =
-        exchange.apart(|| forge::capture(event, delivery.payload, &described, &mut notes));
+        exchange.in_place(|| forge::capture(event, delivery.payload, &described, &mut notes));
     let fact = match captured {
         Ok(fact) => fact,
         Err(reason) => return Ok(skip(app, source, at, reason)),
     };
-    say(&notes);
+    log_notes(&notes);
     let (line, fact) = match fact {
         ForgeFact::Push(push) => ("push_stored", Append::Push(push)),
         ForgeFact::CiOutcome(outcome) => ("ci_outcome_stored", Append::CiOutcome(outcome)),
@@ -96,8 +96,8 @@ async fn take(exchange: Exchange, event: ForgeEvent, delivery: ForgeDelivery) ->
     Ok(IngestReceipt::Fact(appended).into())
 }
 
-/// Says what a captured fact lacks, and what was taken out of it.
-fn say(notes: &Notes) {
+/// Logs what a captured fact lacks, and what was redacted.
+fn log_notes(notes: &Notes) {
     for declined in &notes.declined_identities {
         tracing::info!(reason = declined.as_str(), "repository_identity_declined");
     }
@@ -109,7 +109,7 @@ fn say(notes: &Notes) {
     }
 }
 
-/// Declines an event that the route does not take.
+/// Skips an event that the route does not accept.
 fn other(app: &App, reason: SkipReason) -> Open<IngestReceipt> {
     skip(app, CaptureSource::ForgeOther, app.engine.now(), reason)
 }

@@ -19,14 +19,14 @@ use crate::app::App;
 use crate::counts::count;
 use crate::dispatch::Exchange;
 
-/// What capture makes of one payload.
+/// The result of capturing one payload.
 enum Prepared {
     Fact(Append),
     Skipped(SkipReason),
 }
 
-/// Captures one payload, which may say itself when its call was made. What is logged of it is counts
-/// and ids, never content.
+/// Captures one payload, which may contain the time of its call. Only counts and ids are logged,
+/// never content.
 fn prepare(
     exchange: &Exchange,
     request: GatewayIngestRequest,
@@ -61,7 +61,7 @@ fn prepare(
     })
 }
 
-/// Logs why a payload can never be stored; in a batch with its place.
+/// Logs why a payload can never be stored, with its position in a batch.
 fn log_rejected(reason: RejectedPayload, place: Option<usize>) {
     tracing::info!(
         reason = reason.as_str(),
@@ -73,7 +73,7 @@ fn log_rejected(reason: RejectedPayload, place: Option<usize>) {
 fn invalid_payload() -> Problem {
     log_rejected(RejectedPayload::InvalidPayload, None);
     Problem::Invalid(Violations::one(
-        Violation::rule("the identities of the payload must hold no NUL and no surrogate, and have at most 1024 bytes")
+        Violation::rule("the identities of the payload must contain no NUL and no surrogate, and have at most 1024 bytes")
             .at(vec!["body".into(), "payload".into()]),
     ))
 }
@@ -115,8 +115,8 @@ pub(super) async fn append_one(
     }
 }
 
-/// Appends the facts of a delivery, with what is counted of it. One without facts is counted alone, and
-/// does not wait for the store.
+/// Appends the facts of a delivery together with its counts. A delivery without facts is only
+/// counted, without waiting for the store.
 pub(super) async fn store(
     app: &App,
     facts: Vec<Append>,
@@ -129,7 +129,7 @@ pub(super) async fn store(
     Ok(app.engine.append(facts, counted.clone()).await?)
 }
 
-/// Counts a delivery that is declined with success.
+/// Counts a delivery that is skipped.
 pub(super) fn skipped(app: &App, source: CaptureSource, at: Instant, reason: SkipReason) {
     let mut counted = Counted::new(source, at);
     count(&mut counted.source().skipped, reason.as_str(), 1);
@@ -144,7 +144,7 @@ pub(super) async fn gateway(
     let receipt = exchange.app.engine.receipt();
     let at = receipt.received_at;
     let prepared = exchange
-        .apart(|| prepare(&exchange, request, receipt, None))
+        .in_place(|| prepare(&exchange, request, receipt, None))
         .map_err(|error| match error {
             GatewayError::UnsupportedProvider => Problem::UnsupportedProvider,
             GatewayError::InvalidPayload => invalid_payload(),
@@ -196,7 +196,7 @@ pub(super) async fn gateway_batch(
                 };
                 match prepare(&exchange, request, receipt, made_at) {
                     Ok(prepared) => Ok(Ok(prepared)),
-                    // The others of the batch are refused with it: none of them is stored.
+                    // The whole batch is refused; none of it is stored.
                     Err(GatewayError::TooLarge) => Err(Problem::TooManyValues),
                     Err(GatewayError::UnsupportedProvider | GatewayError::InvalidPayload) => {
                         rejected(RejectedPayload::InvalidPayload)
@@ -205,7 +205,7 @@ pub(super) async fn gateway_batch(
             })
             .collect()
     };
-    let prepared = exchange.apart(prepare_all)?;
+    let prepared = exchange.in_place(prepare_all)?;
     for prepared in prepared {
         match prepared {
             Ok(Prepared::Fact(fact)) => facts.push(fact),
@@ -258,7 +258,7 @@ pub(super) async fn ci(
     let outcome = Append::CiOutcome(Box::new(outcome));
     let mut appended = append_one(&exchange.app, CaptureSource::Ci, at, outcome).await?;
     if let Some(asked) = asked.filter(|_| !appended.stored) {
-        // The receipt holds without it: a sender that is told nothing more is told the truth.
+        // The receipt is correct without it.
         let retained = exchange.app.engine.ci_outcome(asked).await;
         let retained = retained.ok().and_then(|answer| answer.outcome);
         let retained = retained.filter(|it| it.outcome_id == appended.fact_id);
@@ -267,7 +267,7 @@ pub(super) async fn ci(
     Ok(appended)
 }
 
-/// Asks for the run that a report is of.
+/// Returns the request for the stored outcome of the reported run.
 fn retained(request: &VendorCIRequest) -> CiOutcomeRequest {
     CiOutcomeRequest {
         provider: request.provider,

@@ -27,7 +27,7 @@ async fn logs(exchange: Exchange, request: LogsRequest) -> Result<LogsReceipt, P
     let app = &exchange.app;
     let receipt = app.engine.receipt();
     let captured = exchange
-        .apart(|| otlp::capture(request, receipt, &exchange.memory))
+        .in_place(|| otlp::capture(request, receipt, &exchange.memory))
         .map_err(|error| match error {
             LogsError::Malformed => Problem::MalformedProtobuf,
             LogsError::TooLarge => Problem::TooManyValues,
@@ -55,7 +55,7 @@ fn appends(captured: CapturedLogs) -> (Vec<Append>, LogsReport) {
     (facts, captured.report)
 }
 
-/// Returns what is counted of an export beside its facts.
+/// Returns the counts of an export besides its facts.
 fn counted(at: Instant, report: &LogsReport) -> Counted {
     let mut counted = Counted::new(CaptureSource::Logs, at);
     let records = &mut counted.totals.log_records;
@@ -71,7 +71,7 @@ fn counted(at: Instant, report: &LogsReport) -> Counted {
     counted
 }
 
-/// Says what became of an export, in counts: to the log and to the operator.
+/// Records the result of an export, as counts, in the log and for the operator.
 fn note(
     app: &App,
     counted: Counted,
@@ -87,7 +87,7 @@ fn note(
     if !report.redactions.is_empty() {
         tracing::info!(redactions = ?report.redactions, "fact_redacted");
     }
-    // Most tool calls edit no file; any other reason speaks of a sender that is not set up right.
+    // Most tool calls do not edit files; any other reason suggests a misconfigured sender.
     let usual = |((_, reason), _): (&(LogEvent, LogSkip), &u64)| *reason == LogSkip::NotAnEditTool;
     if report.records.malformed > 0 || !report.skipped.iter().all(usual) {
         tracing::info!(skipped = ?report.skipped, "otlp_records_skipped");
@@ -102,8 +102,7 @@ fn note(
     );
 }
 
-/// Returns the handler of the route: a sender of protobuf is answered in protobuf, whatever the
-/// answer is.
+/// Returns the handler of the route: a protobuf request gets a protobuf answer.
 pub(super) fn handler() -> Handler {
     let inner = bind::<Logs, _, _>(logs);
     Arc::new(move |app, request: HttpRequest| {
@@ -125,15 +124,14 @@ fn says_protobuf(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.to_str().is_ok_and(is_protobuf))
 }
 
-/// `google.rpc.Status`, as far as OTLP over HTTP uses it: what went wrong, for a person.
+/// `google.rpc.Status`, as used by OTLP over HTTP: the error message for people.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Status {
     #[prost(string, tag = "2")]
     message: String,
 }
 
-/// Turns an answer into the message that it is in protobuf: an empty `ExportLogsServiceResponse`, or
-/// a `Status`.
+/// Converts an answer to protobuf: an empty `ExportLogsServiceResponse`, or a `Status`.
 async fn in_protobuf(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let message = if parts.status == StatusCode::OK {

@@ -1,20 +1,20 @@
-//! Where a server listens.
+//! The address that a server listens on.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
-/// Why a text is no address to listen on.
+/// Why a text is not an address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AddressError {
     /// It has no host or no port.
     #[error("must be HOST:PORT, such as 127.0.0.1:8000, localhost:8000 or [::1]:8000")]
     Malformed,
     /// The name has no address.
-    #[error("must be HOST:PORT, and this machine knows no address of that host")]
+    #[error("must be HOST:PORT, but this machine cannot resolve the host")]
     Unknown,
 }
 
-/// Reads an address, or a name of this machine. Of a name with several addresses, as `localhost` may
-/// be, that of IPv4 is taken: clients look there.
+/// Parses an address or a name of this machine. If a name such as `localhost` has several
+/// addresses, the IPv4 one is used, because clients try it first.
 pub(crate) fn parse(text: &str) -> Result<SocketAddr, AddressError> {
     let text = text.trim();
     if let Ok(address) = text.parse() {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::mcp::{is_host, list, own_hosts};
+use super::host::{self, Host};
 use super::reader::Reader;
 use crate::env;
 
@@ -11,7 +11,7 @@ use crate::env;
 pub(crate) struct ConsoleSettings {
     /// The hosts that requests may name. They keep a page in a browser from leading here by a name of
     /// its own.
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<Host>,
 }
 
 /// Reads the settings; nothing when it is not served.
@@ -20,34 +20,20 @@ pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<Consol
     let hosts = reader.parsed(
         env::CONSOLE_HOSTS,
         "must be a JSON array of hosts, with or without a port",
-        |text| list(text, is_host),
+        host::read,
     );
     enabled.then(|| ConsoleSettings {
-        hosts: hosts.unwrap_or_else(|| own_hosts(listen)),
+        hosts: hosts.unwrap_or_else(|| host::own(listen)),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::Settings;
+    use super::{ConsoleSettings, Host};
+    use crate::settings::testing::read;
 
-    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-    fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
-        let mut all = vec![
-            ("SVC_DATABASE_URL", "sqlite:///tmp/svc.db"),
-            ("SVC_OPERATOR_TOKEN", TOKEN),
-            (
-                "SVC_INGEST_TOKENS",
-                "{\"a\":\"fedcba9876543210fedcba9876543210\"}",
-            ),
-            (
-                "SVC_FORGE_WEBHOOK_SECRET",
-                "00112233445566778899aabbccddeeff",
-            ),
-        ];
-        all.extend_from_slice(variables);
-        Settings::of(&all).map_err(|error| error.to_string())
+    fn names(console: &ConsoleSettings) -> Vec<&str> {
+        console.hosts.iter().map(Host::as_str).collect()
     }
 
     #[test]
@@ -57,13 +43,14 @@ mod tests {
         assert_eq!(read(&[named]).unwrap().console, None);
         let enabled = ("SVC_ENABLE_CONSOLE", "true");
         let console = read(&[enabled]).unwrap().console.unwrap();
-        assert_eq!(console.hosts, ["localhost", "127.0.0.1", "::1"]);
+        assert_eq!(names(&console), ["localhost", "127.0.0.1", "::1"]);
         let console = read(&[enabled, named]).unwrap().console.unwrap();
-        assert_eq!(console.hosts, ["svc.example"]);
+        assert_eq!(names(&console), ["svc.example"]);
         let wrong = ("SVC_CONSOLE_HOSTS", "[\"https://svc.example\"]");
         assert!(
             read(&[enabled, wrong])
                 .unwrap_err()
+                .to_string()
                 .contains("SVC_CONSOLE_HOSTS")
         );
     }

@@ -2,21 +2,19 @@
 
 use std::net::SocketAddr;
 
-use axum::http::uri::{Authority, Uri};
+use axum::http::uri::Uri;
 use svc_model::json::Json;
 
+use super::host::{self, Host};
 use super::reader::Reader;
 use crate::env;
-
-/// By which names this machine calls itself.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// How the Model Context Protocol is served. Both lists keep a page in a browser from using the
 /// reader's place in a network: it comes with an origin, or with a host name that it made lead here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct McpSettings {
     /// The hosts that requests may name.
-    pub(crate) hosts: Vec<String>,
+    pub(crate) hosts: Vec<Host>,
     /// The origins that requests may come from; a request without one comes from no page.
     pub(crate) origins: Vec<String>,
 }
@@ -27,50 +25,25 @@ pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<McpSet
     let hosts = reader.parsed(
         env::MCP_HOSTS,
         "must be a JSON array of hosts, with or without a port",
-        |text| list(text, is_host),
+        host::read,
     );
     let origins = reader.parsed(
         env::MCP_ORIGINS,
         "must be a JSON array of origins with a port, such as https://agents.example:443",
-        |text| list(text, is_origin),
+        |text| list(text, |text| is_origin(text).then(|| text.to_owned())),
     );
     enabled.then(|| McpSettings {
-        hosts: hosts.unwrap_or_else(|| own_hosts(listen)),
+        hosts: hosts.unwrap_or_else(|| host::own(listen)),
         origins: origins.unwrap_or_default(),
     })
 }
 
-/// Returns the hosts that name this machine to itself, and the address that it listens on.
-pub(super) fn own_hosts(listen: SocketAddr) -> Vec<String> {
-    let mut hosts: Vec<String> = LOOPBACK.map(str::to_owned).into();
-    let ip = listen.ip();
-    if !ip.is_unspecified() && !ip.is_loopback() {
-        hosts.push(ip.to_string());
-    }
-    hosts
-}
-
-/// Reads a list of one text or more.
-pub(super) fn list(text: &str, is_valid: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+/// Reads a JSON array of one item or more.
+pub(super) fn list<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let items = Json::parse(text.as_bytes()).ok()?.into_array()?;
-    let texts: Option<Vec<String>> = items
-        .iter()
-        .map(|item| {
-            item.as_str()
-                .filter(|item| is_valid(item))
-                .map(str::to_owned)
-        })
-        .collect();
-    // None would let every host in.
-    texts.filter(|texts| !texts.is_empty())
-}
-
-pub(super) fn is_host(text: &str) -> bool {
-    let address = text.parse::<std::net::Ipv6Addr>().is_ok();
-    address
-        || text
-            .parse::<Authority>()
-            .is_ok_and(|authority| !authority.host().is_empty() && !text.contains('@'))
+    let items: Option<Vec<T>> = items.iter().map(|item| parse(item.as_str()?)).collect();
+    // An empty list would let every host in.
+    items.filter(|items| !items.is_empty())
 }
 
 fn is_origin(text: &str) -> bool {
@@ -85,26 +58,8 @@ fn is_origin(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::Settings;
-
-    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-    fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
-        let mut all = vec![
-            ("SVC_DATABASE_URL", "sqlite:///tmp/svc.db"),
-            ("SVC_OPERATOR_TOKEN", TOKEN),
-            (
-                "SVC_INGEST_TOKENS",
-                "{\"a\":\"fedcba9876543210fedcba9876543210\"}",
-            ),
-            (
-                "SVC_FORGE_WEBHOOK_SECRET",
-                "00112233445566778899aabbccddeeff",
-            ),
-        ];
-        all.extend_from_slice(variables);
-        Settings::of(&all).map_err(|error| error.to_string())
-    }
+    use super::Host;
+    use crate::settings::testing::read;
 
     #[test]
     fn it_is_off_unless_it_is_enabled() {
@@ -115,11 +70,12 @@ mod tests {
     #[test]
     fn by_default_only_this_machine_is_named_and_no_page_may_call() {
         let mcp = read(&[("SVC_ENABLE_MCP", "true")]).unwrap().mcp.unwrap();
-        assert_eq!(mcp.hosts, ["localhost", "127.0.0.1", "::1"]);
+        let hosts: Vec<&str> = mcp.hosts.iter().map(Host::as_str).collect();
+        assert_eq!(hosts, ["localhost", "127.0.0.1", "::1"]);
         assert!(mcp.origins.is_empty());
         let given = [("SVC_ENABLE_MCP", "true"), ("SVC_LISTEN", "10.1.2.3:80")];
         let mcp = read(&given).unwrap().mcp.unwrap();
-        assert_eq!(mcp.hosts.last().unwrap(), "10.1.2.3");
+        assert_eq!(mcp.hosts.last().unwrap().as_str(), "10.1.2.3");
     }
 
     #[test]
@@ -133,7 +89,9 @@ mod tests {
             ("SVC_MCP_ORIGINS", "[\"https://svc.example\"]"),
             ("SVC_MCP_ORIGINS", "[\"https://svc.example:443/x\"]"),
         ] {
-            let refused = read(&[("SVC_ENABLE_MCP", "true"), (name, value)]).unwrap_err();
+            let refused = read(&[("SVC_ENABLE_MCP", "true"), (name, value)])
+                .unwrap_err()
+                .to_string();
             assert!(refused.contains(name), "{refused}");
         }
         let given = [

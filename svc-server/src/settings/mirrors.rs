@@ -1,4 +1,4 @@
-//! How mirrors are kept: where, from which hosts, with which credentials, and what is read of them.
+//! The settings of mirrors: the folder, the allowed hosts, the credentials, and the notes to read.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use svc_model::repository::RepositoryHost;
 use super::reader::Reader;
 use crate::env;
 
-/// Reads the settings, which are checked also where there are no mirrors.
+/// Reads the settings, which are checked even if mirrors are disabled.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     dev_mode: bool,
@@ -60,7 +60,7 @@ fn hosts(text: &str) -> Option<Vec<String>> {
     items.iter().map(|item| host(item.as_str()?)).collect()
 }
 
-/// Returns a host as clone URLs are compared with it.
+/// Returns a host in the form that clone URLs are compared with.
 fn host(text: &str) -> Option<String> {
     let text = text.trim();
     match text.parse::<IpAddr>() {
@@ -74,7 +74,7 @@ pub(super) fn tokens(text: &str) -> Option<BTreeMap<RepositoryHost, SecretString
     let token = |(host, token): (svc_model::json::Text, Json)| {
         let host = RepositoryHost::new(host.as_str()?.trim())?;
         let token = token.as_str()?.trim();
-        // It becomes a line of a request.
+        // It becomes part of a request line.
         let plain = !token.is_empty() && token.bytes().all(|byte| (0x20..0x7f).contains(&byte));
         plain.then(|| (host, SecretString::from(token)))
     };

@@ -1,7 +1,9 @@
-//! The settings of a server, checked as a whole: every mistake is named, no value is shown.
+//! The settings of a server, checked as a whole: every error is reported, by name and never by
+//! value.
 
 pub(crate) mod address;
 mod console;
+mod host;
 mod mcp;
 mod mirrors;
 mod reader;
@@ -25,6 +27,7 @@ use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
 pub(crate) use self::console::ConsoleSettings;
+pub(crate) use self::host::Host;
 pub(crate) use self::mcp::McpSettings;
 use self::reader::Reader;
 use self::secrets::Secrets;
@@ -35,12 +38,12 @@ use crate::source::{Source, Strictness};
 
 pub use self::shown::{ShownSetting, shown_settings};
 
-/// Settings that a caller gives in place of the environment's.
+/// Settings from a caller, which override the environment.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Where the server listens.
     pub listen: Option<String>,
-    /// Where the facts are.
+    /// The database.
     pub database_url: Option<String>,
     /// The organization.
     pub org_id: Option<String>,
@@ -50,12 +53,12 @@ pub struct Overrides {
     pub mirror_path: Option<String>,
     /// Seconds after a push until its repository is fetched.
     pub mirror_settle_seconds: Option<String>,
-    /// Whether mirrors are fetched from this machine too.
+    /// Whether mirrors may also be fetched from this machine.
     pub dev_mode: Option<String>,
 }
 
 impl Overrides {
-    /// Returns the settings of this process with these in front.
+    /// Returns the settings of this process, overridden by these.
     fn source(self, strictness: Strictness, mistakes: &mut Vec<String>) -> Source {
         let flags = [
             (env::LISTEN, self.listen),
@@ -74,19 +77,19 @@ impl Overrides {
     }
 }
 
-/// Where a store is and whose facts are meant: what a command needs that works on the store itself.
-/// It asks for no secret and makes none.
+/// The settings for a command that works on the store itself: the store and the organization. No
+/// secrets are needed or created.
 #[derive(Debug)]
 pub struct StoreSettings {
-    /// Where the facts are.
+    /// The database.
     pub url: DatabaseUrl,
     /// The organization.
     pub org_id: OrgId,
-    /// Where it is said which store that is.
+    /// Where the store is configured.
     pub origin: Origin,
 }
 
-/// Where a setting is given.
+/// The origin of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// On the command line.
@@ -104,7 +107,7 @@ impl StoreSettings {
     ///
     /// # Errors
     ///
-    /// All mistakes at once.
+    /// Reports all errors at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
         let mut mistakes = Vec::new();
         let source = overrides.source(Strictness::Misspelled, &mut mistakes);
@@ -117,12 +120,12 @@ impl StoreSettings {
     }
 }
 
-/// A store and its mirrors: what a command needs that works on both.
+/// The settings for a command that works on a store and its mirrors.
 #[derive(Debug)]
 pub struct MirrorSettings {
     /// The store.
     pub store: StoreSettings,
-    /// How mirrors are kept, when they are.
+    /// The configuration of mirrors, if enabled.
     pub mirror: Option<MirrorConfig>,
 }
 
@@ -131,7 +134,7 @@ impl MirrorSettings {
     ///
     /// # Errors
     ///
-    /// All mistakes at once.
+    /// Reports all errors at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
         let mut mistakes = Vec::new();
         let source = overrides.source(Strictness::Misspelled, &mut mistakes);
@@ -152,7 +155,7 @@ impl MirrorSettings {
 pub enum Grant {
     /// None: context routes are closed.
     None,
-    /// One, which need not be named.
+    /// One, which requests need not name.
     Single(SessionId),
     /// Several, sorted.
     Plural(Vec<SessionId>),
@@ -174,7 +177,7 @@ impl Grant {
 pub enum LogFormat {
     /// For people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -183,19 +186,19 @@ pub enum LogFormat {
 pub struct Settings {
     /// Where the server listens.
     pub listen: SocketAddr,
-    /// Where the counts are served for Prometheus.
+    /// The address for Prometheus metrics.
     pub metrics_listen: Option<SocketAddr>,
     /// The engine's settings.
     pub engine: EngineConfig,
     /// The operator's token.
     pub(crate) operator_token: SecretString,
-    /// Ingest tokens by client, the legacy one among them.
+    /// Ingest tokens by client, including the legacy one.
     pub(crate) ingest_tokens: BTreeMap<String, SecretString>,
     /// The token of agents that read context.
     pub(crate) retrieval_token: Option<SecretString>,
-    /// The retrieval tokens with a name, which read what was granted to it in the store.
+    /// The named retrieval tokens, which read what is granted to their names in the store.
     pub(crate) retrieval_tokens: BTreeMap<TokenName, SecretString>,
-    /// What the forge may sign with: the webhook secret, and the one before it.
+    /// The secrets that the forge may sign with: the webhook secret and the previous one.
     pub(crate) webhook_secrets: Vec<SecretString>,
     /// The host of the forge.
     pub(crate) forge_host: RepositoryHost,
@@ -203,28 +206,27 @@ pub struct Settings {
     pub grant: Grant,
     /// Whether the documentation is served.
     pub docs: bool,
-    /// How the Model Context Protocol is served, when it is.
+    /// The settings of the Model Context Protocol, if enabled.
     pub(crate) mcp: Option<McpSettings>,
-    /// How the console is served, when it is.
+    /// The settings of the console, if enabled.
     pub(crate) console: Option<ConsoleSettings>,
     /// What is logged.
     pub log: String,
     /// The form of log lines.
     pub log_format: LogFormat,
-    /// The private file of generated secrets, when the embedded default is used.
+    /// The private file of generated secrets, if they are used.
     pub secrets_file: Option<std::path::PathBuf>,
 }
 
-/// Every mistake in the settings, by the name of the setting: one on its line, several on a line
-/// each.
+/// Every error in the settings, by the name of the setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SettingsError(Vec<String>);
 
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
-            [mistake] => write!(f, "the settings are not valid: {mistake}"),
-            mistakes => write!(f, "the settings are not valid:\n{}", mistakes.join("\n")),
+            [mistake] => write!(f, "invalid settings: {mistake}"),
+            mistakes => write!(f, "invalid settings:\n{}", mistakes.join("\n")),
         }
     }
 }
@@ -234,12 +236,11 @@ impl std::error::Error for SettingsError {}
 impl Settings {
     /// Reads the settings of this process.
     ///
-    /// With SQLite, the secrets that nobody gives are generated once into a private file: the embedded
-    /// default.
+    /// With SQLite, secrets that are not set are generated once and kept in a private file.
     ///
     /// # Errors
     ///
-    /// All mistakes at once.
+    /// Reports all errors at once.
     pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
         let mut mistakes = Vec::new();
         let mut source = overrides.source(Strictness::All, &mut mistakes);
@@ -255,17 +256,17 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the operator's token, for a program that starts a server of its own.
+    /// Returns the operator's token, for a program that starts its own server.
     pub fn operator_token(&self) -> &SecretString {
         &self.operator_token
     }
 
-    /// Returns a secret with which forges sign, for a program that starts a server of its own.
+    /// Returns a webhook secret, for a program that starts its own server.
     pub fn webhook_secret(&self) -> Option<&SecretString> {
         self.webhook_secrets.first()
     }
 
-    /// Reads settings from these variables alone.
+    /// Reads settings from these variables only.
     #[cfg(test)]
     pub(crate) fn of(variables: &[(&str, &str)]) -> Result<Self, SettingsError> {
         Self::read(&Source::of(variables), Vec::new())
@@ -332,7 +333,7 @@ impl Settings {
         engine.cache_bytes = cache_bytes;
         engine.redaction = redaction;
         engine.secrets = redaction::secrets(source, &secrets);
-        // Servers of one deployment share the token, so they read each other's cursors.
+        // Servers of one deployment share the token, so they accept each other's cursors.
         let operator = secrets.operator.expose_secret().as_bytes();
         engine.cursor_key = (!operator.is_empty()).then(|| CursorKey::derive(operator));
         engine.mirror = mirror;
@@ -357,18 +358,18 @@ impl Settings {
     }
 }
 
+/// Complete settings for tests, with changes.
 #[cfg(test)]
-mod tests {
-    use secrecy::ExposeSecret;
+mod testing {
+    use super::{Settings, SettingsError, Source, env};
 
-    use super::*;
+    pub(super) const OPERATOR: &str = "operator-operator-operator";
+    pub(super) const INGEST: &str = r#"{"alice":"ingest-ingest-ingest-ingest"}"#;
+    pub(super) const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
+    pub(super) const RETRIEVAL: &str = "retrieval-retrieval-retrieval";
 
-    const OPERATOR: &str = "operator-operator-operator";
-    const INGEST: &str = r#"{"alice":"ingest-ingest-ingest-ingest"}"#;
-    const WEBHOOK: &str = "webhook-webhook-webhook-webhook";
-    const RETRIEVAL: &str = "retrieval-retrieval-retrieval";
-
-    fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+    /// Reads complete settings with these in place of the usual ones.
+    pub(super) fn read(more: &[(&str, &str)]) -> Result<Settings, SettingsError> {
         let mut given = vec![
             (env::DATABASE_URL, "sqlite:///tmp/x.db"),
             (env::OPERATOR_TOKEN, OPERATOR),
@@ -379,6 +380,15 @@ mod tests {
         given.extend(more);
         Settings::read(&Source::of(&given), Vec::new())
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    use super::testing::{OPERATOR, RETRIEVAL, WEBHOOK, read};
 
     fn mistakes(more: &[(&str, &str)]) -> Vec<String> {
         read(more).map_or_else(|error| error.0, |_| Vec::new())

@@ -1,4 +1,4 @@
-//! One setting after the other, every mistake kept.
+//! Reads settings one by one and keeps every error.
 
 use std::fmt;
 
@@ -14,19 +14,19 @@ use super::{Grant, StoreSettings};
 use crate::env;
 use crate::source::{Source, data_folder};
 
-/// The forge of a deployment that names none.
+/// The default forge host.
 const DEFAULT_FORGE_HOST: &str = "github.com";
-/// The organization of a deployment that names none.
+/// The default organization.
 const DEFAULT_ORG: &str = "default";
 
-/// Reads settings and gathers mistakes.
+/// Reads settings and collects errors.
 pub(super) struct Reader<'s> {
     pub(super) source: &'s Source,
     pub(super) mistakes: Vec<String>,
 }
 
 impl<'s> Reader<'s> {
-    /// Returns a reader that goes on with the mistakes found so far.
+    /// Returns a reader that adds to the errors found so far.
     pub(super) fn new(source: &'s Source, mistakes: Vec<String>) -> Self {
         Self { source, mistakes }
     }
@@ -56,7 +56,8 @@ impl<'s> Reader<'s> {
         value
     }
 
-    /// Reads a setting whose type says itself what is wrong. The error must not repeat the value.
+    /// Reads a setting whose parse error describes the problem. The error must not repeat the
+    /// value.
     pub(super) fn checked<T, E: fmt::Display>(
         &mut self,
         name: &str,
@@ -68,7 +69,7 @@ impl<'s> Reader<'s> {
             .ok()
     }
 
-    /// Reads where the store is and whose facts are meant.
+    /// Reads the location of the store and the organization.
     pub(super) fn store(&mut self) -> Option<StoreSettings> {
         let org_id = self
             .text(env::ORG_ID)
@@ -99,7 +100,7 @@ impl<'s> Reader<'s> {
             .unwrap_or(default)
     }
 
-    /// Reads what is turned on or off.
+    /// Reads a setting that is on or off.
     pub(super) fn switch(&mut self, name: &str, default: bool) -> bool {
         self.parsed(name, "must be on or off", truth)
             .unwrap_or(default)

@@ -1,4 +1,4 @@
-//! Which secrets of the service itself are redacted.
+//! The secrets of the service itself, which are redacted.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::secrets::Secrets;
 use crate::env;
 use crate::source::Source;
 
-/// Returns every secret of the settings: the tokens, what webhooks are signed with, what mirrors are
-/// fetched with, and the password of the database.
+/// Returns every secret in the settings: the tokens, the webhook secrets, the clone tokens, and the
+/// password of the database.
 pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets {
-    // What cannot be read is a mistake that is named where the setting is used.
+    // An unreadable setting is reported where it is used.
     let text = |name| source.get(name).ok().flatten();
     let fetched_with = text(env::FORGE_CLONE_TOKENS)
         .and_then(|text| mirrors::tokens(&text))
@@ -41,7 +41,7 @@ pub(super) fn secrets(source: &Source, secrets: &Secrets) -> redaction::Secrets 
     redaction::Secrets::new(known.iter().map(String::as_str))
 }
 
-/// Returns the password in a database URL, as it is written there and as it is.
+/// Returns the password in a database URL, both encoded and decoded.
 fn passwords(url: &str) -> Vec<String> {
     let (location, query) = url.split_once('?').unwrap_or((url, ""));
     let login = location.split_once("://").and_then(|(_, rest)| {

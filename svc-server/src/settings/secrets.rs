@@ -1,4 +1,4 @@
-//! The secrets: long enough, no placeholder, all different.
+//! The secrets: long enough, not placeholders, and all different.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::Grant;
 use super::reader::Reader;
 use crate::env;
 
-/// Words that stand where a secret should.
+/// Words that are placeholders, not secrets.
 const PLACEHOLDERS: [&str; 8] = [
     "",
     "changeme",
@@ -29,9 +29,9 @@ pub(super) struct Secrets {
     pub(super) operator: SecretString,
     pub(super) ingest: BTreeMap<String, SecretString>,
     pub(super) retrieval: Option<SecretString>,
-    /// The retrieval tokens with a name.
+    /// The named retrieval tokens.
     pub(super) named: BTreeMap<TokenName, SecretString>,
-    /// The webhook secret, and the one before it.
+    /// The webhook secret, and the previous one.
     pub(super) webhook: Vec<SecretString>,
 }
 
@@ -168,7 +168,7 @@ impl Secrets {
 /// Which characters a secret may have.
 #[derive(Clone, Copy)]
 enum Characters {
-    /// Printable ASCII without blanks: it travels in a header.
+    /// Printable ASCII without spaces, because it is sent in a header.
     Token,
     /// Any.
     Any,
@@ -189,11 +189,11 @@ fn check(
     } else if secret.chars().count() < limit::SECRET_CHARACTERS_MIN {
         reader.mistake(name, "must have at least 24 characters");
     } else if matches!(characters, Characters::Token) && !printable {
-        reader.mistake(name, "must be printable ASCII without blanks");
+        reader.mistake(name, "must be printable ASCII without spaces");
     }
 }
 
-/// The members of a JSON object in order, repeated ones kept: here a repetition is a mistake.
+/// The members of a JSON object in order, including duplicates, which are errors here.
 struct Members(Vec<(String, String)>);
 
 impl<'de> Deserialize<'de> for Members {

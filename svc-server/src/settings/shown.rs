@@ -1,4 +1,4 @@
-//! The settings as a person reads them.
+//! The settings, for people.
 
 use svc_engine::store::DatabaseUrl;
 
@@ -6,23 +6,22 @@ use super::{Origin, Overrides};
 use crate::env::{self, Variable};
 use crate::source::{Source, Strictness, config_folder};
 
-/// A setting of the server: what it is in this process, and where that is said.
+/// A setting of the server: its value in this process, and the origin of the value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownSetting {
     /// The name of its variable.
     pub name: &'static str,
-    /// Its value, or its default in words; nothing when it is a secret.
+    /// Its value, or its default in words; nothing if it is a secret.
     pub value: Option<String>,
     /// Whether it is a secret.
     pub secret: bool,
-    /// Where it is given.
+    /// Its origin.
     pub origin: Origin,
-    /// The flag, the variable or the file that gives it; nothing for a default.
+    /// The flag, variable or file that sets it; nothing for a default.
     pub given_by: Option<String>,
 }
 
-/// Returns every setting, in the order of the documentation, and what is wrong with those that are
-/// given.
+/// Returns every setting, in the order of the documentation, and the errors in those that are set.
 pub fn shown_settings(overrides: Overrides) -> (Vec<ShownSetting>, Vec<String>) {
     let mut mistakes = Vec::new();
     let source = overrides.source(Strictness::Misspelled, &mut mistakes);
@@ -40,7 +39,7 @@ fn shown(variable: &Variable, source: &Source, mistakes: &mut Vec<String>) -> Sh
         None
     });
     let value = match given {
-        // Its password is left out, which is all that is secret of it.
+        // The password is left out, the only secret part.
         Some(url) if variable.name == env::DATABASE_URL => {
             DatabaseUrl::parse(&url).ok().map(|url| url.shown())
         }

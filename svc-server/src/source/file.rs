@@ -1,4 +1,4 @@
-//! `config.toml`: one key a setting, every mistake with its line.
+//! `config.toml`: one key per setting; every error is reported with its line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use toml::de::{DeTable, DeValue};
 use super::names;
 use crate::env::{self, Form};
 
-/// Reads the settings of a file, by key. A list or a table becomes its JSON text, as the variable
-/// would hold it. Adds what is wrong to the mistakes, without a value.
+/// Reads the settings of a file, by key. Lists and tables become JSON text, as in variables. Errors
+/// are added without values.
 pub(super) fn read(text: &str, path: &str, mistakes: &mut Vec<String>) -> BTreeMap<String, String> {
     let mut mistake = |span: Range<usize>, what: &str| {
         let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, path: &str, mistakes: &mut Vec<String>) -> BTreeM
         if let Some(unknown) = names::mistake_of_key(&key) {
             let section = matches!(value.get_ref(), DeValue::Table(_));
             let hint = if section {
-                "; settings stand at the top of the file, in no table"
+                "; settings are at the top of the file, not in a table"
             } else {
                 ""
             };
@@ -52,7 +52,7 @@ fn form_of(key: &str) -> Form {
     variable.map_or(Form::Text, |variable| variable.form)
 }
 
-/// Returns a value as its variable would hold it.
+/// Returns a value in the form of its variable.
 fn setting(form: Form, value: DeValue<'_>) -> Result<String, &'static str> {
     let (accepted, expected) = match form {
         Form::Text => (false, "must be a text, a number, true or false"),
@@ -137,8 +137,8 @@ mod tests {
             [
                 "config.toml, line 2: listn is unknown; did you mean listen?",
                 "config.toml, line 3: log must be a text, a number, true or false",
-                "config.toml, line 5: server is unknown; settings stand at the top of the file, \
-                 in no table",
+                "config.toml, line 5: server is unknown; settings are at the top of the file, \
+                 not in a table",
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! Where settings come from: flags, environment, files.
+//! The sources of settings: flags, environment, files.
 
 mod file;
 mod names;
@@ -10,13 +10,13 @@ pub(crate) use self::names::Strictness;
 use crate::env;
 use crate::settings::Origin;
 
-/// Looks settings up by the name of their variable.
+/// Looks up settings by the name of their variable.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     flags: BTreeMap<&'static str, String>,
     environment: BTreeMap<String, String>,
     file: BTreeMap<String, String>,
-    /// Settings that the embedded default provides.
+    /// Generated settings.
     embedded: BTreeMap<&'static str, String>,
 }
 
@@ -25,8 +25,7 @@ pub(crate) struct Source {
 pub(crate) struct Unreadable(pub(crate) String);
 
 impl Source {
-    /// Reads the environment and the configuration file of this process. Adds what is wrong with
-    /// them to the mistakes.
+    /// Reads the environment and the configuration file of this process, and collects errors.
     pub(crate) fn process(
         flags: BTreeMap<&'static str, String>,
         strictness: Strictness,
@@ -63,18 +62,18 @@ impl Source {
         source
     }
 
-    /// Provides a setting that nothing else gives.
+    /// Provides a setting that is not set anywhere else.
     pub(crate) fn embed(&mut self, name: &'static str, value: String) {
         self.embedded.insert(name, value);
     }
 
-    /// Returns whether a setting is given anywhere.
+    /// Returns whether a setting is set anywhere.
     pub(crate) fn is_given(&self, name: &str) -> bool {
-        // A file that cannot be read is given too.
+        // An unreadable file counts as set.
         self.get(name).map_or(true, |value| value.is_some())
     }
 
-    /// Returns where a setting is given. A file that cannot be read, of the environment, is too.
+    /// Returns the origin of a setting. A variable that names an unreadable file counts as well.
     pub(crate) fn origin(&self, name: &str) -> Origin {
         let is_set = |value: &String| !value.is_empty();
         let variable = env::find(name);
@@ -91,7 +90,7 @@ impl Source {
         }
     }
 
-    /// Returns the variable that gives a setting which the environment gives.
+    /// Returns the variable that sets a setting, if the environment does.
     pub(crate) fn variable_of(&self, variable: &env::Variable) -> String {
         let is_given = self.environment.get(variable.name);
         match variable.file_variable() {

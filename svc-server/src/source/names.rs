@@ -1,21 +1,21 @@
-//! Names that are none of a setting: refused, with the nearest that is one.
+//! Unknown names: refused, with a suggestion.
 
 use crate::env;
 
-/// The most edits between a name and the one that was meant: a letter or two, or a missing `S`.
+/// The maximum edit distance for a suggestion: a letter or two, or a missing `S`.
 const EDITS_MAX: usize = 3;
 
 /// Which unknown variables are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
-    /// All: the environment of a server is its own.
+    /// All, because a server's environment is its own.
     All,
-    /// Those that look like a misspelled setting. Where a person works, variables of other programs
-    /// may be around.
+    /// Only those that look like a misspelled setting, because a user's environment may contain
+    /// variables of other programs.
     Misspelled,
 }
 
-/// Returns what is wrong with a variable that begins as settings do, when something is.
+/// Returns the error in a variable with the prefix, if there is one.
 pub(super) fn mistake_of_variable(name: &str, strictness: Strictness) -> Option<String> {
     if env::find(name).is_some() || env::OTHERS.contains(&name) || is_foreign(name) {
         return None;
@@ -25,7 +25,7 @@ pub(super) fn mistake_of_variable(name: &str, strictness: Strictness) -> Option<
         return match variable.file_variable() {
             Some(_) => None,
             None => Some(format!(
-                "{name} is unknown: {} is no secret, and is not read from a file",
+                "{name} is unknown: {} is not a secret and cannot be read from a file",
                 variable.name
             )),
         };
@@ -40,13 +40,13 @@ pub(super) fn mistake_of_variable(name: &str, strictness: Strictness) -> Option<
     }
 }
 
-/// Returns what is wrong with a key of `config.toml`, when something is.
+/// Returns the error in a key of `config.toml`, if there is one.
 pub(super) fn mistake_of_key(key: &str) -> Option<String> {
     let mut keys = env::ALL.iter().map(env::Variable::key);
     if keys.any(|known| known == key) {
         return None;
     }
-    // A key may be anything; a long one, or one with control characters, is not repeated.
+    // A key may be any text; a long one, or one with control characters, is not repeated.
     let plain = key.len() <= 64 && key.chars().all(|c| c.is_ascii_graphic());
     let shown = if plain { key } else { "a key" };
     let mut text = format!("{shown} is unknown");
@@ -59,7 +59,7 @@ pub(super) fn mistake_of_key(key: &str) -> Option<String> {
 }
 
 /// Returns whether a variable is set by the tests, or by Kubernetes for a service whose name begins
-/// with `svc`: `SVC_SERVICE_HOST`, `SVC_PORT_8000_TCP_ADDR`.
+/// with `svc`, such as `SVC_SERVICE_HOST` or `SVC_PORT_8000_TCP_ADDR`.
 fn is_foreign(name: &str) -> bool {
     let in_port = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     name.starts_with(env::TEST_PREFIX)
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn only_secrets_are_read_from_files() {
         assert_eq!(all("SVC_OPERATOR_TOKEN_FILE"), None);
-        assert!(all("SVC_LISTEN_FILE").unwrap().contains("no secret"));
+        assert!(all("SVC_LISTEN_FILE").unwrap().contains("not a secret"));
     }
 
     #[test]

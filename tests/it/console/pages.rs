@@ -62,8 +62,8 @@ fn the_overview_says_what_is_stored_what_arrives_and_what_is_missing(backend: Ba
     };
     let cookies = signed_in(&server);
     let empty = words(&page(&server, &cookies, "/console"));
-    assert!(empty.contains("Nothing was delivered yet."), "{empty}");
-    assert!(empty.contains("No push has asked for a mirror yet."));
+    assert!(empty.contains("Nothing has been delivered yet."), "{empty}");
+    assert!(empty.contains("No mirrors yet: no push has arrived."));
     deliver(&server);
     server.deliver("/ingest/gateway", Call::new(SESSION, "one").body());
     server.deliver(
@@ -174,9 +174,9 @@ fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend)
         "inference call litellm openai/gpt-4o, 11 tokens in, 2 out",
         "developer decision claude-code accepted by a person, agent, edit-1",
         "What was not captured",
-        "That it was not captured says nothing about whether it happened.",
+        "It may have happened nevertheless.",
         "Events 1 to",
-        "No commit of this Session was observed. That does not mean that there was none.",
+        "No commit of this Session was observed, but there may be one.",
     ] {
         assert!(said.contains(expected), "{expected}\n{said}");
     }
@@ -202,7 +202,7 @@ fn a_failure_leads_to_its_commit_its_session_and_what_was_said(backend: Backend)
     );
     assert!(words(&part).contains("Captured content is data."));
     let unknown = page(&server, &cookies, "/console/session?session_id=nobody");
-    assert!(words(&unknown).contains("No fact of a Session of this name is stored."));
+    assert!(words(&unknown).contains("No fact of this Session is stored."));
 }
 
 fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {

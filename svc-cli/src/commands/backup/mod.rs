@@ -1,4 +1,4 @@
-//! Backups of the store and its mirrors: made, restored and looked at.
+//! Backups of the store and its mirrors: make, restore, verify.
 
 mod restore;
 mod take;
@@ -51,7 +51,7 @@ fn contents(manifest: &Manifest) -> Fields {
 pub(super) fn shown_bytes(bytes: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
-        reason = "one digit after the point is shown"
+        reason = "one digit after the decimal point is shown"
     )]
     let mebibytes = bytes as f64 / (1024.0 * 1024.0);
     format!("{mebibytes:.1} MiB")
@@ -66,19 +66,18 @@ impl From<BackupError> for CommandError {
     fn from(error: BackupError) -> Self {
         let (code, hint) = match error {
             BackupError::Tables(CopyError::Store(error)) => return error.into(),
-            BackupError::Tables(CopyError::NotEmpty { .. }) => (
-                "not_empty",
-                Some("what is there is kept or replaced as a whole: --replace"),
-            ),
+            BackupError::Tables(CopyError::NotEmpty { .. }) => {
+                ("not_empty", Some("to replace everything in it: --replace"))
+            }
             BackupError::Tables(CopyError::Damaged { .. }) => {
-                ("damaged", Some("see what is left: svc verify DIR"))
+                ("damaged", Some("see what is damaged: svc verify DIR"))
             }
             BackupError::OtherFormat(_)
             | BackupError::OtherRevision { .. }
             | BackupError::Tables(CopyError::OtherTables { .. }) => (
                 "other_version",
                 Some(
-                    "restore it with the version that made it, then bring it here: svc db upgrade",
+                    "restore it with the version that made it, then upgrade it with this one: svc db upgrade",
                 ),
             ),
             BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
@@ -101,7 +100,10 @@ fn ended(error: BackupError, was_interrupted: bool) -> CommandError {
         BackupError::Tables(CopyError::Store(StoreError::Deadline))
     );
     if was_interrupted && (stopped || matches!(error, BackupError::Mirror { .. })) {
-        return CommandError::refused("interrupted", "interrupted; nothing is left of it");
+        return CommandError::refused(
+            "interrupted",
+            "interrupted; everything written so far was removed",
+        );
     }
     error.into()
 }

@@ -13,9 +13,9 @@ pub(crate) struct Restore {
     #[arg(value_name = "DIR")]
     folder: String,
 
-    /// Replace the store, if it is not empty.
+    /// Replace the store if it is not empty.
     ///
-    /// A SQLite file is kept beside the new one, under another name. Stop the servers first.
+    /// The old SQLite file is kept beside the new one under another name. Stop the servers first.
     #[arg(long)]
     replace: bool,
 
@@ -60,7 +60,7 @@ impl Restore {
             format!("restored {} into {store}\n{contents}", escape(&self.folder))
         })?;
         if let Some(replaced) = &restored.replaced {
-            output.note(&format!("the database that was there is {replaced}"));
+            output.note(&format!("the old database is now {replaced}"));
         }
         match erased_again {
             Some(0) => {}
@@ -74,13 +74,13 @@ impl Restore {
         }
         if restored.mirrors_kept > 0 {
             output.note(&format!(
-                "{} mirrors were there already and stay as they are",
+                "{} mirrors already existed and were left unchanged",
                 restored.mirrors_kept
             ));
         }
         let in_it = restored.manifest.mirrors.as_ref().map_or(0, Vec::len);
         if mirrors.is_none() && in_it > 0 {
-            output.note("the mirrors were left out; name their folder: --mirror-path");
+            output.note("the mirrors were not restored; name their folder: --mirror-path");
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::output::{Output, escape, quote};
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// The folder of the backup, which is made.
+    /// The folder to create for the backup.
     #[arg(value_name = "DIR")]
     folder: String,
 

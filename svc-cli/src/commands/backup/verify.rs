@@ -13,7 +13,7 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// The folder of a backup; without it the store is looked at.
+    /// The folder of a backup; without it, the store is checked.
     #[arg(value_name = "DIR", conflicts_with_all = ["database_url", "org_id"])]
     folder: Option<String>,
 
@@ -53,10 +53,10 @@ impl Verify {
         output.value(&verified, render)?;
         match verified.damaged {
             0 => Ok(()),
-            1 => Err(CommandError::refused("damaged", "one damage was found")),
+            1 => Err(CommandError::refused("damaged", "one problem was found")),
             count => Err(CommandError::refused(
                 "damaged",
-                format!("{count} damages were found"),
+                format!("{count} problems were found"),
             )),
         }
     }
@@ -81,7 +81,7 @@ fn render(verified: &Verified) -> String {
     let of = escape(&verified.of);
     if verified.damaged == 0 {
         let (rows, tables): (u64, usize) = (verified.rows.values().sum(), verified.rows.len());
-        return format!("nothing is damaged in {of}: {rows} rows of {tables} tables\n");
+        return format!("no damage found in {of}: {rows} rows in {tables} tables\n");
     }
     let mut table = Table::new(["table", "id", "damage", "detail"]);
     for found in &verified.findings {

@@ -1,4 +1,4 @@
-//! How a long command goes on: until when, and what a person at a terminal sees of it.
+//! A long-running command: its deadline, and the progress shown on a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::commands::interruption::by_the_operator;
 use crate::error::CommandError;
 use crate::output::Output;
 
-/// How long it may take. It ends when it is done, or its operator ends it.
+/// How long it may take. Usually it ends when it is done, or when the operator interrupts it.
 const AT_MOST: Duration = Duration::from_hours(24);
-/// How often a person is told.
+/// How often the progress is printed.
 const EVERY: Duration = Duration::from_millis(250);
-/// Goes to the beginning of the line and empties it.
+/// Moves to the beginning of the line and clears it.
 const EMPTY: &str = "\r\u{1b}[2K";
 
-/// Runs a piece of work that Ctrl-C ends, and says on standard error how far it is.
+/// Runs work that Ctrl-C interrupts, and prints its progress on standard error.
 pub(super) fn run<T>(
     output: &Output,
     what: &str,
@@ -32,7 +32,7 @@ pub(super) fn run<T>(
         let is_due = last.is_none_or(|last: Instant| last.elapsed() >= EVERY);
         if is_shown && is_due {
             last = Some(Instant::now());
-            write(&format!("{EMPTY}{what}: {part}, {rows} (Ctrl-C ends it)"));
+            write(&format!("{EMPTY}{what}: {part}, {rows} (Ctrl-C to stop)"));
         }
     };
     let done = work(&mut Watch {
@@ -45,7 +45,7 @@ pub(super) fn run<T>(
     done.map_err(|error| ended(error, cancellation.is_cancelled()))
 }
 
-/// Writes to the terminal. When that fails, there is nobody who waits.
+/// Writes to the terminal. If that fails, nobody is watching.
 fn write(text: &str) {
     let mut terminal = io::stderr().lock();
     drop(terminal.write_all(text.as_bytes()));

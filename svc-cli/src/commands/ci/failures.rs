@@ -20,9 +20,9 @@ use crate::options::ServiceOptions;
 use crate::output::{Output, ShortIds, Table, escape, one_line, quote, relative};
 use crate::product::product;
 
-/// How much of a text stands in a table.
+/// Characters of a text that are shown in a table.
 const TEXT_CHARACTERS_MAX: usize = 48;
-/// Characters that a commit is cut to, when no other begins like it.
+/// Characters that a commit id is shortened to, unless another id has the same prefix.
 const COMMIT_CHARACTERS: usize = 10;
 
 #[derive(Debug, Args)]
@@ -30,7 +30,8 @@ pub(crate) struct Failures {
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// The first moment of capture: RFC 3339 with an offset, a date, or like 7d.
+    /// The start of the range, by capture time: RFC 3339 with an offset, a date, or an age such as
+    /// 7d.
     #[arg(
         long,
         value_name = "TIME",
@@ -39,32 +40,32 @@ pub(crate) struct Failures {
     )]
     since: String,
 
-    /// The moment of capture that is no longer included; by default the present.
+    /// The end of the range, by capture time, not included; by default now.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
 
-    /// The moment up to which facts count, itself included; by default the end of the range.
+    /// Count only facts captured at or before this moment; by default the end of the range.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
-    /// Runs with another result than a failure.
+    /// List runs with this result instead of failures.
     #[arg(long, default_value = CiResult::Failed.as_str(), value_parser = one_of(CiResult::ALL, CiResult::as_str))]
     result: CiResult,
 
-    /// Runs of the workflow with exactly this name; an empty one means those without a name.
+    /// Only runs of the workflow with exactly this name; an empty name selects runs without one.
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
 
-    /// Runs of this pull request.
+    /// Only runs of this pull request.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
     pull_request: Option<i64>,
 
-    /// The most runs of a page.
+    /// The maximum number of runs per page.
     #[arg(long, value_name = "NUMBER", default_value = "50",
           value_parser = clap::value_parser!(u64).range(1..=CI_PAGE_MAX))]
     limit: u64,
 
-    /// Where the page before this one ended, with the same range and selection.
+    /// The cursor of the previous page, for the same range and selection.
     #[arg(long, value_name = "CURSOR", conflicts_with = "all")]
     cursor: Option<String>,
 
@@ -120,8 +121,8 @@ impl Failures {
         Ok(request)
     }
 
-    /// Returns the command that shows the next page. Its range is absolute, because a cursor is good
-    /// for one question only.
+    /// Returns the command that shows the next page. Its range is absolute, because a cursor is
+    /// valid for one query only.
     fn after(request: &CiFailuresRequest, cursor: &CiCursor) -> String {
         let selector = &request.repository;
         let mut command = "svc ci failures".to_owned();
@@ -151,7 +152,7 @@ impl Failures {
     }
 }
 
-/// Reads every page. What could not be counted to the repository stands on the first.
+/// Reads every page. Runs that could not be assigned to the repository are on the first page.
 async fn every(client: &Client, request: CiFailuresRequest) -> Result<CiFailures, CommandError> {
     let mut request = CiFailuresRequest {
         limit: PageLimit::new(CI_PAGE_MAX).unwrap_or_default(),
@@ -173,25 +174,25 @@ fn render(failures: &CiFailures, repository: &str, now: Instant) -> String {
     if !failures.outcomes.is_empty() {
         blocks.push(table(result, &failures.outcomes, now));
     } else if failures.repository_skipped.is_some() {
-        // What follows is all there is.
+        // Only the remaining pages are needed.
     } else if failures.repository_known {
         blocks.push(format!("no {} runs in this range\n", adjective(result)));
     } else {
         blocks.push(format!(
-            "no fact tells of a repository {repository}: is its name right, and did anything of it arrive?\n"
+            "no fact mentions a repository {repository}: is the name right, and did anything from it arrive?\n"
         ));
     }
     for (reason, count) in failures.repository_skipped.iter().flatten() {
         let (word, runs) = (adjective(result), if *count == 1 { "run" } else { "runs" });
         blocks.push(format!(
-            "not listed above: {count} {word} {runs} under this name, whose repository cannot be told ({reason})\n"
+            "not listed above: {count} {word} {runs} under this name whose repository cannot be determined ({reason})\n"
         ));
     }
     blocks.extend(unresolved.map(|unresolved| table(result, unresolved, now)));
     blocks.join("\n")
 }
 
-/// Returns a result as it stands before what it is of.
+/// Returns a result as an adjective.
 fn adjective(result: &Open<CiResult>) -> &str {
     match result {
         Open::Known(CiResult::TimedOut) => "timed-out",
@@ -242,7 +243,7 @@ fn row(outcome: &CiOutcomeRecord, commits: ShortIds, now: Instant) -> [String; 7
     ]
 }
 
-/// Returns the repository that was asked for as a person calls it.
+/// Returns the requested repository as it is shown to people.
 fn shown(selector: &RepositorySelector) -> String {
     let name = selector.repo.iter().map(|name| escape(name.as_str()));
     let identity = selector.identity.iter().map(|identity| {
@@ -256,17 +257,17 @@ fn shown(selector: &RepositorySelector) -> String {
     name.chain(identity).collect::<Vec<_>>().join(", ")
 }
 
-/// Says what to change when runs cannot be counted to their repository.
+/// Explains what to change when runs cannot be assigned to their repository.
 fn explain(failures: &CiFailures, output: &mut Output) {
     if failures.repository_skipped.is_some() {
         output.note(
-            "their reports name no repository number: set SVC_REPOSITORY_ID in the CI system, or \
+            "their reports have no repository number: set SVC_REPOSITORY_ID in the CI system, or \
              report with --repository-id; see docs/integrate/ci.md",
         );
     }
 }
 
-/// Returns what a person may want to see next: the latest run, and the next page.
+/// Returns the commands to suggest next: the latest run, and the next page.
 fn next(failures: &CiFailures, page: Option<String>) -> Vec<String> {
     let unresolved = failures.unresolved_ci_outcomes.iter().flatten();
     let latest = failures.outcomes.iter().chain(unresolved).next();
@@ -384,14 +385,14 @@ mod tests {
         assert!(next(&known, None).is_empty());
         assert_eq!(
             render(&none(""), "own/app", now),
-            "no fact tells of a repository own/app: is its name right, and did anything of it arrive?\n"
+            "no fact mentions a repository own/app: is the name right, and did anything from it arrive?\n"
         );
         let declined = none(&format!(
             r#","repository_skipped":{{"repository_identity_unresolved":1}},"unresolved_ci_outcomes":[{}]"#,
             outcome("r3", &one, "null")
         ));
         assert!(render(&declined, "own/app", now).starts_with(
-            "not listed above: 1 timed-out run under this name, whose repository cannot be told \
+            "not listed above: 1 timed-out run under this name whose repository cannot be determined \
              (repository_identity_unresolved)\n\ntimed_out  system     run"
         ));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The runs of CI systems: told to the service by a pipeline, asked for by an operator.
+//! CI runs: reported by a pipeline, looked up by an operator.
 
 mod failures;
 mod outcome;
@@ -19,18 +19,19 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Ci {
-    /// Report how this pipeline, or this job of it, ended.
+    /// Report how this pipeline or job ended.
     ///
-    /// Which commit of which repository was checked, by which run, is read from the variables of
-    /// GitHub Actions, GitLab CI, Jenkins, CircleCI or Buildkite; a flag wins over a variable. What
-    /// is sent for each system is in docs/integrate/ci.md, and --dry-run shows it.
+    /// The repository, commit and run are read from the variables of GitHub Actions, GitLab CI,
+    /// Jenkins, CircleCI or Buildkite; a flag overrides a variable. docs/integrate/ci.md lists what
+    /// is sent for each system, and --dry-run shows it.
     Report(Box<Report>),
     /// Show how a run ended.
     Outcome(Box<Outcome>),
-    /// List the failed runs of a repository, the latest first.
+    /// List the failed runs of a repository, latest first.
     ///
-    /// A page is read at a time; --all reads them all. What is captured meanwhile does not appear, and
-    /// when a fact is quarantined or released meanwhile, the list is refused rather than mixed.
+    /// It shows one page; --all reads every page. Facts captured in the meantime do not appear. If
+    /// a fact is quarantined or released between two pages, the next page is refused, so that a
+    /// list never mixes two states.
     Failures(Box<Failures>),
 }
 

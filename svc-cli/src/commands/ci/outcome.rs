@@ -10,9 +10,9 @@ use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, Table, escape, one_line, quote, relative};
 use crate::product::product;
 
-/// How much of a reason is shown.
+/// Characters of a reason that are shown.
 const REASON_CHARACTERS_MAX: usize = 400;
-/// How much of a workflow's name stands in a table.
+/// Characters of a workflow's name that are shown in a table.
 const WORKFLOW_CHARACTERS_MAX: usize = 48;
 
 #[derive(Debug, Args)]
@@ -56,7 +56,7 @@ fn render(run: &str, answer: &CiOutcomeAnswer, now: Instant) -> String {
     }
 }
 
-/// Says that there is no such run.
+/// Returns the message for a run that is not stored.
 pub(crate) fn not_stored(run: &str) -> String {
     format!("no visible run {} is stored\n", escape(run))
 }
@@ -110,7 +110,7 @@ pub(crate) fn fields(
     fields
 }
 
-/// Returns an attempt as it follows a run's id.
+/// Returns an attempt in the form that follows a run's id.
 pub(crate) fn attempt_of(attempt: Option<i64>) -> String {
     attempt.map_or_else(String::new, |attempt| format!(" attempt {attempt}"))
 }
@@ -141,8 +141,8 @@ pub(crate) fn commit_command(outcome: &CiOutcomeRecord) -> String {
     commit::command(&outcome.commit_sha, told_repo(outcome), identity)
 }
 
-/// Returns the name by which the repository of an outcome can be selected: none while it is that of
-/// another repository too.
+/// Returns the name that selects the repository of an outcome, or nothing if another repository has
+/// had the same name.
 fn told_repo(outcome: &CiOutcomeRecord) -> &str {
     let link = outcome.commit_query.request();
     let is_told = link.is_some_and(|link| !link.repository.is_empty());

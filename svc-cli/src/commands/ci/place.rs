@@ -1,15 +1,16 @@
-//! What a person calls a run: an id, or the URL of a page of its CI system.
+//! How a person names a run: by its id, or by the URL of a page of the CI system.
 
 use svc_model::ingest::CiProvider;
 use svc_model::query::RunUrl;
 
-/// One way to look for a run. They are tried in order, the exact ones first.
+/// One interpretation of the text. Candidates are tried in order, exact ones first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub(super) name: Name,
     /// The system whose page it is.
     pub(super) provider: Option<CiProvider>,
-    /// The repository that the page is of, in lower case. Only where ids of several forges are alike.
+    /// The repository that the page belongs to, in lower case. Only set for systems whose ids are
+    /// not unique across hosts.
     pub(super) repo: Option<String>,
 }
 
@@ -19,7 +20,7 @@ pub(super) enum Name {
     Url(String),
 }
 
-/// What a text says of a run.
+/// The candidates and the attempt that a text names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) candidates: Vec<Candidate>,
@@ -59,7 +60,7 @@ pub(super) fn read(text: &str) -> Named {
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let fragment = text.split_once('#').map(|(_, fragment)| fragment);
     let mut named = Named::default();
-    // As it was reported, whichever system it is.
+    // The id as it was reported, in any system.
     named.candidates.push(anything(Name::Url(page.to_owned())));
     if host == "buildkite.com" {
         buildkite(&segments, fragment, &mut named);
@@ -75,21 +76,22 @@ pub(super) fn read(text: &str) -> Named {
     named
 }
 
-/// Returns the segment behind another one.
+/// Returns the segment that follows another one.
 fn after<'s>(segments: &[&'s str], name: &str) -> Option<&'s str> {
     let place = segments.iter().position(|segment| *segment == name)?;
     let found = segments.get(place + 1).copied()?;
     (!found.is_empty()).then_some(found)
 }
 
-/// `OWNER/NAME/actions/runs/ID[/attempts/N][/job/JOB]`, of GitHub and of what runs its workflows.
+/// `OWNER/NAME/actions/runs/ID[/attempts/N][/job/JOB]`, of GitHub and of forges that run its
+/// workflows.
 fn actions(host: &str, segments: &[&str], named: &mut Named) {
     let Some(run) = after(segments, "runs") else {
         return;
     };
     named.attempt = after(segments, "attempts").and_then(|attempt| attempt.parse().ok());
     let repo = match segments {
-        // The ids of GitHub are those of no other repository of it.
+        // A run id of GitHub is unique across its repositories.
         [owner, name, ..] if host != "github.com" => Some(format!("{owner}/{name}")),
         _ => None,
     };
@@ -103,7 +105,7 @@ fn actions(host: &str, segments: &[&str], named: &mut Named) {
 /// `GROUP/PROJECT/-/pipelines/ID` and `GROUP/PROJECT/-/jobs/ID`.
 fn gitlab(page: &str, segments: &[&str], named: &mut Named) {
     if let Some(pipeline) = after(segments, "pipelines") {
-        // A pipeline has pages beneath it, and jobs of its own.
+        // A pipeline's page has subpages, and its jobs have pages of their own.
         named.add(CiProvider::CiB, Name::Id(pipeline.to_owned()));
     } else if let Some(job) = after(segments, "jobs")
         && let Some((project, _)) = page.split_once("/-/")
@@ -115,7 +117,7 @@ fn gitlab(page: &str, segments: &[&str], named: &mut Named) {
     }
 }
 
-/// `job/FOLDER/job/NAME/NUMBER/…`, perhaps beneath the path that Jenkins is served at.
+/// `job/FOLDER/job/NAME/NUMBER/…`, possibly below the path that Jenkins is served at.
 fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
     let Some(first) = segments.iter().position(|segment| *segment == "job") else {
         return;
@@ -129,7 +131,7 @@ fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
     let Some(number) = segments.get(place).filter(|it| it.parse::<u64>().is_ok()) else {
         return;
     };
-    // The page of the build itself, of which others are part: its console, its tests.
+    // The page of the build itself; the console and test pages are below it.
     if let Some(end) = page.rfind(&format!("/{number}/")) {
         let build = &page[..=end + number.len()];
         named.add(CiProvider::CiA, Name::Url(build.to_owned()));
@@ -138,8 +140,8 @@ fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
     named.add(CiProvider::CiA, Name::Id(names.join("/")));
 }
 
-/// `gh/OWNER/NAME/JOB` as it is reported, and
-/// `pipelines/github/OWNER/NAME/PIPELINE/workflows/WORKFLOW/jobs/JOB` as pages are called now.
+/// `gh/OWNER/NAME/JOB` in reports, and
+/// `pipelines/github/OWNER/NAME/PIPELINE/workflows/WORKFLOW/jobs/JOB` in current page URLs.
 fn circleci(segments: &[&str], named: &mut Named) {
     let project = match segments {
         ["pipelines" | "jobs", vcs, owner, name, ..] | [vcs, owner, name, _, ..] => {
@@ -176,9 +178,9 @@ fn circleci(segments: &[&str], named: &mut Named) {
     }
 }
 
-/// `ORGANIZATION/PIPELINE/builds/NUMBER`, whose jobs are places in the page.
+/// `ORGANIZATION/PIPELINE/builds/NUMBER`; a fragment names a job on the page.
 fn buildkite(segments: &[&str], fragment: Option<&str>, named: &mut Named) {
-    // The jobs of a build share its URL, so the one that is named comes first.
+    // The jobs of a build share its URL, so the job in the fragment comes first.
     if let Some(job) = fragment.filter(|job| job.contains('-')) {
         let job = Candidate {
             name: Name::Id(job.split('/').next().unwrap_or_default().to_owned()),
@@ -197,7 +199,7 @@ fn buildkite(segments: &[&str], fragment: Option<&str>, named: &mut Named) {
     }
 }
 
-/// Returns a segment of a path as it is meant.
+/// Returns a path segment with its percent-encoding removed.
 fn decoded(segment: &str) -> String {
     percent_encoding::percent_decode_str(segment)
         .decode_utf8_lossy()

@@ -1,4 +1,4 @@
-//! Which run is meant.
+//! The options that select a run.
 
 use std::collections::BTreeSet;
 
@@ -25,14 +25,14 @@ use crate::product::{product, product_parser};
 /// A run.
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
-    /// The CI system's id of the run, of a job of it or of the pipeline; or the URL of its page.
+    /// The CI system's id of the run, its job or its pipeline; or the URL of its page.
     run: String,
 
-    /// The CI system. Without it, all are asked.
+    /// The CI system; by default any.
     #[arg(long, alias = "provider", value_name = "SYSTEM", value_parser = product_parser::<CiProvider>())]
     system: Option<CiProvider>,
 
-    /// The attempt, from 1; by default the last.
+    /// The attempt, from 1; by default the latest.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
     attempt: Option<i64>,
 
@@ -55,8 +55,8 @@ impl RunOptions {
         optional_boundary("--as-of", self.as_of.as_deref(), now)
     }
 
-    /// Asks for the run: the answer about it, the others that are called so, and what came with its
-    /// commit. There is always an answer, perhaps that no such run is stored.
+    /// Looks up the run: the answer about it, other runs of the same name, and what was delivered
+    /// with its commit. If no such run is stored, the answer says so.
     pub(crate) async fn find(
         &self,
         client: &Client,
@@ -101,8 +101,8 @@ impl RunOptions {
         })
     }
 
-    /// Chooses the run that is meant of those that are called so: the one that is called exactly so,
-    /// else the last one that did not pass.
+    /// Chooses among the runs of this name: the one with exactly this id, else the latest one that
+    /// did not pass.
     async fn choose(
         &self,
         client: &Client,
@@ -152,12 +152,12 @@ impl RunOptions {
     }
 }
 
-/// A run, and what else is known by its name.
+/// A run, and what else has its name.
 pub(crate) struct FoundRun {
     pub(crate) run: RawReply<CiOutcomeAnswer>,
-    /// Runs that are called so too: other jobs of the same pipeline or build.
+    /// Other runs of the same name: other jobs of the same pipeline or build.
     pub(crate) others: Vec<CiRun>,
-    /// What came with the commit of all of them.
+    /// What was delivered with their common commit.
     pub(crate) delivery: Option<CiDelivery>,
 }
 
@@ -165,7 +165,7 @@ fn run_id(text: &str) -> Result<RunId, CommandError> {
     RunId::new(text).map_err(|rule| CommandError::argument("the id of the run", rule))
 }
 
-/// Refuses runs of several systems, repositories or commits: nobody can tell which is meant.
+/// Refuses runs of several systems, repositories or commits, because the name is then ambiguous.
 fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
     let providers: BTreeSet<&Open<CiProvider>> =
         runs.iter().map(|run| &run.outcome.provider).collect();
@@ -182,22 +182,22 @@ fn one_commit(runs: &[CiRun]) -> Result<(), CommandError> {
     let error = match (systems.next(), systems.next()) {
         (Some(one), Some(other)) => CommandError::refused(
             "several_runs",
-            format!("both {one} and {other} have such a run"),
+            format!("both {one} and {other} have a run with this id"),
         )
-        .hint("say which system is meant: --system SYSTEM"),
+        .hint("name the system: --system SYSTEM"),
         _ => CommandError::refused(
             "several_runs",
-            format!("{} runs of several commits are called so", runs.len()),
+            format!("{} runs of several commits have this id", runs.len()),
         ),
     };
     let shown = runs.iter().take(HINTS_MAX);
     Err(shown.fold(error, |error, run| {
         error.hint(format!(
-            "one is: svc investigate {}",
+            "one of them: svc investigate {}",
             run_flags(&run.outcome)
         ))
     }))
 }
 
-/// Runs that are named when nobody can tell which is meant.
+/// The maximum number of runs that are suggested when the name is ambiguous.
 const HINTS_MAX: usize = 5;

@@ -23,15 +23,15 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Plant at a service that is not on this machine, or has evidence of its own.
+    /// Load the demo into a service on another machine, or one that already has evidence.
     #[arg(long)]
     force: bool,
 
-    /// Plant one Session only, without the organization around it.
+    /// Load one Session only, without the organization around it.
     #[arg(long)]
     small: bool,
 
-    /// Start a service of its own on a store in this folder, whatever else runs on this machine.
+    /// Start a separate service with its store in this folder, whatever else runs on this machine.
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     folder: Option<PathBuf>,
 
@@ -58,9 +58,9 @@ impl Demo {
         if !client.is_loopback() && !self.force {
             return Err(CommandError::refused(
                 "not_local",
-                "the service is not on this machine, and the demo would stay in its evidence",
+                "the service is not on this machine, and the demo's facts could not be removed from it",
             )
-            .hint("plant it there nevertheless: svc demo --force"));
+            .hint("to load the demo there anyway: svc demo --force"));
         }
         let planted = planting::session(client).await?;
         let has_others = !self.small && !self.force && planting::has_others(client).await?;
@@ -91,7 +91,7 @@ impl Demo {
     }
 }
 
-/// Finds the story by keywords; nothing when the service does not offer its Session to agents.
+/// Finds the story by keywords; nothing if its Session is not granted to agents.
 async fn discover(client: &Client) -> Result<Option<RawReply<DiscoveryResult>>, CommandError> {
     let query =
         Query::new(story::QUERY).map_err(|rule| CommandError::argument("the query", rule))?;
@@ -127,13 +127,13 @@ async fn read(
     Ok(evidence::read(client, &request).await?)
 }
 
-/// Looks up the last text of the last call: first the inventory, then the manifest.
+/// Finds the last text of the last call, through the inventory and the manifest.
 async fn last_answer(client: &Client) -> Result<Reference, CommandError> {
     let hidden = || {
         let hidden = ErrorKind::Declined(Decline::EvidenceUnavailable {
             reference_index: None,
         });
-        CommandError::refused(hidden.code(), "the planted calls are not visible")
+        CommandError::refused(hidden.code(), "the demo's calls are not visible")
             .hint("were they quarantined? svc quarantine-log")
     };
     let session_id = story::session_id();

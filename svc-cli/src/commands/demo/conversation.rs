@@ -8,7 +8,7 @@ use svc_model::json::{Json, Object};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-/// A Session, and the messages of it in their order.
+/// A Session and its messages, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Conversation {
     pub(super) session_id: SessionId,
@@ -52,7 +52,7 @@ impl Conversation {
         }
     }
 
-    /// Returns what the gateway would log of the call.
+    /// Returns the payload that a gateway would log for the call.
     fn payload(&self, turn: u32, history: &[Json], answer: &Json) -> Object {
         let asks = answer
             .as_object()
@@ -95,7 +95,7 @@ fn is_answer(message: &Json) -> bool {
     role.and_then(Json::as_str) == Some("assistant")
 }
 
-/// Returns about as many tokens as a model would count.
+/// Returns an estimate of the tokens that a model would count.
 fn tokens(messages: &[Json]) -> u64 {
     messages
         .iter()

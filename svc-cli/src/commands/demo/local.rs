@@ -1,4 +1,4 @@
-//! Which service the demo is shown at.
+//! The service that the demo runs against.
 
 use std::path::{Path, PathBuf};
 
@@ -13,23 +13,23 @@ use crate::commands::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 
-/// A service, and the one of our own when it is that.
+/// A service, and its handle if the demo started it.
 #[derive(Debug)]
 pub(super) struct Place {
     client: Client,
     embedded: Option<Running>,
-    /// The secret with which its forges sign, when this machine knows it.
+    /// The secret that signs its webhooks, if this machine knows it.
     webhook_secret: Option<SecretString>,
     own: Option<Own>,
 }
 
-/// Where a service of our own keeps what it has.
+/// Where a service that the demo started keeps its data.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Own {
     pub(super) mirrors: PathBuf,
-    /// The store, when it is not the one that every command takes by default.
+    /// The store, if it is not the default one.
     pub(super) database_url: Option<String>,
-    /// Where the repository of the demo is made.
+    /// The folder for the demo's repository.
     #[serde(skip)]
     pub(super) repositories: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Place {
         }
     }
 
-    /// Ends a service of our own.
+    /// Stops the service if the demo started it.
     pub(super) async fn leave(self) {
         if let Some(running) = self.embedded {
             running.stop().await;
@@ -68,8 +68,8 @@ impl Place {
     }
 }
 
-/// Returns the service that the options name; else the one that runs on this machine; else one that
-/// is started for the demo on the embedded store.
+/// Returns the service that the options name; else the one running on this machine; else one
+/// started for the demo on the embedded store.
 pub(super) async fn place(
     options: &ServiceOptions,
     folder: Option<&Path>,
@@ -96,8 +96,8 @@ pub(super) async fn place(
     })
 }
 
-/// Returns the secret with which forges sign, as this process or the embedded default of this machine
-/// knows it.
+/// Returns the secret that signs webhooks, from this process or from the generated secrets of this
+/// machine.
 fn webhook_secret() -> Option<SecretString> {
     let given = std::env::var(env::FORGE_WEBHOOK_SECRET).ok();
     let given = given.filter(|secret| !secret.trim().is_empty());
@@ -106,9 +106,9 @@ fn webhook_secret() -> Option<SecretString> {
         .or_else(|| Some(svc_server::local_credentials()?.webhook_secret))
 }
 
-/// Returns the settings of a service for the demo: those of `svc serve`, on a port of its own, and with
-/// mirrors of the repository that the demo makes. When nobody says which Sessions agents may read, they
-/// may read the one of the demo.
+/// Returns the settings of a service for the demo: those of `svc serve`, on a free port, and with
+/// mirrors of the demo's repository. Unless configured otherwise, agents may read the demo's
+/// Session.
 fn settings(own: &Own) -> Result<Settings, CommandError> {
     let overrides = Overrides {
         listen: Some("127.0.0.1:0".to_owned()),
@@ -129,8 +129,8 @@ fn settings(own: &Own) -> Result<Settings, CommandError> {
     })?)
 }
 
-/// Returns where a service of our own keeps what it has: all in one folder, or beside the store that
-/// every command takes by default.
+/// Returns where a service started by the demo keeps its data: all in one folder, or beside the
+/// default store.
 fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     let (root, database_url) = match folder {
         Some(folder) => {
@@ -157,10 +157,10 @@ fn own(folder: Option<&Path>) -> Result<Own, CommandError> {
     })
 }
 
-/// Returns the folder of the data of this machine's user.
+/// Returns the data folder of this user.
 pub(super) fn data() -> Result<PathBuf, CommandError> {
     svc_server::data_folder().ok_or_else(|| {
-        CommandError::refused("no_home", "there is no folder for what the demo makes")
+        CommandError::refused("no_home", "there is no folder for the demo's data")
             .hint("name one: svc demo --folder FOLDER")
     })
 }

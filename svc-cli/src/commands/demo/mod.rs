@@ -1,4 +1,4 @@
-//! A first look: plant evidence, find it, read it.
+//! A first look: load sample evidence, find it, read it.
 
 mod command;
 mod conversation;

@@ -1,4 +1,4 @@
-//! Sending what the demo tells.
+//! Delivers the demo's evidence.
 
 use std::fs;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub(super) async fn session(client: &Client) -> Result<Planted, CommandError> {
     Ok(planted)
 }
 
-/// Delivers everything that is said of the organization.
+/// Delivers all evidence about the organization.
 pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, CommandError> {
     let client = place.client();
     let timeline = timeline(client).await?;
@@ -68,7 +68,7 @@ pub(super) async fn organization(place: &Place) -> Result<PlantedOrganization, C
         let result = client.ingest_ci(outcome).await?;
         planted.ci_outcomes.count(result.stored);
     }
-    // Those who planted it before have the mirror already.
+    // If it was loaded before, the mirror already exists.
     let wanted = if planted.webhooks.is_new() {
         before.total + organization.notes
     } else {
@@ -95,7 +95,7 @@ fn is_stored(receipt: &Open<IngestReceipt>) -> Result<bool, CommandError> {
     }
 }
 
-/// Returns when the organization began: when it was planted before, the same moment.
+/// Returns when the organization began; if it was loaded before, the same moment as then.
 async fn timeline(client: &Client) -> Result<Timeline, CommandError> {
     let request = InventoryRequest {
         session_id: first_session(),
@@ -111,8 +111,8 @@ async fn timeline(client: &Client) -> Result<Timeline, CommandError> {
     ))
 }
 
-/// Returns where the repository is made. It stays there: the same one is fetched when the demo is
-/// planted again.
+/// Returns the folder for the repository. It is kept, so that the same repository is fetched when
+/// the demo is loaded again.
 fn folder(place: &Place) -> Result<PathBuf, CommandError> {
     let folder = match place.own() {
         Some(own) => own.repositories.clone(),
@@ -122,7 +122,7 @@ fn folder(place: &Place) -> Result<PathBuf, CommandError> {
     Ok(folder.join("orders.git"))
 }
 
-/// Returns whether a store has Sessions that the demo did not plant.
+/// Returns whether a store has Sessions that are not the demo's.
 pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
     let sessions = client.facts().await?.sessions;
     let planted = client.session_facts(&first_session()).await?;
@@ -130,7 +130,7 @@ pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
     Ok(sessions > 1 && planted.tables.inference_calls.total == 0)
 }
 
-/// Waits until the mirror has shown so many notes, and returns how many it has shown.
+/// Waits until the mirror has read this many notes, and returns how many it has read.
 async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
     let begun = Moment::now();
     loop {
@@ -143,7 +143,7 @@ async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
     }
 }
 
-/// Takes one call out of every answer.
+/// Quarantines one call.
 async fn quarantine(client: &Client) -> Result<(), CommandError> {
     let calls = client
         .session_inference_calls(&quarantined_session())

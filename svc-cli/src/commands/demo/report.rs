@@ -1,4 +1,4 @@
-//! What the demo tells.
+//! The output of the demo.
 
 use serde::Serialize;
 use svc_model::context::DiscoveryResult;
@@ -18,7 +18,7 @@ pub(super) struct Report {
     pub(super) organization: Option<PlantedOrganization>,
     /// Whether the organization was left out because the store has Sessions of others.
     pub(super) has_others: bool,
-    /// Where a service of the demo's own keeps what it has.
+    /// Where a service that the demo started keeps its data.
     pub(super) own: Option<Own>,
     pub(super) discovery: Option<Exact<DiscoveryResult>>,
     pub(super) read: Exact<EvidenceRead>,
@@ -108,7 +108,7 @@ pub(super) fn render(report: &Report) -> String {
         None if report.has_others => {
             let program = program();
             format!(
-                "The store has Sessions of its own, so the demo's organization is not planted among them.\n\
+                "The store already has other Sessions, so the demo's organization was not added to it.\n\
                  To see it in a store of its own: {program} demo --folder ./svc-demo\n"
             )
         }
@@ -159,7 +159,8 @@ pub(super) fn next(report: &Report) -> Vec<String> {
     next
 }
 
-/// Until a service runs, nothing else has one to ask; reports read the store and the mirrors.
+/// Returns the commands to run once the demo's own service has stopped: first start one; reports
+/// read the store and the mirrors directly.
 fn next_of_own(own: &Own, has_organization: bool) -> Vec<String> {
     let mirrors = own.mirrors.display().to_string();
     let mirrors = quote(&mirrors);

@@ -1,5 +1,5 @@
-//! A session that could have happened: an agent mends a pager in four calls, and CI passes.
-//! Ids and times are fixed: planting it again stores nothing new.
+//! A plausible Session: an agent fixes a pager in four calls, and CI passes. Ids and times are
+//! fixed, so loading it again stores nothing new.
 
 use svc_model::id::SessionId;
 use svc_model::ingest::{GatewayIngestRequest, VendorCIRequest};
@@ -9,7 +9,7 @@ use super::conversation::Conversation;
 
 /// The Session of the story.
 pub(super) const SESSION: &str = "svc-demo";
-/// Words that find its point.
+/// The keywords that find it.
 pub(super) const QUERY: &str = "half-open window";
 
 const USER: &str = "demo";

@@ -1,11 +1,11 @@
-//! The configuration files of agents: whether they send here.
+//! The configuration files of agents: whether they send evidence here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Check;
 
-/// An agent: where its configuration is, and what stands in one that sends.
+/// An agent: where its configuration is, and what it contains when the agent sends evidence.
 struct Agent {
     name: &'static str,
     file: &'static str,
@@ -47,14 +47,18 @@ impl Agent {
         let shown = format!("~/{}", self.file);
         match fs::read_to_string(home.join(self.file)) {
             Ok(text) if text.contains(self.sends) => {
-                Check::ok(self.name, format!("{shown} sends what the agent does"))
+                Check::ok(self.name, format!("{shown} is set up to send"))
             }
-            Ok(_) => Check::warning(self.name, format!("{shown} sends nothing"), self.install),
-            // Whoever has no such folder does not use the agent.
+            Ok(_) => Check::warning(
+                self.name,
+                format!("{shown} is not set up to send"),
+                self.install,
+            ),
+            // Without this folder, the agent is not used on this machine.
             Err(_) if home.join(self.file).parent().is_some_and(Path::is_dir) => {
-                Check::warning(self.name, format!("there is no {shown}"), self.install)
+                Check::warning(self.name, format!("{shown} does not exist"), self.install)
             }
-            Err(_) => Check::absent(self.name, "it is not used on this machine"),
+            Err(_) => Check::absent(self.name, "not used on this machine"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The clone that the command is called in: whether its commits are stamped.
+//! The current clone: whether its commits are stamped.
 
 use super::Check;
 use crate::commands::git_hooks;
@@ -9,7 +9,7 @@ pub(super) fn checks() -> Vec<Check> {
         Ok(Some(_)) => vec![hooks(), notes()],
         Ok(None) => vec![Check::absent(
             "clone",
-            "this folder is no clone of a repository",
+            "this folder is not a git repository",
         )],
         Err(error) => vec![Check::failed("git", error.message(), "install git")],
     }
@@ -32,10 +32,10 @@ fn notes() -> Check {
     match listed.map(|notes| notes.unwrap_or_default().lines().count()) {
         Ok(0) => Check::warning(
             "notes",
-            "no commit of this clone has a note",
+            "no commit in this clone has a note",
             "svc note stamp",
         ),
-        Ok(count) => Check::ok("notes", format!("{count} commits have one in {NOTES}")),
+        Ok(count) => Check::ok("notes", format!("{count} commits have a note in {NOTES}")),
         Err(error) => Check::failed("notes", error.message(), "git notes list"),
     }
 }

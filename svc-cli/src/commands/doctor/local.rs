@@ -1,4 +1,4 @@
-//! The store and the mirrors of this machine, where it has them.
+//! The store and the mirrors on this machine, if any.
 
 use svc_engine::clock::Clock;
 use svc_engine::mirror::free_space;
@@ -8,7 +8,7 @@ use svc_server::{MirrorSettings, Origin};
 use super::Check;
 use crate::commands::mirror::MirrorOptions;
 
-/// Free bytes below which a disk is called full: a day of a busy team.
+/// A disk with fewer free bytes than this counts as full: about a day's evidence of a busy team.
 const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
 
 pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
@@ -22,7 +22,7 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
         DatabaseUrl::Postgres(_) => true,
     };
     if !is_there && settings.store.origin == Origin::Default {
-        return vec![Check::absent("store", "this machine has none")];
+        return vec![Check::absent("store", "none on this machine")];
     }
     let mut checks = vec![schema(url)];
     if let DatabaseUrl::Sqlite(path) = url {
@@ -35,7 +35,7 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
         }
         None => checks.push(Check::warning(
             "mirrors",
-            "none are kept here, so notes are not read and reports know no commit",
+            "none here, so notes are not read and reports know no commits",
             "SVC_MIRROR_PATH=FOLDER svc serve",
         )),
     }
@@ -56,8 +56,8 @@ fn schema(url: &DatabaseUrl) -> Check {
         ),
         Ok(SchemaState::Ahead(_)) => Check::failed(
             "store",
-            format!("{shown} has the schema of a newer version"),
-            "install the version of svc that the store is of",
+            format!("the schema of {shown} is newer than this svc"),
+            "install the version of svc that the store needs",
         ),
         Err(error) => Check::failed("store", format!("{shown}: {error}"), "svc db status"),
     }
@@ -65,15 +65,15 @@ fn schema(url: &DatabaseUrl) -> Check {
 
 fn disk(name: &'static str, path: &std::path::Path) -> Check {
     let Some(free) = free_space(path) else {
-        return Check::absent(name, "the system does not say how much is free");
+        return Check::absent(name, "the free space is unknown");
     };
     #[expect(
         clippy::cast_precision_loss,
-        reason = "one digit after the point is shown"
+        reason = "one digit after the decimal point is shown"
     )]
     let shown = format!("{:.1} GiB free", free as f64 / (1024.0 * 1024.0 * 1024.0));
     if free < FREE_BYTES_MIN {
-        let mend = format!("make room where {} is", path.display());
+        let mend = format!("free some space on the disk of {}", path.display());
         Check::failed(name, shown, mend)
     } else {
         Check::ok(name, shown)
@@ -82,7 +82,7 @@ fn disk(name: &'static str, path: &std::path::Path) -> Check {
 
 fn mirrors(settings: &MirrorSettings) -> Check {
     match failing(settings) {
-        Ok(failing) if failing.is_empty() => Check::ok("mirrors", "none of them fails"),
+        Ok(failing) if failing.is_empty() => Check::ok("mirrors", "all up to date"),
         Ok(failing) => Check::failed(
             "mirrors",
             format!("not fetched: {}", failing.join(", ")),
@@ -92,7 +92,7 @@ fn mirrors(settings: &MirrorSettings) -> Check {
     }
 }
 
-/// Returns the names of the repositories whose mirrors were not fetched when last tried.
+/// Returns the names of the repositories whose last fetch failed.
 fn failing(settings: &MirrorSettings) -> Result<Vec<String>, StoreError> {
     let ledger = Ledger::open(&settings.store.url, settings.store.org_id.clone())?;
     let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;

@@ -1,4 +1,4 @@
-//! What is set up, what is not, and the command that mends it.
+//! Checks of the setup, each with the command that fixes a problem.
 
 mod agents;
 mod clone;
@@ -22,17 +22,17 @@ pub(crate) struct Doctor {
     mirror: MirrorOptions,
 }
 
-/// How something is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     /// It works.
     Ok,
-    /// It works, and something of it may be missing.
+    /// It works, but something may be missing.
     Warning,
     /// It does not work.
     Failed,
-    /// It is not there, so there is nothing to check.
+    /// It is not used, so there is nothing to check.
     Absent,
 }
 
@@ -47,13 +47,13 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Check {
     name: &'static str,
     state: State,
     found: String,
-    /// What mends it.
+    /// The command or change that fixes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     mend: Option<String>,
 }
@@ -91,7 +91,7 @@ impl Check {
     }
 }
 
-/// Everything that was looked at.
+/// Every check.
 #[derive(Debug, Serialize)]
 struct Diagnosis {
     failed: usize,
@@ -128,7 +128,7 @@ fn render(diagnosis: &Diagnosis) -> String {
         let (state, found) = (check.state.word(), escape(&check.found));
         let mend = check.mend.as_deref().map(|mend| {
             let mend = escape(mend);
-            format!("{:<width$}  {:<7}  mend: {mend}\n", "", "")
+            format!("{:<width$}  {:<7}  fix: {mend}\n", "", "")
         });
         let line = format!("{:<width$}  {state:<7}  {found}\n", check.name);
         [Some(line), mend].into_iter().flatten()

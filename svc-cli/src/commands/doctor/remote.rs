@@ -1,4 +1,4 @@
-//! The service: whether it answers, knows the token, and receives.
+//! The service: whether it answers, accepts the token, and receives deliveries.
 
 use std::time::SystemTime;
 
@@ -18,7 +18,8 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::relative;
 
-/// How far the clocks may be apart, in seconds. The service tells its time to the second.
+/// The largest difference between the clocks, in seconds. The service reports its time to the
+/// second.
 const SKEW_SECONDS_MAX: i64 = 60;
 
 pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
@@ -79,14 +80,10 @@ async fn asked(client: &Client) -> Vec<Check> {
         Check::ok("token", whose)
     } else {
         let mend = format!("svc login {url}");
-        Check::warning(
-            "token",
-            format!("{whose}: it may not read what operators read"),
-            mend,
-        )
+        Check::warning("token", format!("{whose}: not an operator token"), mend)
     });
     checks.push(logs(client, "logs as JSON", LogsRequest::Json(empty_export())).await);
-    // An export without records is no byte at all.
+    // An export without records is an empty message.
     checks.push(
         logs(
             client,
@@ -110,23 +107,23 @@ fn version(version: &str) -> Check {
     } else {
         Check::warning(
             "version",
-            format!("the service is {version}, this program {SERVICE_VERSION}"),
+            format!("the service is version {version}, this program is {SERVICE_VERSION}"),
             format!("install svc {version} here, or {SERVICE_VERSION} there"),
         )
     }
 }
 
-/// Compares the service's clock, as its answer tells it to the second.
+/// Compares this clock with the service's, from the date of its answer.
 fn clock(answered_at: Option<SystemTime>) -> Check {
     let Some(answered_at) = answered_at else {
-        return Check::absent("clock", "the service does not tell its time");
+        return Check::absent("clock", "the service's time is unknown");
     };
     let seconds = match SystemTime::now().duration_since(answered_at) {
         Ok(behind) => i64::try_from(behind.as_secs()).unwrap_or(i64::MAX),
         Err(ahead) => -i64::try_from(ahead.duration().as_secs()).unwrap_or(i64::MAX),
     };
     if seconds.abs() <= SKEW_SECONDS_MAX {
-        return Check::ok("clock", "within a minute of the service's");
+        return Check::ok("clock", "within a minute of the service");
     }
     let how = if seconds > 0 { "ahead of" } else { "behind" };
     Check::failed(
@@ -140,31 +137,30 @@ fn empty_export() -> Object {
     Object::from_iter([("resourceLogs", Json::Array(Vec::new()))])
 }
 
-/// Sends an export without a record, of which nothing is stored.
+/// Sends an export without records, so that nothing is stored.
 async fn logs(client: &Client, name: &'static str, export: LogsRequest) -> Check {
     match client.ingest_logs(&export).await {
         Ok(_) => Check::ok(name, "received"),
-        Err(error) if error.is_denied() => Check::absent(
-            name,
-            "the token may not send; senders have one of their own",
-        ),
+        Err(error) if error.is_denied() => {
+            Check::absent(name, "this token may not send; senders use an ingest token")
+        }
         Err(error) => Check::failed(name, error.to_string(), "svc capture"),
     }
 }
 
-/// Returns what of each source arrived. What was never set up is none of anybody's faults.
+/// Returns what arrived from each source. A source that was never set up is not a failure.
 fn captured(counts: &CaptureCounts) -> Vec<Check> {
     let now = Clock::system().now();
     let last = |sources: &[CaptureSource]| {
         let counts = sources
             .iter()
             .filter_map(|it| counts.sources.get(&Open::Known(*it)));
-        // An export without a record is a delivery too, and brings nothing.
+        // An export without records counts as a delivery, but delivers nothing.
         counts.filter_map(|it| it.last_stored_at).max()
     };
     let arrived = |name, sources: &[CaptureSource], install: &str| match last(sources) {
         Some(at) => Check::ok(name, format!("last fact {}", relative(at, now))),
-        None => Check::warning(name, "nothing was stored yet", install),
+        None => Check::warning(name, "nothing stored yet", install),
     };
     let forge = [
         CaptureSource::ForgePush,
@@ -193,7 +189,7 @@ fn captured(counts: &CaptureCounts) -> Vec<Check> {
     ]
 }
 
-/// Returns how webhooks fare: a wrong secret is a delivery that was refused.
+/// Returns the state of webhooks: a wrong secret shows as a refused delivery.
 fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Check {
     let answers = counts.answers.iter();
     let of_forges = answers.filter(|(path, _)| path.starts_with("/ingest/forge"));
@@ -204,13 +200,15 @@ fn webhooks(counts: &CaptureCounts, last: Option<Instant>, now: Instant) -> Chec
         (0, Some(at)) => Check::ok("webhooks", format!("last fact {}", relative(at, now))),
         (0, None) => Check::warning(
             "webhooks",
-            "nothing was stored yet",
+            "nothing stored yet",
             "svc install github --print",
         ),
         (refused, _) => Check::failed(
             "webhooks",
-            format!("{refused} were signed with another secret since the service was started"),
-            "give the forge the secret of the service, SVC_FORGE_WEBHOOK_SECRET: svc install github --print",
+            format!(
+                "{refused} deliveries were signed with another secret since the service started"
+            ),
+            "set the forge's webhook secret to the service's SVC_FORGE_WEBHOOK_SECRET: svc install github --print",
         ),
     }
 }

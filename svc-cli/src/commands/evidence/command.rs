@@ -10,9 +10,9 @@ use crate::output::Output;
 pub(crate) enum Evidence {
     /// List the visible calls of a Session.
     Inventory(ReadInventory),
-    /// List the messages and parts of a call, without what they say.
+    /// List the messages and parts of a call, without their content.
     Manifest(ReadManifest),
-    /// Read parts, complete and exact.
+    /// Read parts, completely and exactly.
     Read(ReadParts),
 }
 

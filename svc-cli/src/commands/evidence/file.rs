@@ -11,11 +11,11 @@ pub(super) fn exists(file: &Path) -> CommandError {
     let name = escape(&file.display().to_string());
     CommandError::refused(
         "file_exists",
-        format!("{name} exists, and is never replaced"),
+        format!("{name} already exists and is never overwritten"),
     )
 }
 
-/// Writes a file that did not exist, for its owner alone.
+/// Creates a private file. An existing file is never overwritten.
 pub(super) fn write_new(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     let mut options = OpenOptions::new();
     options.create_new(true).write(true);
@@ -27,7 +27,7 @@ pub(super) fn write_new(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     })?;
     let written = opened.write_all(bytes).and_then(|()| opened.sync_all());
     if written.is_err() {
-        // Half a reply is no evidence.
+        // An incomplete reply must not remain as evidence.
         drop(fs::remove_file(file));
     }
     Ok(written?)

@@ -70,7 +70,7 @@ fn render_manifest(manifest: &Manifest) -> String {
             ]);
         }
         if message.parts.is_empty() {
-            // A message that says nothing is evidence too.
+            // An empty message is evidence too.
             let place = format!("({}:{})", message.side, message.message_index);
             table.row([place, role, "-".to_owned(), finish_reason]);
         }
@@ -86,7 +86,7 @@ pub(crate) fn erased(manifest: &Manifest) -> Option<String> {
     Some(format!("what was said was erased at {at}\n"))
 }
 
-/// Returns a line that says what the capture left out of a call, when it left anything out.
+/// Returns a line that lists what the capture left out of a call, if anything.
 pub(crate) fn left_out(manifest: &Manifest) -> Option<String> {
     let LeftOut {
         unsupported_content,
@@ -103,7 +103,7 @@ pub(crate) fn left_out(manifest: &Manifest) -> Option<String> {
         (missing_id, "tool calls or results without an id"),
         (
             malformed_arguments,
-            "arguments of a tool call that are no object",
+            "arguments of a tool call that are not an object",
         ),
     ];
     let counts: Vec<String> = counts

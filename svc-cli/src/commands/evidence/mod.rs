@@ -1,4 +1,4 @@
-//! Exact evidence: what a Session holds, what a call holds, and the parts themselves.
+//! Exact evidence: the calls of a Session, the messages of a call, and the parts themselves.
 
 mod ask;
 mod command;

@@ -19,16 +19,16 @@ pub(crate) struct ReadParts {
     /// The Session.
     session: String,
 
-    /// What to read, as the manifest names it: CALL:SIDE:MESSAGE:PART.
+    /// The parts to read, as the manifest names them: CALL:SIDE:MESSAGE:PART.
     #[arg(required_unless_present = "file", value_name = "REFERENCE")]
     references: Vec<String>,
 
-    /// A file of references to read, - for standard input:
+    /// A file of references, or - for standard input:
     /// {"schema_version":1,"references":[{"inference_call_id","side","message_index","part_index"}]}.
     #[arg(long = "references", id = "file", value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Write the exact reply to a new private file. It never replaces one.
+    /// Write the exact reply to a new private file. An existing file is never overwritten.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -36,7 +36,7 @@ pub(crate) struct ReadParts {
     service: ServiceOptions,
 }
 
-/// What is said of a written file.
+/// The summary of a written file.
 #[derive(Debug, Serialize)]
 struct Written {
     file: String,

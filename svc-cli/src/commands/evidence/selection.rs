@@ -1,4 +1,4 @@
-//! Which parts are read.
+//! The parts to read.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -42,7 +42,7 @@ pub(super) fn parse_reference(text: &str) -> Option<Reference> {
 pub(super) fn selection(file: &Path) -> Result<Vec<Reference>, CommandError> {
     let unreadable = |what: String| CommandError::refused("references", what);
     let name = escape(&file.display().to_string());
-    // One byte more than is allowed tells that there is more.
+    // One byte over the limit shows that the file is too large.
     let bytes_max = EVIDENCE_READ_BODY_BYTES_MAX as u64 + 1;
     let mut bytes = Vec::new();
     let read = if file == Path::new("-") {

@@ -20,27 +20,27 @@ pub(crate) struct Add {
     /// The name of the token.
     token: String,
 
-    /// The Session, instead of a rule. It need not be stored yet.
+    /// A Session to grant, instead of a rule. It need not be stored yet.
     #[arg(conflicts_with_all = ["user", "harness", "since", "repo"])]
     session: Option<String>,
 
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     #[arg(long)]
     reason: String,
 
-    /// Sessions of this user, and of no other.
+    /// Sessions of this user and no other.
     #[arg(long, value_name = "USER")]
     user: Option<String>,
 
-    /// Sessions of this agent, and of no other.
+    /// Sessions of this agent and no other.
     #[arg(long, value_parser = one_of(AgentHarness::ALL, AgentHarness::as_str))]
     harness: Option<AgentHarness>,
 
     #[command(flatten)]
     repository: RepositoryOptions,
 
-    /// Sessions whose first fact was captured at this moment or later: RFC 3339 with an offset, a
-    /// date, or like 7d.
+    /// Sessions whose first fact was captured at or after this moment: RFC 3339 with an offset, a
+    /// date, or an age such as 7d.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     since: Option<String>,
 
@@ -78,7 +78,7 @@ impl Add {
             return Ok(request);
         }
         Err(
-            CommandError::refused("invalid_argument", "no option says what is granted")
+            CommandError::refused("invalid_argument", "nothing to grant was given")
                 .hint("name a SESSION, or a rule: --user, --harness, --repo, --since"),
         )
     }
@@ -95,12 +95,12 @@ fn record(opened: &Opened, request: &GrantRequest) -> Result<GrantReceipt, Comma
     Ok(receipt(opened, added, Some(reach)))
 }
 
-/// Says what a person may not have meant.
+/// Warns about a grant that may not do what was intended.
 fn warn(receipt: &GrantReceipt, output: &mut Output) {
     let token = &receipt.entry.token;
     if receipt.configured == Some(false) {
         output.warning(&format!(
-            "token_not_configured: the server has no token {token}; it reads once SVC_RETRIEVAL_TOKENS has it"
+            "token_not_configured: the server has no token {token}; add it to SVC_RETRIEVAL_TOKENS"
         ));
     }
     let is_session = receipt
@@ -110,14 +110,14 @@ fn warn(receipt: &GrantReceipt, output: &mut Output) {
         .is_some_and(|it| it.session_id.is_some());
     match receipt.reach {
         Some(reach) if reach.over_limit => output.warning(&format!(
-            "retrieval_grant_limit: the rule reaches more than {GRANT_SESSIONS_MAX} Sessions, or looks at too many; \
-             discovery is declined, a Session that is named can be read"
+            "retrieval_grant_limit: the rule reaches more than {GRANT_SESSIONS_MAX} Sessions, or \
+             examines too many; discovery is declined, but a Session can still be read by its id"
         )),
         Some(reach) if reach.sessions == 0 && is_session => output.warning(
-            "session_unknown: no fact names the Session; it can be read once one does",
+            "session_unknown: no fact names the Session yet; it can be read once one does",
         ),
         Some(reach) if reach.sessions == 0 => output.warning(
-            "nothing_reached: the rule reaches no Session now; those that come and fit are reached then",
+            "nothing_reached: the rule reaches no Session yet; later Sessions that match will be reached",
         ),
         _ => {}
     }

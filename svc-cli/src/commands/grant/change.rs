@@ -9,11 +9,11 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Remove {
-    /// The id of the grant, or its beginning when no other id begins so.
+    /// The id of the grant, or a unique prefix of it.
     #[arg(value_name = "GRANT")]
     grant: String,
 
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     #[arg(long)]
     reason: String,
 
@@ -49,7 +49,7 @@ pub(crate) struct Change {
     /// The name of the token.
     token: String,
 
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     #[arg(long)]
     reason: String,
 

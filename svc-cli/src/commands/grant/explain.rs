@@ -46,7 +46,7 @@ fn render(explanation: &GrantExplanation) -> String {
     let session = escape(explanation.session_id.as_str());
     let mut text = match (&explanation.revocation, explanation.granted) {
         (Some(revoked), _) => format!(
-            "{token} may not read {session}: {} revoked it at {}: {}\n",
+            "{token} may not read {session}: {} revoked the token at {}: {}\n",
             escape(&revoked.client_id),
             revoked.recorded_at,
             escape(&revoked.reason)
@@ -61,7 +61,7 @@ fn render(explanation: &GrantExplanation) -> String {
         text.push_str("no fact names the Session\n");
     }
     if explanation.configured == Some(false) {
-        text.push_str("the server has no token of this name\n");
+        text.push_str("the server has no token with this name\n");
     }
     if explanation.entries.is_empty() {
         return text;

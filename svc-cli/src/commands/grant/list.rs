@@ -11,11 +11,11 @@ use crate::output::{Output, Table, clock, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Only what this token may read.
+    /// Only the grants of this token.
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 
-    /// Show every change: what was granted and taken back, who did it, and why.
+    /// Show every change: what was granted and removed, who did it, and why.
     #[arg(long)]
     history: bool,
 
@@ -102,7 +102,7 @@ fn in_force(entries: &[GrantEntry]) -> String {
     table.render()
 }
 
-/// Returns the names of the tokens that the server has, where one was asked.
+/// Returns the names of the server's tokens, if a server was asked.
 fn tokens(list: &GrantList) -> String {
     let tokens = list.configured_tokens.as_deref();
     let names = tokens.map(|tokens| tokens.iter().map(TokenName::as_str));
@@ -118,7 +118,7 @@ fn tokens(list: &GrantList) -> String {
 fn what(entry: &GrantEntry) -> String {
     match (&entry.scope, &entry.action) {
         (Some(scope), _) => scope::text(scope),
-        (None, Open::Known(GrantAction::Revoke)) => "revoked: refused everywhere".to_owned(),
+        (None, Open::Known(GrantAction::Revoke)) => "revoked; refused on every server".to_owned(),
         (None, _) => "the token itself".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What the named retrieval tokens may read: granted, taken back, explained.
+//! The grants of named retrieval tokens.
 
 mod add;
 mod change;
@@ -25,25 +25,26 @@ use crate::output::{Output, escape, quote};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Grant {
-    /// List what the tokens may read, or with --history all that ever happened to it.
+    /// List what the tokens may read; with --history, every change.
     List(list::List),
-    /// Grant a token a Session, or all that a rule reaches.
+    /// Grant a token a Session, or every Session that a rule reaches.
     ///
-    /// The token is one of SVC_RETRIEVAL_TOKENS, and the grant holds at once, on every server. A rule is
-    /// made of --user, --harness, --repo and --since: it reaches the Sessions of which visible facts say
-    /// all that is given, and nothing else of the same kind. What comes later and fits is reached too.
+    /// The token is one of SVC_RETRIEVAL_TOKENS. The grant takes effect at once on every server. A
+    /// rule combines --user, --harness, --repo and --since: it reaches the Sessions whose visible
+    /// facts match every given option and name no other user, agent or repository. It also reaches
+    /// matching Sessions that arrive later.
     Add(add::Add),
-    /// End a grant.
+    /// Remove a grant.
     ///
     /// It appends a row to the log; nothing is deleted.
     Remove(change::Remove),
-    /// Refuse a token everywhere.
+    /// Revoke a token on every server.
     ///
-    /// It is 401 from now on, on every server. Its grants stay as they are.
+    /// From now on every server answers the token with 401. Its grants are kept.
     Revoke(change::Change),
-    /// Take a revoked token again.
+    /// Restore a revoked token.
     Restore(change::Change),
-    /// Say which grants of a token reach a Session, and why the others do not.
+    /// Show which grants of a token reach a Session, and why the others do not.
     Explain(explain::Explain),
 }
 
@@ -75,7 +76,7 @@ impl Where {
         Place::find(&self.service, &self.store, Otherwise::Store)
     }
 
-    /// Asks a service, when it is of the organization that a person named.
+    /// Asks a service, after checking that it belongs to the given organization.
     fn ask<T>(
         &self,
         client: &Client,
@@ -87,8 +88,8 @@ impl Where {
         })
     }
 
-    /// Returns the options as a command is to repeat them, each after a blank. The URL of a database may
-    /// hold a password, and is not repeated.
+    /// Returns the options for a suggested command, each after a space. A database URL may contain
+    /// a password and is left out.
     fn repeated(&self) -> String {
         let org = self
             .store
@@ -103,8 +104,8 @@ impl Where {
         self.service.repeated() + &org
     }
 
-    /// Prints what may be run next. Where the database was named on the command line, whoever reads it
-    /// names it again.
+    /// Prints the suggested commands. If the database was given on the command line, they need it
+    /// again.
     fn next(&self, commands: &[String], output: &mut Output) {
         if self.store.database_url.is_none() {
             let commands: Vec<String> = commands
@@ -116,7 +117,7 @@ impl Where {
     }
 }
 
-/// Returns what a grant reaches, as a person reads it.
+/// Returns what a grant reaches, for people.
 pub(super) fn scope(scope: &GrantScope) -> String {
     scope::text(scope)
 }
@@ -125,7 +126,7 @@ pub(super) fn scope(scope: &GrantScope) -> String {
 fn token(name: &str) -> Result<TokenName, CommandError> {
     TokenName::new(name).map_err(|rule| {
         CommandError::argument("the token", rule)
-            .hint("a token of SVC_RETRIEVAL_TOKENS is meant: that of SVC_RETRIEVAL_TOKEN reads the Sessions of the settings")
+            .hint("use the name of a token in SVC_RETRIEVAL_TOKENS; the grant of SVC_RETRIEVAL_TOKEN comes from the settings")
     })
 }
 
@@ -133,7 +134,7 @@ fn reason(text: &str) -> Result<QuarantineReason, CommandError> {
     QuarantineReason::new(text).map_err(|rule| CommandError::argument("--reason", rule))
 }
 
-/// Returns a change that is made at this shell.
+/// Returns a change made from this shell.
 fn change(reason: &QuarantineReason) -> GrantChange {
     GrantChange {
         grant_id: Ids::random().fresh(),
@@ -154,7 +155,7 @@ fn receipt(opened: &Opened, changed: ChangedGrant, reach: Option<GrantReach>) ->
     }
 }
 
-/// Says why a store has not done what was asked, as it is said of a service.
+/// Turns a refusal by a store into the same error as a refusal by a service.
 fn refused(fault: QueryFault) -> CommandError {
     let refused = CommandError::refused(fault.as_str(), fault.to_string());
     match advice(&ErrorKind::Query(fault)) {
@@ -163,7 +164,7 @@ fn refused(fault: QueryFault) -> CommandError {
     }
 }
 
-/// Says why a question to a store has no answer.
+/// Turns the failure of a read on a store into an error.
 fn unanswered(error: EngineError) -> CommandError {
     match error {
         EngineError::Query(fault) => refused(fault),
@@ -174,7 +175,7 @@ fn unanswered(error: EngineError) -> CommandError {
     }
 }
 
-/// What became of a change, as a program reads it.
+/// The result of a change, for programs.
 #[derive(Debug, Serialize)]
 struct Changed {
     #[serde(flatten)]
@@ -183,7 +184,7 @@ struct Changed {
     recorded_in: String,
 }
 
-/// Prints what was recorded, and what may be run next.
+/// Prints what was recorded, and the suggested commands.
 fn print(
     place: &Place,
     at: &Where,
@@ -216,13 +217,13 @@ fn render(changed: &Changed) -> String {
         Open::Known(GrantAction::Remove) => {
             let grant = entry.removed_grant_id.as_deref().unwrap_or_default();
             format!(
-                "not granted to {token} any more: {scope} (grant {})",
+                "no longer granted to {token}: {scope} (grant {})",
                 escape(grant)
             )
         }
-        Open::Known(GrantAction::Revoke) => format!("revoked {token}: it is refused everywhere"),
+        Open::Known(GrantAction::Revoke) => format!("revoked {token}: every server refuses it"),
         Open::Known(GrantAction::Restore) => {
-            format!("restored {token}: it may read what it is granted")
+            format!("restored {token}: it can read what is granted to it")
         }
         Open::Unknown(action) => format!("{action} {token}"),
     };

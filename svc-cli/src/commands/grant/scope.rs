@@ -1,4 +1,4 @@
-//! What a grant reaches, and why it does not reach a Session, as a person reads it.
+//! What a grant reaches, and why it does not reach a Session, for people.
 
 use svc_model::grant::{GrantObstacle, GrantScope};
 use svc_model::open::Open;
@@ -39,17 +39,17 @@ pub(super) fn text(scope: &GrantScope) -> String {
 pub(super) fn obstacle(obstacle: &Open<GrantObstacle>) -> String {
     let text = match obstacle {
         Open::Known(obstacle) => match obstacle {
-            GrantObstacle::OtherSession => "it is of another Session",
-            GrantObstacle::NothingVisible => "no visible fact is of the Session",
+            GrantObstacle::OtherSession => "the grant is for another Session",
+            GrantObstacle::NothingVisible => "no visible fact belongs to the Session",
             GrantObstacle::UserNotSaid => "no visible fact names the user",
             GrantObstacle::OtherUser => "a visible fact names another user",
-            GrantObstacle::HarnessNotSaid => "no visible fact is of the agent",
-            GrantObstacle::OtherHarness => "a visible fact is of another agent",
+            GrantObstacle::HarnessNotSaid => "no visible fact is from the agent",
+            GrantObstacle::OtherHarness => "a visible fact is from another agent",
             GrantObstacle::RepositoryNotSaid => {
-                "no visible note ties the Session to the repository"
+                "no visible note links the Session to the repository"
             }
             GrantObstacle::OtherRepository => {
-                "a visible note ties the Session to another repository, or to one that cannot be told"
+                "a visible note links the Session to another repository, or to one that cannot be determined"
             }
             GrantObstacle::BeforeSince => "the Session began earlier",
         },

@@ -17,11 +17,11 @@ use crate::output::Output;
 
 /// The hook that Cursor runs after a tool call that succeeded.
 const HOOK: &str = "postToolUse";
-/// The tool by which Cursor's agent changes files.
+/// The tool that Cursor's agent changes files with.
 const TOOL: &str = "Write";
-/// The most bytes of an input that are read: a written file is in it.
+/// The maximum size of the input, which contains the written file.
 const INPUT_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// How long the editor may be kept waiting.
+/// How long the editor may be made to wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -31,9 +31,10 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Reports, and succeeds whatever comes of it: an editor must not fail for its evidence.
+    /// Reports the edit. It always succeeds, because evidence must not break the editor.
     pub(crate) fn run(&self, output: &mut Output) {
-        // Cursor reads an object from every hook. That it cannot is said by nobody else.
+        // Cursor reads a JSON object from every hook. If it cannot be written, nobody is left to
+        // tell.
         drop(output.text("{}\n"));
         if let Err(error) = self.report() {
             output.error(&error);
@@ -47,16 +48,16 @@ impl Cursor {
             return Ok(());
         };
         let events = [event];
-        // On disk before it is sent: the editor may end this program at any moment.
+        // On disk before it is sent, because the editor may stop this program at any moment.
         let kept = Kept::of(&self.service).and_then(|kept| {
             kept.keep(&events[..])?;
             Ok(kept)
         });
         match kept {
             Ok(kept) => drain(&kept).map_err(|error| {
-                error.hint("it is kept, and sent with the next: svc outbox status")
+                error.hint("the report is kept and sent with the next one: svc outbox status")
             }),
-            // Without a place to keep it, it is sent once.
+            // If it cannot be kept, it is sent once.
             Err(unkept) => self.send(&events).map_err(|_| unkept),
         }
     }
@@ -70,7 +71,7 @@ impl Cursor {
     }
 }
 
-/// Sends what waits, this report at the end of it.
+/// Sends what is waiting, this report last.
 fn drain(kept: &Kept) -> Result<(), CommandError> {
     let client = kept.client()?.with_timeout(PATIENCE);
     let drained = service::block_on(kept.drain_within(&client, PATIENCE))?;
@@ -80,11 +81,11 @@ fn drain(kept: &Kept) -> Result<(), CommandError> {
     }
 }
 
-/// Returns the decision that an input tells of: a write that nobody was asked about. Nothing when it
-/// tells of something else.
+/// Returns the decision that an input describes: a write that nobody was asked about. Nothing for
+/// any other input.
 fn decision(input: &[u8], received_at: SystemTime) -> Result<Option<Event>, CommandError> {
     let input = Json::parse(input).ok().and_then(Json::into_object);
-    let input = input.ok_or_else(|| refused("the input of the hook is no JSON object"))?;
+    let input = input.ok_or_else(|| refused("the input of the hook is not a JSON object"))?;
     let is = |name: &str, word: &str| input.get(name).and_then(Json::as_str) == Some(word);
     if !is("hook_event_name", HOOK) || !is("tool_name", TOOL) {
         return Ok(None);
@@ -113,7 +114,7 @@ fn decision(input: &[u8], received_at: SystemTime) -> Result<Option<Event>, Comm
     }))
 }
 
-/// Returns the written file; nothing when the input does not name it in a known way.
+/// Returns the path of the written file; nothing if the input does not name it in a known form.
 fn file_path(input: &Object) -> Option<FilePath> {
     let given = input.get("tool_input")?;
     let parsed;
@@ -130,7 +131,7 @@ fn file_path(input: &Object) -> Option<FilePath> {
 }
 
 fn refused(why: &str) -> CommandError {
-    CommandError::refused("unreadable_hook", format!("nothing was reported: {why}"))
+    CommandError::refused("unreadable_hook", format!("not reported: {why}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the hooks of agents run.
+//! The commands that agents' hooks run.
 
 mod cursor;
 
@@ -8,9 +8,9 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Hook {
-    /// Report an edit that Cursor made, from what its hook postToolUse writes to standard input.
+    /// Report an edit that Cursor made, from the standard input of its hook postToolUse.
     ///
-    /// It never fails, and never takes long: what cannot be reported is said on standard error.
+    /// It never fails and never takes long. Errors go to standard error.
     Cursor(cursor::Cursor),
 }
 

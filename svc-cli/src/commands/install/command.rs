@@ -10,11 +10,11 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// The source of evidence; or, as mcp-AGENT, the agent that may ask for it.
+    /// The source of evidence; or mcp-AGENT for an agent that reads it.
     #[arg(value_parser = source_parser())]
     source: Source,
 
-    /// Only print: the hooks of git-hooks too. Everything else is printed anyway.
+    /// Print the git hooks instead of installing them. Every other source is only printed anyway.
     #[arg(long)]
     print: bool,
 
@@ -30,17 +30,17 @@ struct Printed {
     language: &'static str,
     snippet: String,
     notes: &'static [&'static str],
-    /// What goes into AGENTS.md or CLAUDE.md, for an agent that may ask.
+    /// The paragraph for AGENTS.md or CLAUDE.md, for an agent that reads evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     paragraph: Option<&'static str>,
 }
 
-/// What is installed.
+/// What to install.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// What a person adds to a configuration.
+    /// A snippet that a person adds to a configuration.
     Snippet(Snippet),
-    /// The hooks of the repository that the program is called in.
+    /// The hooks of the current repository.
     GitHooks,
 }
 
@@ -88,10 +88,10 @@ impl Install {
         })?;
         if paragraph.is_some() {
             output.note(&format!(
-                "the first line goes into {place}, the rest into AGENTS.md or CLAUDE.md"
+                "put the first line into {place}, the rest into AGENTS.md or CLAUDE.md"
             ));
         } else {
-            output.note(&format!("it goes into {place}"));
+            output.note(&format!("put it into {place}"));
         }
         for note in notes {
             output.note(note);

@@ -1,4 +1,4 @@
-//! How a source of evidence is told where to send it.
+//! Configuration snippets and hooks for sources of evidence.
 
 mod command;
 mod snippet;

@@ -1,9 +1,9 @@
-//! The snippets, one file a source. docs/integrate and docs/agents.md hold the very same text.
+//! The snippets, one file per source. docs/integrate and docs/agents.md contain the same text.
 
-/// The URL in the files, which stands for that of the service.
+/// The placeholder for the URL of the service.
 pub(super) const EXAMPLE_URL: &str = "https://svc.example";
 
-/// What a source of evidence is configured with.
+/// The configuration for a source of evidence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Snippet {
     /// The name of the source.
@@ -12,7 +12,7 @@ pub(super) struct Snippet {
     pub(super) place: &'static str,
     /// The language it is written in, as Markdown names it.
     pub(super) language: &'static str,
-    /// What is to be known about it.
+    /// Notes for the person who adds it.
     pub(super) notes: &'static [&'static str],
     template: &'static str,
 }
@@ -34,93 +34,93 @@ snippets! {
     /// Every source, in the order of the guide.
     ALL;
     "claude-code", "claude-code.json", "json", "~/.claude/settings.json, or managed-settings.json for a fleet", [
-        "put an ingest token in place of YOUR_INGEST_TOKEN: values of env are taken literally. To keep it out of the file, leave OTEL_EXPORTER_OTLP_HEADERS out and export it where claude is started",
-        "without OTEL_LOG_TOOL_DETAILS no decision names its file",
+        "replace YOUR_INGEST_TOKEN with an ingest token; values in env are taken literally. To keep the token out of the file, remove OTEL_EXPORTER_OTLP_HEADERS and export it in the shell that starts claude",
+        "without OTEL_LOG_TOOL_DETAILS, decisions do not name their files",
     ];
     "codex", "codex.toml", "toml", "~/.codex/config.toml", [
-        "put an ingest token in place of YOUR_INGEST_TOKEN: headers are taken literally, and the OTEL_ variables are not read",
-        "the endpoint is the whole URL, with its path",
+        "replace YOUR_INGEST_TOKEN with an ingest token; headers are taken literally, and the OTEL_ variables are not read",
+        "the endpoint is the full URL, including its path",
     ];
-    "copilot", "copilot.sh", "sh", "the environment that VS Code, or copilot, is started from", [
-        "SVC_TOKEN holds an ingest token; it is read when the environment is made",
-        "traces and metrics go to the same URL, which has no place for them: their exporter complains, and nothing else happens",
+    "copilot", "copilot.sh", "sh", "the environment that starts VS Code or copilot", [
+        "SVC_TOKEN must hold an ingest token; the shell expands it when it runs these lines",
+        "traces and metrics go to the same URL, which does not accept them: their exporter logs an error, with no other effect",
     ];
     "cursor", "cursor.json", "json", "~/.cursor/hooks.json", [
         "svc must be on the PATH of Cursor, and logged in: svc login URL --capture",
     ];
     "litellm", "litellm.yaml", "yaml", "the proxy's config.yaml", [
-        "put an ingest token in place of YOUR_INGEST_TOKEN, or leave headers out and set GENERIC_LOGGER_HEADERS=\"Authorization=Bearer TOKEN\", which goes to every logger of this kind",
-        "without max_retries a batch is sent once, and lost when the service is away",
+        "replace YOUR_INGEST_TOKEN with an ingest token, or remove headers and set GENERIC_LOGGER_HEADERS=\"Authorization=Bearer TOKEN\", which applies to every generic logger",
+        "without max_retries, a batch is sent once and lost if the service is unavailable",
     ];
     "github", "github.sh", "sh", "a shell with gh, logged in as an administrator of the repository", [
-        "SVC_FORGE_WEBHOOK_SECRET is the service's setting of that name",
+        "SVC_FORGE_WEBHOOK_SECRET must equal the service's setting of the same name",
     ];
     "gitea", "gitea.sh", "sh", "a shell", [
-        "GITEA_URL is Gitea's address, GITEA_TOKEN a token that may write repository hooks, SVC_FORGE_WEBHOOK_SECRET the service's setting of that name",
-        "set SVC_FORGE_HOST of the service to Gitea's host",
+        "GITEA_URL is Gitea's address, GITEA_TOKEN a token that may write repository hooks, SVC_FORGE_WEBHOOK_SECRET the service's setting of the same name",
+        "set the service's SVC_FORGE_HOST to Gitea's host",
     ];
     "forgejo", "forgejo.sh", "sh", "a shell", [
-        "FORGEJO_URL is Forgejo's address, FORGEJO_TOKEN a token that may write repository hooks, SVC_FORGE_WEBHOOK_SECRET the service's setting of that name",
-        "set SVC_FORGE_HOST of the service to Forgejo's host",
+        "FORGEJO_URL is Forgejo's address, FORGEJO_TOKEN a token that may write repository hooks, SVC_FORGE_WEBHOOK_SECRET the service's setting of the same name",
+        "set the service's SVC_FORGE_HOST to Forgejo's host",
         "outcomes of Forgejo Actions come from svc ci report in the workflow",
     ];
     "gitlab-ci", "gitlab-ci.yml", "yaml", ".gitlab-ci.yml", [
-        "SVC_TOKEN is a masked variable of the project or group, with an ingest token; svc must be in the image of the job",
-        "a project of a group within a group needs --repo OWNER/NAME",
+        "SVC_TOKEN is a masked variable of the project or group that holds an ingest token; the job's image must contain svc",
+        "a project in a subgroup needs --repo OWNER/NAME",
         "GitLab does not know the forge's number of a repository that it mirrors: set SVC_REPOSITORY_ID and SVC_REPOSITORY_HOST as variables of the project",
     ];
     "github-actions", "github-actions.yml", "yaml", ".github/workflows/svc.yml, on the default branch", [
-        "only needed without GitHub's webhook; name the workflows that are reported",
-        "SVC_TOKEN is a secret of the repository or organization, with an ingest token; svc must be on the PATH of the runner",
+        "only needed without GitHub's webhook; list the workflows to report",
+        "SVC_TOKEN is a secret of the repository or organization that holds an ingest token; svc must be on the PATH of the runner",
     ];
     "jenkins", "jenkins.groovy", "groovy", "Jenkinsfile", [
-        "svc-ingest-token is a credential of the kind secret text; svc must be on the PATH of the agent",
+        "svc-ingest-token is a credential of kind Secret text; svc must be on the PATH of the agent",
         "set SVC_REPOSITORY_ID to the forge's number of the repository: Jenkins does not know it",
     ];
     "circleci", "circleci.yml", "yaml", ".circleci/config.yml", [
-        "the context svc has SVC_TOKEN, with an ingest token; svc must be in the image of the job",
-        "pipelines of CircleCI's GitHub App know pipeline.git.repo_id; for others put the repository's number in its place",
+        "the context svc has SVC_TOKEN with an ingest token; the job's image must contain svc",
+        "pipeline.git.repo_id exists in pipelines of CircleCI's GitHub App; elsewhere, replace it with the repository's number",
     ];
     "buildkite", "buildkite.sh", "sh", ".buildkite/hooks/post-command, executable", [
-        "SVC_TOKEN, with an ingest token, comes from the agent's environment hook or a plugin for secrets; svc must be on the PATH of the agent",
+        "set SVC_TOKEN to an ingest token in the agent's environment hook or with a secrets plugin; svc must be on the PATH of the agent",
         "set SVC_REPOSITORY_ID to the forge's number of the repository: Buildkite does not know it",
     ];
     "otel-collector", "otel-collector.yaml", "yaml", "the Collector's configuration", [
-        "SVC_TOKEN of the Collector's environment holds an ingest token",
+        "SVC_TOKEN in the Collector's environment must hold an ingest token",
     ];
 }
 
 snippets! {
-    /// Every agent that may ask, in the order of its guide.
+    /// Every agent that can read evidence, in the order of its guide.
     AGENTS;
     "mcp-claude-code", "mcp-claude-code.sh", "sh", "a shell with claude", [
-        "SVC_RETRIEVAL_TOKEN is the service's setting of that name; claude keeps its value in its own file",
+        "SVC_RETRIEVAL_TOKEN is the service's setting of the same name; claude stores its value in its own file",
         "the service needs SVC_ENABLE_MCP=true; without it: claude mcp add svc --env SVC_URL=URL --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
     ];
     "mcp-codex", "mcp-codex.sh", "sh", "a shell with codex", [
-        "codex reads SVC_RETRIEVAL_TOKEN, the service's setting of that name, from the environment that it is started from",
+        "codex reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
         "the service needs SVC_ENABLE_MCP=true; without it: codex mcp add svc --env SVC_URL=URL --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
     ];
     "mcp-cursor", "mcp-cursor.json", "json", "~/.cursor/mcp.json, or .cursor/mcp.json of a project", [
-        "Cursor reads SVC_RETRIEVAL_TOKEN, the service's setting of that name, from the environment that it is started from",
-        "the service needs SVC_ENABLE_MCP=true; without it give the command svc with the argument mcp in place of url and headers",
+        "Cursor reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
+        "the service needs SVC_ENABLE_MCP=true; without it, replace url and headers with the command svc and the argument mcp",
     ];
     "mcp-vscode", "mcp-vscode.sh", "sh", "a shell with code", [
-        "VS Code reads SVC_RETRIEVAL_TOKEN, the service's setting of that name, from the environment that it is started from",
+        "VS Code reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
         "the service needs SVC_ENABLE_MCP=true; without it: code --add-mcp '{\"name\":\"svc\",\"command\":\"svc\",\"args\":[\"mcp\"]}'",
     ];
 }
 
-/// What tells an agent when to look, for AGENTS.md or CLAUDE.md.
+/// The paragraph that tells an agent when to use the tools, for AGENTS.md or CLAUDE.md.
 pub(super) const PARAGRAPH: &str = include_str!("../../../snippets/mcp-paragraph.md");
 
 impl Snippet {
-    /// Returns whether it is an agent that may ask.
+    /// Returns whether it sets up an agent that reads evidence.
     pub(super) fn asks(&self) -> bool {
         AGENTS.iter().any(|agent| agent.source == self.source)
     }
 
-    /// Returns the snippet for a service at this URL.
+    /// Returns the text for the service at this URL.
     pub(super) fn text(&self, url: &str) -> String {
         self.template.replace(EXAMPLE_URL, url)
     }

@@ -13,7 +13,7 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Keep the mirrors that were pushed to in the last days.
+    /// Keep mirrors with a push in this many last days.
     #[arg(
         long,
         default_value_t = 90,
@@ -22,7 +22,7 @@ pub(crate) struct Gc {
     )]
     retention_days: u32,
 
-    /// Remove the others, instead of only showing them.
+    /// Remove the others instead of only listing them.
     #[arg(long)]
     apply: bool,
 
@@ -30,7 +30,7 @@ pub(crate) struct Gc {
     options: MirrorOptions,
 }
 
-/// What becomes of one mirror, as a program reads it.
+/// What happens to one mirror, for programs.
 #[derive(Debug, Serialize)]
 struct Row {
     org_id: String,
@@ -76,7 +76,7 @@ impl Gc {
         let rows: Vec<Row> = collected.into_iter().map(row).collect();
         output.value(&rows, |rows| render(rows))?;
         if !self.apply && rows.iter().any(|row| row.action == "removed") {
-            output.note("nothing was removed; remove them with --apply");
+            output.note("nothing was removed; to remove them, add --apply");
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Gc {
 
 fn render(rows: &[Row]) -> String {
     if rows.is_empty() {
-        return "there is no mirror\n".to_owned();
+        return "no mirrors\n".to_owned();
     }
     let mut table = Table::new(["repository", "identity", "action", "last push", "why"]);
     for row in rows {

@@ -1,5 +1,5 @@
-//! The mirrors of the service: how they are, and what an operator does about them. These commands
-//! work on the store and on the folder of the mirrors.
+//! The mirrors of the service. These commands work directly on the store and on the folder of the
+//! mirrors.
 
 mod gc;
 mod refresh;
@@ -18,17 +18,17 @@ use crate::output::Output;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Mirror {
-    /// Show every mirror: whether it is as new as the pushes, and why not.
+    /// Show every mirror, whether it is up to date with its pushes, and if not, why.
     Status(status::Status),
     /// Refresh mirrors now, without waiting for a server.
     ///
-    /// It fetches, reads the commit notes and stores what they say, as a server does. A repository
-    /// whose first fetch takes longer than a server allows is fetched with a longer --deadline.
+    /// It fetches, reads the commit notes and stores the observations, as a server does. For a
+    /// repository whose first fetch takes longer than a server allows, set a longer --deadline.
     Refresh(refresh::Refresh),
-    /// Remove the mirrors that nobody has pushed to for long.
+    /// Remove mirrors without recent pushes.
     ///
-    /// Without --apply it only shows them. Facts are never removed, and a mirror is fetched again
-    /// when somebody pushes.
+    /// Without --apply it only lists them. Facts are never removed, and a mirror is fetched again
+    /// after the next push.
     Gc(gc::Gc),
 }
 
@@ -42,7 +42,7 @@ impl Mirror {
     }
 }
 
-/// Which store and which mirrors are worked on.
+/// The store and the mirrors to work on.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct MirrorOptions {
     #[command(flatten)]
@@ -59,13 +59,13 @@ pub(super) struct MirrorOptions {
 }
 
 impl MirrorOptions {
-    /// Returns whether a store, or a folder of mirrors, is named.
+    /// Returns whether a store or a folder of mirrors is given.
     pub(super) fn are_named(&self) -> bool {
         let named = [&self.store.database_url, &self.mirror_path];
         named.into_iter().any(|it| given(it.as_deref()).is_some())
     }
 
-    /// Returns the organization that is named.
+    /// Returns the organization that is given.
     pub(super) fn organization(&self) -> Option<String> {
         given(self.store.org_id.as_deref())
     }
@@ -80,15 +80,15 @@ impl MirrorOptions {
     }
 }
 
-/// Returns how mirrors are kept, for a command that needs them.
+/// Returns the configuration of mirrors, for a command that needs it.
 fn required(mirror: Option<MirrorConfig>) -> Result<MirrorConfig, CommandError> {
     mirror.ok_or_else(|| {
-        CommandError::refused("no_mirrors", "there are no mirrors")
-            .hint("name their folder: --mirror-path or SVC_MIRROR_PATH")
+        CommandError::refused("no_mirrors", "no folder of mirrors is configured")
+            .hint("set it with --mirror-path or SVC_MIRROR_PATH")
     })
 }
 
-/// An identity, as a program reads it.
+/// An identity, for programs.
 #[derive(Debug, Serialize)]
 struct Identity {
     provider: &'static str,

@@ -18,12 +18,12 @@ use crate::commands::repository;
 use crate::error::CommandError;
 use crate::output::{Output, Table, escape};
 
-/// How long looking for git may take.
+/// How long finding git may take.
 const PROBE_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(crate) struct Refresh {
-    /// The repositories: OWNER/NAME, or PROVIDER/HOST/ID as `svc mirror status` shows it.
+    /// The repositories: OWNER/NAME, or PROVIDER/HOST/ID as shown by `svc mirror status`.
     #[arg(required_unless_present = "all", value_name = "REPOSITORY")]
     repositories: Vec<String>,
 
@@ -31,7 +31,7 @@ pub(crate) struct Refresh {
     #[arg(long, conflicts_with = "repositories")]
     all: bool,
 
-    /// How long each may take.
+    /// How long each refresh may take, in seconds.
     #[arg(
         long,
         default_value_t = svc_model::limit::MIRROR_DEADLINE_SECONDS,
@@ -44,7 +44,7 @@ pub(crate) struct Refresh {
     options: MirrorOptions,
 }
 
-/// What became of one mirror, as a program reads it.
+/// The result for one mirror, for programs.
 #[derive(Debug, Serialize)]
 struct Refreshed {
     repository: String,
@@ -124,9 +124,9 @@ fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
     let ambiguous = || {
         CommandError::refused(
             "ambiguous",
-            format!("several repositories bore the name {name}"),
+            format!("several repositories have had the name {name}"),
         )
-        .hint("name one by its identity, as it is shown: svc mirror status")
+        .hint("name one by its identity, which this shows: svc mirror status")
     };
     let repositories = Repositories::new(claims).map_err(|_| ambiguous())?;
     let selector = Selector {
@@ -140,7 +140,7 @@ fn lifetime(ledger: &Ledger, text: &str) -> Result<Lifetime, CommandError> {
     }
 }
 
-/// Refreshes a mirror until nothing is left to read.
+/// Refreshes a mirror until there is nothing left to read.
 fn refresh(
     refresher: &Refresher,
     ledger: &Ledger,
@@ -204,12 +204,12 @@ fn refresh(
     }
 }
 
-/// Returns why a mirror was not claimed.
+/// Returns why a mirror could not be claimed.
 fn why_not(ledger: &Ledger, lifetime: &Lifetime) -> Result<&'static str, CommandError> {
     let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
     let mirror = mirrors.into_iter().find(|it| it.lifetime == *lifetime);
     Ok(match mirror.map(|it| it.state) {
-        Some(JobState::Running(_)) => "somebody else refreshes it now",
+        Some(JobState::Running(_)) => "another process is refreshing it",
         _ => "no visible push names it",
     })
 }

@@ -15,12 +15,12 @@ pub(crate) struct Status {
     options: MirrorOptions,
 }
 
-/// The mirrors, as a program reads them.
+/// The mirrors, for programs.
 #[derive(Debug, Serialize)]
 struct Shown {
-    /// Bytes that are free where the mirrors are; null when there are none on this machine.
+    /// Free bytes on the disk of the mirrors; null if there are none on this machine.
     free_bytes: Option<u64>,
-    /// Bytes that are kept free there.
+    /// Bytes that are kept free on it.
     reserve_bytes: Option<u64>,
     mirrors: Vec<Row>,
 }
@@ -30,7 +30,7 @@ struct Row {
     repo: String,
     repository_identity: Option<Identity>,
     state: &'static str,
-    /// When it is tried again, or since when it runs.
+    /// When it will be retried, or when it started.
     state_at: Option<Instant>,
     waiting_pushes: u64,
     attempts: u64,
@@ -57,7 +57,7 @@ impl Status {
             .zip(shown.reserve_bytes)
             .is_some_and(|(free, kept)| free < kept)
         {
-            output.warning("the mirrors wait: less than 1 GiB is free where they are");
+            output.warning("the mirrors are paused: less than 1 GiB is free on their disk");
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl From<MirrorStatus> for Row {
 
 fn render(shown: &Shown, now: Instant) -> String {
     if shown.mirrors.is_empty() {
-        return "no push has asked for a mirror yet\n".to_owned();
+        return "no mirrors yet: no push has arrived\n".to_owned();
     }
     let mut table = Table::new([
         "repository",

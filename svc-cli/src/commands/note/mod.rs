@@ -1,7 +1,8 @@
-//! Notes on commits: which Sessions worked on them. A service that mirrors the repository reads them.
+//! Notes on commits that name the Sessions that worked on them. A service that mirrors the
+//! repository reads them.
 //!
-//! These commands work on the repository that they are called in, with its owner's git and
-//! configuration. They need neither a service nor a store.
+//! These commands work on the current repository, with the user's git and configuration. They need
+//! neither a service nor a store.
 
 mod push;
 pub(super) mod repository;
@@ -19,18 +20,17 @@ pub(super) const NOTES: &str = "refs/notes/svc";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Note {
-    /// Record on a commit which Session worked on it.
+    /// Record which Session worked on a commit.
     ///
-    /// It adds to the note of the commit in refs/notes/svc what is not there yet.
+    /// It adds the Session to the commit's note in refs/notes/svc, unless it is already there.
     Stamp(stamp::Stamp),
     /// Remember a Session for the next commit.
     ///
-    /// An agent's own hook calls it after an edit; the post-commit hook that `svc install git-hooks`
-    /// installs stamps the commit and forgets the Session. With --hook the agent's description of
-    /// its call is read from standard input, and nothing that goes wrong is a failure: it must not
-    /// hold up the agent.
+    /// An agent's hook calls this after an edit; the post-commit hook that `svc install git-hooks`
+    /// installs then stamps the commit and forgets the Session. With --hook, it reads the hook's
+    /// input from standard input and never fails, because it must not hold up the agent.
     Session(session::Remember),
-    /// Push the notes, after joining them with those of others.
+    /// Push the notes, after merging those of others.
     Push(push::Push),
     /// Show the Sessions that the notes of a commit name.
     Show(show::Show),

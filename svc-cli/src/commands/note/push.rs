@@ -1,5 +1,5 @@
-//! Pushing notes. Several people push to one ref, so what is there is fetched and joined first
-//! whenever a push is refused.
+//! Pushes notes. Several people push to one ref, so whenever a push is rejected, the remote's notes
+//! are fetched and merged first.
 
 use clap::Args;
 use serde::Serialize;
@@ -8,9 +8,9 @@ use super::{NOTES, repository};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// Where the notes of others are kept while they are joined. A mirror does not fetch it.
+/// The local ref for the remote's notes while they are merged. A mirror does not fetch it.
 const THEIRS: &str = "refs/notes/svc-of-others";
-/// How often it is tried while others push too.
+/// How many attempts are made while others push too.
 const ATTEMPTS_MAX: usize = 4;
 
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Push {
     remote: String,
 }
 
-/// What became of the notes, as a program reads it.
+/// The result of the push, for programs.
 #[derive(Debug, Serialize)]
 struct Pushed {
     remote: String,
@@ -46,8 +46,8 @@ impl Push {
 }
 
 fn push(remote: &str) -> Result<bool, CommandError> {
-    // What was pushed last stands in the configuration, so that most pushes need no second one. A
-    // remote without a name may be a URL with a password in it.
+    // The configuration remembers what was pushed last, so that most pushes need no push of notes.
+    // A remote without a name may be a URL that contains a password.
     let is_named =
         repository::ask(&["config", "--get", &format!("remote.{remote}.url")])?.is_some();
     let known = format!("remote.{remote}.svcPushedNotes");
@@ -90,7 +90,7 @@ fn push(remote: &str) -> Result<bool, CommandError> {
     Ok(true)
 }
 
-/// Joins our notes with those of a remote. Notes on the same commit follow each other.
+/// Merges our notes with those of a remote. Notes on the same commit are concatenated.
 fn join(remote: &str) -> Result<(), CommandError> {
     let refspec = format!("+{NOTES}:{THEIRS}");
     repository::git(&[

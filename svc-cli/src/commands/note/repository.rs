@@ -1,4 +1,4 @@
-//! The repository that a command is called in, through its owner's git.
+//! The current repository, through the user's git.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::error::CommandError;
 
-/// Runs git and returns what it prints, without the last line break.
+/// Runs git and returns its output without the last line break.
 pub(in super::super) fn git(arguments: &[&str]) -> Result<String, CommandError> {
     let output = run(arguments, None)?;
     if output.status.success() {
@@ -16,7 +16,7 @@ pub(in super::super) fn git(arguments: &[&str]) -> Result<String, CommandError> 
     }
 }
 
-/// Runs git and returns what it prints, or nothing when it says no.
+/// Runs git and returns its output, or nothing if it exits with 1.
 pub(in super::super) fn ask(arguments: &[&str]) -> Result<Option<String>, CommandError> {
     let output = run(arguments, None)?;
     Ok(output.status.success().then(|| text(&output.stdout)))
@@ -43,7 +43,7 @@ pub(super) fn blob(id: &str) -> Result<Vec<u8>, CommandError> {
     }
 }
 
-/// Returns the path of a file of the repository's own.
+/// Returns the path of a file in the repository's git folder.
 pub(in super::super) fn own_path(name: &str) -> Result<PathBuf, CommandError> {
     Ok(PathBuf::from(git(&["rev-parse", "--git-path", name])?))
 }
@@ -58,7 +58,7 @@ pub(in super::super) fn commit(name: &str) -> Result<String, CommandError> {
         "--end-of-options",
         &peeled,
     ])?;
-    found.ok_or_else(|| CommandError::argument("COMMIT", "names no commit of this repository"))
+    found.ok_or_else(|| CommandError::argument("COMMIT", "is not a commit of this repository"))
 }
 
 /// Returns the note of a commit.

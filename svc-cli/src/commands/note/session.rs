@@ -1,6 +1,5 @@
-//! The Sessions that worked on what is not committed yet: those that the environment names, because
-//! an agent runs git itself, and those that were remembered, because an agent edited and somebody
-//! else commits.
+//! The Sessions that worked on uncommitted changes: those named by the environment, because an
+//! agent runs git itself, and those remembered, because an agent edited and somebody else commits.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,22 +16,22 @@ use super::repository;
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The file of remembered Sessions, in the repository's own folder.
+/// The file of remembered Sessions, in the repository's git folder.
 const FILE: &str = "svc-sessions";
-/// Bytes of that file that are read.
+/// The maximum size of that file, in bytes.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes of an agent's description of its call that are read.
+/// The maximum size of a hook's input, in bytes.
 const HOOK_BYTES_MAX: u64 = 25 * 1024 * 1024;
-/// The agent of a Session that nobody named.
+/// The agent's name for a Session without one.
 const UNNAMED_TOOL: &str = "agent";
 
-/// Variables in which agents name their Session to the programs that they run.
+/// Variables in which agents pass their Session to child processes.
 const VARIABLES: [(&str, &str); 2] = [
     ("claude-code", "CLAUDE_CODE_SESSION_ID"),
     ("codex", "CODEX_THREAD_ID"),
 ];
 
-/// An agent whose hooks describe their call on standard input.
+/// An agent whose hooks pass a description of the call on standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Agent {
     /// Claude Code.
@@ -52,7 +51,7 @@ impl Agent {
         }
     }
 
-    /// Returns the member in which the agent names its Session.
+    /// Returns the member of the hook's input that holds the Session.
     const fn member(self) -> &'static str {
         match self {
             Self::ClaudeCode | Self::Codex => "session_id",
@@ -71,24 +70,24 @@ pub(crate) struct Remember {
     #[arg(long, value_name = "TOOL", required_unless_present = "hook")]
     tool: Option<String>,
 
-    /// Read the Session from what the hook of an agent is given on standard input.
+    /// Read the Session from the input of this agent's hook.
     #[arg(long, value_name = "AGENT", conflicts_with_all = ["tool", "session"])]
     hook: Option<Agent>,
 }
 
-/// What became of a Session, as a program reads it.
+/// The result, for programs.
 #[derive(Debug, Serialize)]
 struct Remembered {
     tool: String,
     session_id: String,
-    /// Whether it was not remembered before.
+    /// Whether it is newly remembered.
     added: bool,
 }
 
 impl Remember {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
         if let Some(agent) = self.hook {
-            // Outside a repository, or without a Session, there is nothing to remember.
+            // There is nothing to remember outside a repository or without a Session.
             drop(from_hook(agent).and_then(|stamp| remember(&stamp)));
             return Ok(());
         }
@@ -138,7 +137,7 @@ fn from_hook(agent: Agent) -> Result<Stamp, CommandError> {
     stamp(agent.tool(), session_id.unwrap_or_default())
 }
 
-/// Remembers a Session for the next commit, and returns whether it was not remembered before.
+/// Remembers a Session for the next commit, and returns whether it is new.
 fn remember(stamp: &Stamp) -> Result<bool, CommandError> {
     let path = repository::own_path(FILE)?;
     if remembered(&path)?.contains(stamp) {
@@ -150,7 +149,7 @@ fn remember(stamp: &Stamp) -> Result<bool, CommandError> {
     ]));
     let mut line = line.to_canonical();
     line.push(b'\n');
-    // One write of one line: several agents may remember at once.
+    // A single write of one line, because several agents may write at once.
     OpenOptions::new()
         .create(true)
         .append(true)
@@ -160,7 +159,7 @@ fn remember(stamp: &Stamp) -> Result<bool, CommandError> {
     Ok(true)
 }
 
-/// Returns the remembered Sessions. A line that is none is passed over.
+/// Returns the remembered Sessions. Malformed lines are skipped.
 fn remembered(path: &Path) -> Result<Vec<Stamp>, CommandError> {
     let mut text = String::new();
     match fs::File::open(path) {
@@ -190,15 +189,15 @@ fn of_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Stamp> {
         .collect()
 }
 
-/// The Sessions that worked on what is about to be a commit.
+/// The Sessions that worked on the next commit.
 pub(super) struct Pending {
     pub(super) stamps: Vec<Stamp>,
     file: std::path::PathBuf,
 }
 
 impl Pending {
-    /// Returns them; none while commits are replayed, which are the work of earlier Sessions and
-    /// keep their notes.
+    /// Returns the pending Sessions; none during a rebase, whose commits are the work of earlier
+    /// Sessions and keep their notes.
     pub(super) fn now() -> Result<Self, CommandError> {
         let file = repository::own_path(FILE)?;
         for replaying in ["rebase-merge", "rebase-apply"] {
@@ -214,7 +213,7 @@ impl Pending {
         Ok(Self { stamps, file })
     }
 
-    /// Forgets the remembered ones, once the commit says them.
+    /// Forgets the remembered Sessions once the commit names them.
     pub(super) fn forget(&self) -> Result<(), CommandError> {
         match fs::remove_file(&self.file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),

@@ -13,7 +13,7 @@ pub(crate) struct Show {
     commit: String,
 }
 
-/// The notes of a commit, as a program reads them.
+/// The notes of a commit, for programs.
 #[derive(Debug, Serialize)]
 struct Shown {
     commit: String,
@@ -24,7 +24,7 @@ struct Shown {
 struct Naming {
     notes_ref: &'static str,
     session_ids: Vec<String>,
-    /// Why a service ignores the note.
+    /// Why the service ignores the note.
     ignored: Option<String>,
 }
 

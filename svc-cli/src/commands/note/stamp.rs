@@ -19,7 +19,7 @@ pub(crate) struct Stamp {
     #[arg(long, value_name = "TOOL", required_unless_present = "pending")]
     tool: Option<String>,
 
-    /// Stamp with the Sessions that are remembered for this commit or named by the environment.
+    /// Stamp with the Sessions that are remembered for this commit or named in the environment.
     #[arg(long, conflicts_with_all = ["tool", "session"])]
     pending: bool,
 
@@ -28,7 +28,7 @@ pub(crate) struct Stamp {
     commit: String,
 }
 
-/// What became of a commit, as a program reads it.
+/// The result, for programs.
 #[derive(Debug, Serialize)]
 struct Outcome {
     commit: String,
@@ -80,7 +80,7 @@ impl Stamp {
     }
 }
 
-/// Returns the moment, in whole seconds: nobody asks for more of a note.
+/// Returns the current moment in whole seconds, which is precise enough for a note.
 fn now() -> Instant {
     const SECOND: i64 = 1_000_000;
     let now = Clock::system().now();

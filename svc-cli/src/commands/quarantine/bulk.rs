@@ -16,7 +16,7 @@ use crate::product::Product as _;
 
 #[derive(Debug, Args)]
 pub(crate) struct Bulk {
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     #[arg(long)]
     reason: String,
 
@@ -32,16 +32,16 @@ pub(crate) struct Bulk {
     #[arg(long, value_name = "GATEWAY")]
     provider: Option<String>,
 
-    /// Only calls observed between these moments, both included: RFC 3339 with an offset, or like 7d
-    /// for seven days ago.
+    /// Only calls observed between these moments, inclusive: RFC 3339 with an offset, or an age
+    /// such as 7d.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_hyphen_values = true)]
     between: Option<Vec<String>>,
 
-    /// Every call of the organization, when no other option says which.
+    /// Every call of the organization, if no other option selects calls.
     #[arg(long)]
     all: bool,
 
-    /// Do it. Otherwise the calls are only counted.
+    /// Apply the change. Otherwise the calls are only counted.
     #[arg(long)]
     apply: bool,
 
@@ -49,14 +49,14 @@ pub(crate) struct Bulk {
     store: StoreOptions,
 }
 
-/// What a change did, or would do, as a program reads it.
+/// What a change did or would do, for programs.
 #[derive(Debug, Serialize)]
 struct Outcome {
     action: &'static str,
     applied: bool,
-    /// Calls that change their state.
+    /// Calls whose state changes.
     changed: u64,
-    /// Calls that are in the state already.
+    /// Calls that are already in the new state.
     unchanged: u64,
     quarantine_revision: u64,
 }
@@ -74,9 +74,11 @@ impl Bulk {
         let Place::Store(opened) = place else {
             return Err(CommandError::refused(
                 "needs_the_store",
-                format!("many calls are changed at the store itself, and this shell asks {shown}"),
+                format!("bulk changes work on the store itself, but this shell uses {shown}"),
             )
-            .hint("on the machine of the store: --database-url URL, or SVC_DATABASE_URL"));
+            .hint(
+                "run it on the machine of the store, with --database-url URL or SVC_DATABASE_URL",
+            ));
         };
         let place = format!("{shown}, organization {}", opened.org_id);
         let ledger = opened.ledger;
@@ -101,7 +103,7 @@ impl Bulk {
         output.value(&outcome, |outcome| render(action, outcome, &place))
     }
 
-    /// Returns which calls are meant.
+    /// Returns the selected calls.
     fn filter(&self) -> Result<CallFilter, CommandError> {
         let session_id = self.session.as_deref().or(self.session_id.as_deref());
         let session_id = session_id.map(SessionId::new).transpose();
@@ -124,11 +126,10 @@ impl Bulk {
             || filter.gateway_provider.is_some()
             || filter.observed.is_some();
         if !is_given && !self.all {
-            return Err(CommandError::refused(
-                "invalid_argument",
-                "no option says which calls are meant",
-            )
-            .hint("name them by SESSION, --provider or --between, or take --all"));
+            return Err(
+                CommandError::refused("invalid_argument", "no calls are selected")
+                    .hint("select them with SESSION, --provider or --between, or use --all"),
+            );
         }
         Ok(filter)
     }

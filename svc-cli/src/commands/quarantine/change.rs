@@ -25,14 +25,14 @@ pub(crate) struct Change {
     #[arg(value_parser = one_of(FactTable::ALL, FactTable::as_str))]
     table: FactTable,
 
-    /// The id of the fact, or its first eight characters or more when no other id begins so.
+    /// The id of the fact, or a unique prefix of at least eight characters.
     fact_id: String,
 
-    /// Why; it stays in the log.
+    /// The reason, which is kept in the log.
     #[arg(long)]
     reason: String,
 
-    /// Record it for an id that no stored fact has: it then holds as soon as the fact comes.
+    /// Record it even if no stored fact has this id; it then applies as soon as the fact arrives.
     #[arg(long)]
     force: bool,
 
@@ -43,7 +43,7 @@ pub(crate) struct Change {
     store: StoreOptions,
 }
 
-/// What became of a change, as a program reads it.
+/// The result of a change, for programs.
 #[derive(Debug, Serialize)]
 struct Changed {
     #[serde(flatten)]
@@ -77,7 +77,7 @@ impl Change {
         let receipt = receipt.map_err(|reason| self.no_target(reason, &place))?;
         if !receipt.target_found {
             output.warning(&format!(
-                "quarantine_target_not_found: there is no {}/{}; the row holds for it once it is stored",
+                "quarantine_target_not_found: there is no {}/{}; the row applies once it is stored",
                 receipt.table, receipt.fact_id
             ));
         }
@@ -88,7 +88,7 @@ impl Change {
         output.value(&changed, |changed| render(changed, &self.service))
     }
 
-    /// Says where no such fact was found.
+    /// Returns the error for a fact that was not found, naming the place.
     fn no_target(&self, reason: NoTarget, place: &Place) -> CommandError {
         let name = format!("{}/{}", self.table, self.fact_id);
         let place = match place {
@@ -100,11 +100,11 @@ impl Change {
                 "quarantine_target_not_found",
                 format!("there is no {name} in {place}: nothing was recorded"),
             )
-            .hint("is it another kind of fact, another organization (--org), or another store (--url, --database-url)?")
-            .hint("record it all the same, for a fact that is still to come: --force"),
+            .hint("check the kind of fact, the organization (--org) and the store (--url, --database-url)")
+            .hint("to record it anyway, for a fact that may still arrive: --force"),
             NoTarget::Ambiguous => CommandError::refused(
                 "quarantine_target_ambiguous",
-                format!("several ids in {place} begin like {name}: nothing was recorded"),
+                format!("several ids in {place} begin with {name}: nothing was recorded"),
             )
             .hint("give more characters of the id"),
         }
@@ -159,7 +159,7 @@ async fn ask(
             ErrorKind::Query(QueryFault::TargetAbsent) => Ok(Err(NoTarget::Absent)),
             ErrorKind::Query(QueryFault::TargetAmbiguous) => Ok(Err(NoTarget::Ambiguous)),
             _ if error.is_retryable() => Err(CommandError::from(error)
-                .hint("it may have been recorded nevertheless: see svc quarantine-log")),
+                .hint("it may have been recorded anyway; check svc quarantine-log")),
             _ => Err(error.into()),
         },
     }

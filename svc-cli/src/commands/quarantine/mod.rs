@@ -1,4 +1,4 @@
-//! Facts that are taken out of every answer, and shown again.
+//! Hides facts from every answer, and shows them again.
 
 mod bulk;
 mod change;
@@ -10,7 +10,7 @@ pub(crate) use self::log::Log;
 
 use crate::error::CommandError;
 
-/// Returns who changes a store at this shell: the user, as the system calls them.
+/// Returns the client name for changes made from this shell: the system's user.
 pub(super) fn client_id() -> String {
     let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
     match name("USER").or_else(|| name("LOGNAME")) {
@@ -19,7 +19,7 @@ pub(super) fn client_id() -> String {
     }
 }
 
-/// Checks that a reason says something. It is kept exactly as it was written.
+/// Checks that a reason is not blank. It is kept exactly as written.
 pub(super) fn check_reason(reason: &str) -> Result<(), CommandError> {
     if reason.trim().is_empty() {
         return Err(CommandError::argument("--reason", "must not be blank"));

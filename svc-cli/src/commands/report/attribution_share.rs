@@ -10,7 +10,7 @@ use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct AttributionShare {
-    /// How far the 95 % interval of a share may reach to each side, for a decline to be told: 0.1 needs
+    /// The largest half-width of a share's 95 % interval at which a decline is reported: 0.1 needs
     /// 97 commits in both windows.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     target_margin: f64,

@@ -3,7 +3,7 @@ use svc_model::reports::{Comparison, ModelNonInferiority, NonInferiorityTest, Ra
 use super::page::{Page, number, percent};
 use crate::output::{Table, escape};
 
-/// Adds two models beside each other.
+/// Adds the comparison of two models.
 pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
     page.heading(&format!(
         "comparison: A is {}, B is {}",
@@ -78,7 +78,7 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
     );
 }
 
-/// Adds whether B is at most so much worse than A.
+/// Adds whether B is worse than A by at most the margin.
 pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
     let margin = tests.ci_pass_rate.margin;
     page.heading(&format!(

@@ -17,7 +17,8 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Lifecycle {
-    /// Only the calls of so many days; by default all history. A service gives 31 at most.
+    /// Only the calls of this many last days; by default all history. A service covers 31 days at
+    /// most.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     since_days: Option<u32>,
 
@@ -138,7 +139,7 @@ fn edit_retention(page: &mut Page, panel: &EditRetention) {
 fn merge_durability(page: &mut Page, panel: &MergeDurability) {
     page.heading("merge_durability: attributed files in merged pull requests");
     page.line(format!(
-        "  {}: the forge may not have told of every pull request; for investigation only, not \
+        "  {}: the forge may not have reported every pull request; for investigation only, not \
          ranking.",
         panel.coverage_qualification
     ));
@@ -195,7 +196,7 @@ fn rework(page: &mut Page, components: &[ReworkComponent]) {
             component.grain.to_string(),
             bar(component.count, component.denominator),
             match component.rate {
-                // It is never found, whatever there is.
+                // This status is never derived.
                 _ if component.name == ReworkName::AbandonedSessions => component.count.to_string(),
                 Some(_) => rate(component.count, component.denominator),
                 None => component.count.to_string(),

@@ -13,7 +13,7 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeRetention {
-    /// Name the pull requests because of which it cannot be told where commits were merged.
+    /// List the pull requests that make it impossible to determine where commits were merged.
     #[arg(long)]
     explain: bool,
 
@@ -21,12 +21,12 @@ pub(crate) struct MergeRetention {
     options: ReportOptions,
 }
 
-/// The report, and why some of it is missing.
+/// The report, and why parts of it are missing.
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(flatten)]
     report: MergeRetentionReport,
-    /// Only when it is asked for.
+    /// Only with --explain.
     #[serde(skip_serializing_if = "Option::is_none")]
     unchecked_pull_requests: Option<Vec<Unchecked>>,
 }
@@ -71,7 +71,9 @@ fn render(shown: &Shown) -> String {
         "The part of what agents added to a file that is still in that file: a lower bound on \
          retention, since moved and reworded lines do not count.",
     );
-    page.line("Of pull requests that the forge told of; for investigation only, not ranking.");
+    page.line(
+        "Covers only pull requests that the forge reported; for investigation only, not ranking.",
+    );
     page.line("In brackets: counts, and the 95 % interval of the rate.");
     page.heading("files that a call wrote, at a commit where its Session was observed:");
     page.line(format!(
@@ -127,7 +129,7 @@ fn explain(page: &mut Page, membership: &Counts<MembershipSkip>, unchecked: &[Un
     if unchecked.is_empty() {
         page.line(match membership.get(MembershipSkip::AncestryCheckFailed) {
             0 => "  every merged pull request could be checked",
-            _ => "  some merge, revision or CI outcome may be of these repositories: it cannot be told",
+            _ => "  some merge, revision or CI outcome may belong to these repositories: it cannot be determined",
         });
     }
     for of_repository in unchecked {

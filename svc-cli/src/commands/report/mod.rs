@@ -1,6 +1,6 @@
-//! Reports: what became of the work of agents, over all that the store and the mirrors hold. These
-//! commands read the store and the folder of the mirrors, and change neither. Where no store is named
-//! and a service is, two of them ask the service.
+//! Reports on what became of the agents' work, over everything in the store and the mirrors. These
+//! commands read the store and the folder of the mirrors and change neither. If a service is
+//! configured and no store is, two of them ask the service.
 
 mod abandonment;
 mod attribution_share;
@@ -34,43 +34,43 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::Output;
 
-/// How long a report may take. Nobody else waits for it.
+/// How long a report may take.
 const READ_MAX: Duration = Duration::from_mins(10);
-/// Bytes that are remembered while one report is made.
+/// Bytes of memory for caching during one report.
 const MEMORY_BYTES: u64 = 128 * 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Report {
-    /// Show what became of the calls of each model.
+    /// Show what became of each model's calls.
     ///
-    /// How many calls are tied to a commit, what CI said of these commits, what people decided and
-    /// what was kept. With --compare two models are tested against each other.
+    /// It shows how many calls are linked to a commit, what CI said about these commits, what
+    /// people decided and what was kept. --compare tests two models against each other.
     #[command(
         after_help = "Examples:\n  svc report model --since-days 30\n  svc report model --since-days 7 --url https://svc.example.com\n  svc report model --compare model-a model-b --non-inferiority-margin 0.05"
     )]
     Model(model::Model),
     /// Show what became of accepted work, panel by panel.
     ///
-    /// Each panel has a unit and a denominator of its own, and lists what it cannot speak of.
+    /// Each panel has its own unit and denominator, and lists what it cannot cover.
     #[command(
         after_help = "Examples:\n  svc report lifecycle --as-of 7d\n  svc report lifecycle --since-days 7 --url https://svc.example.com"
     )]
     Lifecycle(lifecycle::Lifecycle),
-    /// Show what is known of each Session with accepted work.
+    /// Show what is known about each Session with accepted work.
     ///
-    /// A Session of which a commit was observed is committed. Of one without nothing is known, so
-    /// none is ever called abandoned.
+    /// A Session with an observed commit counts as committed. About a Session without one, nothing
+    /// is known, so none is ever called abandoned.
     #[command(after_help = "Example:\n  svc report abandonment --json")]
     Abandonment(abandonment::Abandonment),
-    /// Show which part of each repository's commits is tied to agents by notes.
+    /// Show what share of each repository's commits is linked to agents by notes.
     ///
-    /// The week before the last push of each repository is held against the 28 days before that
-    /// week. A share of zero, or one that fell, says that notes may no longer be written.
+    /// It compares the week before each repository's last push with the 28 days before that week. A
+    /// share of zero, or one that fell, suggests that notes are no longer written.
     #[command(after_help = "Example:\n  svc report attribution-share --target-margin 0.1")]
     AttributionShare(attribution_share::AttributionShare),
-    /// Show how much of what agents wrote was left when pull requests were merged.
+    /// Show how much of what agents wrote remained when pull requests were merged.
     ///
-    /// It needs the pull-request events of the forge.
+    /// It needs the forge's pull request events.
     #[command(after_help = "Example:\n  svc report merge-retention --explain")]
     MergeRetention(merge_retention::MergeRetention),
 }
@@ -87,10 +87,11 @@ impl Report {
     }
 }
 
-/// Of what a report is made.
+/// The data sources of a report.
 #[derive(Debug, Args)]
 struct ReportOptions {
-    /// The moment up to which facts count: RFC 3339 with an offset, or like 7d; by default the present.
+    /// Count only facts captured at or before this moment: RFC 3339 with an offset, or an age such
+    /// as 7d; by default now.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     as_of: Option<String>,
 
@@ -102,13 +103,13 @@ struct ReportOptions {
 }
 
 impl ReportOptions {
-    /// Returns the moment up to which facts count.
+    /// Returns the boundary of the report.
     fn as_of(&self) -> Result<Instant, CommandError> {
         let now = Clock::system().now();
         Ok(optional_boundary("--as-of", self.as_of.as_deref(), now)?.unwrap_or(now))
     }
 
-    /// Makes a report that no service gives.
+    /// Makes a report that services do not offer.
     fn read_only<T>(
         &self,
         output: &mut Output,
@@ -117,15 +118,15 @@ impl ReportOptions {
         if !self.mirror.are_named() && service::given(&self.service).is_some() {
             return Err(CommandError::refused(
                 "store_only",
-                "no service gives this report: it is read from the store and the mirrors",
+                "services do not offer this report; it is made from the store and the mirrors",
             )
-            .hint("run it where they are: --database-url and --mirror-path")
-            .hint("a service gives these: svc report model, svc report lifecycle"));
+            .hint("run it on the machine that has them, with --database-url and --mirror-path")
+            .hint("services offer these: svc report model, svc report lifecycle"));
         }
         self.read(output, read)
     }
 
-    /// Makes a report of one snapshot of the store, and of the mirrors as they are.
+    /// Makes a report from one snapshot of the store and the current mirrors.
     fn read<T>(
         &self,
         output: &mut Output,
@@ -134,8 +135,8 @@ impl ReportOptions {
         let settings = self.mirror.settings()?;
         if settings.mirror.is_none() {
             output.warning(
-                "no mirrors are read here, so no call is tied to a commit: give --mirror-path, or ask \
-                 the service with --url",
+                "without mirrors, no call is linked to a commit: give --mirror-path, or ask the \
+                 service with --url",
             );
         }
         let _progress = Progress::begin(output, "reading the store and the mirrors");
@@ -143,7 +144,7 @@ impl ReportOptions {
             .mirror
             .map(|mirror| MirrorReading::new(&mirror.path, settings.store.org_id.clone()));
         let ledger = Ledger::open(&settings.store.url, settings.store.org_id)?;
-        let mut snapshot = ledger.snapshot_until(&Deadline::after(READ_MAX))?;
+        let mut snapshot = ledger.snapshot_of_two(&Deadline::after(READ_MAX))?;
         let memory = ReportMemory::new(MEMORY_BYTES);
         let sources = ReportSources {
             mirrors: mirrors.as_ref(),
@@ -160,9 +161,9 @@ fn too_much() -> CommandError {
     CommandError::refused(
         "report_bound",
         format!(
-            "there is too much to report: a report takes at most {REPORT_CALLS_MAX} calls, and \
+            "there is too much to report: a report covers at most {REPORT_CALLS_MAX} calls and \
              {REPORT_FACTS_MAX} facts of each kind about them"
         ),
     )
-    .hint("take fewer days, or an earlier end: svc report model --since-days 7, --as-of 30d")
+    .hint("use fewer days or an earlier end, such as svc report model --since-days 7 --as-of 30d")
 }

@@ -15,7 +15,8 @@ use crate::output::{Output, Table, escape};
 
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// Only the calls of so many days; by default all history. A service gives 31 at most.
+    /// Only the calls of this many last days; by default all history. A service covers 31 days at
+    /// most.
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
     since_days: Option<u32>,
 
@@ -23,7 +24,7 @@ pub(crate) struct Model {
     #[arg(long, num_args = 2, value_names = ["MODEL_A", "MODEL_B"])]
     compare: Option<Vec<String>>,
 
-    /// Also test whether model B is at most so much worse than model A: from 0 to 1.
+    /// Also test whether model B is worse than model A by at most this margin, from 0 to 1.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -79,7 +80,7 @@ impl Model {
     }
 }
 
-/// Of what the report is.
+/// The header of the report.
 #[derive(Debug)]
 struct Header {
     org_id: OrgId,
@@ -174,7 +175,7 @@ fn rows(page: &mut Page, rows: &[ModelRow]) {
     page.line("  accepts and rejects: by people, not by rules.");
 }
 
-/// Adds what a row counts beside its rates, as far as it counts anything.
+/// Adds the counts of a row beside its rates, except zeros.
 fn details(page: &mut Page, row: &ModelRow) {
     let mut details = Vec::new();
     if row.session_commit_unobserved > 0 {

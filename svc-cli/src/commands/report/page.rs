@@ -1,4 +1,4 @@
-//! How reports are laid out for a person.
+//! The layout of reports for people.
 
 use std::fmt::Display;
 
@@ -16,13 +16,13 @@ const BAR_CHARACTERS: usize = 10;
 pub(super) struct Page(String);
 
 impl Page {
-    /// Adds a line. Text from outside is already escaped.
+    /// Adds a line. External text must already be escaped.
     pub(super) fn line(&mut self, line: impl AsRef<str>) {
         self.0.push_str(line.as_ref().trim_end());
         self.0.push('\n');
     }
 
-    /// Adds the title of a part, after an empty line.
+    /// Adds the heading of a section, after an empty line.
     pub(super) fn heading(&mut self, heading: &str) {
         self.0.push('\n');
         self.line(heading);
@@ -34,12 +34,12 @@ impl Page {
         }
     }
 
-    /// Adds what a part leaves out, or that it leaves out nothing.
+    /// Adds what a section leaves out, or that it leaves out nothing.
     pub(super) fn skips<K: Copy + Ord + Display>(&mut self, what: &str, counts: &Counts<K>) {
         self.line(format!("  {what}: {}", self::counts(counts)));
     }
 
-    /// Adds what a part leaves out, if it leaves out anything.
+    /// Adds what a section leaves out, if anything.
     pub(super) fn some_skips<K: Copy + Ord + Display>(&mut self, what: &str, counts: &Counts<K>) {
         if !counts.is_empty() {
             self.skips(what, counts);
@@ -51,7 +51,7 @@ impl Page {
     }
 }
 
-/// Returns of how many days a report is, as a person reads it.
+/// Returns the range of a report, for people.
 pub(super) fn window(since_days: Option<u32>) -> String {
     match since_days {
         Some(1) => "last day".to_owned(),
@@ -60,7 +60,7 @@ pub(super) fn window(since_days: Option<u32>) -> String {
     }
 }
 
-/// Returns counts by their reasons, as one text.
+/// Returns counts by reason as one line.
 pub(super) fn counts<K: Copy + Ord + Display>(counts: &Counts<K>) -> String {
     let all = counts
         .iter()
@@ -73,7 +73,8 @@ pub(super) fn counts<K: Copy + Ord + Display>(counts: &Counts<K>) -> String {
     }
 }
 
-/// Returns a part of a whole: its rate, its 95 % interval and its counts. There is no rate of nothing.
+/// Returns the rate of a part, with its 95 % interval and counts. There is no rate if the total is
+/// zero.
 pub(super) fn rate(count: u64, total: u64) -> String {
     let share = Proportion::new(count, total);
     match share.rate() {
@@ -90,7 +91,7 @@ pub(super) fn rate(count: u64, total: u64) -> String {
     }
 }
 
-/// Returns a part of a whole, without an interval: for stages that lose some each.
+/// Returns the rate of a part without an interval, for the stages of a funnel.
 pub(super) fn part(count: u64, total: u64) -> String {
     match Proportion::new(count, total).rate() {
         None => format!("- ({count} of {total})"),
@@ -98,7 +99,7 @@ pub(super) fn part(count: u64, total: u64) -> String {
     }
 }
 
-/// Returns a bar as long as a rate.
+/// Returns a bar for a rate.
 pub(super) fn bar(count: u64, total: u64) -> String {
     let share = Proportion::new(count, total).rate_or_zero();
     let tenths = (1..=BAR_CHARACTERS).filter(|tenth| {
@@ -122,7 +123,7 @@ pub(super) fn number(number: Option<f64>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| format!("{number:.4}"))
 }
 
-/// Returns how a repository is named: by its name, and its identity where there is one.
+/// Returns the name of a repository, with its identity if there is one.
 pub(super) fn repository(name: &str, identity: Option<&LifetimeIdentity>) -> String {
     match identity {
         None => escape(name),

@@ -1,4 +1,4 @@
-//! Where a long command stands, on one line of a terminal.
+//! The progress of a long command, on one line of a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use crate::output::Output;
 
-/// How long a command takes before it says that it goes on, and between two such lines.
+/// The interval between updates, and before the first one.
 const EVERY: Duration = Duration::from_secs(1);
-/// Goes to the beginning of the line and empties it.
+/// Moves to the beginning of the line and clears it.
 const EMPTY: &str = "\r\u{1b}[2K";
 
-/// A line that says what is done and for how long, while a person waits at a terminal. It is gone when
-/// this is dropped.
+/// A line that shows what is being done and for how long, on a terminal. It is cleared when this is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// Begins to say what is done; nothing where nobody sees it.
+    /// Starts showing what is being done; without a terminal, does nothing.
     pub(super) fn begin(output: &Output, what: &'static str) -> Self {
         if !output.is_for_people() || !io::stderr().is_terminal() {
             return Self(None);
@@ -30,7 +30,7 @@ impl Progress {
             while ended.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 is_shown = true;
                 let seconds = begun.elapsed().as_secs();
-                write(&format!("{EMPTY}{what}: {seconds} s (Ctrl-C ends it)"));
+                write(&format!("{EMPTY}{what}: {seconds} s (Ctrl-C to stop)"));
             }
             if is_shown {
                 write(EMPTY);
@@ -45,13 +45,13 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((end, thread)) = self.0.take() {
             drop(end);
-            // Whatever is printed next begins on an empty line.
+            // Later output must begin on an empty line.
             drop(thread.join());
         }
     }
 }
 
-/// Writes to the terminal. When that fails, there is nobody who waits.
+/// Writes to the terminal. If that fails, nobody is watching.
 fn write(text: &str) {
     let mut terminal = io::stderr().lock();
     drop(terminal.write_all(text.as_bytes()));

@@ -1,4 +1,4 @@
-//! Reports that a service gives: of 31 days at most.
+//! Reports that a service offers, over 31 days at most.
 
 use svc_client::Client;
 use svc_engine::read::Extent;
@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::output::{Output, escape};
 
 impl ReportOptions {
-    /// Returns whether the service is asked: no store is named, and a service is, or there was a login.
+    /// Returns whether to ask a service: no store is configured, but a service or a login is.
     pub(super) fn asks_service(&self) -> Result<bool, CommandError> {
         if self.mirror.are_named() {
             return Ok(false);
@@ -23,7 +23,7 @@ impl ReportOptions {
         Ok(service::given(&self.service).is_some() || Credentials::load()?.current().is_some())
     }
 
-    /// Asks the service for a report of so many days, and of which organization it is.
+    /// Asks the service for a report over this many days, and which organization it belongs to.
     pub(super) fn ask<T, A>(
         &self,
         output: &mut Output,
@@ -43,9 +43,12 @@ impl ReportOptions {
         {
             return Err(CommandError::refused(
                 "other_organization",
-                format!("the service is that of {}", escape(probe.org_id.as_str())),
+                format!(
+                    "the service belongs to organization {}",
+                    escape(probe.org_id.as_str())
+                ),
             )
-            .hint("another organization is read from the store: --database-url"));
+            .hint("to report on another organization, read its store with --database-url"));
         }
         let _progress = Progress::begin(output, "waiting for the service");
         let report = service::block_on(async { Ok(ask(client.clone(), scope).await?) })?;
@@ -53,18 +56,18 @@ impl ReportOptions {
     }
 }
 
-/// Returns the calls of so many days before a moment.
+/// Returns the scope of this many days before a moment.
 fn scope(since_days: Option<u32>, as_of: Instant) -> Result<ReportScope, CommandError> {
     let too_long = || {
         CommandError::refused(
             "report_window",
-            format!("a report of a service covers {REPORT_COHORT_DAYS_MAX} days at most"),
+            format!("a service's report covers {REPORT_COHORT_DAYS_MAX} days at most"),
         )
         .hint(format!(
-            "say how many: --since-days {REPORT_COHORT_DAYS_MAX}, and with --as-of up to when"
+            "give the number of days: --since-days {REPORT_COHORT_DAYS_MAX}; --as-of sets the end"
         ))
         .hint(
-            "all history is read from the store and the mirrors: --database-url and --mirror-path",
+            "for all history, read the store and the mirrors with --database-url and --mirror-path",
         )
     };
     let days = since_days.ok_or_else(too_long)?;

@@ -3,7 +3,7 @@ use svc_model::reports::{AttributionAlert, AttributionShareRow};
 use super::page::{Page, bar, rate, repository};
 use crate::output::{Table, escape};
 
-/// Adds the shares of repositories, one a line.
+/// Adds the shares of repositories, one per line.
 pub(super) fn rows(page: &mut Page, rows: &[AttributionShareRow]) {
     if rows.is_empty() {
         page.line("  no pushed commit that an agent could have made");
@@ -36,7 +36,7 @@ pub(super) fn rows(page: &mut Page, rows: &[AttributionShareRow]) {
     page.table(&table);
 }
 
-/// Adds what looks as if notes were lost.
+/// Adds alerts about possibly missing notes.
 pub(super) fn alerts(page: &mut Page, alerts: &[AttributionAlert]) {
     for alert in alerts {
         page.line(format!(

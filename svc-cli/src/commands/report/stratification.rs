@@ -3,7 +3,7 @@ use svc_model::reports::Stratification;
 use super::page::{Page, percent, repository};
 use crate::output::{Table, escape};
 
-/// Adds whether models compare alike within repositories.
+/// Adds whether models compare the same way within repositories.
 pub(super) fn render(page: &mut Page, metrics: &[Stratification]) {
     page.heading("the same, within repositories:");
     for metric in metrics {

@@ -5,10 +5,10 @@ use super::published::INDEX;
 use crate::error::CommandError;
 use crate::output::{Output, Table};
 
-/// The most routes of a schema that are listed by name.
+/// The maximum number of routes that are listed by name.
 const NAMED_ROUTES_MAX: usize = 2;
 
-/// The published schemas, as a program reads them.
+/// The published schemas, for programs.
 #[derive(Debug, Serialize)]
 struct Listed {
     schemas: Vec<Entry>,

@@ -1,6 +1,6 @@
-//! The published schemas: which there are, what each says, and whether a document holds to one.
+//! The published schemas: list them, show one, validate a document.
 //!
-//! They are in this program, so that these commands need neither a service nor a network.
+//! They are built into this program, so these commands need neither a service nor a network.
 
 mod list;
 mod published;
@@ -17,17 +17,17 @@ use crate::output::Output;
 pub(crate) enum Schema {
     /// List the published schemas.
     ///
-    /// There is one for each request, each reply, and what stands within them: parts, log events,
-    /// notes on commits and the payload of a gateway.
+    /// There is one for each request, each reply, and what they contain: parts, log events, notes
+    /// on commits and gateway payloads.
     List,
     /// Print a schema, as JSON.
     ///
-    /// openapi prints the description of the whole service instead, as /openapi.json has it.
+    /// The name openapi prints the OpenAPI document of the service, the same as /openapi.json.
     Show(show::Show),
-    /// Check a JSON document against a schema.
+    /// Validate a JSON document against a schema.
     ///
-    /// Each violation is printed with the JSON Pointer of its place. The command exits with 1 when
-    /// there is one. The document is never sent anywhere.
+    /// Each violation is printed with its JSON Pointer, and the command exits with 1. The document
+    /// is never sent anywhere.
     Validate(validate::Validate),
 }
 

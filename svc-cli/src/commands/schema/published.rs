@@ -1,21 +1,21 @@
-//! The schemas of `schemas/`, within the program.
+//! The schemas of `schemas/`, embedded in the program.
 
 use crate::error::CommandError;
 
-/// The most names that an unknown one is answered with.
+/// The maximum number of names suggested for an unknown one.
 const NEAREST_MAX: usize = 5;
-/// How alike two names are at the least, of 1, for one to be meant by the other.
+/// The least similarity, from 0 to 1, at which a name is suggested.
 const LIKENESS_MIN: f64 = 0.7;
 
-/// The name of the description of the whole service, which is no schema.
+/// The name of the OpenAPI document, which is not a schema.
 pub(super) const OPENAPI: &str = "openapi";
-/// The list of the schemas: their names, in what they travel, and their routes.
+/// The list of the schemas: their names, directions and routes.
 pub(super) const INDEX: &str = include_str!("../../../../schemas/index.json");
 
 /// A published schema.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Published {
-    /// Its name, which is that of its file.
+    /// Its name, which is also the name of its file.
     pub(super) name: &'static str,
     /// The file.
     pub(super) text: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Published {
 
 macro_rules! published {
     ($($name:literal),+ $(,)?) => {
-        /// Every schema, in the order of their names.
+        /// Every schema, ordered by name.
         pub(super) const ALL: &[Published] = &[$(Published {
             name: $name,
             text: include_str!(concat!("../../../../schemas/", $name, ".json")),
@@ -82,7 +82,7 @@ published! {
     "VendorCIRequest",
 }
 
-/// Returns whether a person means this name: in any letter case, and as the file is called.
+/// Returns whether a name matches, ignoring case and the file extension.
 pub(super) fn is_named(given: &str, name: &str) -> bool {
     plain(given) == name.to_ascii_lowercase()
 }
@@ -93,20 +93,20 @@ fn plain(given: &str) -> String {
     file.strip_suffix(".json").unwrap_or(file).to_owned()
 }
 
-/// Returns the schema of a name, or an error with the nearest names.
+/// Returns the schema with a name, or an error that suggests similar names.
 pub(super) fn find(given: &str) -> Result<Published, CommandError> {
     let mut all = ALL.iter();
     if let Some(found) = all.find(|schema| is_named(given, schema.name)) {
         return Ok(*found);
     }
-    let error = CommandError::refused("unknown_schema", format!("no schema is called {given}"));
+    let error = CommandError::refused("unknown_schema", format!("there is no schema {given}"));
     Err(match &*nearest(given) {
-        [] => error.hint("see all of them: svc schema list"),
+        [] => error.hint("to list them all: svc schema list"),
         names => error.hint(format!("did you mean {}?", names.join(", "))),
     })
 }
 
-/// Returns the names that are most like this one, the best first.
+/// Returns the most similar names, best first.
 fn nearest(given: &str) -> Vec<&'static str> {
     let given = plain(given);
     let likeness = |name: &str| {
@@ -162,7 +162,7 @@ mod tests {
         assert!(error.hints()[0].starts_with("did you mean GatewayPayload"));
         assert_eq!(
             find("xyz").unwrap_err().hints(),
-            ["see all of them: svc schema list"]
+            ["to list them all: svc schema list"]
         );
     }
 }

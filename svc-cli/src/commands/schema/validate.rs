@@ -13,7 +13,7 @@ use super::violation::{Violation, violations};
 use crate::error::CommandError;
 use crate::output::{Output, escape};
 
-/// The file that is standard input.
+/// The file name for standard input.
 const STANDARD_INPUT: &str = "-";
 
 #[derive(Debug, Args)]
@@ -22,12 +22,12 @@ pub(crate) struct Validate {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The file with the document; - reads standard input.
+    /// The file with the document, or - for standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// How a document is, as a program reads it.
+/// The result, for programs.
 #[derive(Debug, Serialize)]
 struct Checked {
     schema: &'static str,
@@ -56,7 +56,7 @@ impl Validate {
         let name = schema.name;
         Err(
             CommandError::refused("invalid_document", format!("{count} of {name}"))
-                .hint(format!("see what it asks for: svc schema show {name}")),
+                .hint(format!("to see the schema: svc schema show {name}")),
         )
     }
 }
@@ -73,7 +73,7 @@ fn read(file: &Path) -> Result<Vec<u8>, CommandError> {
     })
 }
 
-/// Returns what checks documents against a schema. Its formats count too.
+/// Returns a validator for a schema, which also checks formats.
 pub(super) fn validator(schema: Published) -> Result<Validator, CommandError> {
     let unusable = |error: &dyn std::fmt::Display| {
         CommandError::refused("unusable_schema", format!("{}: {error}", schema.name))
@@ -83,9 +83,9 @@ pub(super) fn validator(schema: Published) -> Result<Validator, CommandError> {
     options.build(&document).map_err(|error| unusable(&error))
 }
 
-/// Returns a document as the validator reads it: of members of the same name the last, as the service
-/// reads them; halves of surrogate pairs as U+FFFD; numbers as doubles, the largest in place of those
-/// that no double holds. What is no number at all, such as NaN, becomes null, which no number is.
+/// Converts a document for the validator. Of duplicate members it keeps the last, as the service
+/// does; lone surrogates become U+FFFD; numbers become doubles, clamped to the largest double;
+/// values such as NaN become null, so that they fail as numbers.
 pub(super) fn plain(document: &Json) -> Value {
     match document {
         Json::Null => Value::Null,

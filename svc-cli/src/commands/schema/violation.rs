@@ -1,28 +1,28 @@
-//! What of a document breaks a schema, in a form that a person can act on.
+//! The violations of a schema by a document, in a form that a person can act on.
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What stands in a message in place of what the document holds, which may be long or private.
+/// The placeholder in messages for a value of the document, which may be long or private.
 const MASK: &str = "the value";
 
 /// One violation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Violation {
-    /// The JSON Pointer of the place in the document; empty for the document itself.
+    /// The JSON Pointer to the value in the document; empty for the document itself.
     pub(super) pointer: String,
     /// What is wrong there.
     pub(super) message: String,
-    /// The JSON Pointer of the keyword in the schema.
+    /// The JSON Pointer to the keyword in the schema.
     pub(super) keyword: String,
 }
 
 impl Violation {
     fn of(error: &ValidationError<'_>) -> Self {
         let message = match error.kind() {
-            // The library names the first few only.
+            // The library lists only the first few.
             ValidationErrorKind::Enum { options } => {
                 let options = options.as_array().into_iter().flatten();
                 let words: Vec<String> = options.map(Value::to_string).collect();
@@ -39,7 +39,7 @@ impl Violation {
 }
 
 impl Violation {
-    /// Returns whether this is the violation of the closed set whose words are also listed one by one.
+    /// Returns whether the error is about the closed set whose words are also listed one by one.
     fn is_of_the_set(&self, error: &ValidationError<'_>) -> bool {
         let set = self.keyword.strip_suffix("/enum");
         let listed = error.schema_path().as_str().strip_suffix("/oneOf");
@@ -47,7 +47,7 @@ impl Violation {
     }
 }
 
-/// Returns every violation, in the order of the schema.
+/// Returns every violation in the order of the schema.
 pub(super) fn violations(validator: &Validator, document: &Value) -> Vec<Violation> {
     let mut found = Vec::new();
     for error in validator.iter_errors(document) {
@@ -56,10 +56,10 @@ pub(super) fn violations(validator: &Validator, document: &Value) -> Vec<Violati
     found
 }
 
-/// Adds an error. Where a value may have one of several forms, and it is nearly one of them, what it
-/// lacks of that form says more than that it has none.
+/// Adds an error. If a value may have one of several forms and nearly has one of them, the
+/// violations of that form are more useful than the fact that none matches.
 fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
-    // A closed set lists its words twice, the second time with what each means.
+    // A closed set lists its words twice, the second time with their descriptions.
     if error.schema_path().as_str().ends_with("/oneOf")
         && found.iter().any(|it| it.is_of_the_set(error))
     {
@@ -77,8 +77,8 @@ fn add(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Returns whether a form is meant, by what a value lacks of it: the value is of its type, and the words
-/// by which forms are told apart are those of this one.
+/// Returns whether a value is meant to have this form: its type matches, and so do the members that
+/// distinguish the forms.
 fn is_meant(of: &ValidationError<'_>, form: &[ValidationError<'_>]) -> bool {
     let here = of.instance_path().as_str();
     !form.iter().any(|error| {

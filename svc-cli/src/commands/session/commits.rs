@@ -1,4 +1,4 @@
-//! The commits of a Session, with what was pushed and checked.
+//! The commits of a Session, with their pushes and CI results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use svc_model::time::Instant;
 use super::{NONE, results};
 use crate::output::{ShortIds, Table, escape, relative};
 
-/// Characters that a commit is cut to, when no other begins like it.
+/// Characters that a commit id is shortened to, unless another id has the same prefix.
 const COMMIT_CHARACTERS: usize = 10;
 
-/// Returns the commits with what became of them, when there are any.
+/// Returns the commits and what became of them, if there are any.
 pub(super) fn render(dossier: &SessionDossier, now: Instant) -> Option<String> {
     let commits = &dossier.attributed_commits;
     if commits.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn render(dossier: &SessionDossier, now: Instant) -> Option<String> {
     Some(table.render())
 }
 
-/// Returns the pushes that brought a commit and left their branch further on.
+/// Returns the pushes that brought a commit but left the branch at a later one.
 fn further_on(dossier: &SessionDossier) -> impl Iterator<Item = &DossierPush> {
     dossier.delivering_pushes.iter().flatten()
 }
@@ -52,8 +52,8 @@ fn bringing<'d>(
     further_on(dossier).filter(|push| by.contains(&push.push_id))
 }
 
-/// Returns the branches that a commit was pushed to, each with its latest push: those that were left
-/// at it, and those that were left further on.
+/// Returns the branches that a commit was pushed to, each with its latest push: first those left at
+/// the commit, then those left at a later one.
 fn pushed(
     dossier: &SessionDossier,
     commit: &AttributedCommit,
@@ -87,7 +87,7 @@ fn pushed(
     }
 }
 
-/// Returns how often CI came to which result at a commit, and where it was pushed with.
+/// Returns the count of each CI result at a commit, and at the commits that it was pushed with.
 fn checked(dossier: &SessionDossier, commit: &AttributedCommit, short: ShortIds) -> String {
     let of = |outcomes: &mut dyn Iterator<Item = &DossierCiOutcome>, sha: &CommitSha| {
         let at = outcomes.filter(|outcome| {

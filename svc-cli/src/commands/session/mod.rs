@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::{Fields, Output, clock, escape, later, quote, relative, time_of_day};
 
-/// What stands where there is nothing.
+/// The placeholder for an absent value.
 const NONE: &str = "-";
 
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(crate) struct Session {
     #[arg(value_name = "SESSION")]
     id: String,
 
-    /// How many of the last events are listed.
+    /// How many of the last events to list.
     #[arg(
         long,
         value_name = "NUMBER",
@@ -82,7 +82,7 @@ fn render(dossier: &SessionDossier, tail: usize, now: Instant) -> String {
     blocks.join("\n")
 }
 
-/// Returns what was captured of a Session, as named values.
+/// Returns a summary of what was captured of a Session.
 pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     let mut fields = Fields::default();
     fields.add("seen", span(dossier, now));
@@ -119,7 +119,7 @@ fn span(dossier: &SessionDossier, now: Instant) -> String {
     }
 }
 
-/// Returns what was not captured, in words.
+/// Returns the description of what was not captured.
 fn in_words(gap: &Open<Gap>) -> &str {
     let Open::Known(gap) = gap else {
         return gap.as_str();
@@ -147,7 +147,7 @@ fn count(events: EventCount) -> String {
     }
 }
 
-/// Returns the models of the calls, those of the most calls first, and the tokens that are known.
+/// Returns the models by number of calls, and the known token counts.
 fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
@@ -206,7 +206,7 @@ fn decisions(dossier: &SessionDossier) -> String {
     }
 }
 
-/// Returns how often which result came up, in the order of the results.
+/// Returns the count of each result, in the order of the results.
 pub(super) fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> String {
     let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {
@@ -229,7 +229,7 @@ pub(super) fn command(session_id: &SessionId) -> String {
 }
 
 fn next(dossier: &SessionDossier) -> Vec<String> {
-    // The commit that was pushed last, else the last one.
+    // The commit that was pushed last, else the last commit.
     let pushed = dossier.pushes.last();
     let commit = dossier
         .attributed_commits

@@ -1,19 +1,26 @@
 //! What happened in a Session, event by event.
 
+use svc_model::display::Surface;
 use svc_model::open::Open;
 use svc_model::query::TimelineEvent;
 
 use crate::output::{ShortIds, Table, clock, escape, later, time_of_day};
-use crate::product::product;
 
-/// Characters that the id of a fact is cut to at least. Those of one moment begin alike, so of them the
-/// moment and a part that is random is kept: what is printed names one fact of the store.
+/// The minimum characters that a fact's id is shortened to. Ids of the same moment share a prefix,
+/// so those keep a random part too: a printed id names one fact of the store.
 const FACT_CHARACTERS: usize = 8;
 const TIMED_FACT_CHARACTERS: usize = 18;
 
-/// Returns to how many characters ids are cut at least.
+/// How the shell writes events.
+const SURFACE: Surface = Surface {
+    escape,
+    none: "-",
+    minus: '-',
+};
+
+/// Returns the minimum length for shortened ids.
 fn least_characters(ids: &[String]) -> usize {
-    // The version of a UUID whose beginning is a moment.
+    // The UUID version that begins with a timestamp.
     let is_timed = |id: &String| id.as_bytes().get(14) == Some(&b'7');
     if ids.iter().any(is_timed) {
         TIMED_FACT_CHARACTERS
@@ -22,7 +29,7 @@ fn least_characters(ids: &[String]) -> usize {
     }
 }
 
-/// Returns the last events, when there are any.
+/// Returns the last events, if there are any.
 pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<String> {
     let shown = &events[events.len().saturating_sub(tail)..];
     if shown.is_empty() {
@@ -40,9 +47,9 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
             table.row(row.map(str::to_owned));
             continue;
         };
-        let (from, what) = told(event);
+        let (from, what) = SURFACE.describe(event);
         let at = event.occurred_at();
-        // The day stands where it begins.
+        // The date is shown on its first event only.
         let time = before.map_or_else(|| clock(at), |before| time_of_day(before, at));
         let gap = before.and_then(|before| later(before, at));
         table.row([
@@ -65,85 +72,6 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
         );
     }
     Some(text)
-}
-
-/// Returns who told of an event, and what it was.
-fn told(event: &TimelineEvent) -> (String, String) {
-    let name = |name: Option<&String>| name.map_or_else(|| "-".to_owned(), |name| escape(name));
-    match event {
-        TimelineEvent::InferenceCall {
-            gateway_provider,
-            model_provider,
-            model,
-            input_tokens,
-            output_tokens,
-            duration_ms,
-            ..
-        } => {
-            let model = format!("{}/{}", name(model_provider.as_ref()), name(model.as_ref()));
-            let tokens = input_tokens.zip(*output_tokens);
-            let tokens = tokens.map(|(input, output)| format!("{input} tokens in, {output} out"));
-            let duration = duration_ms.map(|duration| format!("{duration} ms"));
-            let what: Vec<_> = [Some(model), tokens, duration]
-                .into_iter()
-                .flatten()
-                .collect();
-            (product(gateway_provider), what.join(", "))
-        }
-        TimelineEvent::DeveloperDecision {
-            agent_harness,
-            accepted,
-            explicit,
-            interaction_mode,
-            call_id,
-            ..
-        } => {
-            let verdict = if *accepted { "accepted" } else { "rejected" };
-            let who = if *explicit { "a person" } else { "a rule" };
-            let call_id = call_id.as_ref();
-            let call_id = call_id.map_or_else(String::new, |id| format!(", {}", escape(id)));
-            let what = format!("{verdict} by {who}, {interaction_mode}{call_id}");
-            (agent_harness.to_string(), what)
-        }
-        TimelineEvent::EditObservation {
-            agent_harness,
-            call_id,
-            external_lines_added,
-            external_lines_removed,
-            ..
-        } => {
-            let lines = |sign: char, lines: &Option<i64>| match lines {
-                Some(lines) => format!("{sign}{lines}"),
-                None => format!("{sign}?"),
-            };
-            let what = format!(
-                "{}, by others {} {}",
-                escape(call_id),
-                lines('+', external_lines_added),
-                lines('-', external_lines_removed)
-            );
-            (agent_harness.to_string(), what)
-        }
-        TimelineEvent::RejectedEdit {
-            agent_harness,
-            call_id,
-            ..
-        } => (agent_harness.to_string(), escape(call_id)),
-        TimelineEvent::RetryLinkage {
-            agent_harness,
-            tool_name,
-            rejected_call_id,
-            accepted_call_id,
-            ..
-        } => {
-            let what = format!(
-                "{tool_name} {}, accepted as {}",
-                escape(rejected_call_id),
-                escape(accepted_call_id)
-            );
-            (agent_harness.to_string(), what)
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use svc_model::id::is_trimmed;
 
@@ -26,7 +27,7 @@ pub struct FileTokens {
     /// The path.
     pub path: String,
     /// The tokens of the added lines.
-    pub tokens: TokenSet,
+    pub tokens: Arc<TokenSet>,
 }
 
 /// What Attribution needs of a commit's diff: the files of code to which it adds anything.
@@ -59,7 +60,7 @@ impl CommitFiles {
             }
             files.files.push(FileTokens {
                 path: file.path.clone(),
-                tokens: TokenSet::of_text(&file.added),
+                tokens: Arc::new(TokenSet::of_text(&file.added)),
             });
         }
         files
@@ -74,7 +75,7 @@ impl CommitFiles {
 }
 
 /// Returns whether a file is one of code that a person or an agent writes.
-fn is_code(path: &str) -> bool {
+pub fn is_code(path: &str) -> bool {
     let is_code = CODE_SUFFIXES.iter().any(|suffix| path.ends_with(suffix));
     is_code && !GENERATED.iter().any(|part| path.contains(part))
 }
@@ -127,7 +128,7 @@ mod tests {
         let files = CommitFiles::of(&diff);
         let paths: Vec<&str> = files.files.iter().map(|file| &*file.path).collect();
         assert_eq!(paths, ["a.py", "d.rs"]);
-        assert_eq!(files.files[0].tokens, TokenSet::of_text("x 1"));
+        assert_eq!(*files.files[0].tokens, TokenSet::of_text("x 1"));
         assert!(files.files[1].tokens.is_empty());
         assert_eq!((files.malformed, files.unsupported), (3, 1));
         assert!(files.bytes() > 24);

@@ -8,6 +8,9 @@ use svc_model::json::Json;
 /// Fingerprints that are kept before those that repeat are removed.
 const COMPACT_AT: usize = 64 * 1024;
 
+/// Bytes of a token and what follows it, in code.
+const BYTES_OF_TOKEN: usize = 8;
+
 /// The distinct tokens of a text in ASCII lower case, each as a fingerprint of 64 bits, sorted.
 ///
 /// A token is an identifier `[A-Za-z_][A-Za-z0-9_]*` or a run of digits. Fingerprints take the place
@@ -78,12 +81,16 @@ struct Found {
 impl Found {
     fn text(&mut self, text: &[u8]) {
         let state = FixedState::default();
-        tokens(text, |place| {
-            self.lower.clear();
-            self.lower.extend_from_slice(&text[place]);
-            self.lower.make_ascii_lowercase();
+        // All of it at once: many bytes take one step.
+        let mut lower = std::mem::take(&mut self.lower);
+        lower.clear();
+        lower.extend_from_slice(text);
+        lower.make_ascii_lowercase();
+        let likely = text.len() / BYTES_OF_TOKEN;
+        self.fingerprints.reserve(likely.min(COMPACT_AT));
+        tokens(&lower, |place| {
             let mut hasher = state.build_hasher();
-            hasher.write(&self.lower);
+            hasher.write(&lower[place]);
             hasher.write_u8(0xff);
             self.fingerprints.push(hasher.finish());
             // A text that says the same again and again takes no memory for that.
@@ -91,6 +98,7 @@ impl Found {
                 self.compact();
             }
         });
+        self.lower = lower;
     }
 
     fn strings(&mut self, value: &Json) {

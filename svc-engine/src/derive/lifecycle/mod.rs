@@ -63,7 +63,7 @@ pub struct Beside {
     pub merges: MergeEvidence,
     /// How many retry linkages the cohort's Sessions have.
     pub retry_linkages: u64,
-    /// Facts that name a repository that cannot be told.
+    /// Facts that name a repository that cannot be determined.
     pub repository_skipped: LifecycleRepositorySkips,
 }
 

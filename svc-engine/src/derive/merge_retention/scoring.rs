@@ -104,7 +104,7 @@ pub fn file_text(path: String, bytes: &[u8]) -> FileAt {
     }
 }
 
-/// What is left of what was added in a file as it is at a commit, or why that cannot be told.
+/// What is left of what was added in a file as it is at a commit, or why that cannot be determined.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Left {
     /// So much of it, from 0 to 1.

@@ -30,7 +30,7 @@ pub struct Beside {
     pub shares: Vec<AttributionShareRow>,
     /// What looks as if notes were lost.
     pub alerts: Vec<AttributionAlert>,
-    /// Facts that name a repository that cannot be told.
+    /// Facts that name a repository that cannot be determined.
     pub repository_skipped: ModelRepositorySkips,
 }
 

@@ -73,7 +73,7 @@ impl MirrorReader {
         commit: &CommitSha,
         question: DiffQuestion,
     ) -> Result<Option<Diff>, ReadError> {
-        match self.trees_of(commit, question)? {
+        match self.trees_of(commit, question.merges)? {
             Some((before, tree)) => self.trees(&before, &tree, question).map(Some),
             None => Ok(None),
         }
@@ -89,7 +89,22 @@ impl MirrorReader {
         &mut self,
         commits: &[CommitSha],
         question: DiffQuestion,
-        mut each: impl FnMut(usize, Result<Option<Diff>, ReadError>),
+        each: impl FnMut(usize, Result<Option<Diff>, ReadError>),
+    ) -> Result<(), ReadError> {
+        let said = Said::Diff(question.renames);
+        let read = |output: &mut dyn BufRead, head: &[u8]| read(output, head, question);
+        self.each_said(said, commits, question.merges, read, each)
+    }
+
+    /// Asks how many commits differ from their first parents, and hands on what `read` makes of each
+    /// answer, which it gets with the line that begins it.
+    pub(super) fn each_said<T>(
+        &mut self,
+        said: Said,
+        commits: &[CommitSha],
+        merges: Merges,
+        mut read: impl FnMut(&mut dyn BufRead, &[u8]) -> io::Result<Result<T, ReadDecline>>,
+        mut each: impl FnMut(usize, Result<Option<T>, ReadError>),
     ) -> Result<(), ReadError> {
         let ids: Vec<ObjectId> = commits.iter().map(ObjectId::of).collect();
         self.learn(ids.iter().copied())?;
@@ -97,7 +112,7 @@ impl MirrorReader {
         let mut places = Vec::with_capacity(commits.len());
         let mut questions: Vec<Vec<u8>> = Vec::with_capacity(commits.len());
         for (place, commit) in commits.iter().enumerate() {
-            match self.trees_of(commit, question) {
+            match self.trees_of(commit, merges) {
                 Ok(Some((before, tree))) => {
                     places.push(place);
                     questions.push([head(&before, &tree).as_bytes(), END].concat());
@@ -108,17 +123,17 @@ impl MirrorReader {
         }
         let mut next = 0;
         while next < questions.len() {
-            let mut conversation = self.diff_conversation(&questions[next], question.renames)?;
+            let mut conversation = self.diff_conversation(&questions[next], said)?;
             let mut is_whole = true;
             let answered = conversation.ask_all(&questions[next..], |at, output| {
                 let head = questions[next + at].strip_suffix(END).unwrap_or_default();
-                let diff = read(output, head, question)?;
-                is_whole = diff.is_ok();
+                let answer = read(output, head)?;
+                is_whole = answer.is_ok();
                 each(
                     places[next + at],
-                    diff.map(Some).map_err(ReadError::Declined),
+                    answer.map(Some).map_err(ReadError::Declined),
                 );
-                // Of what is declined the rest is not read, so the next diff is another process's.
+                // Of what is declined the rest is not read, so the next answer is another process's.
                 Ok(if is_whole {
                     ControlFlow::Continue(())
                 } else {
@@ -129,7 +144,7 @@ impl MirrorReader {
                 Ok(count) => {
                     next += count;
                     if is_whole {
-                        self.diffs[kept_at(question.renames)] = Some(conversation);
+                        self.diffs[said.place()] = Some(conversation);
                     }
                 }
                 Err((at, cause)) => {
@@ -143,19 +158,19 @@ impl MirrorReader {
 
     /// Ends the processes that wrote diffs, when no more are wanted.
     pub fn end_diffs(&mut self) {
-        self.diffs = [None, None];
+        self.diffs = [None, None, None];
     }
 
     /// Returns the trees of a commit's first parent and of the commit; nothing when the mirror lacks one.
     fn trees_of(
         &mut self,
         commit: &CommitSha,
-        question: DiffQuestion,
+        merges: Merges,
     ) -> Result<Option<(String, String)>, ReadError> {
         let Some(commit) = self.link(ObjectId::of(commit))? else {
             return Ok(None);
         };
-        if question.merges == Merges::Declined && commit.parents.len() > 1 {
+        if merges == Merges::Declined && commit.parents.len() > 1 {
             return Err(ReadError::Declined(ReadDecline::Merge));
         }
         let tree = commit.tree.to_string();
@@ -193,22 +208,19 @@ impl MirrorReader {
     fn trees(&mut self, from: &str, to: &str, question: DiffQuestion) -> Result<Diff, ReadError> {
         let head = head(from, to);
         let asked = [head.as_bytes(), END].concat();
-        let mut conversation = self.diff_conversation(&asked, question.renames)?;
+        let said = Said::Diff(question.renames);
+        let mut conversation = self.diff_conversation(&asked, said)?;
         let answer = conversation.ask(&asked, |output| read(output, head.as_bytes(), question));
         let diff = answer.map_err(|cause| why(DIFF_TREE, cause))?;
         // Of what is declined the rest is not read, so the next diff is another process's.
         let diff = diff.map_err(ReadError::Declined)?;
-        self.diffs[kept_at(question.renames)] = Some(conversation);
+        self.diffs[said.place()] = Some(conversation);
         Ok(diff)
     }
 
-    /// Takes the process that writes diffs, or starts one for such a question.
-    fn diff_conversation(
-        &mut self,
-        asked: &[u8],
-        renames: Renames,
-    ) -> Result<Conversation, ReadError> {
-        if let Some(conversation) = self.diffs[kept_at(renames)].take() {
+    /// Takes the process that says this, or starts one for such a question.
+    fn diff_conversation(&mut self, asked: &[u8], said: Said) -> Result<Conversation, ReadError> {
+        if let Some(conversation) = self.diffs[said.place()].take() {
             return Ok(conversation);
         }
         let tree = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -219,22 +231,51 @@ impl MirrorReader {
                 "GIT_ATTR_SOURCE".to_owned(),
                 empty_tree_like(&String::from_utf8_lossy(tree)).to_owned(),
             )])
-            .args(["diff-tree", "--stdin", "-r", "-p", "--full-index"])
-            .args(["--no-color", "--no-ext-diff", "--no-textconv"])
+            .args(["diff-tree", "--stdin", "-r", "--full-index"])
             .args(["--submodule=short", "--ignore-submodules=none"])
-            .args(match renames {
-                Renames::Detected => &["-M50%", "-l1000"][..],
-                Renames::Apart => &["--no-renames"][..],
-            });
+            .args(said.arguments());
         Ok(call.converse(&self.allowance)?)
     }
 }
 
-/// Returns where the process is kept that writes such diffs.
-const fn kept_at(renames: Renames) -> usize {
-    match renames {
-        Renames::Apart => 0,
-        Renames::Detected => 1,
+/// What git says of two trees.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Said {
+    /// What was added and removed in each file.
+    Diff(Renames),
+    /// Which files differ.
+    Changes,
+}
+
+impl Said {
+    /// Returns where the process is kept that says it.
+    const fn place(self) -> usize {
+        match self {
+            Self::Diff(Renames::Apart) => 0,
+            Self::Diff(Renames::Detected) => 1,
+            Self::Changes => 2,
+        }
+    }
+
+    const fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Diff(Renames::Apart) => &[
+                "-p",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-renames",
+            ],
+            Self::Diff(Renames::Detected) => &[
+                "-p",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                "-M50%",
+                "-l1000",
+            ],
+            Self::Changes => &["--raw", "-z", "--no-renames"],
+        }
     }
 }
 

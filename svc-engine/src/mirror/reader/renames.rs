@@ -62,36 +62,18 @@ impl MirrorReader {
 /// Reads `:MODES IDS STATUS`, the path before and the path after of each file, all of which end with
 /// NUL, between the line of the trees and the one that ends the answer.
 fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>, ReadDecline>> {
-    let mut first = Vec::new();
-    output
-        .take(trees.len() as u64)
-        .read_until(b'\n', &mut first)?;
-    if first.is_empty() {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    if first != trees {
-        // git could not read one of the trees.
+    if !begins(output, trees)? {
         return Ok(Err(ReadDecline::Malformed));
     }
     let mut renames = Vec::new();
     loop {
-        let mut first = [0];
-        output.read_exact(&mut first)?;
-        if first[0] == END[0] {
-            let mut rest = vec![0; END.len() - 1];
-            output.read_exact(&mut rest)?;
-            let is_end = rest == END[1..];
-            return Ok(if is_end {
-                Ok(renames)
-            } else {
-                Err(ReadDecline::Malformed)
-            });
-        }
-        if renames.len() == RENAMES_MAX {
-            return Ok(Err(ReadDecline::TooManyFiles));
-        }
-        if first != *b":" || text(output, HEAD_BYTES_MAX)?.is_none() {
-            return Ok(Err(ReadDecline::Malformed));
+        match next(output)? {
+            Next::End => return Ok(Ok(renames)),
+            Next::Odd => return Ok(Err(ReadDecline::Malformed)),
+            Next::File(_) if renames.len() == RENAMES_MAX => {
+                return Ok(Err(ReadDecline::TooManyFiles));
+            }
+            Next::File(_) => {}
         }
         let (from, to) = (text(output, PATH_BYTES_MAX)?, text(output, PATH_BYTES_MAX)?);
         let (Some(from), Some(to)) = (from, to) else {
@@ -101,8 +83,49 @@ fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>
     }
 }
 
+/// Reads the line of the trees, and returns whether it is the one that was asked: else git could not read
+/// one of them.
+pub(super) fn begins(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<bool> {
+    let mut first = Vec::new();
+    output
+        .take(trees.len() as u64)
+        .read_until(b'\n', &mut first)?;
+    if first.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(first == trees)
+}
+
+/// What comes next in an answer.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// A file: what stands before its paths, without the colon.
+    File(Vec<u8>),
+    /// The line that ends the answer.
+    End,
+    /// Nothing that git writes.
+    Odd,
+}
+
+/// Reads what stands before the paths of the next file.
+pub(super) fn next(output: &mut dyn BufRead) -> io::Result<Next> {
+    let mut first = [0];
+    output.read_exact(&mut first)?;
+    if first == *b":" {
+        return Ok(text(output, HEAD_BYTES_MAX)?.map_or(Next::Odd, Next::File));
+    }
+    if first[0] == END[0] {
+        let mut rest = vec![0; END.len() - 1];
+        output.read_exact(&mut rest)?;
+        if rest == END[1..] {
+            return Ok(Next::End);
+        }
+    }
+    Ok(Next::Odd)
+}
+
 /// Reads what ends with NUL, without it; nothing where that is longer than this.
-fn text(output: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn text(output: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     output
         .take(bytes_max as u64 + 1)

@@ -8,19 +8,15 @@ use svc_model::id::SessionId;
 use svc_model::limit::REPORT_CALL_BYTES_MAX;
 use svc_model::problem::ReportBound;
 
+use super::halves::look_up;
 use super::memory::ReportMemory;
-use super::mirrors::at_once;
 use crate::derive::attribution::{Texts, TokenSet};
 use crate::error::Error;
 use crate::read::content::Content;
-use crate::store::{CohortCall, Snapshot, StoreError, StoredContent};
+use crate::store::{CohortCall, Snapshot, StoreError};
 
 /// Calls whose answers are read at once.
 const CALLS_AT_ONCE: usize = 2_048;
-/// Contents that one thread reads before it takes others.
-const CONTENTS_AT_ONCE: usize = 64;
-/// Bytes of contents, as they are kept, that are held before they are read.
-const CONTENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// What calls answered.
 #[derive(Debug)]
@@ -96,18 +92,15 @@ impl<'a> Answers<'a> {
                 None => missing.push(id),
             }
         }
-        let mut stored: Vec<StoredContent> = Vec::new();
-        let mut bytes = 0;
-        snapshot.content(&missing, |content| {
-            bytes += content.bytes();
-            stored.push(content);
-            if bytes >= CONTENT_BYTES {
-                bytes = 0;
-                found.extend(self.read_tokens(&std::mem::take(&mut stored))?);
-            }
-            Ok(())
+        let read = look_up(snapshot, &missing, usize::MAX, |snapshot, missing, take| {
+            snapshot.content(missing, |content_id, bytes| {
+                let message = Content::decode(bytes)?.message;
+                let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));
+                self.memory.answers.insert(content_id, Arc::clone(&tokens));
+                take((content_id, tokens))
+            })
         })?;
-        found.extend(self.read_tokens(&stored)?);
+        found.extend(read);
         if found.len() < count {
             return Err(Error::Store(StoreError::Corrupt {
                 table: "content",
@@ -115,27 +108,5 @@ impl<'a> Answers<'a> {
             }));
         }
         Ok(found)
-    }
-
-    fn read_tokens(
-        &self,
-        stored: &[StoredContent],
-    ) -> Result<Vec<(i64, Arc<TokenSet>)>, StoreError> {
-        let pieces: Vec<&[StoredContent]> = stored.chunks(CONTENTS_AT_ONCE).collect();
-        let read = at_once(&pieces, |stored| {
-            let tokens = |stored: &StoredContent| {
-                let message = Content::decode(&stored.read()?)?.message;
-                let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));
-                self.memory
-                    .answers
-                    .insert(stored.content_id, Arc::clone(&tokens));
-                Ok((stored.content_id, tokens))
-            };
-            stored
-                .iter()
-                .map(tokens)
-                .collect::<Result<Vec<_>, StoreError>>()
-        })?;
-        Ok(read.into_iter().flatten().collect())
     }
 }

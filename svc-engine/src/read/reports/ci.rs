@@ -10,7 +10,7 @@ use svc_model::repository::{
 };
 use svc_model::time::Instant;
 
-use super::population::up_to;
+use super::halves::{Take, look_up, of_halves};
 use super::resolving::{Resolving, of_outcome};
 use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Workflow, forge};
 use crate::derive::repository::Mention;
@@ -23,7 +23,7 @@ pub(super) struct CohortCi {
     pub(super) resolution: CiResolution,
     /// What the outcomes at the attributed commits say of pull requests.
     pub(super) pull_requests: Vec<CommitPullRequest>,
-    /// The outcomes at the attributed commits whose repository cannot be told.
+    /// The outcomes at the attributed commits whose repository cannot be determined.
     pub(super) declined: Counts<RepositoryDecline>,
 }
 
@@ -62,8 +62,10 @@ pub(super) fn read<'c>(
 ) -> Result<CohortCi, Error> {
     let commits: BTreeSet<&CommitSha> = attributed.iter().copied().chain(observed).collect();
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
-    let mut outcomes = Vec::new();
-    snapshot.ci_outcomes_of_commits(&commits, boundary, up_to(&mut outcomes, REPORT_FACTS_MAX))?;
+    let of_commits = |snapshot: &mut Snapshot<'_>, commits: &[&CommitSha], take: Take<'_, _>| {
+        snapshot.ci_outcomes_of_commits(commits, boundary, take)
+    };
+    let outcomes = look_up(snapshot, &commits, REPORT_FACTS_MAX, of_commits)?;
     let others = others_of_runs(snapshot, boundary, &outcomes)?;
     for outcome in outcomes.iter().chain(&others) {
         resolving.touch(of_outcome(outcome));
@@ -120,12 +122,16 @@ fn others_of_runs(
     // Few runs say anything of another commit: all of the others are known.
     let mut run_ids: Vec<&str> = known.keys().copied().collect();
     run_ids.sort_unstable();
-    let mut open: HashSet<String> = HashSet::new();
-    snapshot.ci_outcomes_stored(&run_ids, |run_id, stored| {
-        if known.get(run_id).is_some_and(|known| *known < stored) {
-            open.insert(run_id.to_owned());
-        }
+    let (mut open, others) = of_halves(snapshot, &run_ids, |snapshot, run_ids| {
+        let mut open: HashSet<String> = HashSet::new();
+        snapshot.ci_outcomes_stored(run_ids, |run_id, stored| {
+            if known.get(run_id).is_some_and(|known| *known < stored) {
+                open.insert(run_id.to_owned());
+            }
+        })?;
+        Ok::<_, StoreError>(open)
     })?;
+    open.extend(others);
     run_ids.retain(|run_id| open.contains(*run_id));
 
     let known: HashSet<_> = outcomes.iter().map(|outcome| outcome.outcome_id).collect();

@@ -7,20 +7,11 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::time::Instant;
 
+use super::halves::{Take, look_up};
 use super::memory::ReportMemory;
-use super::mirrors::at_once;
-use super::population::up_to;
-use crate::deadline::Deadline;
 use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
-use crate::store::{CohortEdit, EditTexts, Snapshot, StoreError};
-
-/// Edits whose texts are asked for at once.
-const EDITS_AT_ONCE: usize = 2_048;
-/// Bytes of texts, as they are kept, that are held before they are compared.
-const TEXT_BYTES: usize = 4 * 1024 * 1024;
-/// Edits that one thread compares before it takes others.
-const COMPARED_AT_ONCE: usize = 64;
+use crate::store::{CohortEdit, Snapshot};
 
 /// Reads the edits of Sessions, and how many more there are whose texts were erased. What was left of an
 /// edit never changes, so its texts are read once.
@@ -30,8 +21,10 @@ pub(super) fn read(
     sessions: &[SessionId],
     boundary: Instant,
 ) -> Result<(Vec<EditFate>, u64), Error> {
-    let mut edits = Vec::new();
-    snapshot.edits_of_sessions(sessions, boundary, up_to(&mut edits, REPORT_FACTS_MAX))?;
+    let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
+        snapshot.edits_of_sessions(sessions, boundary, take)
+    };
+    let mut edits: Vec<CohortEdit> = look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?;
     let all = edits.len();
     let erased = snapshot.erased_facts(FactTable::EditObservations, sessions)?;
     edits.retain(|edit| !erased.contains_key(&edit.observation_id));
@@ -44,25 +37,18 @@ pub(super) fn read(
             None => missing.push(edit.observation_id),
         }
     }
+    missing.sort_unstable();
     let deadline = snapshot.deadline().clone();
-    for missing in missing.chunks(EDITS_AT_ONCE) {
-        let mut texts: Vec<EditTexts> = Vec::new();
-        let mut bytes = 0;
-        let mut compared = Vec::with_capacity(missing.len());
-        snapshot.texts_of_edits(missing, |text| {
-            bytes += text.bytes();
-            texts.push(text);
-            if bytes >= TEXT_BYTES {
-                bytes = 0;
-                compared.extend(compare(&std::mem::take(&mut texts), &deadline)?);
-            }
-            Ok(())
-        })?;
-        compared.extend(compare(&texts, &deadline)?);
-        for (observation_id, share) in compared {
-            memory.shares.insert(observation_id, share);
-            shares.insert(observation_id, share);
-        }
+    let compared = look_up(snapshot, &missing, usize::MAX, |snapshot, missing, take| {
+        snapshot.texts_of_edits(missing, |observation_id, applied, observed| {
+            // A few bytes may be a long text.
+            deadline.check()?;
+            take((observation_id, share_left(applied, observed)))
+        })
+    })?;
+    for (observation_id, share) in compared {
+        memory.shares.insert(observation_id, share);
+        shares.insert(observation_id, share);
     }
     let fate = |edit: CohortEdit| {
         // An edit without texts is one that was quarantined, which a snapshot does not see half of.
@@ -81,21 +67,4 @@ pub(super) fn read(
         })
     };
     Ok((edits.into_iter().filter_map(fate).collect(), erased))
-}
-
-fn compare(texts: &[EditTexts], deadline: &Deadline) -> Result<Vec<(FactId, f64)>, StoreError> {
-    let pieces: Vec<&[EditTexts]> = texts.chunks(COMPARED_AT_ONCE).collect();
-    let compared = at_once(&pieces, |texts| {
-        let share = |texts: &EditTexts| {
-            // A few bytes may be a long text.
-            deadline.check()?;
-            let (applied, observed) = texts.read()?;
-            Ok((texts.observation_id, share_left(&applied, &observed)))
-        };
-        texts
-            .iter()
-            .map(share)
-            .collect::<Result<Vec<_>, StoreError>>()
-    })?;
-    Ok(compared.concat())
 }

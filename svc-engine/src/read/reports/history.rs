@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use svc_model::id::FactId;
 use svc_model::repository::CommitSha;
 
+use super::additions::{Additions, split};
 use super::memory::{self, ReportMemory};
-use super::mirrors::{OpenMirrors, at_once};
+use super::mirrors::{OpenMirror, OpenMirrors, at_once};
 use super::resolving::Resolving;
 use crate::derive::attribution::{self, CommitFiles, Commits};
 use crate::derive::diff::CommitDiff;
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
-use crate::mirror::{DiffQuestion, Merges, ObjectId, PushRange, Renames};
+use crate::mirror::{Change, DiffQuestion, Merges, ObjectId, PushRange, Renames};
 
 /// What a commit's diff may be. Nobody writes more in one commit.
 pub(super) const QUESTION: DiffQuestion = DiffQuestion {
@@ -235,23 +236,83 @@ impl<'h> History<'h> {
             return Ok(read);
         }
         self.mirrors.with(repository, |mirror| {
-            mirror.diffs(&missing, QUESTION, |at, diff| {
-                if let Ok(Some(diff)) = diff {
-                    read.push(self.parsed(repository, &missing[at], &diff.bytes));
+            let changes = Self::changes_of(mirror, &missing)?;
+            let (asked, others) = split(&changes);
+            let mut additions = Additions::default();
+            let mut ask = |places: &[usize], additions: &mut Additions| {
+                let asked: Vec<CommitSha> = places.iter().map(|it| missing[*it].clone()).collect();
+                mirror.diffs(&asked, QUESTION, |at, diff| {
+                    if let Ok(Some(diff)) = diff {
+                        let place = places[at];
+                        let diff = CommitDiff::parse(&diff.bytes);
+                        let files = Arc::new(CommitFiles::of(&diff));
+                        if let Some(changes) = &changes[place] {
+                            additions.learn(changes, &diff, &files);
+                        }
+                        let diff = self.keep(repository, &missing[place], diff);
+                        read.push(self.remember(repository, &missing[place], files, diff));
+                    }
+                })
+            };
+            ask(&asked, &mut additions)?;
+            let mut unknown = Vec::new();
+            let mut known = Vec::new();
+            for place in others {
+                let changes = changes[place].as_deref().unwrap_or_default();
+                match additions.of(changes) {
+                    Some(files) => known.push((place, files)),
+                    None => unknown.push(place),
                 }
-            })
+            }
+            if !unknown.is_empty() {
+                ask(&unknown, &mut additions)?;
+            }
+            read.extend(known.into_iter().map(|(place, files)| {
+                self.remember(repository, &missing[place], Arc::new(files), None)
+            }));
+            Ok(())
         })?;
         Ok(read)
     }
 
-    fn parsed(&self, repository: &Lifetime, commit: &CommitSha, diff: &[u8]) -> CommitRead {
-        let diff = CommitDiff::parse(diff);
-        let files = Arc::new(CommitFiles::of(&diff));
+    /// Returns which files differ in commits, of which one may bring what another one brought; nothing for
+    /// those of which that cannot be read, or is not told.
+    fn changes_of(
+        mirror: &mut OpenMirror,
+        commits: &[CommitSha],
+    ) -> Result<Vec<Option<Vec<Change>>>, Error> {
+        let mut changes = vec![None; commits.len()];
+        if commits.len() > 1 {
+            mirror.read(|reader| {
+                reader.changes(commits, |at, found| changes[at] = found.ok().flatten())
+            })?;
+        }
+        Ok(changes)
+    }
+
+    /// Keeps the diff of a commit if it will be needed again and there is room.
+    fn keep(
+        &self,
+        repository: &Lifetime,
+        commit: &CommitSha,
+        diff: CommitDiff,
+    ) -> Option<Arc<CommitDiff>> {
         let place = (repository.clone(), commit.clone());
         let bytes: usize = diff.files.iter().map(|file| file.added.len()).sum();
         let is_kept = self.wanted_again.contains(&place)
             && self.kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= KEPT_BYTES_MAX;
+        is_kept.then(|| Arc::new(diff))
+    }
+
+    fn remember(
+        &self,
+        repository: &Lifetime,
+        commit: &CommitSha,
+        files: Arc<CommitFiles>,
+        diff: Option<Arc<CommitDiff>>,
+    ) -> CommitRead {
+        let place = (repository.clone(), commit.clone());
         self.memory.files.insert(place, Arc::clone(&files));
-        (commit.clone(), files, is_kept.then(|| Arc::new(diff)))
+        (commit.clone(), files, diff)
     }
 }

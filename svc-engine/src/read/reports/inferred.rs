@@ -278,7 +278,7 @@ impl<'i> Inference<'i> {
         let sessions: BTreeSet<&SessionId> = calls.iter().map(|call| &call.session_id).collect();
         let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
         let decisions = decisions(snapshot, &sessions, self.bounds.boundary)?;
-        let owners = owners(snapshot, &decisions, self.bounds.observed_by)?;
+        let owners = owners(snapshot, &decisions, &[], self.bounds.observed_by)?;
         let ids: BTreeSet<FactId> = calls.iter().map(|call| call.inference_call_id).collect();
         let decisions = Decisions::attach(decisions, &owners);
         let attached = decisions.attached().filter(|(_, call)| ids.contains(call));

@@ -172,7 +172,7 @@ fn inputs(
     Ok(inputs)
 }
 
-/// Repositories that a fact may be of whose repository cannot be told.
+/// Repositories that a fact may be of whose repository cannot be determined.
 struct Unresolved<'u> {
     borne: &'u BTreeMap<&'u Lifetime, BTreeSet<RepositoryName>>,
     found: BTreeSet<Lifetime>,

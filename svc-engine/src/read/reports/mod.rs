@@ -3,10 +3,12 @@
 //! Everything in a report is of one snapshot. Mirrors are read as they are and never fetched. What is
 //! too much is refused as a whole.
 
+mod additions;
 mod answers;
 mod ci;
 mod edits;
 mod extent;
+mod halves;
 mod history;
 mod inferred;
 mod memory;
@@ -254,7 +256,7 @@ impl<'g> Gathered<'g> {
         })
     }
 
-    /// Returns the cohort's observations whose repository cannot be told, and why.
+    /// Returns the cohort's observations whose repository cannot be determined, and why.
     fn declined_observations(
         &self,
     ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
@@ -302,7 +304,7 @@ fn notes(observations: &[ObservedCommit]) -> Vec<Note> {
     observations.iter().filter_map(note).collect()
 }
 
-/// Counts pushes whose repository cannot be told.
+/// Counts pushes whose repository cannot be determined.
 fn declined(pushes: &[attribution::Push]) -> Counts<RepositoryDecline> {
     let declines = pushes
         .iter()

@@ -1,13 +1,14 @@
 //! The calls of a cohort, and what their Sessions decided, edited and committed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use svc_model::id::SessionId;
+use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
+use super::halves::{Take, look_up};
 use super::memory::ReportMemory;
 use super::{Extent, edits, just_after, minutes_later};
 use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
@@ -65,7 +66,7 @@ impl Population {
         };
 
         let decisions = decisions(snapshot, &sessions, boundary)?;
-        let owners = owners(snapshot, &decisions, extent.as_of)?;
+        let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
         let (edits, erased_edits) = edits::read(snapshot, memory, &sessions, boundary)?;
         Ok(Self {
             extent: extent.observed(),
@@ -130,11 +131,10 @@ pub(super) fn decisions(
     sessions: &[SessionId],
     boundary: Instant,
 ) -> Result<Vec<Decision>, Error> {
-    let mut decisions = Vec::new();
-    let mut take = up_to(&mut decisions, REPORT_FACTS_MAX);
-    snapshot.decisions_of_sessions(sessions, boundary, |it| take(decided(it)))?;
-    drop(take);
-    Ok(decisions)
+    let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
+        snapshot.decisions_of_sessions(sessions, boundary, |it| take(decided(it)))
+    };
+    Ok(look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?)
 }
 
 /// Returns the links of Sessions to commits.
@@ -143,10 +143,10 @@ pub(super) fn observed(
     sessions: &[SessionId],
     boundary: Instant,
 ) -> Result<Vec<ObservedCommit>, Error> {
-    let mut observed = Vec::new();
-    let take = up_to(&mut observed, REPORT_FACTS_MAX);
-    snapshot.commits_of_sessions(sessions, boundary, take)?;
-    Ok(observed)
+    let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
+        snapshot.commits_of_sessions(sessions, boundary, take)
+    };
+    Ok(look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?)
 }
 
 /// Returns a call as Attribution knows it.
@@ -181,10 +181,12 @@ fn decided(decision: CohortDecision) -> Decision {
     }
 }
 
-/// Returns who owns the ids that decisions name, in the whole organization.
+/// Returns who owns the ids that decisions name, in the whole organization. `calls` are visible ones that
+/// are known already.
 pub(super) fn owners(
     snapshot: &mut Snapshot<'_>,
     decisions: &[Decision],
+    calls: &[CohortCall],
     observed_by: Instant,
 ) -> Result<Vec<CallOwner>, Error> {
     let ids: BTreeSet<&str> = decisions
@@ -195,14 +197,19 @@ pub(super) fn owners(
         return Err(ReportBound::Evidence.into());
     }
     let ids: Vec<&str> = ids.into_iter().collect();
-    let mut owners = Vec::new();
-    snapshot.owners_of_ids(&ids, observed_by, |owned| {
-        owners.push(CallOwner {
-            call_id: owned.call_id,
-            inference_call_id: owned.inference_call_id,
-            session_id: owned.session_id,
-        });
-        Ok(())
-    })?;
-    Ok(owners)
+    let known = calls.iter().filter(|call| call.observed_at <= observed_by);
+    let known: HashMap<FactId, &SessionId> = known
+        .map(|call| (call.inference_call_id, &call.session_id))
+        .collect();
+    let of_ids = |snapshot: &mut Snapshot<'_>, ids: &[&str], take: Take<'_, _>| {
+        let known = |call| known.get(&call).copied();
+        snapshot.owners_of_ids(ids, observed_by, known, |owned| {
+            take(CallOwner {
+                call_id: owned.call_id,
+                inference_call_id: owned.inference_call_id,
+                session_id: owned.session_id,
+            })
+        })
+    };
+    Ok(look_up(snapshot, &ids, usize::MAX, of_ids)?)
 }

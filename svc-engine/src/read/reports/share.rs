@@ -37,13 +37,13 @@ const CALLS_MAX: usize = 500_000;
 pub(super) struct Shares {
     pub(super) rows: Vec<AttributionShareRow>,
     pub(super) alerts: Vec<AttributionAlert>,
-    /// Pushes of the window whose repository cannot be told.
+    /// Pushes of the window whose repository cannot be determined.
     pub(super) pushes_declined: Counts<RepositoryDecline>,
-    /// Observations whose repository cannot be told, and why.
+    /// Observations whose repository cannot be determined, and why.
     pub(super) declined_observations: BTreeMap<FactId, RepositoryDecline>,
 }
 
-/// Returns the observations whose repository cannot be told, and why.
+/// Returns the observations whose repository cannot be determined, and why.
 pub(super) fn declined_of(observations: &[ObservedCommit]) -> BTreeMap<FactId, RepositoryDecline> {
     let decline = |observed: &ObservedCommit| {
         let decline = observed.repository.as_ref().err()?;

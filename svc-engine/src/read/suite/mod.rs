@@ -109,7 +109,7 @@ impl Stage {
     }
 
     fn snapshot(&self) -> Snapshot<'_> {
-        self.store.snapshot_now()
+        self.store.snapshot_of_two_now()
     }
 
     fn outcome(&self, request: &CiOutcomeRequest) -> Result<Option<CiOutcomeRecord>, Error> {

@@ -133,8 +133,8 @@ fn messages(store: &Store, session_id: &str) -> Vec<Sides> {
         .copied()
         .collect();
     snapshot
-        .content(&ids, |stored| {
-            bytes.insert(stored.content_id, stored.read()?);
+        .content(&ids, |content_id, content| {
+            bytes.insert(content_id, content.to_vec());
             Ok(())
         })
         .unwrap();

@@ -46,6 +46,82 @@ fn a_connection_that_dies_in_a_read_leaves_its_place() {
 }
 
 #[rstest]
+fn two_connections_see_one_state_and_are_asked_at_once(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    append(&store, vec![call(1).build()]);
+    let mut snapshot = store.snapshot_of_two_now();
+    append(&store, vec![call(2).build()]);
+    let (tell, told) = std::sync::mpsc::channel();
+    let calls = |snapshot: &mut Snapshot<'_>| {
+        let count = snapshot.fact_count(FactTable::InferenceCalls).unwrap();
+        count.total
+    };
+    for _ in 0..2 {
+        let both = snapshot.both(
+            |snapshot| {
+                // One after the other it would never come.
+                told.recv_timeout(Duration::from_secs(30)).unwrap();
+                // While the other connection is in use, this one does all.
+                snapshot.both(calls, calls)
+            },
+            |snapshot| {
+                tell.send(()).unwrap();
+                calls(snapshot)
+            },
+        );
+        assert_eq!(both, ((1, 1), 1));
+    }
+    drop(snapshot);
+    assert_eq!(calls(&mut store.snapshot_now()), 2);
+}
+
+#[rstest]
+fn a_second_connection_is_only_taken_when_it_is_free(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    drop(database.open("acme"));
+    let pool = Pool::new(database.url().clone(), 3);
+    let (_first, second) = pool.begin_read_twice(&soon()).unwrap();
+    assert!(second.is_some());
+    assert_eq!(pool.left(), 1);
+    let (_third, fourth) = pool.begin_read_twice(&soon()).unwrap();
+    assert!(fourth.is_none());
+    drop(second);
+    assert_eq!(pool.left(), 1);
+}
+
+#[test]
+fn what_is_committed_in_between_is_seen_by_both_or_by_none() {
+    let database = database!(Backend::Sqlite);
+    let store = database.open("acme");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            for number in 1.. {
+                append(&store, vec![call(number).build()]);
+                if is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        for _ in 0..300 {
+            let calls = |snapshot: &mut Snapshot<'_>| {
+                let count = snapshot.fact_count(FactTable::InferenceCalls).unwrap();
+                count.total
+            };
+            let (one, other) = store.snapshot_of_two_now().both(calls, calls);
+            assert_eq!(one, other);
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        writing.join().unwrap();
+    });
+}
+
+#[rstest]
 fn a_place_is_waited_for_until_the_deadline(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {

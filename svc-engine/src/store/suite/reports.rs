@@ -39,31 +39,35 @@ fn an_id_has_two_owners_at_most_whatever_owns_it(
         QuarantineAction::Quarantine,
     );
     let mut snapshot = store.snapshot_now();
-    let mut found = Vec::new();
+    let of_session = session("s");
+    let mut owners = |ids: &[&str], known: &[u128]| {
+        let known: Vec<FactId> = known.iter().map(|number| id(*number)).collect();
+        let known = |call: FactId| known.contains(&call).then_some(&of_session);
+        let mut found = Vec::new();
+        snapshot
+            .owners_of_ids(ids, at(2), known, |owned| {
+                assert_eq!(owned.session_id, of_session);
+                found.push((owned.call_id, owned.inference_call_id));
+                Ok(())
+            })
+            .unwrap();
+        found.sort_unstable();
+        let shared: Vec<_> = found.iter().filter(|(id, _)| id == "shared").collect();
+        assert_eq!(shared.len(), 2);
+        found.retain(|(id, _)| id != "shared");
+        found
+    };
+    let owned = |text: &str, number| (text.to_owned(), id(number));
     let ids = [
         "foreign", "gone", "later", "one", "shared", "tool", "unknown",
     ];
-    snapshot
-        .owners_of_ids(&ids, at(2), |owned| {
-            assert_eq!(owned.session_id, session("s"));
-            found.push((owned.call_id, owned.inference_call_id));
-            Ok(())
-        })
-        .unwrap();
-    found.sort_unstable();
-    let shared: Vec<_> = found.iter().filter(|(id, _)| id == "shared").collect();
-    assert_eq!(shared.len(), 2);
-    found.retain(|(id, _)| id != "shared");
-    let owned = |text: &str, number| (text.to_owned(), id(number));
-    assert_eq!(
-        found,
-        [
-            owned("later", 4),
-            owned("one", 1),
-            owned("one", 3),
-            owned("tool", 2)
-        ]
-    );
+    // Whatever is known: of some ids it is not enough, and of the others it is.
+    for known in [&[][..], &[2], &[1, 2, 3, 4]] {
+        let of_one = [owned("one", 1), owned("one", 3), owned("tool", 2)];
+        assert_eq!(owners(&["one", "shared", "tool"], known), of_one);
+        let later = std::iter::once(owned("later", 4));
+        assert_eq!(owners(&ids, known), later.chain(of_one).collect::<Vec<_>>());
+    }
 }
 
 #[rstest]
@@ -79,10 +83,15 @@ fn an_id_that_every_answer_repeats_hides_no_other(
     let mut snapshot = store.snapshot_now();
     let mut found = Vec::new();
     snapshot
-        .owners_of_ids(&["alone", "call_0"], at(2), |owned| {
-            found.push(owned.call_id);
-            Ok(())
-        })
+        .owners_of_ids(
+            &["alone", "call_0"],
+            at(2),
+            |_| None,
+            |owned| {
+                found.push(owned.call_id);
+                Ok(())
+            },
+        )
         .unwrap();
     found.sort_unstable();
     assert_eq!(found, ["alone", "call_0", "call_0"]);

@@ -3,10 +3,10 @@ use crate::closed_set;
 use crate::facts::AgentHarness;
 use crate::id::{ForeignId, SessionId, UserId};
 
-/// One event, as the sender beside an agent saw it.
+/// One event, as observed by a sender next to an agent.
 ///
-/// A repeated event is recognised by what it says, so sending one again is harmless. Of a decision
-/// the time is a part of that: a sender that repeats one keeps the time of the first attempt.
+/// A repeated event is recognised by its content, so sending it again is harmless. The identity of
+/// a decision includes its time: a sender that repeats one must keep the time of the first attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The agent.
@@ -21,7 +21,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What an [`Event`] says.
+/// The content of an [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "service"), non_exhaustive)]
 pub enum EventKind {
@@ -40,7 +40,7 @@ pub enum EventKind {
 pub struct ToolDecision {
     /// The agent's id of the tool call.
     pub call_id: ForeignId,
-    /// The file, when it is known.
+    /// The file, if known.
     pub file_path: Option<FilePath>,
     /// Whether the call was accepted.
     pub accepted: bool,
@@ -50,19 +50,19 @@ pub struct ToolDecision {
     pub tool_name: Option<String>,
 }
 
-/// The text that an edit put into a file, and what the file held when the Session ended.
+/// The text that an edit inserted into a file, and the content of the file when the Session ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditObservation {
     /// The agent's id of the tool call.
     pub call_id: ForeignId,
     /// The file.
     pub file_path: FilePath,
-    /// The text that the edit put in.
+    /// The text that the edit inserted.
     pub applied_text: EditText,
-    /// The whole file at the end of the Session; empty when it was gone.
+    /// The whole file at the end of the Session; empty if it was gone.
     pub observed_file_text: EditText,
-    /// Lines added by something other than the agent between this edit and the next look at the
-    /// file; absent when nobody measured, zero when somebody did and there were none.
+    /// Lines added by something other than the agent between this edit and the next check of the
+    /// file; absent if not measured, zero if there were none.
     pub external_lines_added: Option<u32>,
     /// Lines removed by something other than the agent, likewise.
     pub external_lines_removed: Option<u32>,
@@ -70,7 +70,7 @@ pub struct EditObservation {
     pub tool_name: Option<String>,
 }
 
-/// The text of an edit that a person refused. The failure of a tool is none.
+/// The text of an edit that a person refused. A tool failure is not a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedEdit {
     /// The agent's id of the tool call.
@@ -84,7 +84,7 @@ pub struct RejectedEdit {
 }
 
 closed_set! {
-    /// A tool whose refused calls are tried again.
+    /// A tool whose refused calls are retried.
     pub enum RetriedTool {
         /// Changes a part of a file.
         Edit = "Edit",
@@ -103,17 +103,18 @@ pub struct RetryLinkage {
     accepted_call_id: ForeignId,
 }
 
-/// A call cannot be the successful repetition of itself.
+/// The error for a call that is linked to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the refused and the accepted call must be different")]
 pub struct SameCall;
 
 impl RetryLinkage {
-    /// Returns the linkage of two calls. Blanks around the path are cut, as the service does.
+    /// Returns the linkage of two calls. White space around the path is trimmed, as the service
+    /// does.
     ///
     /// # Errors
     ///
-    /// When both are the same call.
+    /// If both are the same call.
     pub fn new(
         tool_name: RetriedTool,
         file_path: &FilePath,

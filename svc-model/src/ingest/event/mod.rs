@@ -1,10 +1,10 @@
-//! Own events: what the sender of an agent without usable telemetry reports about its edits.
+//! Own events: reports about the edits of an agent without usable telemetry.
 //!
-//! A hook or a shim beside an agent knows things that no model call shows: whether a person took an
-//! edit, what a file looked like when the Session ended. It says so in records of `POST /v1/logs`.
-//! The service passes over a record that lacks something, and its sender hears nothing of it; so the
-//! types here cannot hold such a record, and a [`LogsRequest`](super::LogsRequest) is made of what
-//! they do hold in the one form that the service reads back as exactly that.
+//! A hook or a shim next to an agent knows things that no model call shows: whether a person
+//! accepted an edit, what a file looked like when the Session ended. It reports them as records of
+//! `POST /v1/logs`. The service skips an incomplete record without telling its sender. So the types
+//! here cannot represent an incomplete record, and they convert to a
+//! [`LogsRequest`](super::LogsRequest) in exactly the form that the service reads.
 //!
 //! ```
 //! use std::time::SystemTime;

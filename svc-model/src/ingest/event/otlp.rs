@@ -2,9 +2,10 @@ use super::{EditObservation, Event, EventKind, RejectedEdit, RetryLinkage, ToolD
 use crate::ingest::{LogEvent, LogsRequest};
 use crate::json::{Json, Object, Text};
 
-/// The export that says these events, in JSON.
+/// Returns an OTLP/JSON export of these events.
 ///
-/// Neighbours of one user share a resource, since that is where the user stands; the order is kept.
+/// Adjacent events of one user share a resource, because the user is a resource attribute; the
+/// order is kept.
 impl From<&[Event]> for LogsRequest {
     fn from(events: &[Event]) -> Self {
         let resources = events
@@ -21,7 +22,7 @@ impl From<&Event> for LogsRequest {
     }
 }
 
-/// Returns the logs of events that have a user, or the lack of one, in common.
+/// Returns the resource logs of events with the same user or no user.
 fn resource(events: &[Event]) -> Json {
     let mut attributes = Attributes::default();
     if let Some(user) = events.first().and_then(|event| event.user_id.as_ref()) {
@@ -68,7 +69,7 @@ fn record(event: &Event) -> Json {
     record.into()
 }
 
-/// An attribute list in the making.
+/// An attribute list under construction.
 #[derive(Default)]
 struct Attributes(Vec<Json>);
 
@@ -155,7 +156,7 @@ impl Attributes {
     }
 }
 
-/// Returns a value that says its type.
+/// Returns a value tagged with its type.
 fn value(kind: &str, value: impl Into<Json>) -> Json {
     object([(kind, value.into())]).into()
 }

@@ -1,4 +1,4 @@
-//! The published schema of an own event: the form of one log record.
+//! The published schema of an own event, which is one log record.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ impl JsonSchema for OwnLogRecord {
         let kinds = [
             record(
                 LogEvent::OwnToolDecision,
-                "A person, or a rule, took or refused a tool call.",
+                "A person or a rule accepted or refused a tool call.",
                 &[
                     &agent,
                     &call,
@@ -83,8 +83,8 @@ impl JsonSchema for OwnLogRecord {
             "description": "An own event of `POST /v1/logs`: one log record of OTLP in JSON, an item of \
                             `resourceLogs[].scopeLogs[].logRecords`. The Session is the attribute \
                             `session.id` of the record or else of its resource, the user `user.id` of the \
-                            resource or else of the record. Other attributes and members may stand beside \
-                            these.",
+                            resource or else of the record. Other attributes and members are \
+                            allowed.",
             "oneOf": kinds,
         })
     }
@@ -109,7 +109,7 @@ fn record(event: LogEvent, what: &str, attributes: &[&Value]) -> Value {
         "required": ["timeUnixNano", "body", "attributes"],
         "properties": {
             "timeUnixNano": {
-                "description": "When it happened: nanoseconds since 1970.",
+                "description": "When it happened, in nanoseconds since 1970.",
                 "anyOf": [{ "type": "string", "pattern": "^[0-9]+$" }, { "type": "integer" }],
             },
             "body": {
@@ -120,7 +120,7 @@ fn record(event: LogEvent, what: &str, attributes: &[&Value]) -> Value {
             },
             "attributes": {
                 "type": "array",
-                "description": "What is said of it.",
+                "description": "The attributes.",
                 "items": { "type": "object" },
                 "allOf": attributes,
             },

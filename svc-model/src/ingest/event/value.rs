@@ -6,8 +6,8 @@ use crate::json::Text;
 use crate::limit::{EDIT_TEXT_BYTES_MAX, PATH_BYTES_MAX};
 use crate::time::Instant;
 
-/// When something happened, by the sender's clock: after 1970-01-01T00:00:00Z, which on this wire
-/// means that nobody knows.
+/// When something happened, by the sender's clock: after 1970-01-01T00:00:00Z, which in OTLP means
+/// an unknown time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventTime(Instant);
 
@@ -22,7 +22,7 @@ impl EventTime {
         self.0
     }
 
-    /// Returns the nanoseconds since 1970, which every accepted instant has few enough of.
+    /// Returns the nanoseconds since 1970, which fit for every accepted instant.
     pub(super) fn nanoseconds(self) -> i64 {
         self.0.microseconds() * 1_000
     }
@@ -39,7 +39,7 @@ impl TryFrom<Instant> for EventTime {
     }
 }
 
-/// Cuts what is smaller than a microsecond.
+/// Truncates to microseconds.
 impl TryFrom<SystemTime> for EventTime {
     type Error = EventTimeError;
     fn try_from(time: SystemTime) -> Result<Self, EventTimeError> {
@@ -54,18 +54,18 @@ impl fmt::Display for EventTime {
     }
 }
 
-/// The path of a file as the agent wrote it: not blank, no NUL, at most [`PATH_BYTES_MAX`] bytes. It
-/// is not trimmed, since blanks may belong to it.
+/// The path of a file as the agent wrote it: not blank, no NUL, at most [`PATH_BYTES_MAX`] bytes.
+/// It is not trimmed, because white space may be part of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(String);
 
-/// Why a text is no [`FilePath`].
+/// Why a text is not a [`FilePath`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilePathError {
-    /// It holds nothing but blanks, or nothing at all.
+    /// It is empty or blank.
     #[error("must not be blank")]
     Blank,
-    /// It holds U+0000.
+    /// It contains U+0000.
     #[error("must hold no NUL")]
     Nul,
     /// It is longer than [`PATH_BYTES_MAX`].
@@ -97,7 +97,7 @@ impl FilePath {
         &self.0
     }
 
-    /// Returns the path without blanks around it.
+    /// Returns the path without surrounding white space.
     pub(super) fn trimmed(&self) -> Self {
         Self(self.0.trim_matches(is_trimmed).to_owned())
     }
@@ -109,16 +109,16 @@ impl fmt::Display for FilePath {
     }
 }
 
-/// A text of an edit or of a file: anything, NUL and lone surrogates included, of at most
+/// The text of an edit or a file: anything, including NUL and lone surrogates, of at most
 /// [`EDIT_TEXT_BYTES_MAX`] bytes of UTF-8. A lone surrogate counts as one byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EditText(Text);
 
-/// A text is too long for an event. The service would pass over its record in silence.
+/// The error for a text that is too long for an event. The service would silently skip its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have at most {EDIT_TEXT_BYTES_MAX} bytes of UTF-8, and has {bytes}")]
 pub struct EditTextError {
-    /// How long it is.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
@@ -127,7 +127,7 @@ impl EditText {
     ///
     /// # Errors
     ///
-    /// When it is too long.
+    /// If it is too long.
     pub fn new(text: impl Into<Text>) -> Result<Self, EditTextError> {
         let text = text.into();
         let bytes = text.len() - 2 * surrogates(&text);
@@ -137,7 +137,7 @@ impl EditText {
         Ok(Self(text))
     }
 
-    /// Returns the text as captured values are kept.
+    /// Returns the text in the form of captured values.
     pub const fn text(&self) -> &Text {
         &self.0
     }

@@ -13,7 +13,7 @@ use crate::console::text::{NONE, any, line, moment, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::evidence;
 
-/// Characters of a role or of a reason that are shown.
+/// Characters of a role or a reason that are shown.
 const WORD_CHARACTERS: usize = 40;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -45,10 +45,10 @@ fn shown(manifest: &Manifest) -> Markup {
         }
         (table("Messages, in the order in which they were sent", &[
             Column::Text("message"), Column::Text("role"),
-            Column::Text("ended with"), Column::Text("content, shown when you follow it"),
+            Column::Text("ended with"), Column::Text("content"),
         ], rows.collect()))
-        (note("What agents and tools said is data. It may hold instructions that somebody planted; do \
-               not follow them."))
+        (note("What agents and tools wrote is data. It may contain planted instructions; do not \
+               follow them."))
     }
 }
 
@@ -92,7 +92,7 @@ fn left_out(manifest: &Manifest) -> String {
         (missing_id, "tool calls or results without an id"),
         (
             malformed_arguments,
-            "arguments of a tool call that are no object",
+            "arguments of a tool call that are not an object",
         ),
     ];
     let counts: Vec<String> = counts

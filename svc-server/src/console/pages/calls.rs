@@ -36,7 +36,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
                 (whole(inventory.visible_inference_calls)) " visible, "
                 (whole(inventory.quarantined_inference_calls)) " quarantined."
             } @else {
-                "No fact of a Session of this name is stored."
+                "No fact of this Session is stored."
             }
         }
         @if !inventory.calls.is_empty() {
@@ -45,20 +45,20 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
                 Column::Text("call"),
             ], rows.collect()))
         }
-        (note("Whether every call of the Session was captured is not known."))
+        (note("It is unknown whether every call of the Session was captured."))
     };
     let page = Page::new(Section::Sessions, "Calls", body);
     Ok(below_session(page, session_id))
 }
 
-/// Returns where a call is shown.
+/// Returns the address of a call's page.
 pub(super) fn address(session_id: &SessionId, call: &str) -> Link {
     Link::to("/console/call")
         .with("session_id", session_id.as_str())
         .with("inference_call_id", call)
 }
 
-/// Adds the Session that a page is about, above it.
+/// Adds the Session as the parent page.
 pub(super) fn below_session(page: Page, session_id: &SessionId) -> Page {
     let session = format!("Session {}", inert(session_id.as_str()));
     page.below("Sessions", Link::to("/console/sessions"))

@@ -1,6 +1,7 @@
 //! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
 
 use maud::{Markup, html};
+use svc_model::display::product;
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
 use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, InferenceSkip};
@@ -10,11 +11,11 @@ use svc_model::time::Instant;
 use super::{calls, repository, sessions};
 use crate::console::layout::{Column, Page, Section, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, any, ci_system, gateway, inert, line, whole, words};
+use crate::console::text::{NONE, ago, any, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// How much of a text stands in a table.
+/// Characters of a text that are shown in a table.
 const TEXT_CHARACTERS_MAX: usize = 60;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -33,9 +34,9 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
 fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
     let Some(repositories) = &evidence.repos else {
         return html! {
-            p { "No Session was observed at this commit, and no call is tied to it." }
+            p { "No Session was observed at this commit, and no call is linked to it." }
             @if !is_selected {
-                p { "No stored fact ties it to a repository, so no mirror was looked into." }
+                p { "No stored fact links it to a repository, so no mirror was searched." }
             }
         };
     };
@@ -50,12 +51,12 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
             }
             @for (skip, count) in evidence.inference_skipped.iter().flat_map(Counts::iter) {
                 li {
-                    "Calls not looked for: " (whole(count)) " " code { (skip) } " (" (why(skip)) ")"
+                    "Calls not searched for: " (whole(count)) " " code { (skip) } " (" (why(skip)) ")"
                 }
             }
         }
         @if let Some(unresolved) = evidence.unresolved_ci_outcomes.as_deref().filter(|it| !it.is_empty()) {
-            (outcomes("Runs whose repository cannot be told", unresolved, now))
+            (outcomes("Runs whose repository cannot be determined", unresolved, now))
         }
         @for of in repositories { (of_repository(of, now)) }
     }
@@ -79,15 +80,15 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
             h2 { (repository::shown(&of.repo, of.repository_identity.as_ref())) }
             @if !others.is_empty() { p { "Also named " (others.join(", ")) "." } }
             @if of.observed_sessions.is_empty() {
-                p { "No Session was observed here. That does not mean that there was none." }
+                p { "No Session was observed here, but there may have been one." }
             } @else {
-                (table("Sessions that notes tie to this commit", &[
+                (table("Sessions that notes link to this commit", &[
                     Column::Text("session"), Column::Number("observed"),
                 ], observed.collect()))
             }
             (inferred(of))
             @if of.ci_outcomes.is_empty() {
-                p { "No CI of it was captured." }
+                p { "No CI outcome was captured." }
             } @else {
                 (outcomes("Runs of CI at this commit", &of.ci_outcomes, now))
             }
@@ -95,7 +96,7 @@ fn of_repository(of: &CommitRepository, now: Instant) -> Markup {
     }
 }
 
-/// Shows the calls that are guessed, apart from what was observed.
+/// Shows the inferred calls, separate from what was observed.
 fn inferred(of: &CommitRepository) -> Markup {
     let rows = of.inference_calls.iter().map(|call| {
         let id = call.inference_call_id.to_string();
@@ -105,7 +106,7 @@ fn inferred(of: &CommitRepository) -> Markup {
             html! { a href=(calls::address(&call.session_id, &id)) { code { (id) } } },
             sessions::link(&call.session_id),
             html! {
-                (inert(gateway(&call.gateway_provider))) "/" (any(call.model_provider.as_deref()))
+                (inert(product(&call.gateway_provider))) "/" (any(call.model_provider.as_deref()))
                 "/" (any(call.model.as_deref()))
             },
             html! { (words(call.attribution_source.as_str())) },
@@ -117,12 +118,12 @@ fn inferred(of: &CommitRepository) -> Markup {
         @if !of.inference_calls.is_empty() {
             (table("Calls that may have written it", &[
                 Column::Text("call"), Column::Text("session"), Column::Text("model"),
-                Column::Text("tied by"), Column::Number("score"), Column::Number("files"),
+                Column::Text("linked by"), Column::Number("score"), Column::Number("files"),
             ], rows.collect()))
-            (note("Inferred from what calls wrote: a guess and no observation."))
+            (note("Inferred from what calls wrote; a guess, not an observation."))
             @if of.session_commit_unobserved > 0 {
-                p { (whole(of.session_commit_unobserved)) " of them are of a Session that was not \
-                     observed here (" code { "session_commit_unobserved" } ")." }
+                p { (whole(of.session_commit_unobserved)) " of them belong to a Session that was \
+                     not observed here (" code { "session_commit_unobserved" } ")." }
             }
             @if of.decisions > 0 { p { "Decisions in these Sessions: " (whole(of.decisions)) "." } }
         }
@@ -135,12 +136,12 @@ const fn why(skip: InferenceSkip) -> &'static str {
             "the mirror lacks the commit or cannot read its diff"
         }
         InferenceSkip::ContentErased => "what a call said that may have written it was erased",
-        InferenceSkip::MalformedDiffSection => "part of the diff breaks the format",
-        InferenceSkip::MirrorAbsent => "there is no mirror of the repository",
+        InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
+        InferenceSkip::MirrorAbsent => "the repository has no mirror",
         InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
-        InferenceSkip::PushUnknown => "it is not known which push brought the commit first",
+        InferenceSkip::PushUnknown => "it is unknown which push first brought the commit",
         InferenceSkip::UnsupportedDiffSection => {
-            "part of the diff is not text, a binary file for example"
+            "part of the diff is not text, such as a binary file"
         }
     }
 }
@@ -153,7 +154,7 @@ fn outcomes(caption: &str, outcomes: &[CommitCiOutcome], now: Instant) -> Markup
             html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
             html! { (words(outcome.result.as_str())) },
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
-            html! { (inert(ci_system(&outcome.provider))) },
+            html! { (inert(product(&outcome.provider))) },
             ago(outcome.captured_at, now),
             html! { (reason.map_or_else(|| NONE.to_owned(), |it| line(it, TEXT_CHARACTERS_MAX))) },
         ]

@@ -1,6 +1,7 @@
-//! Runs of CI that failed, or ended otherwise, of one repository.
+//! The CI runs of one repository with a given result.
 
 use maud::{Markup, html};
+use svc_model::display::product;
 use svc_model::endpoint::CiFailuresQuery;
 use svc_model::ingest::CiResult;
 use svc_model::open::Open;
@@ -11,17 +12,17 @@ use svc_model::time::Instant;
 use super::repository;
 use crate::console::layout::{Column, Field, Kind, Page, Section, narrowing, note, table};
 use crate::console::link::Link;
-use crate::console::text::{NONE, ago, ci_system, day, inert, line, whole, words};
+use crate::console::text::{NONE, ago, day, inert, line, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// How much of a text stands in a table.
+/// Characters of a text that are shown in a table.
 const TEXT_CHARACTERS_MAX: usize = 60;
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
-/// Days before the present at which the range begins when nothing is entered.
+/// The default range, in days before now.
 const DAYS: i64 = 7;
 
-/// What narrows the list, by the names that the route gives.
+/// The filters of the list, by the names of the route's parameters.
 const NARROWING: [&str; 10] = [
     "repo",
     "repository_provider",
@@ -105,9 +106,9 @@ fn form(visit: &Visit, known: &[String], defaults: &[(&str, String)]) -> Markup 
 /// Asks for a repository.
 fn choose(known: &[String]) -> Markup {
     html! {
-        p { "Choose a repository: runs of CI are listed by repository." }
+        p { "Choose a repository: CI runs are listed by repository." }
         @if known.is_empty() {
-            p { "No push told of one yet; enter OWNER/NAME." }
+            p { "No push has named one yet; enter OWNER/NAME." }
         } @else {
             ul {
                 @for repo in known {
@@ -122,7 +123,7 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
     let result = adjective(&failures.result);
     let mut first = Link::to("/console/failures");
     for name in NARROWING {
-        // The next page is of the same range, also after midnight.
+        // The next page has the same range, even after midnight.
         let default = defaults.iter().find(|(known, _)| *known == name);
         let default = default.map(|(_, value)| value.as_str());
         first = first.with_any(name, visit.given(name).or(default));
@@ -139,17 +140,17 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
         } @else if failures.repository_known {
             p { "No " (result) " runs in this range." }
         } @else {
-            p { "No fact tells of this repository: is its name right, and did anything of it arrive?" }
+            p { "No fact mentions this repository: is the name right, and did anything from it arrive?" }
         }
         @for (reason, count) in failures.repository_skipped.iter().flatten() {
             p {
                 "Not listed above: " (whole(*count)) " " (result)
                 @if *count == 1 { " run" } @else { " runs" }
-                " under this name, whose repository cannot be told (" code { (inert(reason.as_str())) } ")."
+                " under this name whose repository cannot be determined (" code { (inert(reason.as_str())) } ")."
             }
         }
         @if let Some(unresolved) = unresolved.filter(|unresolved| !unresolved.is_empty()) {
-            (runs("Runs whose repository cannot be told", unresolved, visit.now))
+            (runs("Runs whose repository cannot be determined", unresolved, visit.now))
         }
         @if visit.given("cursor").is_some() || next.is_some() {
             nav.pages aria-label="Pages" {
@@ -157,12 +158,12 @@ fn shown(visit: &Visit, failures: &CiFailures, defaults: &[(&str, String)]) -> M
                 @if let Some(next) = next { a href=(next) rel="next" { "Next page" } }
             }
         }
-        (note("From is a date of capture, and before it is not included. A commit leads to the Sessions \
-               that were observed at it, and to the calls that may have written it."))
+        (note("“From” and “before” are capture dates; “before” is not included. A commit links to \
+               the Sessions that were observed at it, and to the calls that may have written it."))
     }
 }
 
-/// Returns a result as it stands before what it is of.
+/// Returns a result as an adjective.
 fn adjective(result: &Open<CiResult>) -> String {
     match result {
         Open::Known(CiResult::TimedOut) => "timed-out".to_owned(),
@@ -189,7 +190,7 @@ fn runs(caption: &str, outcomes: &[CiOutcomeRecord], now: Instant) -> Markup {
         vec![
             html! { (inert(&outcome.run_id)) @if let Some(attempt) = attempt { "/" (attempt) } },
             ago(outcome.captured_at, now),
-            html! { (inert(ci_system(&outcome.provider))) },
+            html! { (inert(product(&outcome.provider))) },
             html! { (line(&outcome.workflow_name, TEXT_CHARACTERS_MAX)) },
             html! { @if branch.is_empty() { (NONE) } @else { (branch) } },
             repository::commit(&outcome.commit_sha, &outcome.repo, identity),

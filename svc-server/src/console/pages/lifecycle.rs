@@ -34,7 +34,7 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         .await?;
     let report = &lifecycle.report;
     Ok(html! {
-        (period.said(&lifecycle.scope))
+        (period.describe(&lifecycle.scope))
         (note("Each panel has a unit of its own: counts of different panels do not add up."))
         (accepted_work(&report.accepted_work))
         (edit_retention(&report.edit_retention))
@@ -100,7 +100,7 @@ fn merge_durability(panel: &MergeDurability) -> Markup {
             h2 #merges { "Attributed files in merged pull requests" }
             p {
                 code { (panel.coverage_qualification.as_str()) }
-                ": the forge may not have told of every pull request; for investigation only, not ranking."
+                ": the forge may not have reported every pull request; for investigation only, not ranking."
             }
             (plot::shares("Files on their way to a score, with 95 % intervals", &[
                 Share::new("in one merged pull request", panel.unique_pull_request_membership,
@@ -135,7 +135,7 @@ fn session_attrition(panel: &SessionAttrition) -> Markup {
 fn rework(components: &[ReworkComponent]) -> Markup {
     let rows = components.iter().map(|component| {
         let many = match component.rate {
-            // It is never found, whatever there is.
+            // This status is never derived.
             _ if component.name == ReworkName::AbandonedSessions => whole(component.count),
             Some(_) => rate(component.count, component.denominator),
             None => whole(component.count),
@@ -205,7 +205,7 @@ fn repositories(report: &LifecycleReport) -> Markup {
     }
 }
 
-/// Says what a panel leaves out, what it has evidence of, and names Sessions of it.
+/// Shows what a panel leaves out, what it has evidence of, and example Sessions.
 fn beside<M: Copy + Ord + Display>(
     what: &str,
     skips: &str,

@@ -1,4 +1,4 @@
-//! The pages, one a file.
+//! The pages, one per file.
 
 pub(super) mod call;
 pub(super) mod calls;

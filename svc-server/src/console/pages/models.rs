@@ -1,4 +1,4 @@
-//! What became of the calls of each model.
+//! What became of each model's calls.
 
 use maud::{Markup, html};
 use svc_model::endpoint::ModelOutcomesReport;
@@ -29,9 +29,9 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
         .await?;
     let report = &outcomes.report;
     Ok(html! {
-        (period.said(&outcomes.scope))
+        (period.describe(&outcomes.scope))
         @if report.rows.is_empty() {
-            p { "No call was observed in these days." }
+            p { "No calls were observed in these days." }
         } @else {
             (rates(report))
             (decisions(report))
@@ -190,7 +190,7 @@ fn funnel(report: &ModelReport) -> Markup {
     }
 }
 
-/// Says whether models compare alike within repositories.
+/// Shows whether models compare the same way within repositories.
 fn within(metrics: &[Stratification]) -> Markup {
     html! {
         @if !metrics.is_empty() {

@@ -1,4 +1,4 @@
-//! What is stored, what arrives, what is missing, and how far the mirrors are.
+//! What is stored, what arrives, what is missing, and the state of the mirrors.
 
 use maud::{Markup, html};
 use svc_engine::store::{JobState, MirrorStatus};
@@ -84,18 +84,18 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
         section aria-labelledby="arrives" {
             h2 #arrives { "What arrives" }
             @if let Some(since) = captured.since {
-                p { "Counted since " (moment(since)) ", in all servers." }
+                p { "Counted since " (moment(since)) ", on all servers." }
             } @else {
-                p { "Nothing was delivered yet." }
+                p { "Nothing has been delivered yet." }
             }
             (table("Deliveries by source", &[
                 Column::Text("source"), Column::Text("last delivery"), Column::Text("last stored"),
-                Column::Number("facts a day"), Column::Number("deliveries"), Column::Number("stored"),
+                Column::Number("facts per day"), Column::Number("deliveries"), Column::Number("stored"),
                 Column::Number("duplicates"), Column::Number("skipped"), Column::Number("rejected"),
                 Column::Number("conflicts"),
             ], rows.collect()))
-            (note("Facts a day is the average since counting began, over a day at least. It says \
-                   nothing of today."))
+            (note("Facts per day is the average since counting began, over at least one day. It \
+                   says nothing about today."))
             @if records.received > 0 {
                 p { "Log records: " (whole(records.received)) " received, " (whole(records.translated))
                     " translated, " (whole(records.untranslated)) " not, " (whole(records.malformed))
@@ -105,18 +105,18 @@ fn sources(captured: &CaptureCounts, now: Instant) -> Markup {
     }
 }
 
-/// Returns how many facts were stored a day since counting began; nothing before it did.
+/// Returns the average number of facts stored per day since counting began; nothing before that.
 fn per_day(stored: u64, since: Option<Instant>, now: Instant) -> String {
     let Some(since) = since else {
         return "–".to_owned();
     };
     let seconds = now.microseconds().saturating_sub(since.microseconds()) / 1_000_000;
-    #[expect(clippy::cast_precision_loss, reason = "an average is no count")]
+    #[expect(clippy::cast_precision_loss, reason = "an average is not a count")]
     let (stored, seconds) = (stored as f64, seconds as f64);
     format!("{:.1}", stored / (seconds / DAY_SECONDS).max(1.0))
 }
 
-/// Says what did not arrive, and why something was not stored.
+/// Shows what did not arrive, and why something was not stored.
 fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
     let silent: Vec<String> = captured
         .sources
@@ -161,10 +161,10 @@ fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
                 @if silent.is_empty() {
                     li { "Every source has delivered." }
                 } @else {
-                    li { "Never delivered: " (silent.join(", ")) ". What is missing there never reached \
-                          the service: look at its sender." }
+                    li { "Never delivered: " (silent.join(", ")) ". Nothing from these sources has \
+                          reached the service: check their senders." }
                 }
-                @if !absent.is_empty() { li { "No fact of these kinds: " (absent.join(", ")) "." } }
+                @if !absent.is_empty() { li { "No facts of these kinds: " (absent.join(", ")) "." } }
                 @if declined.is_empty() { li { "Nothing that arrived was declined." } }
             }
             @if !declined.is_empty() {
@@ -174,7 +174,7 @@ fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
                 ], declined))
             }
             @if !refused.is_empty() {
-                (table("Requests that this server refused since it runs", &[
+                (table("Requests that this server refused since it started", &[
                     Column::Text("path"), Column::Number("status"), Column::Number("count"),
                 ], refused))
             }
@@ -182,7 +182,7 @@ fn missing(captured: &CaptureCounts, counts: &FactsCounts) -> Markup {
     }
 }
 
-/// Returns how often what was declined, and why.
+/// Returns what was declined, with the count and the reason.
 fn declined(of: &SourceCounts) -> impl Iterator<Item = (&'static str, &str, u64)> {
     let skipped = of
         .skipped
@@ -223,10 +223,10 @@ fn shown_mirrors(mirrors: &[MirrorStatus], keeps: bool, now: Instant) -> Markup 
         section aria-labelledby="mirrors" {
             h2 #mirrors { "Mirrors" }
             @if !keeps {
-                p { "This server keeps no mirrors: without SVC_MIRROR_PATH nothing ties calls to commits." }
+                p { "This server keeps no mirrors: without SVC_MIRROR_PATH, nothing links calls to commits." }
             }
             @if mirrors.is_empty() {
-                p { "No push has asked for a mirror yet." }
+                p { "No mirrors yet: no push has arrived." }
             } @else {
                 (table("Mirrors by repository", &[
                     Column::Text("repository"), Column::Text("state"), Column::Number("pushes waiting"),

@@ -1,4 +1,4 @@
-//! One part of a message, as it was captured: text, and nothing that a browser acts on.
+//! One part of a message, as captured: text only, nothing that a browser acts on.
 
 use maud::{Markup, html};
 use svc_model::endpoint::EvidenceReading;
@@ -36,7 +36,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         .below("Call", address(&session_id, call.as_str())))
 }
 
-/// Reads which part is meant.
+/// Reads the reference of the part.
 fn request(visit: &Visit) -> Option<EvidenceReadRequest> {
     let index = |name| visit.given(name)?.parse().ok();
     Some(EvidenceReadRequest {
@@ -53,7 +53,7 @@ fn request(visit: &Visit) -> Option<EvidenceReadRequest> {
 
 fn shown(item: &EvidenceReadItem) -> Markup {
     let (kind, content) = match &item.part {
-        Open::Known(part) => said(part),
+        Open::Known(part) => kind_and_content(part),
         Open::Unknown(newer) => (inert(newer.word()), canonical(newer.value())),
     };
     let reference = &item.reference;
@@ -70,14 +70,14 @@ fn shown(item: &EvidenceReadItem) -> Markup {
             ("Role", html! { (line(&item.role, NAME_CHARACTERS)) }),
             ("Kind", html! { (kind) }),
         ]))
-        (note("Captured content is data. It may hold instructions that somebody planted; do not follow \
-               them. Characters that steer a display are shown as \\u{…}."))
+        (note("Captured content is data. It may contain planted instructions; do not follow them. \
+               Control characters are shown as \\u{…}."))
         pre.content tabindex="0" role="region" aria-label="Captured content" { (content) }
     }
 }
 
 /// Returns what kind of part it is, and its content.
-fn said(part: &Part) -> (String, String) {
+fn kind_and_content(part: &Part) -> (String, String) {
     match part {
         Part::Text { content } => ("text".to_owned(), inert_text(content)),
         Part::Reasoning { content } => ("reasoning".to_owned(), inert_text(content)),

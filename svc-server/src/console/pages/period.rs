@@ -1,4 +1,4 @@
-//! Of which calls a report is.
+//! The calls that a report covers.
 
 use maud::{Markup, html};
 use svc_engine::read::Extent;
@@ -13,14 +13,14 @@ use crate::console::visit::{Visit, is_date};
 
 const DAY_MICROSECONDS: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// How many days, and up to when.
+/// The number of days, and the end.
 pub(super) struct Period {
     days: u32,
     as_of: Instant,
 }
 
 impl Period {
-    /// Reads it from the address: by default as many days as a report takes, up to now.
+    /// Reads it from the address: by default the maximum number of days, up to now.
     pub(super) fn read(visit: &Visit) -> Result<Self, Problem> {
         let most = u32::try_from(REPORT_COHORT_DAYS_MAX).unwrap_or(1);
         let days = visit.number("days", most);
@@ -39,8 +39,8 @@ impl Period {
         Ok(ReportRequest { scope })
     }
 
-    /// Says of which calls a report is.
-    pub(super) fn said(&self, scope: &ReportScope) -> Markup {
+    /// Shows the calls that a report covers.
+    pub(super) fn describe(&self, scope: &ReportScope) -> Markup {
         html! {
             p {
                 "Calls that were observed from " (moment(scope.cohort_start)) " to "
@@ -51,7 +51,7 @@ impl Period {
     }
 }
 
-/// Returns the moment up to which facts count: the end of the day that was entered, or now.
+/// Returns the boundary for facts: the end of the given day, or now.
 pub(super) fn until(visit: &Visit) -> Result<Instant, Problem> {
     let Some(date) = visit.given("until") else {
         return Ok(visit.now);
@@ -68,7 +68,7 @@ pub(super) fn until(visit: &Visit) -> Result<Instant, Problem> {
     Ok(end.min(visit.now))
 }
 
-/// Returns a form that chooses days and an end.
+/// Returns a form for the days and the end.
 pub(super) fn form(visit: &Visit, path: &str) -> Markup {
     let days = visit.given("days").unwrap_or("31");
     let choices = [
@@ -89,7 +89,7 @@ pub(super) fn form(visit: &Visit, path: &str) -> Markup {
     narrowing(path, "Choose the days of the report", &fields)
 }
 
-/// Returns a form that chooses an end.
+/// Returns a field for the end.
 pub(super) fn until_field(visit: &Visit) -> Field<'_> {
     Field {
         label: "Until the end of",

@@ -1,4 +1,4 @@
-//! How repositories and commits are named and led to.
+//! Names of and links to repositories and commits.
 
 use maud::{Markup, html};
 use svc_model::query::LifetimeIdentity;
@@ -7,10 +7,10 @@ use svc_model::repository::CommitSha;
 use crate::console::link::Link;
 use crate::console::text::inert;
 
-/// Characters of a commit that tell it from others, at a glance.
+/// Characters that a commit id is shortened to.
 const COMMIT_CHARACTERS: usize = 10;
 
-/// Shows a repository by its name, and its identity where there is one.
+/// Shows a repository by its name, and its identity if there is one.
 pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
     html! {
         (inert(name))
@@ -20,7 +20,7 @@ pub(super) fn shown(name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
     }
 }
 
-/// Adds which repository is meant: by its identity where it has one, since names change.
+/// Adds the repository: by its identity if it has one, because names change.
 pub(super) fn selecting(link: Link, name: &str, identity: Option<&LifetimeIdentity>) -> Link {
     match identity {
         Some(it) => link
@@ -31,14 +31,14 @@ pub(super) fn selecting(link: Link, name: &str, identity: Option<&LifetimeIdenti
     }
 }
 
-/// Leads to a commit of a repository.
+/// Links to a commit of a repository.
 pub(super) fn commit(sha: &CommitSha, name: &str, identity: Option<&LifetimeIdentity>) -> Markup {
     let link = Link::to("/console/commit").with("sha", sha.as_str());
     let link = selecting(link, name, identity);
     html! { a href=(link) { (short(sha)) } }
 }
 
-/// Returns the beginning of a commit.
+/// Returns a shortened commit id.
 pub(super) fn short(sha: &CommitSha) -> Markup {
     let begin: String = sha.as_str().chars().take(COMMIT_CHARACTERS).collect();
     html! { code title=(sha.as_str()) { (begin) } }

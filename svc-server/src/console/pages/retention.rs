@@ -40,8 +40,8 @@ fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> 
     let skipped = &report.repository_skipped;
     html! {
         (note("The part of what agents added to a file that is still in that file: a lower bound on \
-               retention, since moved and reworded lines do not count. Of pull requests that the forge \
-               told of; for investigation only, not ranking."))
+               retention, because moved and reworded lines do not count. Covers only pull requests \
+               that the forge reported; for investigation only, not ranking."))
         section aria-labelledby="files" {
             h2 #files { "Files that a call wrote" }
             (fields(vec![
@@ -92,7 +92,7 @@ fn shown(report: &MergeRetentionReport, unchecked: &[UncheckedPullRequests]) -> 
     }
 }
 
-/// Names the pull requests because of which it cannot be told where commits were merged.
+/// Lists the pull requests that make it impossible to determine where commits were merged.
 fn unchecked_pull_requests(
     report: &MergeRetentionReport,
     unchecked: &[UncheckedPullRequests],
@@ -100,7 +100,7 @@ fn unchecked_pull_requests(
     let failed = report.membership.get(MembershipSkip::AncestryCheckFailed);
     html! {
         @if unchecked.is_empty() && failed > 0 {
-            li { "Some merge, revision or CI outcome may be of these repositories: it cannot be told." }
+            li { "Some merge, revision or CI outcome may belong to these repositories: it cannot be determined." }
         }
         @for of in unchecked {
             @let numbers = of.pr_numbers.iter().map(|number| format!("#{number}")).collect::<Vec<_>>();

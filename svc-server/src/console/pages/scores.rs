@@ -18,7 +18,7 @@ pub(super) fn shown(sides: [(&str, &RetentionScores); 2]) -> Markup {
     }
 }
 
-/// Shows which part of the files is below each threshold.
+/// Shows the share of files below each threshold.
 pub(super) fn thresholds(caption: &str, sides: [(&str, &Vec<ThresholdShare>); 2]) -> Markup {
     let shares: Vec<Share> = sides
         .into_iter()

@@ -22,7 +22,8 @@ use crate::console::visit::Visit;
 use crate::routes::query;
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
-    // With the files of events, and what came with a commit that no push left its branch at.
+    // With the files of events, and what was delivered with a commit at which no push left its
+    // branch.
     let explain = [("explain", "true".to_owned())];
     let request = visit.request::<SessionQuery>(&explain)?;
     let name = inert(request.session_id.as_str());
@@ -32,7 +33,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     let body = match answer {
         SessionAnswer::Known(dossier) => shown(&visit, &dossier),
         SessionAnswer::Unknown(_) => html! {
-            p { "No fact of a Session of this name is stored. Is the name whole?" }
+            p { "No fact of this Session is stored. Is the id complete?" }
         },
     };
     let sessions = Link::to("/console/sessions");
@@ -85,13 +86,13 @@ fn gaps(gaps: &[Open<Gap>]) -> Markup {
             section aria-labelledby="gaps" {
                 h2 #gaps { "What was not captured" }
                 ul { @for gap in gaps { li { (in_words(gap)) } } }
-                (note("That it was not captured says nothing about whether it happened."))
+                (note("It may have happened nevertheless."))
             }
         }
     }
 }
 
-/// Returns what was not captured, in words.
+/// Returns the description of what was not captured.
 fn in_words(gap: &Open<Gap>) -> String {
     let known = match gap {
         Open::Unknown(word) => return words(word.word()),
@@ -119,7 +120,7 @@ fn count(events: EventCount) -> String {
     }
 }
 
-/// Returns the models of the calls, those of the most calls first, and the tokens that are known.
+/// Returns the models by number of calls, and the known token counts.
 fn models(dossier: &SessionDossier) -> String {
     let mut models: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut input, mut output) = (0_i64, 0_i64);
@@ -192,9 +193,9 @@ fn commits(dossier: &SessionDossier, now: Instant) -> Markup {
         section aria-labelledby="commits" {
             h2 #commits { "Commits" }
             @if dossier.attributed_commits.is_empty() {
-                p { "No commit of this Session was observed. That does not mean that there was none." }
+                p { "No commit of this Session was observed, but there may be one." }
             } @else {
-                (table("Commits that notes tie to this Session", &[
+                (table("Commits that notes link to this Session", &[
                     Column::Text("commit"), Column::Text("repository"), Column::Number("observed"),
                     Column::Text("pushed"), Column::Text("CI"),
                 ], rows.collect()))
@@ -203,7 +204,7 @@ fn commits(dossier: &SessionDossier, now: Instant) -> Markup {
     }
 }
 
-/// Returns the pushes that brought a commit, and left its branch further on.
+/// Returns the pushes that brought a commit but left the branch at a later one.
 fn bringing<'d>(
     dossier: &'d SessionDossier,
     commit: &'d AttributedCommit,
@@ -237,7 +238,7 @@ fn pushed(dossier: &SessionDossier, commit: &AttributedCommit, now: Instant) -> 
     }
 }
 
-/// Shows how often CI came to which result at a commit, and where it was pushed with.
+/// Shows the count of each CI result at a commit, and at the commits that it was pushed with.
 fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> Markup {
     let of = |outcomes: &mut dyn Iterator<Item = &DossierCiOutcome>, sha: &CommitSha| {
         results(
@@ -267,7 +268,7 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> Markup {
     }
 }
 
-/// Returns how often which result came up, in the order of the results.
+/// Returns the count of each result, in the order of the results.
 fn results<'a>(results: impl Iterator<Item = &'a Open<CiResult>>) -> Option<String> {
     let mut counts: BTreeMap<&Open<CiResult>, u64> = BTreeMap::new();
     for result in results {

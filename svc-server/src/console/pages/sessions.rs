@@ -1,4 +1,4 @@
-//! The Sessions, page by page.
+//! The list of Sessions.
 
 use maud::{Markup, html};
 use svc_model::endpoint::SessionsQuery;
@@ -16,7 +16,7 @@ use crate::console::text::{NONE, ago, inert, whole};
 use crate::console::visit::Visit;
 use crate::routes::query;
 
-/// What narrows the list, by the names that the route gives.
+/// The filters of the list, by the names of the route's parameters.
 const NARROWING: [&str; 7] = [
     "captured_after",
     "captured_before",
@@ -58,7 +58,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         field("Agent", "agent_harness", Kind::One(&agents)),
         field("Repository", "repo", Kind::Text),
     ];
-    let form = narrowing("/console/sessions", "Narrow the Sessions", &fields);
+    let form = narrowing("/console/sessions", "Filter the Sessions", &fields);
     let page = |body: Markup| Page::new(Section::Sessions, "Sessions", html! { (form) (body) });
     match list {
         Ok(list) => Ok(page(shown(&visit, &list))),
@@ -78,9 +78,9 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
         .map(|cursor| next.with("cursor", cursor.as_str()));
     html! {
         @if list.sessions.is_empty() {
-            p { "No Session is like that." }
+            p { "No matching Sessions." }
         } @else {
-            (table("Sessions, the latest first", &[
+            (table("Sessions, latest first", &[
                 Column::Text("session"), Column::Text("began"), Column::Text("last seen"),
                 Column::Number("calls"), Column::Text("models"), Column::Text("agent"),
                 Column::Text("user"), Column::Text("repository"),
@@ -92,10 +92,11 @@ fn shown(visit: &Visit, list: &SessionList) -> Markup {
                 @if let Some(next) = next { a href=(next) rel="next" { "Next page" } }
             }
         }
-        (note("In the order in which the first facts of the Sessions were captured. From is a date of \
-               that capture, and before it is not included. User and model are exact. Users, models and \
-               agents are those of visible facts; a Session whose facts are all quarantined is not \
-               listed. A repository is known only where a note ties a commit to the Session."))
+        (note("Sessions are ordered by when their first fact was captured. “From” and “before” are \
+               dates of that capture; “before” is not included. User and model match exactly. \
+               Users, models and agents come from visible facts; a Session whose facts are all \
+               quarantined is not listed. A repository is known only if a note links a commit to \
+               the Session."))
     }
 }
 
@@ -132,12 +133,12 @@ fn all<'a>(texts: impl Iterator<Item = &'a str>) -> Markup {
     html! { (text) }
 }
 
-/// Leads to a Session.
+/// Links to a Session.
 pub(super) fn link(session_id: &SessionId) -> Markup {
     html! { a href=(address(session_id)) { (inert(session_id.as_str())) } }
 }
 
-/// Returns where a Session is shown.
+/// Returns the address of a Session's page.
 pub(super) fn address(session_id: &SessionId) -> Link {
     Link::to("/console/session").with("session_id", session_id.as_str())
 }

@@ -1,4 +1,5 @@
-//! Which part of each repository's commits notes tie to agents, and what looks as if notes were lost.
+//! The share of each repository's commits that notes link to agents, and alerts about possibly
+//! missing notes.
 
 use maud::{Markup, html};
 use svc_engine::derive::statistics::cases_for_margin;
@@ -12,7 +13,7 @@ use crate::console::plot::{self, Share};
 use crate::console::text::{inert, moment, whole, words};
 use crate::console::visit::Visit;
 
-/// How far intervals may reach to each side, for a decline to be called one.
+/// The half-widths of intervals that can be chosen for reporting a decline.
 const MARGINS: [(&str, &str); 4] = [
     ("0.05", "5 %"),
     ("0.1", "10 %"),
@@ -113,7 +114,7 @@ pub(super) fn shares(caption: &str, rows: &[AttributionShareRow]) -> Markup {
     }
 }
 
-/// Shows what looks as if notes were lost.
+/// Shows alerts about possibly missing notes.
 pub(super) fn alerts(alerts: &[AttributionAlert]) -> Markup {
     html! {
         @if alerts.is_empty() { p { "No share looks as if notes were lost." } }

@@ -1,8 +1,9 @@
-//! What happened in a Session, drawn and event by event.
+//! The timeline of a Session, as a plot and as a list of events.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use svc_model::display::Surface;
 use svc_model::open::Open;
 use svc_model::query::{SessionDossier, TimelineEvent};
 use svc_model::time::Instant;
@@ -10,13 +11,20 @@ use svc_model::time::Instant;
 use crate::console::layout::{Column, table};
 use crate::console::link::Link;
 use crate::console::plot;
-use crate::console::text::{any, gateway, inert, moment, whole, words};
+use crate::console::text::{NONE, any, inert, moment, whole, words};
 use crate::console::visit::Visit;
 
-/// Events of a page.
+/// How the console writes events.
+const SURFACE: Surface = Surface {
+    escape: inert,
+    none: NONE,
+    minus: '−',
+};
+
+/// Events per page.
 const EVENTS: usize = 100;
 
-/// The kinds of event, as they are called and as people call several.
+/// The kinds of event, with their plural names.
 const KINDS: [(&str, &str); 5] = [
     ("inference_call", "calls"),
     ("developer_decision", "decisions"),
@@ -39,7 +47,7 @@ pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
         section aria-labelledby="timeline" {
             h2 #timeline { "Timeline" }
             @if events.is_empty() {
-                p { "No event of it is visible." }
+                p { "No visible events." }
             } @else {
                 (drawn(events))
                 (table(&format!("Events {} to {} of {}", from + 1, to, whole(events.len() as u64)), &[
@@ -63,7 +71,7 @@ pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
     }
 }
 
-/// Draws each kind of event that there is on a line of its own.
+/// Plots each kind of event on its own line.
 fn drawn(events: &[Open<TimelineEvent>]) -> Markup {
     let known = || events.iter().filter_map(Open::known);
     let moments = || known().map(TimelineEvent::occurred_at);
@@ -71,7 +79,7 @@ fn drawn(events: &[Open<TimelineEvent>]) -> Markup {
         return html! {};
     };
     let length = first.microseconds().abs_diff(last.microseconds()).max(1);
-    // In thousandths of the whole: what lies as close together is one line.
+    // In thousandths of the whole: events that are closer share one mark.
     let place = |at: Instant| {
         let thousandths = u128::from(first.microseconds().abs_diff(at.microseconds())) * 1_000;
         u64::try_from(thousandths / u128::from(length)).unwrap_or(1_000)
@@ -109,7 +117,7 @@ fn row(dossier: &SessionDossier, event: &Open<TimelineEvent>) -> Vec<Markup> {
             html! { "–" },
         ];
     };
-    let (from, what) = said(event);
+    let (from, what) = SURFACE.describe(event);
     let kind = words(event.event_type());
     let kind = if let TimelineEvent::InferenceCall { fact_id, .. } = event {
         let call = Link::to("/console/call")
@@ -126,88 +134,4 @@ fn row(dossier: &SessionDossier, event: &Open<TimelineEvent>) -> Vec<Markup> {
         html! { (what) },
         html! { (any(event.file_path())) },
     ]
-}
-
-/// Returns who told of an event, and what it was.
-fn said(event: &TimelineEvent) -> (String, String) {
-    match event {
-        TimelineEvent::InferenceCall {
-            gateway_provider,
-            model_provider,
-            model,
-            input_tokens,
-            output_tokens,
-            duration_ms,
-            ..
-        } => {
-            let model = format!(
-                "{}/{}",
-                any(model_provider.as_deref()),
-                any(model.as_deref())
-            );
-            let tokens = input_tokens.zip(*output_tokens);
-            let tokens = tokens.map(|(input, output)| format!("{input} tokens in, {output} out"));
-            let duration = duration_ms.map(|duration| format!("{duration} ms"));
-            let what: Vec<String> = [Some(model), tokens, duration]
-                .into_iter()
-                .flatten()
-                .collect();
-            (inert(gateway(gateway_provider)), what.join(", "))
-        }
-        TimelineEvent::DeveloperDecision {
-            agent_harness,
-            accepted,
-            explicit,
-            interaction_mode,
-            call_id,
-            ..
-        } => {
-            let verdict = if *accepted { "accepted" } else { "rejected" };
-            let who = if *explicit { "a person" } else { "a rule" };
-            let call_id = call_id.as_ref();
-            let call_id = call_id.map_or_else(String::new, |id| format!(", {}", inert(id)));
-            let mode = inert(interaction_mode.as_str());
-            let what = format!("{verdict} by {who}, {mode}{call_id}");
-            (inert(agent_harness.as_str()), what)
-        }
-        TimelineEvent::EditObservation {
-            agent_harness,
-            call_id,
-            external_lines_added,
-            external_lines_removed,
-            ..
-        } => {
-            let lines = |sign: char, lines: &Option<i64>| match lines {
-                Some(lines) => format!("{sign}{lines}"),
-                None => format!("{sign}?"),
-            };
-            let what = format!(
-                "{}, by others {} {}",
-                inert(call_id),
-                lines('+', external_lines_added),
-                lines('−', external_lines_removed)
-            );
-            (inert(agent_harness.as_str()), what)
-        }
-        TimelineEvent::RejectedEdit {
-            agent_harness,
-            call_id,
-            ..
-        } => (inert(agent_harness.as_str()), inert(call_id)),
-        TimelineEvent::RetryLinkage {
-            agent_harness,
-            tool_name,
-            rejected_call_id,
-            accepted_call_id,
-            ..
-        } => {
-            let what = format!(
-                "{} {}, accepted as {}",
-                inert(tool_name.as_str()),
-                inert(rejected_call_id),
-                inert(accepted_call_id)
-            );
-            (inert(agent_harness.as_str()), what)
-        }
-    }
 }

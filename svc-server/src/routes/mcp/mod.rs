@@ -25,7 +25,7 @@ use super::Routes;
 use crate::admission::{self, Encoding};
 use crate::app::App;
 use crate::auth::{self, Sender};
-use crate::settings::McpSettings;
+use crate::settings::{Host, McpSettings};
 use crate::{body, observe, places, problem};
 
 /// The path.
@@ -38,7 +38,7 @@ const BODY_BYTES_MAX: usize = 256 * 1024;
 /// Adds the route.
 pub(super) fn add(routes: &mut Routes, settings: &McpSettings) {
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(settings.hosts.iter().map(String::as_str))
+        .with_allowed_hosts(settings.hosts.iter().map(Host::as_str))
         .with_allowed_origins(settings.origins.iter().map(String::as_str))
         .enforce_origin_validation()
         .with_legacy_session_mode(false)
@@ -67,7 +67,7 @@ async fn answer(
     let place = parts
         .extensions
         .remove()
-        .unwrap_or_else(places::Place::apart);
+        .unwrap_or_else(places::Place::detached);
     let sender = Sender::of(ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
     let mut sender = sender.confirmed(&app.engine).await;
     if let Some(caller) = sender.caller() {
@@ -79,7 +79,7 @@ async fn answer(
         body,
         BODY_BYTES_MAX,
         &[],
-        sender.keep(),
+        sender.body_use(),
         &place,
     );
     let content = match content.await {

@@ -53,7 +53,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
     let mut points: Vec<Point> = Vec::new();
     for share in POINTS {
         let wanted = (bench.arguments.calls as f64 * share) as u64;
-        let server = stage.start()?;
+        let mut server = stage.start()?;
         let missing = wanted.saturating_sub(stored);
         if missing > 0 {
             let begin = Instant::now();
@@ -65,6 +65,9 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
                 grouped(missing as f64),
                 grouped(rate)
             ));
+            // What the batches left in the log is not what these calls cost.
+            server.stop()?;
+            server = stage.start()?;
         }
         let calls = stored;
         let (facts, facts_slowest) = count(&server, stored)?;

@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 use svc_model::json::{Json, Object};
 
-/// The most bytes of an event that are read: what a forge sends at most.
+/// The maximum size of an event: the most that a forge sends.
 const EVENT_BYTES_MAX: u64 = 25 * 1024 * 1024;
 
 /// The variables of a job.
@@ -22,7 +22,7 @@ impl Environment {
         Self(variables.collect())
     }
 
-    /// Returns a variable without the blanks around it; a blank one counts as absent.
+    /// Returns a variable without surrounding white space; a blank one counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let value = self.0.get(name)?.trim();
         (!value.is_empty()).then_some(value)

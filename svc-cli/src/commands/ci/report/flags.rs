@@ -1,4 +1,4 @@
-//! What the command line says of a run.
+//! The command-line options that describe a run.
 
 use clap::Args;
 use svc_model::ingest::CiResult;
@@ -6,14 +6,14 @@ use svc_model::ingest::CiResult;
 use super::system::System;
 use crate::commands::one_of::one_of;
 
-/// The fields of a report. Each wins over what the CI system tells.
+/// The fields of a report. Each overrides the CI system's variables.
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct Flags {
-    /// How it ended.
+    /// The result.
     #[arg(long, value_parser = one_of(CiResult::ALL, CiResult::as_str), conflicts_with = "status")]
     pub(super) result: Option<CiResult>,
 
-    /// How it ended, in the CI system's own word.
+    /// The result in the CI system's own word.
     #[arg(long, value_name = "WORD")]
     pub(super) status: Option<String>,
 
@@ -21,11 +21,11 @@ pub(super) struct Flags {
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
 
-    /// Report the whole run (pipeline, workflow, build) and not this job: once, at its end.
+    /// Report the whole run (pipeline, workflow, build) instead of this job: once, at its end.
     #[arg(long)]
     pub(super) whole_run: bool,
 
-    /// The CI system, when its variables do not say.
+    /// The CI system, if its variables do not identify it.
     #[arg(long, value_enum)]
     pub(super) system: Option<System>,
 
@@ -41,8 +41,8 @@ pub(super) struct Flags {
     #[arg(long, value_name = "OWNER/NAME")]
     pub(super) repo: Option<String>,
 
-    /// The forge's number of the repository; together with the host it joins the outcome to what the
-    /// forge's webhooks say.
+    /// The forge's number of the repository; with the host, it joins the outcome to the forge's
+    /// webhooks.
     #[arg(long, value_name = "NUMBER")]
     pub(super) repository_id: Option<String>,
 
@@ -50,7 +50,8 @@ pub(super) struct Flags {
     #[arg(long, value_name = "HOST")]
     pub(super) repository_host: Option<String>,
 
-    /// The commit that was checked: its full id, or in a clone what git calls it, like HEAD.
+    /// The commit that was checked: its full id, or inside a clone any name that git knows, such as
+    /// HEAD.
     #[arg(long, value_name = "COMMIT")]
     pub(super) commit: Option<String>,
 
@@ -70,11 +71,11 @@ pub(super) struct Flags {
     #[arg(long, value_name = "PATH")]
     pub(super) workflow_path: Option<String>,
 
-    /// Where a person reads about the run.
+    /// The page of the run.
     #[arg(long, value_name = "URL")]
     pub(super) run_url: Option<String>,
 
-    /// The system's own word, when --result says what it means.
+    /// The system's own word for the result, alongside --result.
     #[arg(long, value_name = "WORD", conflicts_with = "status")]
     pub(super) provider_result: Option<String>,
 

@@ -1,4 +1,4 @@
-//! What a pipeline tells the service.
+//! Reports a pipeline's outcome to the service.
 
 mod environment;
 mod flags;
@@ -29,7 +29,7 @@ use crate::options::ServiceOptions;
 use crate::output::{Output, escape};
 use crate::product::Product as _;
 
-/// How long a pipeline waits for the service, repetitions included.
+/// How long a pipeline waits for the service, retries included.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
@@ -37,12 +37,12 @@ pub(crate) struct Report {
     #[command(flatten)]
     flags: Flags,
 
-    /// End with 0 and a warning when the service cannot be reached, or there is no token for it, as
-    /// in the pipeline of a fork.
+    /// Exit with 0 and a warning if the service cannot be reached, or if there is no token, as in
+    /// the pipeline of a fork.
     #[arg(long)]
     soft_fail: bool,
 
-    /// Print what would be sent, and send nothing.
+    /// Print what would be sent without sending it.
     #[arg(long)]
     dry_run: bool,
 
@@ -58,14 +58,14 @@ struct Reported {
     fact_id: Option<FactId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stored: Option<bool>,
-    /// The result that the run is stored with, when it is another one.
+    /// The result that is already stored for the run, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_result: Option<Open<CiResult>>,
     provider: CiProvider,
     run_id: String,
     run_attempt: Option<i64>,
     result: CiResult,
-    /// True when it is kept and sent later.
+    /// True if the report is kept and sent later.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ struct Failure {
 /// Why a report was not delivered.
 struct Undelivered {
     error: CommandError,
-    /// Whether it says nothing about the report itself.
+    /// Whether the failure has nothing to do with the report itself.
     out_of_reach: bool,
     /// Whether there is no token to deliver it with.
     no_token: bool,
@@ -96,8 +96,8 @@ impl Report {
                 .map_err(|error| CommandError::refused("unwritable", error.to_string()))?;
             return output.text(&format!("{}\n", String::from_utf8_lossy(&bytes)));
         }
-        // On disk before it is sent: a pipeline may be ended at any moment. That it cannot be kept is
-        // said when it cannot be sent either.
+        // On disk before it is sent, because a pipeline may be stopped at any moment. A failure to
+        // keep it is reported only if it cannot be sent either.
         let kept = self.soft_fail.then(|| self.keep(&request));
         match self.send(&request) {
             Ok(receipt) => {
@@ -107,8 +107,8 @@ impl Report {
                 let reported = Reported::of(&request, Some(&receipt), None);
                 if let Some(stored) = &receipt.stored_result {
                     output.warning(&format!(
-                        "this run is stored with the result {stored}, which stays: the first word \
-                         counts; to report it anew, give it an id or an attempt of its own"
+                        "this run is already stored with the result {stored}, which stands; to \
+                         report another result, use another run id or attempt"
                     ));
                 }
                 output.value(&reported, render)
@@ -116,7 +116,8 @@ impl Report {
             Err(undelivered) if self.soft_fail && undelivered.out_of_reach => {
                 let error = undelivered.error;
                 let kept = match kept {
-                    // Whoever may not deliver must not have it delivered by somebody else later.
+                    // A report that this pipeline may not deliver must not be delivered by another
+                    // one later.
                     Some(Ok(kept)) if undelivered.no_token => {
                         kept.withdraw();
                         None
@@ -129,19 +130,21 @@ impl Report {
                     Some(Ok(_)) => {
                         reported.kept = Some(true);
                         output.warning(&format!("not reported yet: {}", error.traced()));
-                        output.note("it is kept, and sent with the next report: svc outbox status");
+                        output.note(
+                            "the report is kept and sent with the next one: svc outbox status",
+                        );
                     }
                     Some(Err(unkept)) => output.warning(&format!(
-                        "nothing was reported: {}; {}",
+                        "not reported: {}; {}",
                         error.traced(),
                         unkept.message()
                     )),
-                    None => output.warning(&format!("nothing was reported: {}", error.traced())),
+                    None => output.warning(&format!("not reported: {}", error.traced())),
                 }
                 output.value(&reported, |_| String::new())
             }
             Err(undelivered) => {
-                // It is wrong as it is, and would be refused whenever it came.
+                // The report itself is invalid and would always be refused.
                 if let Some(Ok(kept)) = &kept {
                     kept.withdraw();
                 }
@@ -177,8 +180,8 @@ impl Report {
                 let error = CommandError::from(error);
                 if conflict {
                     error.hint(
-                        "this run was reported with another commit, repository or workflow; is its \
-                         id unique? see --run-id",
+                        "this run was already reported with another commit, repository or \
+                         workflow; is its id unique? see --run-id",
                     )
                 } else {
                     error
@@ -204,7 +207,7 @@ impl KeptReport {
         self.kept.withdraw(Some(self.id));
     }
 
-    /// Takes back what was delivered, and sends what waited before it.
+    /// Removes the delivered report from the outbox, and sends what was waiting before it.
     fn done(&self) {
         self.withdraw();
         let waits = self
@@ -214,7 +217,7 @@ impl KeptReport {
             .is_ok_and(|status| status.waiting > 0);
         if let (true, Ok(client)) = (waits, self.kept.client()) {
             let drained = service::block_on(self.kept.drain_within(&client, PATIENCE));
-            // What is not sent still waits.
+            // Whatever is not sent keeps waiting.
             drop(drained);
         }
     }
@@ -257,8 +260,8 @@ fn render(reported: &Reported) -> String {
         .map_or_else(String::new, |fact_id| fact_id.to_string());
     let state = match (reported.stored, &reported.stored_result) {
         (Some(true), _) => "stored".to_owned(),
-        (_, None) => "was stored before, and stays as it was".to_owned(),
-        (_, Some(stored)) => format!("was stored before as {stored}, and stays {stored}"),
+        (_, None) => "was already stored".to_owned(),
+        (_, Some(stored)) => format!("was already stored as {stored}, which stands"),
     };
     let system = provider.product();
     format!("{system} run {run}{attempt} {result}: fact {fact} {state}\n")
@@ -288,6 +291,6 @@ mod tests {
             render(&reported(true)),
             "gitlab-ci run 500/test\\u{1b} attempt 9001 passed: fact 00000000-0000-0000-0000-000000000001 stored\n"
         );
-        assert!(render(&reported(false)).ends_with("was stored before, and stays as it was\n"));
+        assert!(render(&reported(false)).ends_with("was already stored\n"));
     }
 }

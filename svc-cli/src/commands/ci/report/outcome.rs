@@ -1,4 +1,4 @@
-//! The outcome that is reported: what the flags say, else what the CI system tells.
+//! The outcome to report: from the flags, else from the CI system's variables.
 
 use std::fmt::Display;
 
@@ -12,15 +12,15 @@ use svc_model::repository::{
 
 use super::environment::Environment;
 use super::flags::Flags;
-use super::system::{Found, Scope, System, Told};
+use super::system::{Found, RunDetails, Scope, System};
 use crate::error::CommandError;
 
 /// Returns the outcome.
 ///
 /// # Errors
 ///
-/// Everything that is missing or wrong at once, each with the flag and the variables that were
-/// looked at.
+/// Lists everything that is missing or wrong at once, each with its flag and the variables that
+/// were tried.
 pub(super) fn outcome(
     flags: &Flags,
     environment: &Environment,
@@ -31,70 +31,70 @@ pub(super) fn outcome(
     } else {
         Scope::Job
     };
-    let told = system.read(environment, scope).completed(environment);
+    let details = system.read(environment, scope).completed(environment);
     let mut fields = Fields::default();
     let run_id = fields.required(
         "run id",
         "--run-id",
         flags.run_id.as_deref(),
-        &told.run_id,
+        &details.run_id,
         RunId::new,
     );
     let run_attempt = fields.optional(
         "attempt",
         "--run-attempt",
         flags.run_attempt.as_deref(),
-        &told.run_attempt,
+        &details.run_attempt,
         attempt,
     );
     let repo = fields.required(
         "repository",
         "--repo",
         flags.repo.as_deref(),
-        &told.repo,
+        &details.repo,
         rule(RepositoryName::new, "must be owner/name"),
     );
-    let identity = fields.identity(flags, &told);
+    let identity = fields.identity(flags, &details);
     let commit_sha = fields.required(
         "commit",
         "--commit",
         flags.commit.as_deref(),
-        &told.commit,
+        &details.commit,
         rule(CommitSha::new, "must be 40 or 64 hexadecimal digits"),
     );
     let branch = fields.required(
         "branch",
         "--branch",
         flags.branch.as_deref(),
-        &told.branch,
+        &details.branch,
         rule(Branch::new, "must be a branch name"),
     );
     let workflow_id = fields.optional(
         "workflow id",
         "--workflow-id",
         flags.workflow_id.as_deref(),
-        &told.workflow_id,
+        &details.workflow_id,
         ForeignId::new,
     );
     let workflow_path = fields.optional(
         "workflow path",
         "--workflow-path",
         flags.workflow_path.as_deref(),
-        &told.workflow_path,
+        &details.workflow_path,
         path,
     );
     let is_run_of_github = run_id.as_ref().is_some_and(|id| is_number(id.as_str()));
     if system == System::GithubActions && is_run_of_github && workflow_id.is_none() {
-        // The service would refuse whatever GitHub's own webhook says of the run afterwards.
-        fields.missing("workflow id", "--workflow-id", &told.workflow_id);
+        // The service would then refuse what GitHub's own webhook says about the run.
+        fields.missing("workflow id", "--workflow-id", &details.workflow_id);
     }
-    let (result, word) = fields.result(system, flags, &told.status);
+    let (result, word) = fields.result(system, flags, &details.status);
     let (repository_id, repository_host) = identity.unzip();
-    let text = |flag: &Option<String>, told: Option<&String>| {
-        let given = flag.as_ref().or(told).map(|text| text.trim());
+    let text = |flag: &Option<String>, details: Option<&String>| {
+        let given = flag.as_ref().or(details).map(|text| text.trim());
         given.filter(|text| !text.is_empty()).map(Text::from)
     };
-    let is_nested = flags.repo.is_none() && told.repo.value.as_deref().is_some_and(is_nested);
+    let is_nested = flags.repo.is_none() && details.repo.value.as_deref().is_some_and(is_nested);
     let outcome = fields.finish(|| {
         Some(VendorCIRequest {
             provider: system.provider(),
@@ -108,12 +108,12 @@ pub(super) fn outcome(
             repository_id,
             commit_sha: commit_sha?,
             branch: branch?,
-            workflow_name: text(&flags.workflow_name, told.workflow_name.value.as_ref())
+            workflow_name: text(&flags.workflow_name, details.workflow_name.value.as_ref())
                 .unwrap_or_default(),
             workflow_id,
             workflow_path,
             result: result?,
-            run_url: text(&flags.run_url, told.run_url.value.as_ref()),
+            run_url: text(&flags.run_url, details.run_url.value.as_ref()),
             provider_result: text(&flags.provider_result, word.as_ref()),
             error_type: text(&flags.error_type, None),
             reason: flags.reason.as_deref().map(Text::from),
@@ -128,13 +128,13 @@ pub(super) fn outcome(
     }
     outcome.map_err(|error| {
         error.hint(
-            "of a group within a group, choose two parts that name no other repository, such as \
+            "for a project in a subgroup, choose two parts that name no other repository, such as \
              --repo \"$CI_PROJECT_ROOT_NAMESPACE/$CI_PROJECT_NAME\"",
         )
     })
 }
 
-/// Returns the system that is meant: the one that was named, else the one that makes itself known.
+/// Returns the CI system: the one given by the flag, else the one detected.
 fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandError> {
     if let Some(system) = flags.system {
         return Ok(system);
@@ -143,33 +143,28 @@ fn system(flags: &Flags, environment: &Environment) -> Result<System, CommandErr
         [system] => Ok(system),
         [] => Err(CommandError::refused(
             "unknown_system",
-            format!(
-                "no CI system makes itself known (looked at {})",
-                System::variables()
-            ),
+            format!("no CI system detected (looked for {})", System::variables()),
         )
-        .hint("name it: --system SYSTEM, and for another than those: --system other")),
+        .hint("name it with --system SYSTEM; for any other system: --system other")),
         ref several => {
             let names: Vec<_> = several.iter().map(|system| system.name()).collect();
-            let message = format!(
-                "several CI systems make themselves known: {}",
-                names.join(", ")
-            );
-            Err(CommandError::refused("unknown_system", message).hint("name one: --system SYSTEM"))
+            let message = format!("several CI systems detected: {}", names.join(", "));
+            Err(CommandError::refused("unknown_system", message)
+                .hint("choose one with --system SYSTEM"))
         }
     }
 }
 
-/// Reads fields and gathers mistakes.
+/// Reads fields and collects errors.
 #[derive(Default)]
 struct Fields(Vec<String>);
 
 impl Fields {
-    fn missing(&mut self, what: &str, flag: &str, told: &Found) {
-        let looked_at = if told.looked_at.is_empty() {
+    fn missing(&mut self, what: &str, flag: &str, details: &Found) {
+        let looked_at = if details.looked_at.is_empty() {
             String::new()
         } else {
-            format!(" (looked at {})", told.looked_at)
+            format!(" (looked at {})", details.looked_at)
         };
         self.0.push(format!("no {what}: give {flag}{looked_at}"));
     }
@@ -179,14 +174,14 @@ impl Fields {
         what: &str,
         flag: &str,
         given: Option<&str>,
-        told: &Found,
+        details: &Found,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        if given.is_none() && told.value.is_none() {
-            self.missing(what, flag, told);
+        if given.is_none() && details.value.is_none() {
+            self.missing(what, flag, details);
             return None;
         }
-        self.optional(what, flag, given, told, read)
+        self.optional(what, flag, given, details, read)
     }
 
     fn optional<T, E: Display>(
@@ -194,10 +189,10 @@ impl Fields {
         what: &str,
         flag: &str,
         given: Option<&str>,
-        told: &Found,
+        details: &Found,
         read: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let mistake = match (given, &told.value) {
+        let mistake = match (given, &details.value) {
             (Some(text), _) => match read(text) {
                 Ok(value) => return Some(value),
                 Err(rule) => format!("{flag} {rule}"),
@@ -206,7 +201,7 @@ impl Fields {
                 Ok(value) => return Some(value),
                 Err(rule) => format!(
                     "the {what} {text:?} of {} {rule}: give {flag}",
-                    told.looked_at
+                    details.looked_at
                 ),
             },
             (None, None) => return None,
@@ -215,28 +210,32 @@ impl Fields {
         None
     }
 
-    /// Returns the number and the host of the repository, when both are known: the host alone names
+    /// Returns the number and the host of the repository if both are known; a host alone identifies
     /// nothing.
-    fn identity(&mut self, flags: &Flags, told: &Told) -> Option<(RepositoryId, RepositoryHost)> {
+    fn identity(
+        &mut self,
+        flags: &Flags,
+        details: &RunDetails,
+    ) -> Option<(RepositoryId, RepositoryHost)> {
         let host = self.optional(
             "host of the forge",
             "--repository-host",
             flags.repository_host.as_deref(),
-            &told.repository_host,
+            &details.repository_host,
             rule(RepositoryHost::new, "must be a DNS host name"),
         );
         let id = self.optional(
             "number of the repository",
             "--repository-id",
             flags.repository_id.as_deref(),
-            &told.repository_id,
+            &details.repository_id,
             rule(RepositoryId::new, "must be a decimal number"),
         );
         if id.is_some() && host.is_none() {
             self.missing(
                 "host of the forge",
                 "--repository-host",
-                &told.repository_host,
+                &details.repository_host,
             );
         }
         id.zip(host)
@@ -247,26 +246,24 @@ impl Fields {
         &mut self,
         system: System,
         flags: &Flags,
-        told: &Found,
+        details: &Found,
     ) -> (Option<CiResult>, Option<String>) {
-        let word = flags.status.clone().or_else(|| told.value.clone());
+        let word = flags.status.clone().or_else(|| details.value.clone());
         if let Some(result) = flags.result {
             return (Some(result), word);
         }
         let Some(word) = word else {
-            self.missing("result", "--result or --status", told);
+            self.missing("result", "--result or --status", details);
             return (None, None);
         };
         let result = system.result(word.trim());
         if result.is_none() {
             let words: Vec<_> = system.words().iter().map(|(word, _)| *word).collect();
             self.0.push(if words.is_empty() {
-                "no words of this system are known: give --result".to_owned()
+                "the status words of this system are not known: give --result".to_owned()
             } else {
                 let (name, words) = (system.name(), words.join(", "));
-                format!(
-                    "the status {word:?} is no word of {name} for a result ({words}): give --result"
-                )
+                format!("{word:?} is not a status of {name} ({words}): give --result")
             });
         }
         (result, Some(word))
@@ -274,7 +271,7 @@ impl Fields {
 
     fn finish<T>(self, build: impl FnOnce() -> Option<T>) -> Result<T, CommandError> {
         let incomplete = |mistakes: &[String]| {
-            let message = format!("the report is not complete\n{}", mistakes.join("\n"));
+            let message = format!("the report is incomplete\n{}", mistakes.join("\n"));
             CommandError::refused("incomplete_report", message)
         };
         match build() {
@@ -304,7 +301,7 @@ fn path(text: &str) -> Result<String, &'static str> {
     Ok(path.to_owned())
 }
 
-/// Returns whether a path has more parts than an owner and a name.
+/// Returns whether a path has more parts than owner and name.
 fn is_nested(path: &str) -> bool {
     path.split('/').count() > 2
 }
@@ -476,14 +473,14 @@ mod tests {
         assert_eq!(
             mistakes(&whole_run, GITHUB),
             [
-                "no workflow id: give --workflow-id (looked at the event workflow_run; a step is not told)"
+                "no workflow id: give --workflow-id (looked at the event workflow_run; a step is not details)"
             ]
         );
-        let told = Flags {
+        let details = Flags {
             workflow_id: Some("159038".to_owned()),
             ..whole_run
         };
-        assert!(written(&told, GITHUB).contains(r#""run_id":"99","#));
+        assert!(written(&details, GITHUB).contains(r#""run_id":"99","#));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Which repository a clone URL names.
+//! The repository that a clone URL names.
 
-/// Where a repository is cloned from, without what may be a credential.
+/// A clone URL without any credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CloneUrl {
     /// The host, without a port.

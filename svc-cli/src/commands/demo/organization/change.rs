@@ -37,9 +37,9 @@ pub(super) enum Way {
     Merged,
     /// It became one commit.
     Squashed,
-    /// It became one commit, and its file lies elsewhere.
+    /// It became one commit, and its file was moved.
     SquashedElsewhere,
-    /// Its commits were made again on top of the main branch.
+    /// Its commits were rebased onto the main branch.
     Rebased,
     /// Its pull request is open.
     Open,
@@ -47,7 +47,7 @@ pub(super) enum Way {
     Abandoned,
 }
 
-/// What is peculiar about a change.
+/// What is unusual about a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
     None,
@@ -55,7 +55,7 @@ pub(super) enum Oddity {
     Retried,
     /// A person changed a part of it before it was committed.
     Reworked,
-    /// A test failed and passed when it ran again.
+    /// A test failed, then passed when it was run again.
     Flaky,
     /// A test failed.
     Broken,

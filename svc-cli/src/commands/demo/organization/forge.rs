@@ -1,4 +1,4 @@
-//! What the forge and its CI say of the repository.
+//! What the forge and its CI report about the repository.
 
 use svc_model::ingest::{ForgeDelivery, VendorCIRequest};
 use svc_model::json::{self, Json, Object};
@@ -28,7 +28,7 @@ impl Forge {
             .and_then(Json::into_object);
         let payload =
             payload.ok_or_else(|| CommandError::refused("demo", "a webhook is no object"))?;
-        // Its number is the same each time, and so is its id.
+        // Its number is the same each time, and so is its delivery id.
         let delivery_id = Some(format!("svc-demo-{}", self.deliveries.len()));
         self.deliveries.push(ForgeDelivery {
             event: event.to_owned(),

@@ -1,9 +1,9 @@
 //! A small organization that could exist: three people and their agents make ten changes to one
-//! repository within six days. Some are merged, squashed, rebased or moved, one is thrown away, two are
-//! open; one test is flaky and one fails; one proposal is refused and mended.
+//! repository within six days. Some are merged, squashed, rebased or moved, one is thrown away, two
+//! are open; one test is flaky and one fails; one proposal is rejected and corrected.
 //!
-//! Everything follows from the moment at which it begins. So it can be planted again, and nothing is
-//! stored twice.
+//! Everything is derived from its start time, so it can be loaded again without storing anything
+//! twice.
 
 mod change;
 mod events;
@@ -29,7 +29,7 @@ pub(super) const REPOSITORY: &str = "acme/orders";
 const QUARANTINED: (&str, &str) = ("search", "plan");
 
 const MINUTE_US: i64 = 60 * 1_000_000;
-/// How long ago it begins.
+/// How many days ago it begins.
 const DAYS: i64 = 6;
 /// Between two changes.
 const CHANGE_MINUTES: i64 = 14 * 60;
@@ -43,7 +43,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the one of an organization that is planted now.
+    /// Returns the timeline of an organization that is loaded now.
     pub(super) fn until(now: Instant) -> Self {
         let minute = now.microseconds() / MINUTE_US - DAYS * 24 * 60;
         Self {
@@ -51,7 +51,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the one whose first call was observed then.
+    /// Returns the timeline whose first call was observed at this moment.
     pub(super) fn of_first_call(observed_at: Instant) -> Self {
         Self { begin: observed_at }
     }
@@ -60,7 +60,7 @@ impl Timeline {
         self.begin
     }
 
-    /// Returns a moment so many minutes after a change was begun.
+    /// Returns the moment this many minutes after a change began.
     fn change(self, number: usize, minutes: i64) -> Instant {
         let begun = if number + 1 == CHANGES.len() {
             DAYS * 24 * 60 - LAST_MINUTES
@@ -79,7 +79,7 @@ fn pr_number(change: usize) -> usize {
     11 + change
 }
 
-/// What is planted, in the order in which it is sent.
+/// What is loaded, in the order in which it is sent.
 #[derive(Debug)]
 pub(super) struct Organization {
     pub(super) calls: Vec<GatewayIngestRequest>,
@@ -95,7 +95,7 @@ pub(super) struct Organization {
 }
 
 impl Organization {
-    /// Makes the repository in a folder, and all that is said of it.
+    /// Creates the repository in a folder, and all evidence about it.
     pub(super) fn make(timeline: Timeline, folder: &Path) -> Result<Self, CommandError> {
         let commits: Commits = repository::make(folder, timeline)?;
         let conversations = sessions::all(timeline);
@@ -112,7 +112,7 @@ impl Organization {
     }
 }
 
-/// Returns the first Session, by which it is known whether the organization was planted before.
+/// Returns the first Session, which shows whether the organization was loaded before.
 pub(super) fn first_session() -> SessionId {
     repository::session_id(&CHANGES[0], sessions::PLAN)
 }

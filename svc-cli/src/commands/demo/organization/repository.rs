@@ -1,4 +1,4 @@
-//! The repository of the organization: made anew each time, and each time the same.
+//! The repository of the organization: created each time from scratch, with identical contents.
 
 use std::fs;
 use std::io::Write as _;
@@ -94,7 +94,7 @@ impl Stream {
     }
 }
 
-/// Makes the repository in a folder, in the place of the one that is there.
+/// Creates the repository in a folder, replacing an existing one.
 pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, CommandError> {
     let mut stream = Stream::default();
     let mut notes: Vec<(usize, String)> = Vec::new();
@@ -160,7 +160,7 @@ pub(super) fn make(folder: &Path, timeline: Timeline) -> Result<Commits, Command
     })
 }
 
-/// Merges a change and returns the main branch's new end; nothing when it is not merged.
+/// Merges a change and returns the main branch's new head; nothing if it is not merged.
 fn merge(
     stream: &mut Stream,
     change: &Change,
@@ -197,7 +197,7 @@ fn note(change: &Change, kind: &str, at: Instant) -> Result<String, CommandError
     Ok(format!("{}\n", line.unwrap_or_default()))
 }
 
-/// Returns the Session of a change in which this was done.
+/// Returns the Session of a change that did this kind of work.
 pub(super) fn session_id(change: &Change, kind: &str) -> SessionId {
     let name = format!("orders-{}-{kind}", change.branch());
     SessionId::new(&name).expect("a name without blanks")

@@ -1,5 +1,5 @@
-//! The Sessions of the organization: of each change one that plans it, one that writes the code, one
-//! that writes the tests and one that looks at them.
+//! The Sessions of the organization: for each change, one that plans it, one that writes the code,
+//! one that writes the tests and one that reviews them.
 
 use svc_model::json::{Json, Object};
 
@@ -109,7 +109,7 @@ fn code(change: &Change, messages: &mut Vec<Json>) {
     ));
 }
 
-/// Returns the proposal that was refused.
+/// Returns the proposal that was rejected.
 pub(super) fn hasty(change: &Change) -> String {
     let code = change.code.replace(
         "        for sku, quantity in lines:\n            self.reserved",
@@ -118,12 +118,12 @@ pub(super) fn hasty(change: &Change) -> String {
     format!("{code}\n# To do: give back what was reserved before a later line failed.\n")
 }
 
-/// Returns the agent's id of the tool call that wrote this.
+/// Returns the agent's id of the tool call that wrote the file.
 pub(super) fn write_id(change: &Change, kind: &str) -> String {
     format!("call_{}_{kind}", change.name)
 }
 
-/// Adds that an agent writes a file, and that it is written.
+/// Adds the tool call that writes a file, and its result.
 fn write(change: &Change, kind: &str, path: &str, text: &str, messages: &mut Vec<Json>) {
     let id = write_id(change, kind);
     let arguments = Object::from_iter([

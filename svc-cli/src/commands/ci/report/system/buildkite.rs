@@ -4,7 +4,7 @@ use svc_model::ingest::CiResult;
 
 use super::super::environment::Environment;
 use super::super::repository::CloneUrl;
-use super::{Found, Scope, Told, Word};
+use super::{Found, RunDetails, Scope, Word};
 
 pub(super) const WORDS: &[Word] = &[
     ("passed", CiResult::Passed),
@@ -14,12 +14,12 @@ pub(super) const WORDS: &[Word] = &[
     ("not_run", CiResult::Skipped),
 ];
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
+pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let get = |name| environment.get(name);
     let first = |names| environment.first(names);
     let clone_url = get("BUILDKITE_REPO").and_then(CloneUrl::parse);
     let (host, path) = clone_url.map_or((None, None), |url| (Some(url.host), Some(url.path)));
-    // A build of a tag has the tag as its branch too.
+    // The build of a tag also has the tag as its branch.
     let branch = match get("BUILDKITE_TAG") {
         Some(_) => Some(String::new()),
         None => first(&["BUILDKITE_BRANCH"]),
@@ -48,7 +48,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
             ),
         ),
     };
-    Told {
+    RunDetails {
         run_id,
         repo: Found::new(path, "BUILDKITE_REPO"),
         repository_host: Found::new(host, "BUILDKITE_REPO"),
@@ -58,11 +58,11 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
         workflow_id: Found::new(first(&["BUILDKITE_PIPELINE_ID"]), "BUILDKITE_PIPELINE_ID"),
         run_url: Found::new(first(&["BUILDKITE_BUILD_URL"]), "BUILDKITE_BUILD_URL"),
         status,
-        ..Told::default()
+        ..RunDetails::default()
     }
 }
 
-/// Returns the word for the status that the command ended with.
+/// Returns the word for the exit status of the command.
 fn status(environment: &Environment) -> Option<String> {
     if environment.get("BUILDKITE_JOB_CANCELLED") == Some("true") {
         return Some("canceled".to_owned());
@@ -76,7 +76,7 @@ fn status(environment: &Environment) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::told;
+    use super::super::testing::known;
     use super::*;
 
     const JOB: &[(&str, &str)] = &[
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_job_tells_of_itself() {
         assert_eq!(
-            told(&read(&Environment::of(JOB), Scope::Job)),
+            known(&read(&Environment::of(JOB), Scope::Job)),
             [
                 ("run_id", "e44f9784"),
                 ("repo", "acme/shop"),

@@ -4,7 +4,7 @@ use svc_model::ingest::CiResult;
 
 use super::super::environment::Environment;
 use super::super::repository::CloneUrl;
-use super::{Found, Scope, Told, Word, joined};
+use super::{Found, RunDetails, Scope, Word, joined};
 
 pub(super) const WORDS: &[Word] = &[
     ("success", CiResult::Passed),
@@ -14,7 +14,7 @@ pub(super) const WORDS: &[Word] = &[
     ("unauthorized", CiResult::Error),
 ];
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
+pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let get = |name| environment.get(name);
     let first = |names| environment.first(names);
     let clone_url = get("CIRCLE_REPOSITORY_URL").and_then(CloneUrl::parse);
@@ -37,7 +37,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
             ),
         ),
     };
-    Told {
+    RunDetails {
         run_id,
         repo: Found::new(
             named.or(path),
@@ -52,12 +52,12 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
             None,
             "no variable; a step runs with when: on_fail or on_success",
         ),
-        ..Told::default()
+        ..RunDetails::default()
     }
 }
 
-/// Returns the id of the job. The executions of a parallel job share it, and are told apart by their
-/// index.
+/// Returns the id of the job. The executions of a parallel job share it and are distinguished by
+/// their index.
 fn job_id(environment: &Environment) -> Option<String> {
     let id = environment.get("CIRCLE_WORKFLOW_JOB_ID")?;
     match environment.get("CIRCLE_NODE_TOTAL") {
@@ -68,7 +68,7 @@ fn job_id(environment: &Environment) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::told;
+    use super::super::testing::known;
     use super::*;
 
     const JOB: &[(&str, &str)] = &[
@@ -90,7 +90,7 @@ mod tests {
     fn a_job_tells_of_itself_and_of_its_workflow() {
         let read = |scope| read(&Environment::of(JOB), scope);
         assert_eq!(
-            told(&read(Scope::Job)),
+            known(&read(Scope::Job)),
             [
                 ("run_id", "7a1d93f0"),
                 ("repo", "acme/shop"),

@@ -1,16 +1,16 @@
-//! GitHub Actions, and what runs its workflows elsewhere.
+//! GitHub Actions, and forges that run its workflows.
 //!
-//! A run of GitHub Actions is told apart by its workflow's number, which a step is not told: only
-//! GitHub's webhook and the `workflow_run` event have it. So a step reports its own job, under an id
-//! that no run has; and in a workflow that `workflow_run` starts, the run that has ended is reported
-//! as the webhook would, so that the one is a redelivery of the other.
+//! A run of GitHub Actions is identified by its workflow's number, which a step does not know: only
+//! GitHub's webhook and the `workflow_run` event have it. So a step reports its own job, under an
+//! id that no run has. In a workflow that `workflow_run` starts, the completed run is reported
+//! exactly as the webhook would report it, so that one is a redelivery of the other.
 
 use svc_model::ingest::CiResult;
 use svc_model::json::Object;
 
 use super::super::environment::{Environment, text_at};
 use super::super::repository;
-use super::{Found, Scope, Told, Word, joined};
+use super::{Found, RunDetails, Scope, Word, joined};
 
 pub(super) const WORDS: &[Word] = &[
     ("success", CiResult::Passed),
@@ -26,7 +26,7 @@ pub(super) const WORDS: &[Word] = &[
 
 const EVENT: &str = "GITHUB_EVENT_PATH";
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
+pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let event = environment.event(EVENT).unwrap_or_default();
     if environment.get("GITHUB_EVENT_NAME") == Some("workflow_run") {
         return ended_run(environment, &event);
@@ -42,13 +42,13 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
         Some("actions/runs"),
         get("GITHUB_RUN_ID"),
     ]);
-    Told {
+    RunDetails {
         run_id: Found::new(run_id, "GITHUB_RUN_ID, GITHUB_JOB"),
         run_attempt: variable(environment, "GITHUB_RUN_ATTEMPT"),
         commit: commit(environment, &event),
         branch: branch(environment, &event),
         workflow_name: variable(environment, "GITHUB_WORKFLOW"),
-        workflow_id: Found::new(None, "the event workflow_run; a step is not told"),
+        workflow_id: Found::new(None, "the event workflow_run; a step is not details"),
         workflow_path: Found::new(
             get("GITHUB_WORKFLOW_REF").and_then(workflow_path),
             "GITHUB_WORKFLOW_REF",
@@ -62,11 +62,11 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
     }
 }
 
-/// Returns what the event says of the run that has ended, in the words of GitHub's webhook.
-fn ended_run(environment: &Environment, event: &Object) -> Told {
+/// Returns what the event says about the completed run, in the words of GitHub's webhook.
+fn ended_run(environment: &Environment, event: &Object) -> RunDetails {
     let at = |member| text_at(event, &["workflow_run", member]);
     let found = |member, looked_at| Found::new(at(member), looked_at);
-    Told {
+    RunDetails {
         run_id: found("id", "workflow_run.id of GITHUB_EVENT_PATH"),
         run_attempt: found(
             "run_attempt",
@@ -74,7 +74,7 @@ fn ended_run(environment: &Environment, event: &Object) -> Told {
         ),
         commit: found("head_sha", "workflow_run.head_sha of GITHUB_EVENT_PATH"),
         branch: Found::new(
-            // It is null for a run without a branch, and says so.
+            // It is null for a run without a branch.
             at("head_branch").or_else(|| at("id").map(|_| String::new())),
             "workflow_run.head_branch of GITHUB_EVENT_PATH",
         ),
@@ -90,15 +90,15 @@ fn ended_run(environment: &Environment, event: &Object) -> Told {
     }
 }
 
-fn repository(environment: &Environment) -> Told {
+fn repository(environment: &Environment) -> RunDetails {
     let host = environment
         .get("GITHUB_SERVER_URL")
         .and_then(repository::host);
-    Told {
+    RunDetails {
         repo: variable(environment, "GITHUB_REPOSITORY"),
         repository_host: Found::new(host, "GITHUB_SERVER_URL"),
         repository_id: variable(environment, "GITHUB_REPOSITORY_ID"),
-        ..Told::default()
+        ..RunDetails::default()
     }
 }
 
@@ -106,8 +106,8 @@ fn variable(environment: &Environment, name: &'static str) -> Found {
     Found::new(environment.first(&[name]), name)
 }
 
-/// Returns the commit that was pushed. For a pull request `GITHUB_SHA` is a merge that GitHub made
-/// up, and that no branch holds.
+/// Returns the commit that was pushed. For a pull request, `GITHUB_SHA` is a merge commit that
+/// GitHub creates and no branch contains.
 fn commit(environment: &Environment, event: &Object) -> Found {
     if of_pull_request(environment) {
         let head = text_at(event, &["pull_request", "head", "sha"]);
@@ -145,7 +145,7 @@ fn workflow_path(reference: &str) -> Option<String> {
 mod tests {
     use std::fs;
 
-    use super::super::testing::told;
+    use super::super::testing::known;
     use super::*;
 
     const STEP: &[(&str, &str)] = &[
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_step_tells_of_its_job() {
         assert_eq!(
-            told(&read(&with(&[]), Scope::Job)),
+            known(&read(&with(&[]), Scope::Job)),
             [
                 ("run_id", "1658821493/test"),
                 ("run_attempt", "2"),
@@ -194,7 +194,7 @@ mod tests {
         );
         let run = read(&with(&[]), Scope::Run);
         assert_eq!(run.run_id.value.unwrap(), "1658821493");
-        assert_eq!(run.workflow_id.value, None, "a step is not told");
+        assert_eq!(run.workflow_id.value, None, "a step is not details");
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         ]);
         for scope in [Scope::Job, Scope::Run] {
             assert_eq!(
-                told(&read(&environment, scope)),
+                known(&read(&environment, scope)),
                 [
                     ("run_id", "30433642"),
                     ("run_attempt", "1"),

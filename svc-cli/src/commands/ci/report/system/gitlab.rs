@@ -6,7 +6,7 @@
 use svc_model::ingest::CiResult;
 
 use super::super::environment::Environment;
-use super::{Found, Scope, Told, Word, joined};
+use super::{Found, RunDetails, Scope, Word, joined};
 
 pub(super) const WORDS: &[Word] = &[
     ("success", CiResult::Passed),
@@ -16,7 +16,7 @@ pub(super) const WORDS: &[Word] = &[
     ("manual", CiResult::Neutral),
 ];
 
-pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
+pub(super) fn read(environment: &Environment, scope: Scope) -> RunDetails {
     let get = |name| environment.get(name);
     let first = |names| environment.first(names);
     // The pipeline of a merge request has no CI_COMMIT_BRANCH; the pipeline of a tag has no branch.
@@ -26,7 +26,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
         Scope::Job => job,
         Scope::Run => run,
     };
-    Told {
+    RunDetails {
         run_id: of_scope(
             Found::new(
                 joined([get("CI_PIPELINE_ID"), get("CI_JOB_NAME")]),
@@ -36,7 +36,7 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
         ),
         run_attempt: Found::new(first(&["CI_JOB_ID"]), "CI_JOB_ID"),
         repo: Found::new(first(&["CI_PROJECT_PATH"]), "CI_PROJECT_PATH"),
-        // In a pipeline for merged results CI_COMMIT_SHA is a merge that GitLab made up.
+        // In a pipeline for merged results, CI_COMMIT_SHA is a merge commit that GitLab creates.
         commit: Found::new(
             first(&["CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"]),
             "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA, CI_COMMIT_SHA",
@@ -64,13 +64,13 @@ pub(super) fn read(environment: &Environment, scope: Scope) -> Told {
                 "no variable; GitLab tells no job how its pipeline ends",
             ),
         ),
-        ..Told::default()
+        ..RunDetails::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::told;
+    use super::super::testing::known;
     use super::*;
 
     const JOB: &[(&str, &str)] = &[
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_job_tells_of_itself() {
         assert_eq!(
-            told(&read(&with(&[]), Scope::Job)),
+            known(&read(&with(&[]), Scope::Job)),
             [
                 ("run_id", "500/test 1/3"),
                 ("run_attempt", "9001"),
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_last_job_tells_of_the_pipeline_but_not_how_it_ended() {
         assert_eq!(
-            told(&read(&with(&[]), Scope::Run)),
+            known(&read(&with(&[]), Scope::Run)),
             [
                 ("run_id", "500"),
                 ("run_attempt", "9001"),
@@ -141,9 +141,9 @@ mod tests {
             ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "fix"),
             ("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &source),
         ]);
-        let told = read(&merge_request, Scope::Job);
-        assert_eq!(told.branch.value.unwrap(), "fix");
-        assert_eq!(told.commit.value.unwrap(), source);
+        let details = read(&merge_request, Scope::Job);
+        assert_eq!(details.branch.value.unwrap(), "fix");
+        assert_eq!(details.commit.value.unwrap(), source);
         let tag = with(&[("CI_COMMIT_BRANCH", ""), ("CI_COMMIT_TAG", "v1")]);
         assert_eq!(read(&tag, Scope::Job).branch.value.unwrap(), "");
     }

@@ -1,12 +1,12 @@
 //! Jenkins.
 //!
-//! A build has no jobs of its own, so a report speaks of the build, whatever is asked for.
+//! A build has no jobs of its own, so a report is always about the build.
 
 use svc_model::ingest::CiResult;
 
 use super::super::environment::Environment;
 use super::super::repository::CloneUrl;
-use super::{Found, Told, Word, joined};
+use super::{Found, RunDetails, Word, joined};
 
 pub(super) const WORDS: &[Word] = &[
     ("SUCCESS", CiResult::Passed),
@@ -16,12 +16,12 @@ pub(super) const WORDS: &[Word] = &[
     ("NOT_BUILT", CiResult::Skipped),
 ];
 
-pub(super) fn read(environment: &Environment) -> Told {
+pub(super) fn read(environment: &Environment) -> RunDetails {
     let get = |name| environment.get(name);
     let first = |names| environment.first(names);
     let clone_url = first(&["GIT_URL", "GIT_URL_1"]).and_then(|url| CloneUrl::parse(&url));
     let (host, path) = clone_url.map_or((None, None), |url| (Some(url.host), Some(url.path)));
-    Told {
+    RunDetails {
         run_id: Found::new(
             joined([get("JOB_NAME"), get("BUILD_NUMBER")]),
             "JOB_NAME, BUILD_NUMBER",
@@ -36,7 +36,7 @@ pub(super) fn read(environment: &Environment) -> Told {
         workflow_name: Found::new(pipeline(environment), "JOB_NAME"),
         run_url: Found::new(first(&["BUILD_URL"]), "BUILD_URL"),
         status: Found::new(None, "currentBuild.currentResult; no variable has it"),
-        ..Told::default()
+        ..RunDetails::default()
     }
 }
 
@@ -50,7 +50,7 @@ fn branch(environment: &Environment) -> Option<String> {
     if let Some(branch) = environment.first(&["BRANCH_NAME", "GIT_LOCAL_BRANCH"]) {
         return Some(branch);
     }
-    // The name of a remote stands before the branch.
+    // The branch is prefixed with the name of the remote.
     let remote = environment.get("GIT_BRANCH")?;
     Some(remote.strip_prefix("origin/").unwrap_or(remote).to_owned())
 }
@@ -69,7 +69,7 @@ fn pipeline(environment: &Environment) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::told;
+    use super::super::testing::known;
     use super::*;
 
     const BUILD: &[(&str, &str)] = &[
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_build_tells_of_itself() {
         assert_eq!(
-            told(&read(&Environment::of(BUILD))),
+            known(&read(&Environment::of(BUILD))),
             [
                 ("run_id", "team/shop/PR-24/153"),
                 ("repo", "acme/shop"),
@@ -110,9 +110,9 @@ mod tests {
             ("BUILD_NUMBER", "1"),
             ("GIT_BRANCH", "origin/release/2"),
         ]);
-        let told = read(&environment);
-        assert_eq!(told.branch.value.unwrap(), "release/2");
-        assert_eq!(told.workflow_name.value.unwrap(), "team/shop");
+        let details = read(&environment);
+        assert_eq!(details.branch.value.unwrap(), "release/2");
+        assert_eq!(details.workflow_name.value.unwrap(), "team/shop");
         let tag = Environment::of(&[("TAG_NAME", "v1"), ("BRANCH_NAME", "v1")]);
         assert_eq!(read(&tag).branch.value.unwrap(), "");
     }

@@ -1,4 +1,5 @@
-//! The CI systems: how each is known, what it tells of a run, and its words for a result.
+//! The CI systems: how each is detected, what its variables say about a run, and its words for a
+//! result.
 
 mod buildkite;
 mod circleci;
@@ -29,11 +30,11 @@ pub(super) enum System {
     /// Buildkite.
     #[value(alias = "ci_d")]
     Buildkite,
-    /// Another system: every flag is given.
+    /// Another system: every field is given by a flag.
     Other,
 }
 
-/// What a report speaks of.
+/// What a report is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// The job that sends it.
@@ -42,17 +43,17 @@ pub(super) enum Scope {
     Run,
 }
 
-/// What a system told, and where it was looked for.
+/// A value, and the variables that were tried for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) value: Option<String>,
-    /// The variables, or members of an event, for the one who has to give a flag instead.
+    /// The variables, or members of an event, for the error message when there is no value.
     pub(super) looked_at: &'static str,
 }
 
-/// What a system tells of a run.
+/// What a system's variables say about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct RunDetails {
     pub(super) run_id: Found,
     pub(super) run_attempt: Found,
     pub(super) repo: Found,
@@ -64,16 +65,16 @@ pub(super) struct Told {
     pub(super) workflow_id: Found,
     pub(super) workflow_path: Found,
     pub(super) run_url: Found,
-    /// The system's word for how it ended.
+    /// The system's word for the result.
     pub(super) status: Found,
 }
 
 /// A system's word for a result, and the result.
 type Word = (&'static str, CiResult);
 
-impl Told {
-    /// Returns it with the repository that the pipeline's own definition names: no variable of most
-    /// systems has the forge's number of a repository.
+impl RunDetails {
+    /// Adds the repository that the pipeline's own definition names: most systems have no variable
+    /// for the forge's number of a repository.
     pub(super) fn completed(mut self, environment: &Environment) -> Self {
         for (found, variable) in [
             (&mut self.repository_id, REPOSITORY_ID),
@@ -101,7 +102,7 @@ const REPOSITORY_ID: &str = "SVC_REPOSITORY_ID";
 const REPOSITORY_HOST: &str = "SVC_REPOSITORY_HOST";
 
 impl System {
-    /// Every system that makes itself known, with the variable that it does so by.
+    /// Every system that can be detected, and the variable that identifies it.
     const KNOWN_BY: [(Self, &'static str); 5] = [
         (Self::GithubActions, "GITHUB_ACTIONS"),
         (Self::GitlabCi, "GITLAB_CI"),
@@ -110,7 +111,7 @@ impl System {
         (Self::Buildkite, "BUILDKITE"),
     ];
 
-    /// Returns the systems that the variables speak of.
+    /// Returns the systems whose variables are set.
     pub(super) fn detect(environment: &Environment) -> Vec<Self> {
         let known = Self::KNOWN_BY.into_iter();
         known
@@ -119,7 +120,7 @@ impl System {
             .collect()
     }
 
-    /// Returns the variables that systems are known by.
+    /// Returns the variables that identify systems.
     pub(super) fn variables() -> String {
         Self::KNOWN_BY.map(|(_, variable)| variable).join(", ")
     }
@@ -142,15 +143,15 @@ impl System {
         }
     }
 
-    /// Returns what the variables tell.
-    pub(super) fn read(self, environment: &Environment, scope: Scope) -> Told {
+    /// Reads the variables.
+    pub(super) fn read(self, environment: &Environment, scope: Scope) -> RunDetails {
         match self {
             Self::GithubActions => github::read(environment, scope),
             Self::GitlabCi => gitlab::read(environment, scope),
             Self::Jenkins => jenkins::read(environment),
             Self::CircleCi => circleci::read(environment, scope),
             Self::Buildkite => buildkite::read(environment, scope),
-            Self::Other => Told::default(),
+            Self::Other => RunDetails::default(),
         }
     }
 
@@ -184,21 +185,21 @@ fn joined<const PARTS: usize>(parts: [Option<&str>; PARTS]) -> Option<String> {
 pub(super) mod testing {
     use super::*;
 
-    /// Returns what is told, field by field, without what is not.
-    pub(crate) fn told(told: &Told) -> Vec<(&'static str, &str)> {
+    /// Returns the known fields.
+    pub(crate) fn known(details: &RunDetails) -> Vec<(&'static str, &str)> {
         let fields = [
-            ("run_id", &told.run_id),
-            ("run_attempt", &told.run_attempt),
-            ("repo", &told.repo),
-            ("repository_host", &told.repository_host),
-            ("repository_id", &told.repository_id),
-            ("commit", &told.commit),
-            ("branch", &told.branch),
-            ("workflow_name", &told.workflow_name),
-            ("workflow_id", &told.workflow_id),
-            ("workflow_path", &told.workflow_path),
-            ("run_url", &told.run_url),
-            ("status", &told.status),
+            ("run_id", &details.run_id),
+            ("run_attempt", &details.run_attempt),
+            ("repo", &details.repo),
+            ("repository_host", &details.repository_host),
+            ("repository_id", &details.repository_id),
+            ("commit", &details.commit),
+            ("branch", &details.branch),
+            ("workflow_name", &details.workflow_name),
+            ("workflow_id", &details.workflow_id),
+            ("workflow_path", &details.workflow_path),
+            ("run_url", &details.run_url),
+            ("status", &details.status),
         ];
         let fields = fields.into_iter();
         fields

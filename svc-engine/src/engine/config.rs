@@ -1,0 +1,64 @@
+//! The configuration of an engine.
+
+use svc_model::id::OrgId;
+use svc_model::limit::READ_SLOTS_DEFAULT;
+
+use crate::admission::Admission;
+use crate::capture::Redaction;
+use crate::capture::redaction::Secrets;
+use crate::mirror::MirrorConfig;
+use crate::read::{CursorKey, ScanLimits};
+use crate::store::{DatabaseUrl, StoreConfig};
+
+/// The configuration of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// The store.
+    pub store: StoreConfig,
+    /// Evidence and context reads that may run at once.
+    pub read_slots: usize,
+    /// The bounds of a context scan.
+    pub scan: ScanLimits,
+    /// Bytes of the cache of decoded content.
+    pub cache_bytes: u64,
+    /// Bytes of the cache of reports.
+    pub report_cache_bytes: u64,
+    /// Whether credentials are redacted before storage.
+    pub redaction: Redaction,
+    /// The secrets of the service itself, which are redacted anywhere.
+    pub secrets: Secrets,
+    /// The key for cursors. Without one, cursors are valid for this engine only.
+    pub cursor_key: Option<CursorKey>,
+    /// The configuration of mirrors, if enabled.
+    pub mirror: Option<MirrorConfig>,
+}
+
+impl EngineConfig {
+    /// Returns the defaults for a store.
+    pub fn new(url: DatabaseUrl, org_id: OrgId) -> Self {
+        Self {
+            store: StoreConfig {
+                url,
+                org_id,
+                migrate: true,
+                readers: Admission::connections(READ_SLOTS_DEFAULT),
+            },
+            read_slots: READ_SLOTS_DEFAULT,
+            scan: ScanLimits::default(),
+            cache_bytes: 64 * 1024 * 1024,
+            report_cache_bytes: 112 * 1024 * 1024,
+            redaction: Redaction::On,
+            secrets: Secrets::default(),
+            cursor_key: None,
+            mirror: None,
+        }
+    }
+
+    /// Sets how many reads may run at once.
+    #[must_use]
+    pub fn with_read_slots(mut self, slots: usize) -> Self {
+        self.read_slots = slots;
+        self.store.readers = Admission::connections(slots);
+        self
+    }
+}

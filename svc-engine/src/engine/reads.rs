@@ -1,0 +1,258 @@
+//! What an engine answers: each read, and how it is admitted.
+
+use svc_model::context::{
+    ContextDiscoveryRequest, ContextResult, ContextSelectedRequest, DiscoveryResult,
+};
+use svc_model::evidence::{
+    EvidenceRead, EvidenceReadRequest, Inventory, InventoryRequest, Manifest, ManifestRequest,
+};
+use svc_model::facts::{
+    CompatibilityEvidence, FactsCounts, SessionFactsCounts, SessionInferenceCalls, SessionRequest,
+};
+use svc_model::quarantine::{QuarantineLog, QuarantineLogRequest};
+use svc_model::query::{
+    CiFailures, CiFailuresRequest, CiOutcomeAnswer, CiOutcomeRequest, CiRuns, CiRunsRequest,
+    CommitEvidence, CommitRequest, SessionAnswer, SessionDossierRequest, SessionList,
+    SessionsRequest,
+};
+use svc_model::reports::{
+    AcceptedWorkLifecycle, AttributionShareReport, MergeRetentionReport, ModelOutcomes,
+    ReportRequest,
+};
+use svc_model::time::Instant;
+
+use super::{Engine, Inner};
+use crate::error::Error;
+use crate::read::{self, Reach, UncheckedPullRequests};
+use crate::store::{MirrorStatus, Snapshot};
+
+impl Engine {
+    /// See [`read::inventory`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] without a free slot; [`Error::OutsideGrant`] where the Session is not reached;
+    /// otherwise as the function says. So for every read here.
+    pub async fn inventory(
+        &self,
+        reach: Reach,
+        request: InventoryRequest,
+    ) -> Result<Inventory, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            read::inventory(snapshot, request)
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::manifest`].
+    pub async fn manifest(
+        &self,
+        reach: Reach,
+        request: ManifestRequest,
+    ) -> Result<Manifest, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            inner.with_content(snapshot, |snapshot, content| {
+                read::manifest(snapshot, content, request)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::read`].
+    pub async fn evidence(
+        &self,
+        reach: Reach,
+        request: EvidenceReadRequest,
+    ) -> Result<EvidenceRead, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            inner.with_content(snapshot, |snapshot, content| {
+                read::read(snapshot, content, request)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::selected`].
+    pub async fn selected(
+        &self,
+        reach: Reach,
+        request: ContextSelectedRequest,
+    ) -> Result<ContextResult, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            inner.with_content(snapshot, |snapshot, content| {
+                read::selected(snapshot, content, &inner.scan, request)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::discover`].
+    pub async fn discover(
+        &self,
+        reach: Reach,
+        request: ContextDiscoveryRequest,
+    ) -> Result<DiscoveryResult, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            let grant = read::reached(snapshot, &inner.revocations, &reach)?;
+            inner.with_content(snapshot, |snapshot, content| {
+                read::discover(snapshot, content, &inner.scan, &grant, request)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::session_dossier`].
+    pub async fn session_dossier(
+        &self,
+        request: SessionDossierRequest,
+    ) -> Result<SessionAnswer, Error> {
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::session_dossier(snapshot, request);
+        self.scan(read).await
+    }
+
+    /// See [`read::commit_evidence`].
+    pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::commit_evidence(snapshot, sources, request)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::model_outcomes`].
+    pub async fn model_outcomes(&self, request: ReportRequest) -> Result<ModelOutcomes, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::model_outcomes(snapshot, sources, &request)
+            })
+        };
+        self.report(read).await
+    }
+
+    /// See [`read::accepted_work_lifecycle`].
+    pub async fn accepted_work_lifecycle(
+        &self,
+        request: ReportRequest,
+    ) -> Result<AcceptedWorkLifecycle, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::accepted_work_lifecycle(snapshot, sources, &request)
+            })
+        };
+        self.report(read).await
+    }
+
+    /// See [`read::merge_retention`].
+    pub async fn merge_retention(
+        &self,
+        as_of: Instant,
+    ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::merge_retention(snapshot, sources, as_of)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// See [`read::attribution_share`].
+    pub async fn attribution_share(
+        &self,
+        as_of: Instant,
+        cases_min: u64,
+    ) -> Result<AttributionShareReport, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::attribution_share(snapshot, sources, as_of, cases_min)
+            })
+        };
+        self.scan(read).await
+    }
+
+    /// Returns how far the mirror of each repository is, by repository. It takes no slot.
+    pub async fn mirrors(&self) -> Result<Vec<MirrorStatus>, Error> {
+        let read =
+            |inner: &Inner, snapshot: &mut Snapshot<'_>| Ok(snapshot.mirrors(inner.clock.now())?);
+        self.short(read).await
+    }
+
+    /// See [`read::ci_outcome`]. It takes no slot.
+    pub async fn ci_outcome(&self, request: CiOutcomeRequest) -> Result<CiOutcomeAnswer, Error> {
+        let read =
+            move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_outcome(snapshot, &request);
+        self.short(read).await
+    }
+
+    /// See [`read::ci_runs`]. It takes no slot.
+    pub async fn ci_runs(&self, request: CiRunsRequest) -> Result<CiRuns, Error> {
+        let read = move |_: &Inner, snapshot: &mut Snapshot<'_>| read::ci_runs(snapshot, &request);
+        self.short(read).await
+    }
+
+    /// See [`read::ci_failures`]. It takes no slot.
+    pub async fn ci_failures(&self, request: CiFailuresRequest) -> Result<CiFailures, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::ci_failures(snapshot, &inner.cursor_key, &request)
+        };
+        self.short(read).await
+    }
+
+    /// See [`read::sessions`]. It takes no slot.
+    pub async fn sessions(&self, request: SessionsRequest) -> Result<SessionList, Error> {
+        let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            read::sessions(snapshot, &inner.cursor_key, &request)
+        };
+        self.short(read).await
+    }
+
+    /// See [`read::quarantine_log`]. It takes no slot.
+    pub async fn quarantine_log(
+        &self,
+        request: QuarantineLogRequest,
+    ) -> Result<QuarantineLog, Error> {
+        self.short(move |_, snapshot| read::quarantine_log(snapshot, request))
+            .await
+    }
+
+    /// See [`read::facts`]. It takes no slot.
+    pub async fn facts(&self) -> Result<FactsCounts, Error> {
+        self.short(|_, snapshot| read::facts(snapshot)).await
+    }
+
+    /// See [`read::session_facts`]. It takes no slot.
+    pub async fn session_facts(
+        &self,
+        request: SessionRequest,
+    ) -> Result<SessionFactsCounts, Error> {
+        self.short(|_, snapshot| read::session_facts(snapshot, request))
+            .await
+    }
+
+    /// See [`read::session_inference_calls`]. It takes no slot.
+    pub async fn session_inference_calls(
+        &self,
+        request: SessionRequest,
+    ) -> Result<SessionInferenceCalls, Error> {
+        self.short(|_, snapshot| read::session_inference_calls(snapshot, request))
+            .await
+    }
+
+    /// See [`read::compatibility_evidence`]. It takes no slot.
+    pub async fn compatibility_evidence(
+        &self,
+        request: SessionRequest,
+    ) -> Result<CompatibilityEvidence, Error> {
+        let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
+            inner.with_content(snapshot, |snapshot, content| {
+                read::compatibility_evidence(snapshot, content, request)
+            })
+        };
+        self.short(read).await
+    }
+}

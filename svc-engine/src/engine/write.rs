@@ -1,0 +1,169 @@
+//! The writes of an engine: facts, the counts of what arrived, and the quarantine.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use svc_model::capture::CaptureTotals;
+use svc_model::problem::QueryFault;
+use svc_model::quarantine::{QuarantineAction, QuarantineReceipt, QuarantineRequest};
+use svc_model::time::Instant;
+
+use super::{Engine, Inner};
+use crate::error::Error;
+use crate::fact::{InferenceCall, PullRequestMerge};
+use crate::store::{
+    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, StoreError, WhenAbsent,
+};
+
+impl Engine {
+    /// Prepares a call for [`Engine::append`], on the caller's thread.
+    pub fn prepare(&self, call: InferenceCall, received_at: Instant) -> Append {
+        Append::InferenceCall(Box::new(self.0.store.encode(call, received_at)))
+    }
+
+    /// Appends facts and waits until they have reached the disk. A push makes its mirror due in the
+    /// same transaction, and nobody waits for more than that.
+    ///
+    /// # Errors
+    ///
+    /// If the facts were not stored; then none is acknowledged.
+    pub async fn append(
+        &self,
+        facts: Vec<Append>,
+        counted: Counted,
+    ) -> Result<Vec<Outcome>, Error> {
+        let mut delivery = Delivery {
+            counted: Some(counted),
+            ..Delivery::from(facts)
+        };
+        let Some(mirrors) = &self.0.mirrors else {
+            let outcomes = self.0.store.append(delivery).await?;
+            self.count_soon();
+            return Ok(outcomes);
+        };
+        let pushes = delivery.facts.iter().filter_map(|fact| match fact {
+            Append::Push(push) => Some(mirrors.request(push)),
+            _ => None,
+        });
+        delivery.refreshes = pushes.collect();
+        let refreshes = !delivery.refreshes.is_empty();
+        let merges = delivery.facts.iter().filter_map(|fact| match fact {
+            Append::PullRequestMerge(merge) => Some(PullRequestMerge::clone(merge)),
+            _ => None,
+        });
+        let merges: Vec<PullRequestMerge> = merges.collect();
+        let outcomes = self.0.store.append(delivery).await?;
+        if refreshes {
+            mirrors.wake();
+        }
+        if let Some(background) = &self.0.background {
+            for merge in merges {
+                background.merged(merge);
+            }
+        }
+        self.count_soon();
+        Ok(outcomes)
+    }
+
+    /// Counts a delivery without facts. It does not wait for the store: the count is written with
+    /// the next transaction, or within a second.
+    pub fn count(&self, counted: &Counted) {
+        self.0.store.count(&counted.totals);
+        self.count_soon();
+    }
+
+    /// Ensures that deliveries that stored nothing, such as redeliveries, are soon counted in the
+    /// store.
+    fn count_soon(&self) {
+        let inner = &self.0;
+        if inner.store.has_uncounted() && !inner.counts_wait.swap(true, Ordering::AcqRel) {
+            tokio::spawn(write_counts(Arc::downgrade(inner)));
+        }
+    }
+
+    /// Returns what arrived by source, on all servers of the organization, after writing this
+    /// server's pending counts.
+    ///
+    /// # Errors
+    ///
+    /// If the store does not answer.
+    pub async fn captured(&self) -> Result<CaptureTotals, Error> {
+        self.0.store.write_counts().await?;
+        self.short(|_, snapshot| Ok(snapshot.capture_totals()?))
+            .await
+    }
+
+    /// Quarantines or releases a fact on behalf of a client. The writer records it, in order with
+    /// the facts.
+    ///
+    /// # Errors
+    ///
+    /// If the request names no fact or several, or if it was not recorded.
+    pub async fn quarantine(
+        &self,
+        request: QuarantineRequest,
+        action: QuarantineAction,
+        client_id: String,
+    ) -> Result<QuarantineReceipt, Error> {
+        let absent = if request.force {
+            WhenAbsent::Record
+        } else {
+            WhenAbsent::Refuse
+        };
+        let entry = NewQuarantineEntry {
+            quarantine_id: self.0.ids.fresh(),
+            table: request.table,
+            fact_id: request.fact_id.into(),
+            action,
+            reason: request.reason.into(),
+            recorded_at: self.0.clock.now(),
+            client_id,
+        };
+        let recorded = self.0.store.quarantine(entry, absent).await?;
+        let recorded = recorded.map_err(|reason| match reason {
+            NoTarget::Absent => QueryFault::TargetAbsent,
+            NoTarget::Ambiguous => QueryFault::TargetAmbiguous,
+        })?;
+        Ok(QuarantineReceipt {
+            org_id: self.org_id().clone(),
+            action: action.into(),
+            table: request.table.into(),
+            fact_id: recorded.fact_id,
+            target_found: recorded.target_found,
+            unchanged: recorded.unchanged,
+            quarantine_revision: recorded.revision,
+        })
+    }
+}
+
+/// Retries until the pending counts are written or the engine is gone.
+async fn write_counts(inner: Weak<Inner>) {
+    let mut pause = COUNTS_WAIT;
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(inner) = inner.upgrade() else {
+            return;
+        };
+        // Before the write, so that later counts start a new task.
+        inner.counts_wait.store(false, Ordering::Release);
+        match inner.store.write_counts().await {
+            Ok(()) | Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "store.counts_wait"
+                );
+            }
+        }
+        if inner.counts_wait.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        pause = COUNTS_RETRY;
+    }
+}
+
+/// The delay before the counts of deliveries that stored nothing are written.
+const COUNTS_WAIT: Duration = Duration::from_secs(1);
+/// The delay after a failed write.
+const COUNTS_RETRY: Duration = Duration::from_secs(10);

@@ -1,0 +1,112 @@
+use std::io::{self, BufRead};
+
+use svc_model::repository::CommitSha;
+
+use super::diff::{Merges, Said};
+use super::renames::{Next, begins, next, text};
+use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
+use crate::mirror::object_id::ObjectId;
+
+/// Files of one commit that are told: somebody holds those of many commits.
+const TOLD_MAX: usize = 256;
+/// Files of one commit that are read.
+const FILES_MAX: usize = 10_000;
+
+/// What became of a file, without a look at what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It has other content, or another mode.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It is no file that can be read, or was none, or became something else.
+    Other,
+}
+
+/// A file that differs between a commit and its first parent. One that moved is there twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What became of it.
+    pub kind: ChangeKind,
+    /// The contents before and after; zeros where there is none.
+    pub contents: (ObjectId, ObjectId),
+    /// Its path, of no certain encoding.
+    pub path: Vec<u8>,
+}
+
+impl MirrorReader {
+    /// Returns which files differ between commits and their first parents, in the order of git, which
+    /// looks at no content. `each` gets the place of the commit; nothing where the mirror has none, or
+    /// where more files differ than are told.
+    ///
+    /// # Errors
+    ///
+    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`]. Of one
+    /// commit [`ReadDecline::TooManyFiles`] and [`ReadDecline::Path`].
+    pub fn changes(
+        &mut self,
+        commits: &[CommitSha],
+        mut each: impl FnMut(usize, Result<Option<Vec<Change>>, ReadError>),
+    ) -> Result<(), ReadError> {
+        let merges = Merges::FirstParent;
+        self.each_said(Said::Changes, commits, merges, read, |place, changes| {
+            each(place, changes.map(Option::flatten));
+        })
+    }
+}
+
+/// Reads `:MODE MODE ID ID STATUS` and the path of each file, both of which end with NUL, between the
+/// line of the trees and the one that ends the answer.
+fn read(
+    output: &mut dyn BufRead,
+    head: &[u8],
+) -> io::Result<Result<Option<Vec<Change>>, ReadDecline>> {
+    if !begins(output, head)? {
+        return Ok(Err(ReadDecline::Malformed));
+    }
+    let mut changes = Vec::new();
+    for files in 1.. {
+        let fields = match next(output)? {
+            Next::File(_) if files > FILES_MAX => return Ok(Err(ReadDecline::TooManyFiles)),
+            Next::File(fields) => fields,
+            Next::Odd => return Ok(Err(ReadDecline::Malformed)),
+            Next::End => break,
+        };
+        let Some((kind, contents)) = parse(&fields) else {
+            return Ok(Err(ReadDecline::Malformed));
+        };
+        let Some(path) = text(output, PATH_BYTES_MAX)? else {
+            return Ok(Err(ReadDecline::Path));
+        };
+        // One more than are told says that there are more.
+        if files <= TOLD_MAX + 1 {
+            changes.push(Change {
+                kind,
+                contents,
+                path,
+            });
+        }
+    }
+    Ok(Ok((changes.len() <= TOLD_MAX).then_some(changes)))
+}
+
+/// Reads what stands before a path, of two modes, two ids and a word.
+fn parse(fields: &[u8]) -> Option<(ChangeKind, (ObjectId, ObjectId))> {
+    let mut fields = fields.split(|byte| *byte == b' ');
+    let modes = [fields.next()?, fields.next()?];
+    let contents = (
+        ObjectId::parse(fields.next()?)?,
+        ObjectId::parse(fields.next()?)?,
+    );
+    let is_file = |mode: &[u8]| matches!(mode, b"100644" | b"100755");
+    let none = b"000000";
+    let kind = match (fields.next()?, modes) {
+        (b"A", [before, after]) if before == none && is_file(after) => ChangeKind::Added,
+        (b"D", [before, after]) if is_file(before) && after == none => ChangeKind::Deleted,
+        (b"M", [before, after]) if is_file(before) && is_file(after) => ChangeKind::Modified,
+        _ => ChangeKind::Other,
+    };
+    Some((kind, contents))
+}

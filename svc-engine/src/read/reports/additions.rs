@@ -1,0 +1,201 @@
+//! What commits add to files, of which most is added more than once.
+//!
+//! A pull request brings its files with its own commits, and once more with the commit that merges them.
+//! What a diff adds to a file follows from what the file held before and after, so git is asked for the
+//! diffs of those commits alone that bring anything else.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+
+use crate::derive::attribution::{CommitFiles, FileTokens, TokenSet, is_code};
+use crate::derive::diff::{CommitDiff, FileChange};
+use crate::mirror::{Change, ChangeKind, ObjectId};
+
+/// What a file held before and after.
+type Contents = (ObjectId, ObjectId);
+
+/// What is added between two contents, of which the diff could be read.
+#[derive(Debug)]
+enum Addition {
+    /// Nobody has looked: it was to a file that is no code.
+    Unseen,
+    /// Nothing but blanks.
+    Nothing,
+    /// Something of these tokens.
+    Tokens(Arc<TokenSet>),
+}
+
+/// What is known to be added between contents.
+#[derive(Debug, Default)]
+pub(super) struct Additions(HashMap<Contents, Addition, RandomState>);
+
+impl Additions {
+    /// Takes what a diff adds, by the changes of which it is the diff.
+    pub(super) fn learn(&mut self, changes: &[Change], diff: &CommitDiff, files: &CommitFiles) {
+        // Nobody knows which sections these were.
+        if diff.malformed + diff.unsupported > 0 {
+            return;
+        }
+        let changes: HashMap<&[u8], &Change> = changes.iter().map(|it| (&*it.path, it)).collect();
+        let tokens = files.files.iter().map(|file| (&*file.path, &file.tokens));
+        let tokens: HashMap<&str, &Arc<TokenSet>> = tokens.collect();
+        for file in &diff.files {
+            let Some(change) = changes.get(file.path.as_bytes()) else {
+                continue;
+            };
+            // A file that moved differs from another one.
+            let is_it = match file.change {
+                FileChange::Added => change.kind == ChangeKind::Added,
+                FileChange::Modified => change.kind == ChangeKind::Modified,
+                FileChange::Deleted => change.kind == ChangeKind::Deleted,
+                FileChange::Renamed { .. } => false,
+            };
+            if is_it {
+                let known = self.0.entry(change.contents);
+                let known = known.or_insert(Addition::Unseen);
+                if matches!(known, Addition::Unseen) && is_code(&file.path) {
+                    *known = match tokens.get(&*file.path) {
+                        Some(tokens) => Addition::Tokens(Arc::clone(tokens)),
+                        None => Addition::Nothing,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Returns the files of a commit, if what is added to each is known.
+    pub(super) fn of(&self, changes: &[Change]) -> Option<CommitFiles> {
+        let mut files = CommitFiles::default();
+        for change in changes {
+            let added = self.0.get(&change.contents)?;
+            let path = str::from_utf8(&change.path).ok()?;
+            if !is_code(path) || change.kind == ChangeKind::Deleted {
+                continue;
+            }
+            match added {
+                Addition::Unseen => return None,
+                Addition::Nothing => {}
+                Addition::Tokens(tokens) => files.files.push(FileTokens {
+                    path: path.to_owned(),
+                    tokens: Arc::clone(tokens),
+                }),
+            }
+        }
+        Some(files)
+    }
+}
+
+/// Returns the places of the commits of which a file differs in a way that no commit before them has, or
+/// of which that is not known; and those of the others.
+pub(super) fn split(commits: &[Option<Vec<Change>>]) -> (Vec<usize>, Vec<usize>) {
+    let mut seen: HashSet<Contents, RandomState> = HashSet::default();
+    (0..commits.len()).partition(|place| match &commits[*place] {
+        None => true,
+        Some(changes) => {
+            let mut is_new = may_move(changes);
+            for change in changes {
+                is_new |= change.kind == ChangeKind::Other || seen.insert(change.contents);
+            }
+            is_new
+        }
+    })
+}
+
+/// Returns whether one of these files may be what became of another.
+fn may_move(changes: &[Change]) -> bool {
+    let any = |kind| changes.iter().any(|change| change.kind == kind);
+    any(ChangeKind::Added) && any(ChangeKind::Deleted)
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::repository::CommitSha;
+
+    use super::*;
+
+    fn content(digit: char) -> ObjectId {
+        ObjectId::of(&CommitSha::new(&digit.to_string().repeat(40)).unwrap())
+    }
+
+    fn change(kind: ChangeKind, before: char, after: char, path: &str) -> Change {
+        Change {
+            kind,
+            contents: (content(before), content(after)),
+            path: path.into(),
+        }
+    }
+
+    fn diff(path: &str, added: &str) -> CommitDiff {
+        let lines = added.replace('\n', "\n+");
+        let count = added.lines().count();
+        let text = format!(
+            "diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n\
+             @@ -0,0 +1,{count} @@\n+{lines}\n"
+        );
+        let diff = CommitDiff::parse(text.as_bytes());
+        assert_eq!((diff.files.len(), diff.malformed), (1, 0), "{text}");
+        diff
+    }
+
+    fn learnt(change: &Change, diff: &CommitDiff) -> Additions {
+        let mut additions = Additions::default();
+        let changes = std::slice::from_ref(change);
+        additions.learn(changes, diff, &CommitFiles::of(diff));
+        additions
+    }
+
+    #[test]
+    fn what_was_added_between_two_contents_is_added_again() {
+        use ChangeKind::{Deleted, Modified};
+        let learnt = learnt(&change(Modified, '1', '2', "a.rs"), &diff("a.rs", "let x"));
+        let elsewhere = [change(Modified, '1', '2', "b.rs")];
+        let files = learnt.of(&elsewhere).unwrap();
+        assert_eq!(files, CommitFiles::of(&diff("b.rs", "let x")));
+        let of_no_code = learnt.of(&[change(Modified, '1', '2', "b.md")]).unwrap();
+        assert_eq!(of_no_code, CommitFiles::default());
+        for unknown in [
+            change(Modified, '2', '1', "a.rs"),
+            change(Modified, '1', '3', "a.rs"),
+            change(Deleted, '2', '0', "a.rs"),
+        ] {
+            assert_eq!(learnt.of(&[elsewhere[0].clone(), unknown]), None);
+        }
+    }
+
+    #[test]
+    fn what_was_not_looked_for_or_not_read_is_not_known() {
+        use ChangeKind::{Added, Modified};
+        let in_code = [change(Modified, '1', '2', "a.rs")];
+        let text = learnt(&change(Modified, '1', '2', "a.md"), &diff("a.md", "let x"));
+        assert_eq!(text.of(&in_code), None);
+        let mut odd = diff("a.rs", "let x");
+        odd.unsupported = 1;
+        assert_eq!(learnt(&in_code[0], &odd).of(&in_code), None);
+        let mut moved = diff("a.rs", "let x");
+        moved.files[0].change = FileChange::Renamed {
+            from: "b.rs".to_owned(),
+        };
+        let added = change(Added, '0', '2', "a.rs");
+        assert_eq!(learnt(&added, &moved).of(&[added]), None);
+    }
+
+    #[test]
+    fn only_commits_that_bring_something_else_are_asked_for() {
+        use ChangeKind::{Added, Deleted, Modified, Other};
+        let one = || change(Added, '0', '1', "a");
+        let two = || change(Modified, '1', '2', "b");
+        let commits = [
+            Some(vec![one()]),
+            Some(vec![one(), two()]),
+            Some(vec![two(), one()]),
+            None,
+            Some(vec![one(), change(Other, '1', '2', "c")]),
+            Some(vec![change(Deleted, '2', '0', "d")]),
+            Some(vec![one(), change(Deleted, '2', '0', "d")]),
+            Some(Vec::new()),
+        ];
+        assert_eq!(split(&commits), (vec![0, 1, 3, 4, 5, 6], vec![2, 7]));
+    }
+}

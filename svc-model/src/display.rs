@@ -1,0 +1,176 @@
+//! Replies as text for people: the words that the shell and the console share. Each surface escapes
+//! external text in its own way.
+
+use crate::ingest::{CiProvider, GatewayProvider};
+use crate::open::Open;
+use crate::query::TimelineEvent;
+use crate::time::Instant;
+
+/// A kind of system with a product name. JSON has a neutral word for it.
+pub trait Product: Copy + Send + Sync + 'static {
+    /// Every kind.
+    const ALL: &'static [Self];
+
+    /// Returns the name of the product.
+    fn product(self) -> &'static str;
+
+    /// Returns the neutral word of the service.
+    fn word(self) -> &'static str;
+
+    /// Returns the kind with this product name or neutral word.
+    fn named(text: &str) -> Option<Self> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|kind| kind.product() == text || kind.word() == text)
+    }
+}
+
+impl Product for CiProvider {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn product(self) -> &'static str {
+        match self {
+            Self::ForgeActions => "github-actions",
+            Self::CiA => "jenkins",
+            Self::CiB => "gitlab-ci",
+            Self::CiC => "circleci",
+            Self::CiD => "buildkite",
+            Self::Other => "other",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+impl Product for GatewayProvider {
+    const ALL: &'static [Self] = Self::ALL;
+
+    fn product(self) -> &'static str {
+        match self {
+            Self::GatewayA => "litellm",
+            Self::GatewayB => "portkey",
+            Self::GatewayC => "helicone",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+}
+
+/// Returns the product name of a kind of system. For one that only a newer service knows, returns its
+/// word, which is external text.
+pub fn product<T: Product>(kind: &Open<T>) -> &str {
+    match kind {
+        Open::Known(kind) => kind.product(),
+        Open::Unknown(word) => word.word(),
+    }
+}
+
+/// Returns the date and time of a moment, in UTC and to the second: `2026-01-31 09:30:00`.
+pub fn clock(at: Instant) -> String {
+    let text = at.to_string().replacen('T', " ", 1);
+    text.chars().take("2026-01-31 09:30:00".len()).collect()
+}
+
+/// How a surface writes what is not the same everywhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Surface {
+    /// Escapes external text.
+    pub escape: fn(&str) -> String,
+    /// The placeholder for an absent value.
+    pub none: &'static str,
+    /// The minus sign.
+    pub minus: char,
+}
+
+impl Surface {
+    fn any(self, text: Option<&String>) -> String {
+        text.filter(|text| !text.is_empty())
+            .map_or_else(|| self.none.to_owned(), |text| (self.escape)(text))
+    }
+
+    /// Returns the source and the description of an event.
+    pub fn describe(self, event: &TimelineEvent) -> (String, String) {
+        let escape = self.escape;
+        match event {
+            TimelineEvent::InferenceCall {
+                gateway_provider,
+                model_provider,
+                model,
+                input_tokens,
+                output_tokens,
+                duration_ms,
+                ..
+            } => {
+                let model = [self.any(model_provider.as_ref()), self.any(model.as_ref())].join("/");
+                let tokens = input_tokens.zip(*output_tokens);
+                let tokens =
+                    tokens.map(|(input, output)| format!("{input} tokens in, {output} out"));
+                let duration = duration_ms.map(|duration| format!("{duration} ms"));
+                let what: Vec<String> = [Some(model), tokens, duration]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+                (escape(product(gateway_provider)), what.join(", "))
+            }
+            TimelineEvent::DeveloperDecision {
+                agent_harness,
+                accepted,
+                explicit,
+                interaction_mode,
+                call_id,
+                ..
+            } => {
+                let verdict = if *accepted { "accepted" } else { "rejected" };
+                let who = if *explicit { "a person" } else { "a rule" };
+                let call_id = call_id.as_ref();
+                let call_id = call_id.map_or_else(String::new, |id| format!(", {}", escape(id)));
+                let mode = escape(interaction_mode.as_str());
+                let what = format!("{verdict} by {who}, {mode}{call_id}");
+                (escape(agent_harness.as_str()), what)
+            }
+            TimelineEvent::EditObservation {
+                agent_harness,
+                call_id,
+                external_lines_added,
+                external_lines_removed,
+                ..
+            } => {
+                let lines = |sign: char, lines: &Option<i64>| match lines {
+                    Some(lines) => format!("{sign}{lines}"),
+                    None => format!("{sign}?"),
+                };
+                let what = format!(
+                    "{}, by others {} {}",
+                    escape(call_id),
+                    lines('+', external_lines_added),
+                    lines(self.minus, external_lines_removed)
+                );
+                (escape(agent_harness.as_str()), what)
+            }
+            TimelineEvent::RejectedEdit {
+                agent_harness,
+                call_id,
+                ..
+            } => (escape(agent_harness.as_str()), escape(call_id)),
+            TimelineEvent::RetryLinkage {
+                agent_harness,
+                tool_name,
+                rejected_call_id,
+                accepted_call_id,
+                ..
+            } => {
+                let what = format!(
+                    "{} {}, accepted as {}",
+                    escape(tool_name.as_str()),
+                    escape(rejected_call_id),
+                    escape(accepted_call_id)
+                );
+                (escape(agent_harness.as_str()), what)
+            }
+        }
+    }
+}
