@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{ColorChoice, Parser, Subcommand, ValueEnum as _};
 
 use crate::commands::{
-    backup, capture, ci, commit, completions, config, context, db, demo, doctor, evidence, export,
-    facts, grant, hook, install, investigate, login, man, mcp, me, mirror, note, outbox,
+    backup, capture, ci, commit, completions, config, context, db, demo, doctor, erase, evidence,
+    export, facts, grant, hook, install, investigate, login, man, mcp, me, mirror, note, outbox,
     quarantine, report, schema, serve, session, sessions, transcript,
 };
 use crate::output::Format;
@@ -216,6 +216,17 @@ pub(crate) enum Command {
     ReleaseInferenceCalls(quarantine::Bulk),
     /// List what was quarantined and released, oldest first.
     QuarantineLog(quarantine::Log),
+    /// Remove for good what was captured of a Session or a user: messages, payloads, texts of edits.
+    ///
+    /// Facts stay: that a call was made, when, with which model. It shows what would go; with --apply
+    /// and --reason it goes, is named in an append-only log, and the space comes back. Nothing brings it
+    /// back but a backup of before.
+    Erase(erase::Erase),
+    /// Remove for good what was captured before a moment, as svc erase does.
+    ///
+    /// It runs once and is no scheduler: let a timer run it. It shows what would go; with --apply and
+    /// --reason it goes.
+    Gc(erase::Gc),
     /// Manage what the named retrieval tokens may read.
     ///
     /// Each token of SVC_RETRIEVAL_TOKENS reads what is granted to its name: single Sessions, or

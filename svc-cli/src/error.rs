@@ -194,6 +194,9 @@ pub(crate) fn advice(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::Declined(
             Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
         ) => "to see what is visible: svc evidence inventory SESSION",
+        ErrorKind::Declined(Decline::ContentErased { .. }) => {
+            "to see when and why, on the machine of the store: svc erase log"
+        }
         ErrorKind::Declined(Decline::RetrievalGrantLimit { .. }) => {
             "name a Session that you may read, or ask the operator to narrow the rule: svc grant list"
         }

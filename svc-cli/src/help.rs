@@ -47,6 +47,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "quarantine-log",
         ],
     ),
+    ("Remove what was captured, for good", &["erase", "gc"]),
     (
         "Set up this shell",
         &["login", "logout", "me", "completions", "man", "help"],
@@ -219,6 +220,25 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["svc release-inference-calls SESSION --reason x --apply"],
     ),
     (&["quarantine-log"], &["svc quarantine-log --all"]),
+    (
+        &["erase"],
+        &[
+            "svc erase --session SESSION",
+            "svc erase --user ann --reason x --apply",
+            "svc erase log",
+        ],
+    ),
+    (
+        &["erase", "log"],
+        &["svc erase log", "svc erase log --json"],
+    ),
+    (
+        &["gc"],
+        &[
+            "svc gc --older-than 90d",
+            "svc gc --older-than 2026-01-31 --reason x --apply",
+        ],
+    ),
     (
         &["grant", "list"],
         &["svc grant list --token review-agent --history"],

@@ -44,6 +44,8 @@ pub(crate) fn run(cli: Cli, output: &mut Output) -> Result<(), CommandError> {
         Command::QuarantineInferenceCalls(bulk) => bulk.run(QuarantineAction::Quarantine, output),
         Command::ReleaseInferenceCalls(bulk) => bulk.run(QuarantineAction::Release, output),
         Command::QuarantineLog(log) => log.run(output),
+        Command::Erase(erase) => erase.run(output),
+        Command::Gc(gc) => gc.run(output),
         Command::Grant(grant) => grant.run(output),
         Command::Login(login) => login.run(output),
         Command::Logout(logout) => logout.run(output),

@@ -262,6 +262,7 @@ mod tests {
                 reference_index: Some(3),
             },
             Decline::EvidencePartAbsent { reference_index: 0 },
+            Decline::ContentErased { reference_index: 7 },
             Decline::EvidenceInventoryLimit {
                 count: 1_001,
                 limit: 1_000,

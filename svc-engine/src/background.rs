@@ -21,8 +21,8 @@ use crate::deadline::{Cancellation, Deadline};
 use crate::derive::attribution::Attributions;
 use crate::error::Error;
 use crate::fact::{Lifetime, PullRequestMerge, Push};
-use crate::mirror::{OnRefreshed, later};
-use crate::read::{ReportSources, attributions_of_pushes};
+use crate::mirror::{MirrorReading, OnRefreshed, later};
+use crate::read::{ReportMemory, ReportSources, attributions_of_pushes};
 use crate::store::{MirrorJobs, Store};
 
 /// Tasks that wait for their turn. One more is left out.
@@ -42,8 +42,11 @@ enum Task {
 
 /// What the thread reads, and tells others that it reads for.
 pub(crate) trait Sources: Send + 'static {
-    /// Returns what reports read beside the store.
-    fn sources(&self) -> ReportSources<'_>;
+    /// Returns the mirrors, when any are kept.
+    fn mirrors(&self) -> Option<&MirrorReading>;
+
+    /// Returns what is remembered between reports, for one of a revision of the log of erasures.
+    fn memory(&self, erasure_revision: u64) -> Arc<ReportMemory>;
 }
 
 /// The thread. Dropping it ends it.
@@ -161,7 +164,12 @@ impl<S: Sources> Worker<S> {
     fn derive(&self, pushes: &[Push]) {
         let derive = || {
             let mut snapshot = self.store.snapshot(&self.deadline())?;
-            attributions_of_pushes(&mut snapshot, self.sources.sources(), pushes)
+            let memory = self.sources.memory(snapshot.revisions()?.erasure);
+            let sources = ReportSources {
+                mirrors: self.sources.mirrors(),
+                memory: &memory,
+            };
+            attributions_of_pushes(&mut snapshot, sources, pushes)
         };
         match derive() {
             Ok(attributions) => derived(pushes, &attributions),
@@ -179,7 +187,7 @@ impl<S: Sources> Worker<S> {
         };
         let lifetime = Lifetime::of(pull_request.repository.as_ref(), &name);
         let look = || -> Result<bool, Error> {
-            let Some(mirrors) = self.sources.sources().mirrors else {
+            let Some(mirrors) = self.sources.mirrors() else {
                 return Ok(false);
             };
             let Some(mut mirror) = mirrors.open(&lifetime, &self.deadline())? else {

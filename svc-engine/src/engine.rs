@@ -2,26 +2,31 @@
 
 mod config;
 mod execution;
+mod forgetting;
 mod grants;
 mod reads;
+mod remembered;
 mod write;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
 
+use self::forgetting::Forgetting;
+use self::remembered::Remembered;
 use crate::admission::Admission;
 use crate::background::{Background, Sources};
 use crate::capture::redaction::Secrets;
 use crate::capture::{Receipt, Redaction};
 use crate::clock::{Clock, Ids};
+use crate::error::Error;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
     ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits, SeenRevocations,
 };
-use crate::store::{Store, StoreError};
+use crate::store::{Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
 
@@ -37,7 +42,8 @@ struct Inner {
     background: Option<Background>,
     reports: Arc<BesideStore>,
     store: Arc<Store>,
-    content: ContentCache,
+    content: Remembered<ContentCache>,
+    forgetting: OnceLock<Forgetting>,
     admission: Admission,
     scan: ScanLimits,
     redaction: Redaction,
@@ -54,21 +60,51 @@ struct Inner {
 #[derive(Debug)]
 struct BesideStore {
     mirrors: Option<MirrorReading>,
-    memory: ReportMemory,
+    memory: Remembered<ReportMemory>,
 }
 
 impl Sources for Arc<BesideStore> {
-    fn sources(&self) -> ReportSources<'_> {
-        ReportSources {
-            mirrors: self.mirrors.as_ref(),
-            memory: &self.memory,
-        }
+    fn mirrors(&self) -> Option<&MirrorReading> {
+        self.mirrors.as_ref()
+    }
+
+    fn memory(&self, erasure_revision: u64) -> Arc<ReportMemory> {
+        self.memory.at(erasure_revision)
     }
 }
 
 impl Inner {
-    fn report_sources(&self) -> ReportSources<'_> {
-        self.reports.sources()
+    /// Returns what is remembered of messages, for a read of a revision of the log of erasures.
+    fn content_of(&self, erasure_revision: u64) -> Arc<ContentCache> {
+        if self.content.is_behind(erasure_revision) {
+            // Otherwise a call that is prepared from what was erased would have to be sent again.
+            self.store.forget_contents();
+        }
+        self.content.at(erasure_revision)
+    }
+
+    /// Lends what is remembered of messages to a read.
+    fn with_content<T>(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        read: impl FnOnce(&mut Snapshot<'_>, &ContentCache) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let content = self.content_of(snapshot.revisions()?.erasure);
+        read(snapshot, &content)
+    }
+
+    /// Lends what reports read beside the store, and remember of it, to one.
+    fn with_sources<T>(
+        &self,
+        snapshot: &mut Snapshot<'_>,
+        read: impl FnOnce(&mut Snapshot<'_>, ReportSources<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let memory = self.reports.memory.at(snapshot.revisions()?.erasure);
+        let sources = ReportSources {
+            mirrors: self.reports.mirrors.as_ref(),
+            memory: &memory,
+        };
+        read(snapshot, sources)
     }
 }
 
@@ -84,8 +120,12 @@ impl Engine {
             |mirror: &MirrorConfig| MirrorReading::new(&mirror.path, store.org_id().clone());
         let reports = Arc::new(BesideStore {
             mirrors: config.mirror.as_ref().map(reading),
-            memory: ReportMemory::new(config.report_cache_bytes),
+            memory: {
+                let bytes = config.report_cache_bytes;
+                Remembered::new(move || ReportMemory::new(bytes))
+            },
         });
+        let cache_bytes = config.cache_bytes;
         let (mirrors, background) = match &config.mirror {
             Some(mirror) => {
                 let (background, tell) =
@@ -95,12 +135,13 @@ impl Engine {
             }
             None => (None, None),
         };
-        Ok(Self(Arc::new(Inner {
+        let engine = Self(Arc::new(Inner {
             mirrors,
             background,
             reports,
             store,
-            content: ContentCache::new(config.cache_bytes),
+            content: Remembered::new(move || ContentCache::new(cache_bytes)),
+            forgetting: OnceLock::new(),
             admission: Admission::new(config.read_slots),
             scan: config.scan,
             redaction: config.redaction,
@@ -113,7 +154,10 @@ impl Engine {
             clock,
             ids,
             counts_wait: AtomicBool::new(false),
-        })))
+        }));
+        let forgetting = Forgetting::start(Arc::downgrade(&engine.0))?;
+        drop(engine.0.forgetting.set(forgetting));
+        Ok(engine)
     }
 
     /// Returns the organization.
@@ -129,7 +173,7 @@ impl Engine {
 
     /// Returns the use of the caches of reports, by kind.
     pub fn report_memory(&self) -> [(&'static str, MemoryUse); 6] {
-        self.0.reports.memory.uses()
+        self.0.reports.memory.latest().uses()
     }
 
     /// Returns the current time.

@@ -64,6 +64,10 @@ impl Refusal {
                 "Call open_evidence with session_id and inference_call_id: it lists the parts of \
                  that call."
             }
+            "content_erased" => {
+                "What was said in that call was erased for good. Go on without it; other calls of the \
+                 Session may say the same: search_session."
+            }
             "retrieval_grant_limit" => {
                 "You may read more Sessions than one search accepts. Name one with search_session \
                  or open_evidence, or ask the person who set up this server for a narrower grant."

@@ -149,21 +149,23 @@ fn calls(body: &Object) -> String {
     );
     let lines = entries(list(body, "calls"), |call| {
         format!(
-            "- inference_call_id {} at {}, model {}",
+            "- inference_call_id {} at {}, model {}{}",
             plain(call, "inference_call_id"),
             plain(call, "observed_at"),
-            quoted(call, "model")
+            quoted(call, "model"),
+            erased(call)
         )
     });
     [heading, lines].join("\n")
 }
 
 fn messages(body: &Object) -> String {
-    let call = object(body, "call").map(|call| plain(call, "inference_call_id"));
+    let call = object(body, "call");
     let messages = list(body, "messages");
     let heading = format!(
-        "Call {}: {} messages.",
-        call.unwrap_or_default(),
+        "Call {}{}: {} messages.",
+        call.map_or_else(String::new, |call| plain(call, "inference_call_id")),
+        call.map_or_else(String::new, erased),
         messages.len()
     );
     let lines = entries(messages, |message| {
@@ -184,6 +186,14 @@ fn messages(body: &Object) -> String {
         )
     });
     [heading, lines].join("\n")
+}
+
+/// Says that the content of a call was erased, when it was.
+fn erased(call: &Object) -> String {
+    if call.get("content_erased_at").is_none() {
+        return String::new();
+    }
+    format!(", content erased at {}", plain(call, "content_erased_at"))
 }
 
 /// Describes the members of a body: single values, and the number of entries of the others.

@@ -91,12 +91,15 @@ exported! {
         pub observed_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
-        /// Bytes of the canonical input messages.
+        /// Bytes of the canonical input messages: 2, of an empty list, once they were erased.
         pub input_bytes: u64,
-        /// Bytes of the canonical output messages.
+        /// Bytes of the canonical output messages, as of the input.
         pub output_bytes: u64,
         /// What the capture left out of them.
         pub left_out: LeftOut,
+        /// When its content was erased. Then there is none, and nobody has it any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub content_erased_at: Option<Instant>,
         /// What was sent and answered.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<CallContent>,
@@ -148,6 +151,9 @@ exported! {
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
+        /// When its content was erased. Then there is none, and nobody has it any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub content_erased_at: Option<Instant>,
         /// The sender's payload, redacted.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,
@@ -175,6 +181,9 @@ exported! {
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
+        /// When its content was erased. Then there is none, and nobody has it any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub content_erased_at: Option<Instant>,
         /// The texts.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<EditContent>,
@@ -208,6 +217,9 @@ exported! {
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
+        /// When its content was erased. Then there is none, and nobody has it any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub content_erased_at: Option<Instant>,
         /// The text.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RejectionContent>,
@@ -243,6 +255,9 @@ exported! {
         pub occurred_at: Instant,
         /// When the service received it.
         pub captured_at: Instant,
+        /// When its content was erased. Then there is none, and nobody has it any more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub content_erased_at: Option<Instant>,
         /// The sender's payload, redacted.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub content: Option<RawContent>,

@@ -12,6 +12,7 @@ use crate::json::WriteError;
 use crate::open::Open;
 use crate::parameter::{Declared, Parameter, parameters};
 use crate::request::{Incoming, Outgoing, Refusal, Request};
+use crate::time::Instant;
 
 closed_set! {
     /// The kinds of fact, each a table. Sessions are not facts and cannot be quarantined.
@@ -265,6 +266,9 @@ closed_set! {
 pub struct CompatibilityCall {
     /// Distinct ids, sorted.
     pub tool_call_ids: Vec<String>,
+    /// When the content of the call was erased, and the ids with it. Absent as long as it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_erased_at: Option<Instant>,
 }
 
 /// One visible decision.

@@ -146,6 +146,12 @@ pub trait FromField: Sized {
     fn from_field(value: &Json) -> Result<Self, Violation>;
 }
 
+/// Returns whether a count is left out because there is nothing of it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+pub(crate) const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// How an undeclared member is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undeclared {

@@ -82,6 +82,11 @@ pub enum Decline {
         /// The index of the first reference that fails.
         reference_index: u64,
     },
+    /// The call is visible, and what it said was erased by the operator of the service.
+    ContentErased {
+        /// The index of the first reference that fails.
+        reference_index: u64,
+    },
     /// The Session, or the whole grant, has too many visible calls.
     EvidenceInventoryLimit {
         /// How many there are.

@@ -166,6 +166,7 @@ const fn why(skip: InferenceSkip) -> &'static str {
         InferenceSkip::CommitDiffUnavailable => {
             "the mirror lacks the commit or cannot read its diff"
         }
+        InferenceSkip::ContentErased => "what a call said that may have written it was erased",
         InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
         InferenceSkip::MirrorAbsent => "the repository has no mirror",
         InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",

@@ -247,6 +247,7 @@ fn render_result(result: &ContextResult) -> String {
         ("repeated", skipped.repeated_content),
         ("after the eighth", skipped.item_limit),
         ("too large for --max-bytes", skipped.response_budget),
+        ("calls whose content was erased", skipped.content_erased),
     ]);
     let items = result
         .items
@@ -287,6 +288,7 @@ pub(super) fn render_discovery(result: &DiscoveryResult) -> String {
         ("not finite", skipped.non_finite_number),
         ("after the eighth", skipped.candidate_limit),
         ("too large for --max-bytes", skipped.response_budget),
+        ("calls whose content was erased", skipped.content_erased),
     ]));
     if result.items.is_empty() {
         return text;

@@ -10,6 +10,7 @@ pub(crate) mod context;
 pub(crate) mod db;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod erase;
 pub(crate) mod evidence;
 pub(crate) mod export;
 pub(crate) mod facts;

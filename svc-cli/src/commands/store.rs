@@ -33,6 +33,10 @@ impl From<StoreError> for CommandError {
                 ("schema", Some("use the same version of svc as the service"))
             }
             StoreError::Deadline => ("deadline", None),
+            StoreError::ErasedByAnother => (
+                "erased_by_another",
+                Some("the same command goes on with what is left; what was erased stays erased"),
+            ),
             StoreError::Corrupt { .. } => ("corrupt_row", None),
             _ => (
                 "database_unavailable",

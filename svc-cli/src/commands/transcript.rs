@@ -9,7 +9,7 @@ use svc_model::evidence::{CallSummary, Inventory, Manifest, Reference, Side};
 use svc_model::id::{InferenceCallId, SessionId};
 
 use super::context::session_id;
-use super::evidence::manifest::left_out;
+use super::evidence::manifest::{erased, left_out};
 use super::service;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
@@ -275,6 +275,7 @@ fn heading(manifest: &Manifest, printed: usize) -> String {
         observed_at,
         model_provider,
         model,
+        ..
     } = &manifest.call;
     let name = |name: &Option<String>| name.as_deref().map_or_else(|| "-".to_owned(), escape);
     let mut text = format!(
@@ -283,6 +284,7 @@ fn heading(manifest: &Manifest, printed: usize) -> String {
         name(model)
     );
     text.extend(left_out(manifest));
+    text.extend(erased(manifest));
     if printed > 0 {
         text.extend([&printed.to_string(), " messages as above\n"]);
     }

@@ -19,12 +19,15 @@ CREATE TABLE content (
 -- committed one after the other: when the last fact was captured, and how many facts there are, all
 -- and quarantined ones. A quarantine may come before its fact: these are counted apart. What arrived,
 -- by source and reason, is counted in one JSON text, so that it costs a transaction no statement.
+-- How often content was erased is the same in every row: a writer that finds another number than it
+-- began with forgets which contents are stored.
 CREATE TABLE organizations (
     org_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     captured_at_us BIGINT NOT NULL DEFAULT 0,
     quarantined_ahead BIGINT NOT NULL DEFAULT 0,
     sessions BIGINT NOT NULL DEFAULT 0,
     captured TEXT COLLATE "C" NOT NULL DEFAULT '{}',
+    erasures BIGINT NOT NULL DEFAULT 0,
     inference_calls BIGINT NOT NULL DEFAULT 0,
     inference_calls_quarantined BIGINT NOT NULL DEFAULT 0,
     developer_decisions BIGINT NOT NULL DEFAULT 0,
@@ -112,6 +115,8 @@ CREATE UNIQUE INDEX inference_calls_by_model_call
 CREATE INDEX inference_calls_by_session
     ON inference_calls (session_id, observed_at_us);
 CREATE INDEX inference_calls_by_observation ON inference_calls ((org_id || ''), observed_at_us);
+-- The calls that were stored behind a number. It costs an insertion nothing to speak of.
+CREATE INDEX inference_calls_by_number ON inference_calls USING brin (call_number);
 
 -- What the gateway said of each call, in a table of its own: reads of calls never touch it.
 CREATE TABLE raw_payloads (
@@ -462,6 +467,42 @@ CREATE TABLE grants_in_force (
 );
 CREATE INDEX grants_in_force_by_revision ON grants_in_force ((org_id || ''), grant_revision);
 
+-- Append-only: which captured content was erased, of what, when, why and by whom. What was asked for is
+-- one of a Session, a user, and a moment before which facts were captured. A large erasure is several
+-- rows of one id, each with what it erased.
+CREATE TABLE erasure_log (
+    erasure_revision BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    erasure_id TEXT COLLATE "C" NOT NULL,
+    org_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C",
+    user_id TEXT COLLATE "C",
+    older_than_us BIGINT,
+    inference_calls BIGINT NOT NULL,
+    developer_decisions BIGINT NOT NULL,
+    edit_observations BIGINT NOT NULL,
+    rejected_edits BIGINT NOT NULL,
+    retry_linkages BIGINT NOT NULL,
+    contents BIGINT NOT NULL,
+    stored_bytes BIGINT NOT NULL,
+    reason TEXT COLLATE "C" NOT NULL,
+    recorded_at_us BIGINT NOT NULL,
+    client_id TEXT COLLATE "C" NOT NULL
+);
+CREATE INDEX erasure_log_by_revision ON erasure_log ((org_id || ''), erasure_revision);
+
+-- The facts whose content was erased, and how many bytes it had. The fact is there as before: what was
+-- said in it is not.
+CREATE TABLE erased_facts (
+    org_id TEXT COLLATE "C" NOT NULL,
+    session_id TEXT COLLATE "C" NOT NULL,
+    fact_table TEXT COLLATE "C" NOT NULL,
+    fact_id TEXT COLLATE "C" NOT NULL,
+    byte_count BIGINT NOT NULL,
+    erased_at_us BIGINT NOT NULL,
+    erasure_revision BIGINT NOT NULL,
+    PRIMARY KEY (session_id, org_id, fact_table, fact_id)
+);
+
 -- Visibility: the latest row of the log about a fact is no quarantine. Reads select from these views;
 -- who names a table itself means the quarantined facts too.
 CREATE VIEW visible_inference_calls AS SELECT f.* FROM inference_calls f WHERE NOT EXISTS (
@@ -591,3 +632,16 @@ CREATE TABLE mirror_deferred_notes (
     deferred_at_us BIGINT NOT NULL,
     PRIMARY KEY (org_id, mirror, notes_ref, commit_sha)
 );
+
+-- What was captured is not sampled: statistics would keep pieces of it beside the tables.
+ALTER TABLE content ALTER COLUMN bytes SET STATISTICS 0;
+ALTER TABLE raw_payloads ALTER COLUMN skeleton SET STATISTICS 0;
+ALTER TABLE developer_decisions ALTER COLUMN raw SET STATISTICS 0;
+ALTER TABLE edit_observations
+    ALTER COLUMN applied_text SET STATISTICS 0,
+    ALTER COLUMN observed_file_text SET STATISTICS 0,
+    ALTER COLUMN raw SET STATISTICS 0;
+ALTER TABLE rejected_edits
+    ALTER COLUMN proposed SET STATISTICS 0,
+    ALTER COLUMN raw SET STATISTICS 0;
+ALTER TABLE retry_linkages ALTER COLUMN raw SET STATISTICS 0;

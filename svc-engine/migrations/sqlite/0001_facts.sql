@@ -19,12 +19,15 @@ CREATE TABLE content (
 -- committed one after the other: when the last fact was captured, and how many facts there are, all
 -- and quarantined ones. A quarantine may come before its fact: these are counted apart. What arrived,
 -- by source and reason, is counted in one JSON text, so that it costs a transaction no statement.
+-- How often content was erased is the same in every row: a writer that finds another number than it
+-- began with forgets which contents are stored.
 CREATE TABLE organizations (
     org_id TEXT NOT NULL PRIMARY KEY,
     captured_at_us BIGINT NOT NULL DEFAULT 0,
     quarantined_ahead BIGINT NOT NULL DEFAULT 0,
     sessions BIGINT NOT NULL DEFAULT 0,
     captured TEXT NOT NULL DEFAULT '{}',
+    erasures BIGINT NOT NULL DEFAULT 0,
     inference_calls BIGINT NOT NULL DEFAULT 0,
     inference_calls_quarantined BIGINT NOT NULL DEFAULT 0,
     developer_decisions BIGINT NOT NULL DEFAULT 0,
@@ -461,6 +464,42 @@ CREATE TABLE grants_in_force (
     PRIMARY KEY (token, org_id, grant_revision)
 ) WITHOUT ROWID;
 CREATE INDEX grants_in_force_by_revision ON grants_in_force ((org_id || ''), grant_revision);
+
+-- Append-only: which captured content was erased, of what, when, why and by whom. What was asked for is
+-- one of a Session, a user, and a moment before which facts were captured. A large erasure is several
+-- rows of one id, each with what it erased.
+CREATE TABLE erasure_log (
+    erasure_revision INTEGER PRIMARY KEY AUTOINCREMENT,
+    erasure_id TEXT NOT NULL,
+    org_id TEXT NOT NULL,
+    session_id TEXT,
+    user_id TEXT,
+    older_than_us BIGINT,
+    inference_calls BIGINT NOT NULL,
+    developer_decisions BIGINT NOT NULL,
+    edit_observations BIGINT NOT NULL,
+    rejected_edits BIGINT NOT NULL,
+    retry_linkages BIGINT NOT NULL,
+    contents BIGINT NOT NULL,
+    stored_bytes BIGINT NOT NULL,
+    reason TEXT NOT NULL,
+    recorded_at_us BIGINT NOT NULL,
+    client_id TEXT NOT NULL
+);
+CREATE INDEX erasure_log_by_revision ON erasure_log ((org_id || ''), erasure_revision);
+
+-- The facts whose content was erased, and how many bytes it had. The fact is there as before: what was
+-- said in it is not.
+CREATE TABLE erased_facts (
+    org_id TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    fact_table TEXT NOT NULL,
+    fact_id TEXT NOT NULL,
+    byte_count BIGINT NOT NULL,
+    erased_at_us BIGINT NOT NULL,
+    erasure_revision BIGINT NOT NULL,
+    PRIMARY KEY (session_id, org_id, fact_table, fact_id)
+) WITHOUT ROWID;
 
 -- Visibility: the latest row of the log about a fact is no quarantine. Reads select from these views;
 -- who names a table itself means the quarantined facts too.

@@ -30,7 +30,7 @@ use crate::store::backup::{
     CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, private_folder, put,
     read_archive, take, verify_store, verify_tables,
 };
-use crate::store::{DatabaseUrl, SchemaState};
+use crate::store::{DatabaseUrl, KeptErasures, SchemaState, schema_state};
 
 const MANIFEST: &str = "manifest.json";
 const SUMS: &str = "SHA256SUMS";
@@ -84,6 +84,9 @@ pub struct Restored {
     pub mirrors_restored: u64,
     /// Mirrors that were there already and stay as they are.
     pub mirrors_kept: u64,
+    /// Facts whose content was erased of the store that was replaced, and was in the backup still: it is
+    /// erased again. Nothing when it could not be read what had been erased.
+    pub erased_again: Option<u64>,
 }
 
 /// Backs a store up, with the mirrors where a folder of them is given, into a folder that does not
@@ -258,9 +261,19 @@ pub fn restore(
             version: manifest.svc_version,
         });
     }
+    let erasures = erasures(url, watch);
     let replaced = put(url, folder, &manifest.tables, replace, watch)?;
+    let erased_again = match erasures {
+        Some(erasures) => {
+            (watch.progress)("erased_facts", 0);
+            let erased = erasures.erase_again(url, &watch.deadline);
+            Some(erased.map_err(CopyError::from)?.facts.total())
+        }
+        None => None,
+    };
     let mut restored = Restored {
         replaced,
+        erased_again,
         mirrors_restored: 0,
         mirrors_kept: 0,
         manifest,
@@ -284,6 +297,16 @@ pub fn restore(
         }
     }
     Ok(restored)
+}
+
+/// Returns what was erased of the store that a backup takes the place of; nothing when that cannot be
+/// read: a store may be replaced because it is damaged.
+fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
+    match schema_state(url) {
+        Ok(SchemaState::Absent) => Some(KeptErasures::default()),
+        Ok(_) => KeptErasures::of(url, &watch.deadline).ok(),
+        Err(_) => None,
+    }
 }
 
 /// Looks at everything in a backup: the digest of each file, and what holds in every store.

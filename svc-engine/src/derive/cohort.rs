@@ -44,6 +44,8 @@ pub struct Evidence<'e> {
     pub decisions: &'e Decisions,
     /// The edits of their Sessions.
     pub edits: &'e [EditFate],
+    /// How many more there are whose texts were erased.
+    pub erased_edits: u64,
     /// What CI says of the commits.
     pub ci: &'e CiResolution,
 }

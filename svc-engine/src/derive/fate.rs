@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, SessionId};
 use svc_model::json::Text;
-use svc_model::reports::Fate;
+use svc_model::reports::{Counts, Fate, FateSkip};
 use svc_model::time::Instant;
 
 use super::statistics::real;
@@ -33,6 +33,11 @@ pub fn classify(share: f64) -> Fate {
     } else {
         Fate::PartiallyModified
     }
+}
+
+/// Returns why edits have no Fate of which so many were erased.
+pub fn skipped(erased_edits: u64) -> Counts<FateSkip> {
+    Counts::from_iter([(FateSkip::ContentErased, erased_edits)])
 }
 
 /// Returns the share of a text, from 0 to 1, that another one holds: of the runs of four characters

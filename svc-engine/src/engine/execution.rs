@@ -105,7 +105,7 @@ impl Engine {
     }
 }
 
-fn read_deadline() -> Deadline {
+pub(super) fn read_deadline() -> Deadline {
     Deadline::after(Duration::from_secs(READ_DEADLINE_SECONDS))
 }
 

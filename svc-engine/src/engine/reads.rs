@@ -53,7 +53,9 @@ impl Engine {
     ) -> Result<Manifest, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
-            read::manifest(snapshot, &inner.content, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::manifest(snapshot, content, request)
+            })
         };
         self.scan(read).await
     }
@@ -66,7 +68,9 @@ impl Engine {
     ) -> Result<EvidenceRead, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
-            read::read(snapshot, &inner.content, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::read(snapshot, content, request)
+            })
         };
         self.scan(read).await
     }
@@ -79,7 +83,9 @@ impl Engine {
     ) -> Result<ContextResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
-            read::selected(snapshot, &inner.content, &inner.scan, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::selected(snapshot, content, &inner.scan, request)
+            })
         };
         self.scan(read).await
     }
@@ -92,7 +98,9 @@ impl Engine {
     ) -> Result<DiscoveryResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             let grant = read::reached(snapshot, &inner.revocations, &reach)?;
-            read::discover(snapshot, &inner.content, &inner.scan, &grant, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::discover(snapshot, content, &inner.scan, &grant, request)
+            })
         };
         self.scan(read).await
     }
@@ -110,7 +118,9 @@ impl Engine {
     /// See [`read::commit_evidence`].
     pub async fn commit_evidence(&self, request: CommitRequest) -> Result<CommitEvidence, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::commit_evidence(snapshot, inner.report_sources(), request)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::commit_evidence(snapshot, sources, request)
+            })
         };
         self.scan(read).await
     }
@@ -118,7 +128,9 @@ impl Engine {
     /// See [`read::model_outcomes`].
     pub async fn model_outcomes(&self, request: ReportRequest) -> Result<ModelOutcomes, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::model_outcomes(snapshot, inner.report_sources(), &request)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::model_outcomes(snapshot, sources, &request)
+            })
         };
         self.report(read).await
     }
@@ -129,7 +141,9 @@ impl Engine {
         request: ReportRequest,
     ) -> Result<AcceptedWorkLifecycle, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::accepted_work_lifecycle(snapshot, inner.report_sources(), &request)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::accepted_work_lifecycle(snapshot, sources, &request)
+            })
         };
         self.report(read).await
     }
@@ -147,7 +161,9 @@ impl Engine {
         extent: Extent,
     ) -> Result<(MergeRetentionReport, Vec<UncheckedPullRequests>), Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::merge_retention(snapshot, inner.report_sources(), &extent)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::merge_retention(snapshot, sources, &extent)
+            })
         };
         self.report(read).await
     }
@@ -159,7 +175,9 @@ impl Engine {
         cases_min: u64,
     ) -> Result<AttributionShareReport, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::attribution_share(snapshot, inner.report_sources(), as_of, cases_min)
+            inner.with_sources(snapshot, |snapshot, sources| {
+                read::attribution_share(snapshot, sources, as_of, cases_min)
+            })
         };
         self.report(read).await
     }
@@ -238,7 +256,9 @@ impl Engine {
         request: SessionRequest,
     ) -> Result<CompatibilityEvidence, Error> {
         let read = |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::compatibility_evidence(snapshot, &inner.content, request)
+            inner.with_content(snapshot, |snapshot, content| {
+                read::compatibility_evidence(snapshot, content, request)
+            })
         };
         self.short(read).await
     }

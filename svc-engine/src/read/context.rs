@@ -88,6 +88,7 @@ pub fn selected(
         repeated_content: parts.matched - groups.len() as u64,
         item_limit: 0,
         response_budget: 0,
+        content_erased: snapshot.erased_calls(&session_id)?.len() as u64,
     };
     let mut packer = Packer::new(request.max_bytes.get() - CONTEXT_ENVELOPE_BYTES_MAX as u64);
     let mut items = Vec::new();

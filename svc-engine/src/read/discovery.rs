@@ -90,6 +90,7 @@ pub fn discover(
     {
         state_bytes += CONTEXT_STATE_OVERHEAD_BYTES;
         limits.check_state(state_bytes)?;
+        skipped.content_erased += snapshot.erased_calls(session_id)?.len() as u64;
         let scan = Scan::open(snapshot, cache, session_id, &request.query)?;
         let mut best: Option<Occurrence<'_>> = None;
         let mut item_bytes_max = 0;

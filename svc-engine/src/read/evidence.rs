@@ -50,13 +50,18 @@ pub fn inventory(
         .into());
     }
     check_source(snapshot.call_measure(&session_id)?.metadata_bytes)?;
+    let mut calls = snapshot.call_summaries(&session_id)?;
+    let erased = snapshot.erased_calls(&session_id)?;
+    for call in &mut calls {
+        call.content_erased_at = erased.get(&call.inference_call_id).copied();
+    }
     Ok(Inventory {
         schema_version: Version1,
         quarantine_revision,
         found,
         visible_inference_calls: counts.visible,
         quarantined_inference_calls: counts.total - counts.visible,
-        calls: snapshot.call_summaries(&session_id)?,
+        calls,
         capture_completeness: CaptureCompleteness::Unknown.into(),
         session_id,
     })
@@ -73,12 +78,14 @@ pub fn manifest(
     request: ManifestRequest,
 ) -> Result<Manifest, Error> {
     let quarantine_revision = snapshot.quarantine_revision()?;
-    let call = snapshot
+    let mut call = snapshot
         .call(&request.session_id, &request.inference_call_id)?
         .ok_or(Decline::EvidenceUnavailable {
             reference_index: None,
         })?;
-    let summary = &call.summary;
+    let erased = snapshot.erased_calls(&request.session_id)?;
+    let summary = &mut call.summary;
+    summary.content_erased_at = erased.get(&summary.inference_call_id).copied();
     let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len) as u64;
     check_source(
         request.inference_call_id.as_str().len() as u64
@@ -154,8 +161,8 @@ fn digest(message: &Message) -> String {
 ///
 /// # Errors
 ///
-/// Declined when what they stand in is too large, when one of them is not there, or when one holds
-/// a number that is not finite.
+/// Declined when what they stand in is too large, when one of them is not there, was erased, or holds a
+/// number that is not finite.
 pub fn read(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,
@@ -189,6 +196,7 @@ pub fn read(
         .collect::<Vec<Result<_, Decline>>>();
     let ids = located.iter().filter_map(|place| place.as_ref().ok()?.1);
     let contents = cache.load(snapshot, ids)?;
+    let erased = snapshot.erased_calls(&request.session_id)?;
     let mut items = Vec::with_capacity(request.references.len());
     for (index, (reference, place)) in request.references.iter().zip(located).enumerate() {
         let (call, content) = place?;
@@ -199,9 +207,13 @@ pub fn read(
                 .get(usize::try_from(reference.part_index).ok()?)?;
             Some((message, part))
         });
-        let (message, part) = found.ok_or(Decline::EvidencePartAbsent {
-            reference_index: index as u64,
-        })?;
+        let reference_index = index as u64;
+        let (message, part) =
+            found.ok_or(if erased.contains_key(&call.summary.inference_call_id) {
+                Decline::ContentErased { reference_index }
+            } else {
+                Decline::EvidencePartAbsent { reference_index }
+            })?;
         items.push(EvidenceReadItem {
             reference: reference.clone(),
             observed_at: call.summary.observed_at,

@@ -1,7 +1,7 @@
 //! Facts for the programs of others, one after another: by kind, then by id, so that the same facts
 //! always come in the same order.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use svc_model::evidence::Message;
 use svc_model::export::{
@@ -11,6 +11,7 @@ use svc_model::export::{
     RejectionContent,
 };
 use svc_model::facts::FactTable;
+use svc_model::id::SessionId;
 use svc_model::json::{self, Json};
 use svc_model::time::Instant;
 
@@ -53,8 +54,13 @@ pub fn export<E: From<Error>>(
         let ids = snapshot.visible_ids(*kind, export.captured);
         for ids in ids.map_err(Error::from)?.chunks(at_once) {
             let facts = snapshot.facts_of(*kind, ids).map_err(Error::from)?;
+            let sessions: BTreeSet<&SessionId> =
+                facts.iter().filter_map(StoredFact::session).collect();
+            let erased = snapshot.erased_facts(*kind, sessions);
+            let erased = erased.map_err(Error::from)?;
             for fact in facts {
-                each(exported(snapshot, fact, export.with_content)?)?;
+                let erased_at = erased.get(&fact.id()).copied();
+                each(exported(snapshot, fact, export.with_content, erased_at)?)?;
             }
         }
     }
@@ -65,7 +71,10 @@ fn exported(
     snapshot: &mut Snapshot<'_>,
     fact: StoredFact,
     with_content: bool,
+    erased_at: Option<Instant>,
 ) -> Result<ExportedFact, Error> {
+    // What stands in the place of erased content is nobody's.
+    let with_content = with_content && erased_at.is_none();
     let raw = |raw: Json| with_content.then_some(RawContent { raw });
     Ok(match fact {
         StoredFact::InferenceCall(call) => {
@@ -74,7 +83,7 @@ fn exported(
             } else {
                 None
             };
-            ExportedFact::InferenceCalls(Box::new(exported_call(*call, content)))
+            ExportedFact::InferenceCalls(Box::new(exported_call(*call, content, erased_at)))
         }
         StoredFact::DeveloperDecision(it) => {
             ExportedFact::DeveloperDecisions(Box::new(ExportedDecision {
@@ -92,6 +101,7 @@ fn exported(
                 observation_delay_ms: it.observation_delay_ms,
                 occurred_at: it.occurred_at,
                 captured_at: it.captured_at,
+                content_erased_at: erased_at,
                 content: raw(it.raw),
             }))
         }
@@ -161,6 +171,7 @@ fn exported(
             external_lines_removed: it.external_lines_removed,
             occurred_at: it.occurred_at,
             captured_at: it.captured_at,
+            content_erased_at: erased_at,
             content: with_content.then_some(EditContent {
                 applied_text: it.applied_text,
                 observed_file_text: it.observed_file_text,
@@ -176,6 +187,7 @@ fn exported(
             file_path: it.file_path,
             occurred_at: it.occurred_at,
             captured_at: it.captured_at,
+            content_erased_at: erased_at,
             content: with_content.then_some(RejectionContent {
                 proposed: it.proposed,
                 raw: it.raw,
@@ -192,6 +204,7 @@ fn exported(
             accepted_call_id: it.accepted_call_id,
             occurred_at: it.occurred_at,
             captured_at: it.captured_at,
+            content_erased_at: erased_at,
             content: raw(it.raw),
         })),
         StoredFact::SessionCommitObservation(it) => {
@@ -235,7 +248,11 @@ fn pull_request(it: PullRequest) -> ExportedPullRequest {
     }
 }
 
-fn exported_call(call: StoredCall, content: Option<CallContent>) -> ExportedCall {
+fn exported_call(
+    call: StoredCall,
+    content: Option<CallContent>,
+    content_erased_at: Option<Instant>,
+) -> ExportedCall {
     ExportedCall {
         inference_call_id: call.inference_call_id,
         session_id: call.session_id,
@@ -252,6 +269,7 @@ fn exported_call(call: StoredCall, content: Option<CallContent>) -> ExportedCall
         input_bytes: call.input_bytes,
         output_bytes: call.output_bytes,
         left_out: call.left_out,
+        content_erased_at,
         content,
     }
 }

@@ -88,9 +88,17 @@ pub fn compatibility_evidence(
     }
     let outputs = snapshot.call_outputs(&session_id)?;
     let contents = cache.load(snapshot, outputs.iter().flatten().copied())?;
+    let erased = snapshot.erased_calls(&session_id)?;
+    let calls = if erased.is_empty() {
+        Vec::new()
+    } else {
+        // In the order of the outputs.
+        snapshot.call_summaries(&session_id)?
+    };
     let inference_calls = outputs
         .iter()
-        .map(|output| {
+        .enumerate()
+        .map(|(place, output)| {
             let ids: BTreeSet<&str> = output
                 .iter()
                 .flat_map(|id| &contents[id].message.parts)
@@ -103,6 +111,9 @@ pub fn compatibility_evidence(
                 .collect();
             CompatibilityCall {
                 tool_call_ids: ids.into_iter().map(str::to_owned).collect(),
+                content_erased_at: calls
+                    .get(place)
+                    .and_then(|call| erased.get(&call.inference_call_id).copied()),
             }
         })
         .collect();

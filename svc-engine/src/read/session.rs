@@ -41,6 +41,7 @@ pub fn session_dossier(
     if counts.iter().map(|count| count.visible).sum::<u64>() > DOSSIER_EVENTS_MAX {
         return Err(SessionBound::Dossier.into());
     }
+    let content_erased = snapshot.erased_of_session(&session_id)?.total();
     let boundary = snapshot.boundary(None)?;
     let rows_max = DOSSIER_OBSERVATIONS_MAX + 1;
     let observed = snapshot.commits_of_session(&session_id, boundary, rows_max)?;
@@ -107,6 +108,7 @@ pub fn session_dossier(
         last_observed_at,
         coverage,
         omitted_events: counts.iter().map(|count| count.quarantined).sum(),
+        content_erased: (content_erased > 0).then_some(content_erased),
         gaps: gaps.into_iter().map(Open::Known).collect(),
         timeline: timeline.into_iter().map(Open::Known).collect(),
         session_commit_unobserved: u64::from(attributed_commits.is_empty()),

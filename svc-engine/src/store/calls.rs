@@ -537,6 +537,7 @@ fn summary(row: &Row<'_>) -> Result<CallSummary, StoreError> {
         observed_at: instant(row, 1)?,
         model_provider: row.optional_text(2)?,
         model: row.optional_text(3)?,
+        content_erased_at: None,
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::StoreError;
+use super::erasure::Compaction;
 use super::postgres::PostgresConnection;
 use super::sqlite::SqliteConnection;
 use super::url::DatabaseUrl;
@@ -354,6 +355,22 @@ impl Connection {
     /// Brings the schema to head with a migrator.
     pub(super) fn migrate(&mut self, migrator: &sqlx::migrate::Migrator) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.migrate(migrator))
+    }
+
+    /// Lets what is deleted from here on be overwritten where it lay, as far as the backend can.
+    pub(super) fn overwrite_what_is_deleted(&mut self) -> Result<(), StoreError> {
+        match &mut self.backend {
+            Backend::Sqlite(connection) => connection.batch("PRAGMA secure_delete = ON"),
+            Backend::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Rewrites the database without what was deleted: of PostgreSQL some tables.
+    pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
+        match &mut self.backend {
+            Backend::Sqlite(connection) => connection.compact(),
+            Backend::Postgres(connection) => connection.compact(tables),
+        }
     }
 
     /// Connects again when the connection cannot serve any more.

@@ -45,7 +45,13 @@ pub enum StoreError {
     /// remembered of it is dropped.
     #[error("the database was set back to an earlier state")]
     SetBack,
-    /// A delivery relies on content that the database lost when it was set back. The same delivery,
+    /// Content was erased since the writer began its epoch. What was remembered of it is dropped.
+    #[error("content was erased meanwhile")]
+    Erased,
+    /// Another erasure went on since it was looked what is to be erased.
+    #[error("another erasure went on meanwhile")]
+    ErasedByAnother,
+    /// A delivery relies on content that the database lost when it was set back, or that was erased. The same delivery,
     /// prepared again, is stored.
     #[error("content that was stored is there no more")]
     ContentLost,

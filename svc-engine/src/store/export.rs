@@ -110,6 +110,23 @@ impl StoredFact {
             Self::RepositoryRename(it) => it.rename_id,
         }
     }
+
+    /// Returns the Session of a fact that may hold captured content of one.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::InferenceCall(it) => Some(&it.session_id),
+            Self::DeveloperDecision(it) => Some(&it.session_id),
+            Self::EditObservation(it) => Some(&it.session_id),
+            Self::RejectedEdit(it) => Some(&it.session_id),
+            Self::RetryLinkage(it) => Some(&it.session_id),
+            Self::CiOutcome(_)
+            | Self::Push(_)
+            | Self::PullRequestMerge(_)
+            | Self::PullRequestRevision(_)
+            | Self::SessionCommitObservation(_)
+            | Self::RepositoryRename(_) => None,
+        }
+    }
 }
 
 impl Snapshot<'_> {

@@ -27,6 +27,7 @@ mod deliveries;
 mod dictionary;
 mod dossier;
 mod edits;
+mod erasure;
 mod error;
 mod export;
 mod fact;
@@ -84,6 +85,10 @@ pub use cohort::{Answer, CohortCall, CohortDecision, CohortEdit};
 pub use content::samples;
 pub use content::{Encoded, Encoder};
 pub use deliveries::{ObservedCommit, PullRequestHead};
+pub use erasure::{
+    Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan, ErasureRow,
+    ErasureSubject, KeptErasures,
+};
 pub use error::StoreError;
 pub use export::{StoredCall, StoredFact};
 pub use grants::{
@@ -100,7 +105,7 @@ pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, Wh
 pub use report::{CohortOutcome, OwnedId};
 pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
-pub use snapshot::Snapshot;
+pub use snapshot::{Revisions, Snapshot};
 pub use url::DatabaseUrl;
 
 use std::sync::Arc;
@@ -360,6 +365,11 @@ impl Store {
         self.writer.run(organization::count_alone).await
     }
 
+    /// Forgets which contents are stored. What is prepared from here on is looked for when it is stored.
+    pub fn forget_contents(&self) {
+        self.encoder.forget();
+    }
+
     /// Finishes what was accepted, counts included, and stops the writer.
     pub fn close(&self) {
         if !self.uncounted.is_empty()
@@ -569,16 +579,21 @@ impl Ledger {
         self.write(|transaction| grants::change_token(transaction, token, action, change))
     }
 
+    /// Opens a connection that may write, to a schema at head.
+    fn writing_at_head(&self) -> Result<Connection, StoreError> {
+        let mut connection = self.readers.writing()?;
+        match migrate::state(&mut connection)? {
+            SchemaState::AtHead(_) => Ok(connection),
+            state => Err(StoreError::Schema(state)),
+        }
+    }
+
     /// Writes a transaction over a connection of its own, to a schema at head.
     fn write<T>(
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut connection = self.readers.writing()?;
-        match migrate::state(&mut connection)? {
-            SchemaState::AtHead(_) => {}
-            state => return Err(StoreError::Schema(state)),
-        }
+        let mut connection = self.writing_at_head()?;
         let moments = Moments::default();
         let written = transaction::write(
             &mut connection,

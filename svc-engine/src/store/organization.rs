@@ -29,7 +29,7 @@ macro_rules! lock {
     ($lock:literal) => {
         concat!(
             "SELECT captured_at_us, quarantined_ahead, (SELECT commits FROM writers WHERE epoch = $2),
-            captured FROM organizations WHERE org_id = $1",
+            captured, erasures FROM organizations WHERE org_id = $1",
             $lock
         )
     };
@@ -38,7 +38,8 @@ const LOCK: Sql = Sql {
     sqlite: lock!(""),
     postgres: lock!(" FOR UPDATE"),
 };
-const ENTER: &str = "INSERT INTO organizations (org_id) VALUES ($1) ON CONFLICT DO NOTHING";
+const ENTER: &str = "INSERT INTO organizations (org_id, erasures)
+    VALUES ($1, (SELECT COALESCE(MAX(erasures), 0) FROM organizations)) ON CONFLICT DO NOTHING";
 const CAPTURED: &str = "SELECT captured_at_us FROM organizations WHERE org_id = $1";
 const COUNTED: &str = "SELECT captured FROM organizations WHERE org_id = $1";
 /// The facts of a kind that are quarantined, of these.
@@ -282,7 +283,7 @@ fn lock(
                 captured: row.text(3)?,
                 changes: Changes::default(),
             };
-            Ok((organization, row.optional_integer(2)?))
+            Ok((organization, row.optional_integer(2)?, row.integer(4)?))
         })
     };
     let mut locked = read(connection)?;
@@ -290,9 +291,13 @@ fn lock(
         connection.execute(ENTER, &keys[..1])?;
         locked = read(connection)?;
     }
-    let (organization, commits) = locked.ok_or(corrupt("organizations", "the row is absent"))?;
+    let (organization, commits, erasures) =
+        locked.ok_or(corrupt("organizations", "the row is absent"))?;
     if witness.is_some_and(|witness| witness.commits != commits) {
         return Err(StoreError::SetBack);
+    }
+    if witness.is_some_and(|witness| witness.erasures != erasures) {
+        return Err(StoreError::Erased);
     }
     Ok(organization)
 }

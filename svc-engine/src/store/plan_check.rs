@@ -44,6 +44,22 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1",
     ),
+    // The end of the log of erasures, and what an operator reads of it.
+    (
+        Walk,
+        "SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1",
+    ),
+    (
+        Walk,
+        "FROM erasure_log WHERE (org_id || '') = $1 AND erasure_revision < $3 ORDER BY erasure_revision DESC LIMIT $2",
+    ),
+    // The last call.
+    (
+        Walk,
+        "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads",
+    ),
+    // How often content was erased, which stands in the row of each of the few organizations.
+    (Walk, "MAX(erasures), 0) FROM organizations"),
     // The end of the log of grants, and what an operator reads of it.
     (
         Walk,

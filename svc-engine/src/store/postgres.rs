@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Either, Executor as _, SqlSafeStr
 
 use super::StoreError;
 use super::connection::{EachRow, NextRow, STATEMENTS_MAX};
+use super::erasure::Compaction;
 use super::migrate;
 use super::runtime::Reactor;
 use super::value::{Row, Value, binary_row};
@@ -31,6 +32,14 @@ const SESSION: &str = "SET synchronous_commit = on;
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;
     SET jit = off";
+
+/// How long the rewriting of tables waits for those who read what was there before.
+const COMPACTING_SECONDS: u64 = 60;
+const NOW: &str = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
+/// Those who hold a snapshot of this database since before a moment.
+const READING_SINCE: &str = "SELECT COUNT(*) FROM pg_catalog.pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
+        AND CAST(EXTRACT(EPOCH FROM xact_start) * 1000000 AS BIGINT) < $1";
 
 /// What a stream of rows in the binary format begins with: its signature, no flags, no extension.
 const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -206,6 +215,47 @@ impl PostgresConnection {
         );
         self.checked(migrated)?;
         self.batch(SESSION)
+    }
+
+    /// Rewrites tables without what was deleted. Rows that somebody can still see would stay, so those
+    /// are waited for who read since before.
+    pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
+        let mut begun = None;
+        self.run(NOW, [].iter(), &mut |row| {
+            begun = Some(row.integer(0)?);
+            Ok(())
+        })?;
+        let begun = [Value::Integer(begun.unwrap_or_default())];
+        let until = Instant::now() + Duration::from_secs(COMPACTING_SECONDS);
+        loop {
+            let mut readers = 0;
+            self.run(READING_SINCE, begun.iter(), &mut |row| {
+                readers = row.integer(0)?;
+                Ok(())
+            })?;
+            if readers == 0 {
+                break;
+            }
+            if Instant::now() >= until {
+                return Ok(Compaction::InUse);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.batch("SET statement_timeout = 0; SET lock_timeout = '60s'")?;
+        let mut compaction = Compaction::Done;
+        for table in tables {
+            let vacuum = format!("VACUUM FULL {table}");
+            let vacuum = self.driver.execute(sqlx::raw_sql(text(&vacuum)));
+            let done = self.reactor.wait(migrate::until(), vacuum);
+            match self.checked(done) {
+                Err(error) if error.is_busy() => compaction = Compaction::InUse,
+                done => {
+                    done?;
+                }
+            }
+        }
+        self.batch(SESSION)?;
+        Ok(compaction)
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {

@@ -34,9 +34,23 @@ pub struct Snapshot<'s> {
     pub(super) org_id: &'s OrgId,
     lease: Lease<'s>,
     deadline: Deadline,
+    revisions: Option<Revisions>,
     /// A connection that sees the same state, while nobody uses it.
     second: Arc<Mutex<Option<Lease<'s>>>>,
 }
+
+/// How far the logs had come that change what answers say of facts that are stored already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Revisions {
+    /// The high-water mark of the quarantine log; 0 when it is empty.
+    pub quarantine: u64,
+    /// That of the log of erasures.
+    pub erasure: u64,
+}
+
+const REVISIONS: &str = "SELECT
+    (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
+    (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1)";
 
 impl<'s> Snapshot<'s> {
     pub(super) fn open(
@@ -48,6 +62,7 @@ impl<'s> Snapshot<'s> {
             org_id,
             lease: pool.begin_read(deadline)?,
             deadline: deadline.clone(),
+            revisions: None,
             second: Arc::default(),
         })
     }
@@ -63,6 +78,7 @@ impl<'s> Snapshot<'s> {
             org_id,
             lease,
             deadline: deadline.clone(),
+            revisions: None,
             second: Arc::new(Mutex::new(second)),
         })
     }
@@ -81,6 +97,7 @@ impl<'s> Snapshot<'s> {
             org_id: self.org_id,
             lease,
             deadline: self.deadline.clone(),
+            revisions: self.revisions,
             second: Arc::clone(&self.second),
         };
         let span = tracing::Span::current();
@@ -130,14 +147,28 @@ impl<'s> Snapshot<'s> {
         Ok(&mut self.lease)
     }
 
-    /// Returns the high-water mark of the quarantine log; 0 when it is empty.
+    /// Returns how far the logs of quarantine and of erasure had come. It is asked once.
     ///
     /// # Errors
     ///
     /// When the store gives no answer before the deadline; so for every method here.
+    pub fn revisions(&mut self) -> Result<Revisions, StoreError> {
+        if let Some(revisions) = self.revisions {
+            return Ok(revisions);
+        }
+        let keys = [self.org_id.as_str().into()];
+        let revisions = self.connection()?.first(REVISIONS, &keys, |row| {
+            Ok(Revisions {
+                quarantine: row.count(0)?,
+                erasure: row.count(1)?,
+            })
+        })?;
+        Ok(*self.revisions.insert(revisions.unwrap_or_default()))
+    }
+
+    /// Returns the high-water mark of the quarantine log; 0 when it is empty.
     pub fn quarantine_revision(&mut self) -> Result<u64, StoreError> {
-        let org_id = self.org_id;
-        quarantine::revision(self.connection()?, org_id)
+        Ok(self.revisions()?.quarantine)
     }
 
     /// Returns the latest rows of the quarantine log, of those before a revision when one is given,

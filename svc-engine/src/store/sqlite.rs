@@ -13,6 +13,7 @@ use sqlx::migrate::Migrator;
 use super::StoreError;
 use super::checkpoint::{Turn, Writing};
 use super::connection::{EachRow, STATEMENTS_MAX};
+use super::erasure::Compaction;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
 
@@ -20,6 +21,8 @@ use crate::deadline::Deadline;
 const STEPS_PER_LOOK: i32 = 10_000;
 /// How long a statement waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
+/// How long rewriting the file waits for those that write, and its log for those that read.
+const COMPACTING: Duration = Duration::from_mins(1);
 /// How often two connections try to see one state: between two commits there is time enough.
 const SHARING_TRIES: usize = 8;
 /// How long opening waits for other processes that open the same new file.
@@ -291,6 +294,30 @@ impl SqliteConnection {
             )?;
         }
         Ok(transaction.commit()?)
+    }
+
+    /// Rewrites the file without what was deleted, and cuts its log, which holds the pages as they were.
+    pub(super) fn compact(&mut self) -> Result<Compaction, StoreError> {
+        self.file.check()?;
+        self.driver.busy_timeout(COMPACTING)?;
+        // A large file does not fit into memory twice.
+        self.batch("PRAGMA secure_delete = ON; PRAGMA temp_store = FILE; VACUUM;")?;
+        self.driver.busy_timeout(BUSY)?;
+        let until = Instant::now() + COMPACTING;
+        loop {
+            let mut is_held = false;
+            self.run("PRAGMA wal_checkpoint(TRUNCATE)", [].iter(), &mut |row| {
+                is_held = row.integer(0)? != 0;
+                Ok(())
+            })?;
+            if !is_held {
+                return Ok(Compaction::Done);
+            }
+            if Instant::now() >= until {
+                return Ok(Compaction::InUse);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {

@@ -7,6 +7,9 @@
 //! the row with the organization's and counts itself. When the row is not as the writer left it, the
 //! writer forgets everything and goes on under a new epoch.
 //!
+//! Content may also be erased under it. The rows of all organizations say how often that was; a
+//! transaction that finds another number than its epoch began with is written anew in the same way.
+//!
 //! The ids of content begin with the epoch, so an id that was given is never given again, whatever
 //! becomes of the database: what anybody remembers under an id is right or absent, never another.
 
@@ -24,7 +27,8 @@ const EPOCHS_MAX: i64 = 1 << (63 - NUMBER_BITS);
 /// has seen is not met again.
 const STEP_BITS: u32 = 24;
 
-const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0) FROM writers";
+const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0),
+    (SELECT COALESCE(MAX(erasures), 0) FROM organizations) FROM writers";
 const COMMITTED: &str = "INSERT INTO writers (epoch, commits) VALUES ($1, 1)
     ON CONFLICT (epoch) DO UPDATE SET commits = writers.commits + 1";
 
@@ -39,6 +43,8 @@ pub(super) struct Witness {
     pub(super) epoch: i64,
     /// Nothing before the first commit.
     pub(super) commits: Option<i64>,
+    /// How often content was erased before the epoch began.
+    pub(super) erasures: i64,
 }
 
 impl Witness {
@@ -52,11 +58,11 @@ impl Witness {
     /// Returns the witness after one more commit.
     const fn committed(self) -> Self {
         Self {
-            epoch: self.epoch,
             commits: Some(match self.commits {
                 Some(commits) => commits + 1,
                 None => 1,
             }),
+            ..self
         }
     }
 }
@@ -78,12 +84,14 @@ impl Epoch {
         connection: &mut Connection,
         previous: Option<&Self>,
     ) -> Result<Self, StoreError> {
-        let stored = connection.first(LATEST, &[], |row| row.integer(0))?;
-        let latest = stored.max(previous.map(|it| it.witness.epoch));
+        let stored = connection.first(LATEST, &[], |row| Ok((row.integer(0)?, row.integer(1)?)))?;
+        let (stored, erasures) = stored.unwrap_or_default();
+        let latest = previous.map_or(stored, |it| stored.max(it.witness.epoch));
         Ok(Self {
             witness: Witness {
-                epoch: after(latest.unwrap_or_default(), Ids::random().fresh().as_u128()),
+                epoch: after(latest, Ids::random().fresh().as_u128()),
                 commits: None,
+                erasures,
             },
             given: 0,
             is_over: false,
@@ -141,9 +149,13 @@ mod tests {
     use super::*;
 
     fn epoch(epoch: i64, given: i64) -> Epoch {
-        let commits = None;
+        let witness = Witness {
+            epoch,
+            commits: None,
+            erasures: 0,
+        };
         Epoch {
-            witness: Witness { epoch, commits },
+            witness,
             given,
             is_over: false,
         }

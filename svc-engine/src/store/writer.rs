@@ -396,7 +396,7 @@ impl Worker {
     }
 
     /// Writes a transaction, and again where the same may succeed: the database gave it up for
-    /// another server's, was set back, or the connection was lost.
+    /// another server's, was set back, lost content to an erasure, or the connection was lost.
     ///
     /// Facts may be written again whatever became of the first attempt: what is stored is found by
     /// its natural key, and is then a redelivery. Other work is not, unless it is certain that nothing
@@ -436,6 +436,10 @@ impl Worker {
                 }
                 true
             } else if error.is_given_up() {
+                attempts += 1;
+                attempts <= ATTEMPTS_MAX
+            } else if matches!(error, StoreError::Erased) {
+                self.forget();
                 attempts += 1;
                 attempts <= ATTEMPTS_MAX
             } else if matches!(error, StoreError::SetBack) {

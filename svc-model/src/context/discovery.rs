@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ContextStatus, MaxBytes, Query};
 use crate::evidence::{CaptureCompleteness, EvidenceReadItem};
-use crate::field::{FieldKind, Fields, Undeclared, Violation, Violations};
+use crate::field::{FieldKind, Fields, Undeclared, Violation, Violations, is_zero};
 use crate::id::{FactId, SessionId};
 use crate::json::{Json, WriteError};
 use crate::open::Open;
@@ -141,6 +141,10 @@ pub struct DiscoverySkipped {
     pub candidate_limit: u64,
     /// Candidates that did not fit into `max_bytes`.
     pub response_budget: u64,
+    /// Visible calls whose content was erased: of them there is nothing to scan. They are calls and no
+    /// parts; absent when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub content_erased: u64,
 }
 
 /// The observed link between a Session and the requested commit.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{MaxBytes, Query};
 use crate::closed_set;
 use crate::evidence::{CaptureCompleteness, EvidenceReadItem};
-use crate::field::{Fields, Undeclared, Violations};
+use crate::field::{Fields, Undeclared, Violations, is_zero};
 use crate::id::SessionId;
 use crate::json::WriteError;
 use crate::open::Open;
@@ -143,6 +143,10 @@ pub struct ContextSkipped {
     pub item_limit: u64,
     /// Parts that did not fit into `max_bytes`.
     pub response_budget: u64,
+    /// Visible calls whose content was erased: of them there is nothing to scan. They are calls and no
+    /// parts; absent when there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub content_erased: u64,
 }
 
 /// One part that matches the query.

@@ -65,6 +65,10 @@ pub struct CallSummary {
     pub model_provider: Option<String>,
     /// The model, as the gateway names it.
     pub model: Option<String>,
+    /// When the content of the call was erased: what it said is not kept any more, that it was made is.
+    /// Absent as long as the content is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_erased_at: Option<Instant>,
 }
 
 /// The visible calls of one Session. No content, no raw payload, no user.

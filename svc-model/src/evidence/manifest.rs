@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CallSummary, PartType, Reference, Side};
-use crate::field::Violations;
+use crate::field::{Violations, is_zero};
 use crate::id::{InferenceCallId, SessionId};
 use crate::json::{Text, WriteError};
 use crate::open::Open;
@@ -133,11 +133,6 @@ pub struct LeftOut {
     pub malformed_arguments: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// The structure of one call: all input messages in order, then all output messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -151,7 +146,7 @@ pub struct Manifest {
     pub quarantine_revision: u64,
     /// The call.
     pub call: CallSummary,
-    /// The messages.
+    /// The messages: none when the content of the call was erased, which the call says.
     pub messages: Vec<ManifestMessage>,
     /// What the capture left out of them, counted by kind; absent kinds are zero. Present on
     /// request.

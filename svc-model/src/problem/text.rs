@@ -27,6 +27,7 @@ impl Decline {
         match self {
             Self::EvidenceUnavailable { .. } => "evidence_unavailable",
             Self::EvidencePartAbsent { .. } => "evidence_part_absent",
+            Self::ContentErased { .. } => "content_erased",
             Self::EvidenceInventoryLimit { .. } => "evidence_inventory_limit",
             Self::EvidenceSourceLimit { .. } => "evidence_source_limit",
             Self::EvidenceResponseLimit { .. } => "evidence_response_limit",
@@ -58,6 +59,12 @@ impl fmt::Display for Decline {
                 write!(
                     f,
                     "reference {reference_index} is not a part of its call ({word})"
+                )
+            }
+            Self::ContentErased { reference_index } => {
+                write!(
+                    f,
+                    "the content that reference {reference_index} names was erased ({word})"
                 )
             }
             Self::EvidenceInventoryLimit { count, limit }

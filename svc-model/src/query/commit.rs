@@ -127,6 +127,9 @@ closed_set! {
     pub enum InferenceSkip {
         /// Commits that the mirror lacks, or whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
+        /// Files to which no call is similar enough, where the content of a call that could have
+        /// written them was erased.
+        ContentErased = "content_erased",
         /// Malformed sections of the diff.
         MalformedDiffSection = "malformed_diff_section",
         /// Repositories without a mirror.

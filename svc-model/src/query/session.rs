@@ -483,6 +483,10 @@ pub struct SessionDossier {
     pub coverage: EventCoverage,
     /// How many events are quarantined and therefore not in the timeline.
     pub omitted_events: u64,
+    /// Of how many facts of the Session, quarantined ones included, the content was erased. The facts are
+    /// there as before. Absent when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_erased: Option<u64>,
     /// What was not captured, in a fixed order.
     pub gaps: Vec<Open<Gap>>,
     /// The visible events by time, then kind, then id.

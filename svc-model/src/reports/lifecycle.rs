@@ -200,7 +200,7 @@ pub struct EditRetention {
     pub external_lines_removed: u64,
     /// `derived_fates` of `observations`; null if there are none.
     pub fate_rate: Option<f64>,
-    /// Edits without a Fate, by reason; always empty.
+    /// Edits without a Fate, by reason.
     pub skips: Counts<FateSkip>,
     /// `observed` counts edit observations.
     pub coverage: Coverage<FateSkip>,

@@ -56,8 +56,10 @@ closed_set! {
 }
 
 closed_set! {
-    /// Why an edit has no Fate. The current score cannot fail, so neither is ever counted.
+    /// Why an edit has no Fate. The current score cannot fail, so its two reasons are never counted.
     pub enum FateSkip {
+        /// The texts of the edit were erased.
+        ContentErased = "content_erased",
         /// The score is not a number from 0 to 1.
         InvalidScore = "invalid_score",
         /// The score could not be computed.
@@ -162,6 +164,9 @@ closed_set! {
     pub enum AttributionSkip {
         /// Commits whose diff cannot be read.
         CommitDiffUnavailable = "commit_diff_unavailable",
+        /// Files to which no call is similar enough, where the content of a call that could have
+        /// written them was erased.
+        ContentErased = "content_erased",
         /// Malformed sections of a diff.
         MalformedDiffSection = "malformed_diff_section",
         /// Pushes whose repository has no mirror.

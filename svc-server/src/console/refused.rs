@@ -104,6 +104,10 @@ const fn of_decline(decline: &Decline) -> &'static str {
              hidden: svc quarantine-log."
         }
         Decline::EvidencePartAbsent { .. } => "Go back to the call: it lists its parts.",
+        Decline::ContentErased { .. } => {
+            "What it said was erased, and nothing brings it back. The log says who did it and why: svc \
+             erase log."
+        }
         Decline::EvidenceInventoryLimit { .. }
         | Decline::EvidenceSourceLimit { .. }
         | Decline::EvidenceResponseLimit { .. }

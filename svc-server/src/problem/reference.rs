@@ -95,6 +95,9 @@ fn of_decline(decline: &Decline) -> &'static str {
         Decline::EvidencePartAbsent { .. } => {
             "To see the parts of the call: `svc evidence manifest SESSION CALL`."
         }
+        Decline::ContentErased { .. } => {
+            "Nothing brings it back; ask an operator why: `svc erase log`."
+        }
         Decline::EvidenceInventoryLimit { .. } => "Select one Session, or one with fewer calls.",
         Decline::EvidenceSourceLimit { .. } | Decline::EvidenceResponseLimit { .. } => {
             "Ask for fewer references in one request."
@@ -192,12 +195,13 @@ fn all() -> Vec<Problem> {
     all
 }
 
-fn declines() -> [Decline; 11] {
+fn declines() -> [Decline; 12] {
     [
         Decline::EvidenceUnavailable {
             reference_index: None,
         },
         Decline::EvidencePartAbsent { reference_index: 0 },
+        Decline::ContentErased { reference_index: 0 },
         Decline::EvidenceInventoryLimit { count: 0, limit: 0 },
         Decline::EvidenceSourceLimit { bytes: 0, limit: 0 },
         Decline::EvidenceResponseLimit { limit: 0 },

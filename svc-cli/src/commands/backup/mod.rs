@@ -52,7 +52,7 @@ fn contents(manifest: &Manifest) -> Fields {
     fields
 }
 
-fn shown_bytes(bytes: u64) -> String {
+pub(super) fn shown_bytes(bytes: u64) -> String {
     #[expect(
         clippy::cast_precision_loss,
         reason = "one digit after the decimal point is shown"

@@ -31,6 +31,9 @@ struct Done {
     replaced: Option<String>,
     mirrors_restored: u64,
     mirrors_kept: u64,
+    /// Facts whose content is erased again, because it had been.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erased_again: Option<u64>,
     manifest: Manifest,
 }
 
@@ -43,7 +46,9 @@ impl Restore {
         let restored = work::run(output, "restoring", |watch| {
             restore(&folder, url, mirrors, self.replace, watch)
         })?;
+        let erased_again = restored.erased_again;
         let restored = Done {
+            erased_again: erased_again.filter(|facts| *facts > 0),
             store: url.shown(),
             replaced: restored.replaced.map(|path| path.display().to_string()),
             mirrors_restored: restored.mirrors_restored,
@@ -63,6 +68,16 @@ impl Restore {
         }
         if let Some(replaced) = &restored.replaced {
             output.note(&format!("the old database is now {replaced}"));
+        }
+        match erased_again {
+            Some(0) => {}
+            Some(facts) => output.note(&format!(
+                "what had been erased of the store that was there is erased again, of {facts} facts"
+            )),
+            None => output.warning(
+                "it could not be read what had been erased of the store that was there; what was erased \
+                 after the backup was made is there again",
+            ),
         }
         if restored.mirrors_kept > 0 {
             output.note(&format!(

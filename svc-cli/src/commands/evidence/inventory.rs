@@ -42,6 +42,13 @@ fn render_inventory(inventory: &Inventory) -> String {
         "Session {session}: {} visible calls, {} quarantined\n",
         inventory.visible_inference_calls, inventory.quarantined_inference_calls,
     );
+    let erased = inventory.calls.iter();
+    let erased = erased
+        .filter(|call| call.content_erased_at.is_some())
+        .count();
+    if erased > 0 {
+        text.extend(["of ", &erased.to_string(), " the content was erased\n"]);
+    }
     if inventory.calls.is_empty() {
         return text;
     }
@@ -52,7 +59,10 @@ fn render_inventory(inventory: &Inventory) -> String {
             call.observed_at.to_string(),
             call.inference_call_id.to_string(),
             name(call.model_provider.as_ref()),
-            name(call.model.as_ref()),
+            match call.content_erased_at {
+                Some(_) => format!("{} (content erased)", name(call.model.as_ref())),
+                None => name(call.model.as_ref()),
+            },
         ]);
     }
     text.push('\n');

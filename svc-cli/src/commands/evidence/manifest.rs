@@ -52,6 +52,7 @@ fn render_manifest(manifest: &Manifest) -> String {
         manifest.messages.len(),
     );
     text.extend(left_out(manifest));
+    text.extend(erased(manifest));
     if manifest.messages.is_empty() {
         return text;
     }
@@ -77,6 +78,12 @@ fn render_manifest(manifest: &Manifest) -> String {
     text.push('\n');
     text.push_str(&table.render());
     text
+}
+
+/// Returns a line that says when the content of a call was erased, when it was.
+pub(crate) fn erased(manifest: &Manifest) -> Option<String> {
+    let at = manifest.call.content_erased_at?;
+    Some(format!("what was said was erased at {at}\n"))
 }
 
 /// Returns a line that lists what the capture left out of a call, if anything.

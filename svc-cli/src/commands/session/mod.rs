@@ -96,6 +96,9 @@ pub(super) fn summary(dossier: &SessionDossier, now: Instant) -> Fields {
     fields.add("edits rejected", count(coverage.rejected_edits));
     fields.add("retries", count(coverage.retry_linkages));
     fields.add("commits", dossier.attributed_commits.len().to_string());
+    if let Some(count) = dossier.content_erased {
+        fields.add("content erased", format!("of {count} facts"));
+    }
     for (reason, count) in &dossier.repository_skipped {
         fields.add("skipped", format!("{count} {reason}"));
     }

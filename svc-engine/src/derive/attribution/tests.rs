@@ -345,6 +345,44 @@ fn a_commit_belongs_to_the_first_push_that_brought_it() {
 }
 
 #[test]
+fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
+    let world = World::default()
+        .call(1, 1, 0, "x y z")
+        .call(2, 2, -1_000, "u v w")
+        .push(9, 5, &[7, 8])
+        .commit(7, "x y z")
+        .commit(8, "u v w");
+    let skipped = |world: &World, erased: &[u128]| {
+        let mut texts = world.texts(minutes(1_000_000));
+        for call in erased {
+            texts.erase(id(*call));
+            assert!(!texts.wants(id(*call)));
+        }
+        let attributions = texts.attribute(&GO_ON).unwrap();
+        let of = |skip| attributions.skipped.get(skip);
+        (
+            attributions.rows.len(),
+            of(AttributionSkip::NoMatch),
+            of(AttributionSkip::ContentErased),
+        )
+    };
+    assert_eq!(skipped(&world, &[]), (1, 1, 0));
+    // A call whose answer was taken already says what it says.
+    assert_eq!(skipped(&world, &[1]), (1, 1, 0));
+    let unread = |call: u128| {
+        let mut world = world.clone();
+        world.texts.remove(&id(call));
+        world
+    };
+    assert_eq!(skipped(&unread(1), &[1]), (0, 0, 2), "it is near both");
+    assert_eq!(skipped(&unread(1), &[]), (0, 2, 0));
+    // The other is of another day, and within reach only of the commit whose note names it.
+    let noted = unread(2).note(8, 2);
+    assert_eq!(skipped(&noted, &[2]), (1, 0, 1));
+    assert_eq!(skipped(&unread(2), &[2]), (1, 1, 0));
+}
+
+#[test]
 fn whatever_has_no_row_is_counted_once() {
     let mut world = World::default()
         .call(1, 1, 0, "x y z")

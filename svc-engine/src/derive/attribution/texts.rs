@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct Texts {
     vocabulary: Vocabulary,
     /// The places of the calls that are wanted and were not added.
     wanted: HashMap<FactId, u32>,
+    /// The places of wanted calls whose answers were erased.
+    erased: BTreeSet<u32>,
     skipped: Counts<AttributionSkip>,
 }
 
@@ -66,6 +68,7 @@ impl Texts {
         });
         Self {
             wanted: wanted.collect(),
+            erased: BTreeSet::new(),
             call_tokens: Sets::new(calls.all.len()),
             calls,
             commits,
@@ -102,6 +105,12 @@ impl Texts {
             return Err(AttributionError::TooMuch);
         }
         Ok(())
+    }
+
+    /// Takes that the answer of a wanted call was erased: nobody can tell what it wrote.
+    pub fn erase(&mut self, inference_call_id: FactId) {
+        let place = self.wanted.remove(&inference_call_id);
+        self.erased.extend(place);
     }
 
     /// Returns which call wrote what of each file. Calls that were not added say nothing.
@@ -149,8 +158,12 @@ impl Texts {
             let File { commit, path } = &mut self.files[file];
             let commit = &mut self.commits[*commit];
             let Some((source, found)) = join.call(commit, file)? else {
-                let skipped = &mut commit.tied_now().skipped;
-                skipped.add(AttributionSkip::NoMatch, 1);
+                let skip = if is_within_reach(&self.erased, &self.calls, commit) {
+                    AttributionSkip::ContentErased
+                } else {
+                    AttributionSkip::NoMatch
+                };
+                commit.tied_now().skipped.add(skip, 1);
                 continue;
             };
             let call = &self.calls.all[found.call as usize];
@@ -207,6 +220,19 @@ impl Texts {
         });
         attributions
     }
+}
+
+/// Returns whether some of these calls could have led to a commit.
+fn is_within_reach(places: &BTreeSet<u32>, calls: &Calls, commit: &PushedCommit) -> bool {
+    let is_noted = |place: &u32| {
+        let of_session = |session: &u32| {
+            let calls = &calls.of_session[*session as usize];
+            calls.binary_search(place).is_ok()
+        };
+        commit.sessions.iter().any(of_session)
+    };
+    let mut week = places.range(calls.within_week(commit.pushed_at));
+    places.range(calls.near(commit.pushed_at)).next().is_some() || week.any(is_noted)
 }
 
 /// Finds the call for one file after another, in the order of their pushes.

@@ -30,6 +30,7 @@ pub(crate) struct World {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) owners: Vec<CallOwner>,
     pub(crate) edits: Vec<EditFate>,
+    pub(crate) erased_edits: u64,
     pub(crate) attempts: Vec<CiAttempt>,
     pub(crate) claims: Vec<RepositoryClaim>,
     pub(crate) models: model_report::Beside,
@@ -175,6 +176,7 @@ impl World {
             observations: &self.observations,
             decisions: &decisions,
             edits: &self.edits,
+            erased_edits: self.erased_edits,
             ci: &ci,
         })
     }

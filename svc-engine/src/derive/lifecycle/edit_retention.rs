@@ -20,7 +20,8 @@ pub(super) struct Retention {
 /// Derives the panel.
 pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
     let edits = fate::ordered(evidence.edits);
-    let observations = edits.len() as u64;
+    let fates = edits.len() as u64;
+    let observations = fates + evidence.erased_edits;
     let of = |fate: Fate| edits.iter().filter(move |edit| edit.fate == fate);
     let count = |fate: Fate| of(fate).count() as u64;
     let known: Vec<External> = edits.iter().filter_map(|edit| edit.external()).collect();
@@ -34,26 +35,23 @@ pub(super) fn derive(evidence: &Evidence<'_>) -> Retention {
     let example =
         |population, fate| examples::of(population, of(fate).map(|edit| &edit.session_id));
     Retention {
-        changed: Proportion::new(
-            count(Fate::PartiallyModified) + count(Fate::Deleted),
-            observations,
-        ),
+        changed: Proportion::new(count(Fate::PartiallyModified) + count(Fate::Deleted), fates),
         external: Proportion::new(touched as u64, known.len() as u64),
         panel: EditRetention {
             observations,
             eligible: observations,
-            derived_fates: observations,
+            derived_fates: fates,
             unmodified: count(Fate::Unmodified),
             partially_modified: count(Fate::PartiallyModified),
             deleted: count(Fate::Deleted),
             known_external_line_counts: known.len() as u64,
             external_lines_added: lines(|external| external.added),
             external_lines_removed: lines(|external| external.removed),
-            fate_rate: Proportion::new(observations, observations).rate(),
-            skips: Counts::default(),
+            fate_rate: Proportion::new(fates, observations).rate(),
+            skips: fate::skipped(evidence.erased_edits),
             coverage: Coverage {
                 observed: observations,
-                missing: Counts::default(),
+                missing: fate::skipped(evidence.erased_edits),
                 unsupported_by_integration: examples::unsupported(
                     UnsupportedCapture::CursorEdits,
                     &evidence.decisions.all,

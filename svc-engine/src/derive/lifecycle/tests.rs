@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use svc_model::facts::AgentHarness;
 use svc_model::ingest::CiResult;
 use svc_model::reports::{
-    AcceptedWorkSkip, Dimension, LifecycleReport, MembershipSkip, ModelReport,
+    AcceptedWorkSkip, Dimension, FateSkip, LifecycleReport, MembershipSkip, ModelReport,
 };
 
 use crate::derive::cohort::world::{World, assert_same, session};
@@ -643,6 +643,28 @@ fn what_is_absent_is_no_negative() {
             let mut without = world.clone();
             without.edits.remove(place);
             no_more(&without);
+        }
+        for place in 0..world.edits.len() {
+            let mut without = world.clone();
+            without.edits.remove(place);
+            without.erased_edits = 1;
+            no_more(&without);
+            let panel = without.lifecycle_report().edit_retention;
+            let unique = world.lifecycle_report().edit_retention.observations;
+            assert!(
+                panel.observations >= unique,
+                "seed {seed}: it is still counted"
+            );
+            let erased = FateSkip::ContentErased;
+            assert_eq!(
+                (panel.skips.get(erased), panel.coverage.missing.get(erased)),
+                (1, 1)
+            );
+            let fates = panel.unmodified + panel.partially_modified + panel.deleted;
+            assert_eq!(
+                (fates, panel.derived_fates + 1),
+                (panel.derived_fates, panel.observations)
+            );
         }
         for place in 0..world.observations.len() {
             let mut without = world.clone();

@@ -9,12 +9,13 @@ mod rows;
 mod stratification;
 
 use svc_model::reports::{
-    AttributionAlert, AttributionShareRow, Counts, ModelReport, ModelRepositorySkips,
+    AttributionAlert, AttributionShareRow, ModelReport, ModelRepositorySkips,
 };
 
 pub use pairs::MODEL_PAIRS_MAX;
 
 use super::cohort::{Cohort, Evidence};
+use super::fate;
 use super::observed::ObservedEdges;
 use super::policy::Policy;
 use super::session_status::SessionStatuses;
@@ -64,7 +65,7 @@ pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> Result<ModelReport, Mo
             .map(|model| funnel::derive(model, &cohort, beside.since_days))
             .collect(),
         abandonment: statuses.summary(revision),
-        fate_skipped: Counts::default(),
+        fate_skipped: fate::skipped(evidence.erased_edits),
         repository_skipped: beside.repository_skipped,
         ci_skipped: evidence.ci.skipped.clone(),
         fate_provenance: Policy::Fate.provenance(revision),

@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use svc_model::facts::FactTable;
+use svc_model::id::SessionId;
 use svc_model::limit::REPORT_CALL_BYTES_MAX;
 use svc_model::problem::ReportBound;
 
@@ -42,6 +44,15 @@ impl<'a> Answers<'a> {
             .collect();
         wanted.sort_unstable_by_key(|call| (call.observed_at, call.inference_call_id));
         wanted.dedup_by_key(|call| call.inference_call_id);
+        let sessions: BTreeSet<&SessionId> = wanted.iter().map(|it| &it.session_id).collect();
+        let erased = snapshot.erased_facts(FactTable::InferenceCalls, sessions)?;
+        wanted.retain(|call| {
+            let is_erased = erased.contains_key(&call.inference_call_id);
+            if is_erased {
+                texts.erase(call.inference_call_id);
+            }
+            !is_erased
+        });
         let mut bytes = 0_u64;
         for call in &wanted {
             let count = call.answer.byte_count;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::time::Instant;
@@ -12,17 +13,22 @@ use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
 use crate::store::{CohortEdit, Snapshot};
 
-/// Reads the edits of Sessions. What was left of an edit never changes, so its texts are read once.
+/// Reads the edits of Sessions, and how many more there are whose texts were erased. What was left of an
+/// edit never changes, so its texts are read once.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
     memory: &ReportMemory,
     sessions: &[SessionId],
     boundary: Instant,
-) -> Result<Vec<EditFate>, Error> {
+) -> Result<(Vec<EditFate>, u64), Error> {
     let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
         snapshot.edits_of_sessions(sessions, boundary, take)
     };
-    let edits: Vec<CohortEdit> = look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?;
+    let mut edits: Vec<CohortEdit> = look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?;
+    let all = edits.len();
+    let erased = snapshot.erased_facts(FactTable::EditObservations, sessions)?;
+    edits.retain(|edit| !erased.contains_key(&edit.observation_id));
+    let erased = (all - edits.len()) as u64;
     let mut shares = HashMap::with_capacity(edits.len());
     let mut missing: Vec<FactId> = Vec::new();
     for edit in &edits {
@@ -60,5 +66,5 @@ pub(super) fn read(
             external_lines_removed: edit.external_lines_removed,
         })
     };
-    Ok(edits.into_iter().filter_map(fate).collect())
+    Ok((edits.into_iter().filter_map(fate).collect(), erased))
 }

@@ -308,6 +308,7 @@ fn calls(
 const fn inference_skip(skip: AttributionSkip) -> Option<InferenceSkip> {
     match skip {
         AttributionSkip::CommitDiffUnavailable => Some(InferenceSkip::CommitDiffUnavailable),
+        AttributionSkip::ContentErased => Some(InferenceSkip::ContentErased),
         AttributionSkip::MalformedDiffSection => Some(InferenceSkip::MalformedDiffSection),
         AttributionSkip::MirrorAbsent => Some(InferenceSkip::MirrorAbsent),
         AttributionSkip::UnsupportedDiffSection => Some(InferenceSkip::UnsupportedDiffSection),

@@ -286,6 +286,7 @@ impl<'g> Gathered<'g> {
             observations: &self.observations,
             decisions: &self.population.decisions,
             edits: &self.population.edits,
+            erased_edits: self.population.erased_edits,
             ci: &self.ci.resolution,
         }))
     }

@@ -42,6 +42,8 @@ pub(super) struct Population {
     sessions: Vec<SessionId>,
     pub(super) decisions: Decisions,
     pub(super) edits: Vec<EditFate>,
+    /// How many more there are whose texts were erased.
+    pub(super) erased_edits: u64,
     /// The links of the Sessions to commits.
     pub(super) observed: Vec<ObservedCommit>,
 }
@@ -57,7 +59,7 @@ impl Population {
         let sessions = sessions_of(snapshot, extent, &calls)?;
         let decisions = decisions(snapshot, &sessions, boundary)?;
         let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
-        let edits = edits::read(snapshot, memory, &sessions, boundary)?;
+        let (edits, erased_edits) = edits::read(snapshot, memory, &sessions, boundary)?;
         Ok(Self {
             extent: extent.observed(),
             calls,
@@ -65,6 +67,7 @@ impl Population {
             sessions,
             decisions: Decisions::attach(decisions, &owners),
             edits,
+            erased_edits,
         })
     }
 

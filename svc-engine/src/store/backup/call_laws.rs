@@ -49,6 +49,10 @@ impl Laws<'_, '_, '_> {
             known.side(&id, &input, row.count(9)?, found);
             let output = id_list::read_ids(&row.blob(12)?)?;
             known.side(&id, &output, row.count(10)?, found);
+            let is_erased = known.marks.meet(&org_id, FactTable::InferenceCalls, &id);
+            if is_erased && !(input.is_empty() && output.is_empty()) {
+                found.add(table, Some(&id), Damage::ContentRemains, "messages");
+            }
             known.calls.push(KnownCall {
                 id: fact_id,
                 number: row.integer(4)?,
@@ -57,6 +61,7 @@ impl Laws<'_, '_, '_> {
                 aliases_found: 0,
                 has_own: row.optional_text(7)?.is_some(),
                 has_raw: false,
+                is_erased,
             });
             let (user_id, model) = (row.optional_text(5)?, row.optional_text(6)?);
             let said = [
@@ -104,6 +109,9 @@ impl Laws<'_, '_, '_> {
             let call = &mut known.calls[place];
             call.has_raw = true;
             let (id, messages) = (call.id.to_string(), call.messages as usize);
+            if call.is_erased {
+                found.add("raw_payloads", Some(&id), Damage::ContentRemains, "");
+            }
             let unreadable = |error: StoreError, found: &mut Findings| {
                 let damage = Damage::RowUnreadable;
                 found.add("raw_payloads", Some(&id), damage, said(&error));
@@ -129,7 +137,7 @@ impl Laws<'_, '_, '_> {
             Ok(())
         })?;
         for call in &self.known.calls {
-            if !call.has_raw {
+            if !call.has_raw && !call.is_erased {
                 let id = call.id.to_string();
                 let damage = Damage::RawPayloadAbsent;
                 self.found.add("raw_payloads", Some(&id), damage, "");

@@ -42,6 +42,14 @@ pub enum Damage {
     CountDiffers,
     /// A fact was captured after the last moment of its organization.
     CapturedBeyond,
+    /// The content of a fact is there that was erased.
+    ContentRemains,
+    /// The row of the log is absent that says why content was erased.
+    ErasureAbsent,
+    /// A fact is absent whose content was erased.
+    FactAbsent,
+    /// The grants in force are not what their log amounts to.
+    GrantDiffers,
 }
 
 impl Damage {
@@ -64,6 +72,10 @@ impl Damage {
             Self::WriterAbsent => "writer_absent",
             Self::CountDiffers => "count_differs",
             Self::CapturedBeyond => "captured_beyond",
+            Self::ContentRemains => "content_remains",
+            Self::ErasureAbsent => "erasure_absent",
+            Self::FactAbsent => "fact_absent",
+            Self::GrantDiffers => "grant_differs",
         }
     }
 }

@@ -7,6 +7,7 @@ use svc_model::facts::FactTable;
 use svc_model::id::FactId;
 
 use super::super::session_claims::{self, ClaimKind};
+use super::erasure_laws::Marks;
 use super::finding::{Damage, Findings};
 
 /// What stands for a row that others refer to.
@@ -34,6 +35,8 @@ pub(super) struct KnownCall {
     /// Its model's id is among its aliases and has no row.
     pub(super) has_own: bool,
     pub(super) has_raw: bool,
+    /// Its content was erased.
+    pub(super) is_erased: bool,
 }
 
 /// What is counted of a kind of fact of an organization.
@@ -68,6 +71,7 @@ pub(super) struct Known {
     /// In the order of their ids.
     pub(super) calls: Vec<KnownCall>,
     pub(super) pushes: HashSet<Key>,
+    pub(super) marks: Marks,
 }
 
 pub(super) struct Word {

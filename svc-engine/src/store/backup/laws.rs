@@ -20,6 +20,7 @@ use super::super::table::Record;
 use super::super::traces::Traces;
 use super::super::value::{Row, Value};
 use super::super::{StoreError, content, kind, packing, witness};
+use super::erasure_laws;
 use super::finding::{Damage, Finding, Findings, is_of_one_row, said};
 use super::known::{Known, Word, key};
 use super::source::Source;
@@ -53,6 +54,8 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
     /// Looks at every table.
     pub(super) fn run(mut self) -> Result<Findings, StoreError> {
         self.quarantine()?;
+        self.erasures()?;
+        self.grants()?;
         self.contents()?;
         self.sessions()?;
         self.calls()?;
@@ -70,6 +73,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         self.facts::<SessionCommitObservation>(FactTable::SessionCommitObservations)?;
         self.organizations()?;
         self.others()?;
+        self.erased_facts_are_there();
         Ok(self.found)
     }
 
@@ -241,6 +245,9 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             let captured_at = table.members.iter().position(|it| *it == "captured_at_us");
             let captured_at = captured_at.map_or(Ok(0), |place| row.integer(place))?;
             known.fact(kind, &org, &id, captured_at);
+            if known.marks.meet(&org, kind, &id) {
+                erasure_laws::is_empty(row, &columns, kind, &id, found)?;
+            }
             let fact = F::read(&mut Columns::of(row, table.name, table.members))?;
             let written = NewRow::of(fact, &org_id);
             let derived = written.values.iter().skip(1 + table.members.len());

@@ -6,7 +6,9 @@
 mod archive;
 mod block;
 mod call_laws;
+mod erasure_laws;
 mod finding;
+mod grant_laws;
 mod known;
 mod laws;
 mod put;

@@ -77,11 +77,18 @@ pub(super) fn filled(database: &TestStore) -> Store {
         "INSERT INTO mirror_deferred_notes VALUES ('acme', 'o/r', 'refs/notes/svc', 'c', 5)",
         "INSERT INTO grant_log
             (grant_id, org_id, token, action, session_id, reason, recorded_at_us, client_id)
-            VALUES ('g', 'acme', 'ann', 'grant', 's', 'because', 5, 'operator')",
+            VALUES ('g', 'acme', 'ann', 'add', 's', 'because', 5, 'operator')",
         "INSERT INTO grants_in_force VALUES ('ann', 'acme', 1)",
     ] {
         assert_eq!(database.change(sql), 1);
     }
+    append(&store, vec![call(5).session("gone").build()]);
+    let subject = ErasureSubject::Session(session("gone"));
+    let ledger = database.ledger("acme");
+    let deadline = Deadline::after(Duration::from_mins(1));
+    let plan = ledger.plan_erasure(&subject, &deadline).unwrap();
+    let order = super::erasures::order(&subject);
+    ledger.erase(plan, &order, &deadline, &mut |_| {}).unwrap();
     store
 }
 
@@ -356,6 +363,57 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
             Damage::CountDiffers,
             "organizations",
             "other".to_owned(),
+        ),
+        (
+            "DELETE FROM erasure_log".to_owned(),
+            Damage::ErasureAbsent,
+            "erased_facts",
+            text(5),
+        ),
+        (
+            "DELETE FROM erased_facts".to_owned(),
+            Damage::RawPayloadAbsent,
+            "raw_payloads",
+            text(5),
+        ),
+        (
+            format!("UPDATE erased_facts SET fact_id = '{}'", text(6)),
+            Damage::FactAbsent,
+            "erased_facts",
+            text(6),
+        ),
+        (
+            format!("UPDATE erased_facts SET fact_id = '{}'", text(1)),
+            Damage::ContentRemains,
+            "inference_calls",
+            text(1),
+        ),
+        (
+            format!(
+                "UPDATE erased_facts SET fact_table = 'edit_observations', fact_id = '{}'",
+                text(11)
+            ),
+            Damage::ContentRemains,
+            "edit_observations",
+            text(11),
+        ),
+        (
+            "DELETE FROM grants_in_force".to_owned(),
+            Damage::GrantDiffers,
+            "grants_in_force",
+            "ann".to_owned(),
+        ),
+        (
+            "UPDATE grants_in_force SET grant_revision = 7".to_owned(),
+            Damage::GrantDiffers,
+            "grants_in_force",
+            "ann".to_owned(),
+        ),
+        (
+            "UPDATE grant_log SET action = 'remove', removed_grant_id = 'g'".to_owned(),
+            Damage::GrantDiffers,
+            "grants_in_force",
+            "ann".to_owned(),
         ),
         (
             "UPDATE organizations SET captured_at_us = 1 WHERE org_id = 'acme'".to_owned(),

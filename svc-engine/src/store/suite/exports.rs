@@ -39,9 +39,15 @@ fn both_backends_export_the_same_lines() {
     if let Some(postgres) = postgres {
         assert_eq!((&facts, &with_content), (&postgres.0, &postgres.1));
     }
-    // Three calls, and one fact of each other kind but the push, which is quarantined.
-    assert_eq!(facts.len(), 3 + FactTable::ALL.len() - 2);
+    // Four calls, and one fact of each other kind but the push, which is quarantined.
+    assert_eq!(facts.len(), 4 + FactTable::ALL.len() - 2);
     assert_eq!(with_content.len(), facts.len());
+    for lines in [&facts, &with_content] {
+        let erased = lines.iter().filter(|it| it.contains("content_erased_at"));
+        let erased: Vec<&String> = erased.collect();
+        assert_eq!(erased.len(), 1, "{erased:?}");
+        assert!(!erased[0].contains("\"content\""), "{erased:?}");
+    }
     let written = ["a long question", "as it came", "applied", "proposed"];
     for text in written {
         assert!(!facts.concat().contains(text), "{text}");

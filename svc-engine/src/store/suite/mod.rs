@@ -35,6 +35,8 @@ mod appending;
 mod backups;
 mod bulk_quarantine;
 mod cohorts;
+mod erased_bytes;
+mod erasures;
 mod every_kind;
 mod exports;
 mod faults;

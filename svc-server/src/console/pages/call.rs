@@ -40,6 +40,9 @@ fn shown(manifest: &Manifest) -> Markup {
             ("Call", html! { code { (call.inference_call_id) } }),
             ("Left out by the capture", html! { (left_out(manifest)) }),
         ]))
+        @if let Some(at) = call.content_erased_at {
+            p { "What was said in this call was erased " (moment(at)) ". That it was made is still known." }
+        }
         (table("Messages, in the order in which they were sent", &[
             Column::Text("message"), Column::Text("role"),
             Column::Text("ended with"), Column::Text("content"),

@@ -24,7 +24,10 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
             html! { a href=(address(session_id, &id)) { (moment(call.observed_at)) } },
             html! { (any(call.model_provider.as_deref())) },
             html! { (any(call.model.as_deref())) },
-            html! { code { (id) } },
+            html! {
+                code { (id) }
+                @if let Some(at) = call.content_erased_at { " (content erased " (moment(at)) ")" }
+            },
         ]
     });
     let body = html! {

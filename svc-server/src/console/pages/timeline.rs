@@ -64,6 +64,9 @@ pub(super) fn shown(visit: &Visit, dossier: &SessionDossier) -> Markup {
             @if dossier.omitted_events > 0 {
                 p { (whole(dossier.omitted_events)) " more events are quarantined." }
             }
+            @if let Some(erased) = dossier.content_erased {
+                p { "Of " (whole(erased)) " facts the content was erased; the facts are as before." }
+            }
         }
     }
 }

@@ -1,0 +1,196 @@
+//! Showing what an erasure would take away, and carrying it out.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+use svc_engine::clock::{Clock, Ids};
+use svc_engine::deadline::Deadline;
+use svc_engine::store::{
+    Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasureSubject, StoreError,
+};
+
+use super::{Facts, Subject, named, store};
+use crate::commands::backup::shown_bytes;
+use crate::commands::interruption::by_the_operator;
+use crate::commands::quarantine::{check_reason, client_id};
+use crate::error::CommandError;
+use crate::options::{ServiceOptions, StoreOptions};
+use crate::output::{Fields, Output, escape, quote};
+
+/// How long it may take. It ends when it is done, or its operator ends it.
+const AT_MOST: Duration = Duration::from_hours(24);
+
+#[derive(Debug, Args)]
+pub(super) struct How {
+    /// Do it. Otherwise it is only shown what would go.
+    #[arg(long, requires = "reason")]
+    apply: bool,
+
+    /// Why; it stays in the log.
+    #[arg(long)]
+    reason: Option<String>,
+
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+/// What was erased, or would be, as a program reads it.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    applied: bool,
+    of: Subject,
+    /// Under which the erasure stands in the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erasure_id: Option<String>,
+    sessions: u64,
+    facts: Facts,
+    /// Distinct messages and pieces of payloads.
+    contents: u64,
+    /// Bytes as they are kept.
+    stored_bytes: u64,
+    /// Contents that stay because other calls need them.
+    shared: Shared,
+    /// Whether the space came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Shared {
+    in_session: u64,
+    by_all: u64,
+}
+
+impl How {
+    pub(super) fn run(
+        &self,
+        subject: &ErasureSubject,
+        again: &str,
+        output: &mut Output,
+    ) -> Result<(), CommandError> {
+        if let Some(reason) = &self.reason {
+            check_reason(reason)?;
+        }
+        let (opened, place) = store(&self.store)?;
+        let cancellation = by_the_operator()?;
+        let deadline = Deadline::after(AT_MOST).cancelled_by(&cancellation);
+        let interrupted = |error: StoreError| match error {
+            StoreError::Deadline if cancellation.is_cancelled() => CommandError::refused(
+                "interrupted",
+                "interrupted; what is erased stays erased, and the same command goes on",
+            ),
+            other => other.into(),
+        };
+        let ledger = &opened.ledger;
+        let Some(reason) = self.reason.as_ref().filter(|_| self.apply) else {
+            let forecast = ledger.forecast_erasure(subject, &deadline);
+            let forecast = forecast.map_err(interrupted)?;
+            let outcome = outcome(subject, &forecast, None);
+            output.value(&outcome, |outcome| render(outcome, subject, &place))?;
+            if forecast.facts.total() > 0 {
+                let apply = format!("{again} --apply --reason WHY{}", repeated(&self.store));
+                output.next(&ServiceOptions::default(), &[apply]);
+            }
+            return Ok(());
+        };
+        let order = ErasureOrder {
+            erasure_id: Ids::random().fresh(),
+            subject: subject.clone(),
+            reason: reason.clone(),
+            recorded_at: Clock::system().now(),
+            client_id: client_id(),
+        };
+        let plan = ledger.plan_erasure(subject, &deadline);
+        let plan = plan.map_err(interrupted)?;
+        let forecast = *plan.forecast();
+        let erased = ledger.erase(plan, &order, &deadline, &mut |_| {});
+        let erased = erased.map_err(interrupted)?;
+        let space = ledger.compact()?;
+        let outcome = outcome(subject, &forecast, Some((&order, &erased, space)));
+        output.value(&outcome, |outcome| render(outcome, subject, &place))?;
+        if space == Compaction::InUse {
+            output.warning(
+                "somebody reads what was there before, so some of it may still lie in the files; run \
+                 the same command again when they are done",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns the options of a store as a command is to repeat them, after a blank.
+fn repeated(store: &StoreOptions) -> String {
+    let option = |name: &str, value: &Option<String>| {
+        let value = value.as_deref().filter(|it| !it.trim().is_empty());
+        value.map_or_else(String::new, |value| format!(" {name} {}", quote(value)))
+    };
+    option("--database-url", &store.database_url) + &option("--org", &store.org_id)
+}
+
+fn outcome(
+    subject: &ErasureSubject,
+    forecast: &ErasureForecast,
+    done: Option<(&ErasureOrder, &Erased, Compaction)>,
+) -> Outcome {
+    let (facts, contents, stored_bytes): (&ErasedFacts, u64, u64) = match done {
+        Some((_, erased, _)) => (&erased.facts, erased.contents, erased.stored_bytes),
+        None => (&forecast.facts, forecast.contents, forecast.stored_bytes),
+    };
+    Outcome {
+        applied: done.is_some(),
+        of: subject.into(),
+        erasure_id: done
+            .filter(|(_, erased, _)| erased.facts.total() > 0)
+            .map(|(order, ..)| order.erasure_id.to_string()),
+        sessions: forecast.sessions,
+        facts: facts.into(),
+        contents,
+        stored_bytes,
+        shared: Shared {
+            in_session: forecast.shared_in_session,
+            by_all: forecast.shared_by_all,
+        },
+        space: done.map(|(_, _, space)| match space {
+            Compaction::Done => "returned",
+            Compaction::InUse => "in_use",
+        }),
+    }
+}
+
+fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
+    let mut fields = Fields::default();
+    fields.add("of", named(subject));
+    fields.add("in", escape(place));
+    fields.add("Sessions", outcome.sessions.to_string());
+    let facts = &outcome.facts;
+    for (name, count) in [
+        ("model calls", facts.inference_calls),
+        ("decisions", facts.developer_decisions),
+        ("edits", facts.edit_observations),
+        ("refused edits", facts.rejected_edits),
+        ("retries", facts.retry_linkages),
+    ] {
+        fields.add(name, count.to_string());
+    }
+    let bytes = shown_bytes(outcome.stored_bytes);
+    fields.add("contents", format!("{} ({bytes})", outcome.contents));
+    let Shared { in_session, by_all } = outcome.shared;
+    fields.add(
+        "contents that stay",
+        format!(
+            "{in_session} that other calls of these Sessions need, {by_all} that calls of other \
+             Sessions need (system prompts, definitions of tools)"
+        ),
+    );
+    if outcome.applied {
+        let elsewhere = "backups, exports and other copies of before hold it still";
+        fields.add("elsewhere", elsewhere);
+    }
+    let head = if outcome.applied {
+        "erased; the facts stay\n"
+    } else {
+        "would be erased (dry run; add --apply and --reason); the facts stay\n"
+    };
+    head.to_owned() + &fields.render()
+}

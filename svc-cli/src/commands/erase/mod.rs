@@ -1,0 +1,166 @@
+//! Captured content that is removed for good, and the log of it.
+
+mod carry_out;
+mod log;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use svc_engine::clock::Clock;
+use svc_engine::store::{ErasedFacts, ErasureSubject};
+use svc_model::id::{SessionId, UserId};
+use svc_model::time::Instant;
+
+use self::carry_out::How;
+use self::log::Log;
+use super::moment::moment;
+use super::place::{Opened, Otherwise, Place};
+use crate::error::CommandError;
+use crate::options::{ServiceOptions, StoreOptions};
+use crate::output::{Output, escape, quote};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Erase {
+    #[command(subcommand)]
+    command: Option<Beside>,
+
+    /// Of this Session.
+    #[arg(long, value_name = "SESSION", conflicts_with = "user")]
+    session: Option<String>,
+
+    /// Of what names this user, and of what names nobody in a Session where nobody else is named.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Subcommand)]
+enum Beside {
+    /// List what was erased, oldest first: when, by whom, and why.
+    Log(Log),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Of what was captured before: a length of time like 90d, a date, or RFC 3339 with an offset.
+    #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
+    older_than: String,
+
+    #[command(flatten)]
+    how: How,
+}
+
+impl Erase {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let (subject, again) = match (&self.command, &self.session, &self.user) {
+            (Some(Beside::Log(log)), ..) => return log.run(output),
+            (None, Some(session), _) => {
+                let id = SessionId::new(session)
+                    .map_err(|rule| CommandError::argument("--session", rule))?;
+                let again = format!("svc erase --session {}", quote(session));
+                (ErasureSubject::Session(id), again)
+            }
+            (None, None, Some(user)) => {
+                let id =
+                    UserId::new(user).map_err(|rule| CommandError::argument("--user", rule))?;
+                let again = format!("svc erase --user {}", quote(user));
+                (ErasureSubject::User(id), again)
+            }
+            (None, None, None) => {
+                return Err(CommandError::refused(
+                    "invalid_argument",
+                    "no option says whose content is meant",
+                )
+                .hint("name a Session or a user: --session SESSION, --user NAME")
+                .hint("of what is old: svc gc --older-than 90d"));
+            }
+        };
+        self.how.run(&subject, &again, output)
+    }
+}
+
+impl Gc {
+    pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let now = Clock::system().now();
+        let before = moment("--older-than", &self.older_than, now)?;
+        if before > now {
+            return Err(CommandError::argument("--older-than", "must have passed"));
+        }
+        let again = format!("svc gc --older-than {}", quote(&self.older_than));
+        self.how
+            .run(&ErasureSubject::OlderThan(before), &again, output)
+    }
+}
+
+/// Opens the store: content is erased where it lies.
+fn store(options: &StoreOptions) -> Result<(Opened, String), CommandError> {
+    let place = Place::find(&ServiceOptions::default(), options, Otherwise::Store)?;
+    let shown = place.shown();
+    match place {
+        Place::Store(opened) => {
+            let shown = format!("{shown}, organization {}", opened.org_id);
+            Ok((opened, shown))
+        }
+        Place::Service(_) => Err(CommandError::refused(
+            "needs_the_store",
+            format!("content is erased at the store itself, and this shell asks {shown}"),
+        )
+        .hint("on the machine of the store: --database-url URL, or SVC_DATABASE_URL")),
+    }
+}
+
+/// Of what, as a program reads it: one of the three.
+#[derive(Debug, Default, Serialize)]
+struct Subject {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<SessionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<UserId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    older_than: Option<Instant>,
+}
+
+impl From<&ErasureSubject> for Subject {
+    fn from(subject: &ErasureSubject) -> Self {
+        let mut named = Self::default();
+        match subject {
+            ErasureSubject::Session(id) => named.session_id = Some(id.clone()),
+            ErasureSubject::User(id) => named.user_id = Some(id.clone()),
+            ErasureSubject::OlderThan(moment) => named.older_than = Some(*moment),
+        }
+        named
+    }
+}
+
+/// Says of what, to a person.
+fn named(subject: &ErasureSubject) -> String {
+    match subject {
+        ErasureSubject::Session(id) => format!("Session {}", escape(id.as_str())),
+        ErasureSubject::User(id) => format!("user {}", escape(id.as_str())),
+        ErasureSubject::OlderThan(moment) => format!("before {moment}"),
+    }
+}
+
+/// Facts by kind, as a program reads them.
+#[derive(Debug, Serialize)]
+struct Facts {
+    inference_calls: u64,
+    developer_decisions: u64,
+    edit_observations: u64,
+    rejected_edits: u64,
+    retry_linkages: u64,
+}
+
+impl From<&ErasedFacts> for Facts {
+    fn from(facts: &ErasedFacts) -> Self {
+        Self {
+            inference_calls: facts.inference_calls,
+            developer_decisions: facts.developer_decisions,
+            edit_observations: facts.edit_observations,
+            rejected_edits: facts.rejected_edits,
+            retry_linkages: facts.retry_linkages,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Dropping what is kept in memory of content that somebody else erased, also when nobody asks anything.
+
+use std::sync::Weak;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use super::Inner;
+use super::execution::read_deadline;
+
+/// Between two looks. A read that comes earlier drops it too.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The thread that looks; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Forgetting {
+    _stop: mpsc::Sender<()>,
+}
+
+impl Forgetting {
+    pub(super) fn start(inner: Weak<Inner>) -> std::io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        // It holds nothing but its name, so nobody waits for it.
+        std::thread::Builder::new()
+            .name("svc-forgetting".to_owned())
+            .spawn(move || {
+                while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    let Some(inner) = inner.upgrade() else {
+                        return;
+                    };
+                    look(&inner);
+                }
+            })?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+pub(super) fn look(inner: &Inner) {
+    let revisions = || inner.store.snapshot(&read_deadline())?.revisions();
+    match revisions() {
+        Ok(revisions) => {
+            drop(inner.content_of(revisions.erasure));
+            drop(inner.reports.memory.at(revisions.erasure));
+        }
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::debug!(error, "store.erasures_unseen");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rstest::rstest;
+    use svc_model::evidence::{EvidenceReadRequest, Reference, Side};
+    use svc_model::id::{InferenceCallId, SessionId};
+    use svc_model::problem::Decline;
+    use svc_model::version::Version1;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::clock::{Clock, Ids};
+    use crate::engine::{Engine, EngineConfig};
+    use crate::error::Error;
+    use crate::store::{Append, ErasureOrder, ErasureSubject};
+    use crate::testing::builders::{at, call, id};
+    use crate::testing::{Backend, TestStore};
+
+    #[rstest]
+    fn what_is_remembered_of_erased_content_is_dropped_though_nobody_asks(
+        #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+    ) {
+        let Some(database) = TestStore::create(backend) else {
+            return;
+        };
+        let org_id = svc_model::id::OrgId::new("acme").unwrap();
+        let config = EngineConfig::new(database.url().clone(), org_id);
+        let engine = Engine::open(&config, Clock::system(), Ids::random()).unwrap();
+        let inner = &engine.0;
+        let session_id = SessionId::new("s").unwrap();
+        let fact = inner.store.encode(call(1).build(), at(0));
+        let stored = inner
+            .store
+            .append_blocking(vec![Append::InferenceCall(Box::new(fact))]);
+        assert_eq!(stored.unwrap().len(), 1);
+        let read = || {
+            let mut snapshot = inner.store.snapshot(&read_deadline()).unwrap();
+            let request = EvidenceReadRequest {
+                schema_version: Version1,
+                session_id: session_id.clone(),
+                references: vec![Reference {
+                    inference_call_id: InferenceCallId::new(&id(1).to_string()).unwrap(),
+                    side: Side::Input.into(),
+                    message_index: 0,
+                    part_index: 0,
+                }],
+            };
+            inner.with_content(&mut snapshot, |snapshot, content| {
+                crate::read::read(snapshot, content, request)
+            })
+        };
+        assert_eq!(read().unwrap().schema_version, Version1);
+        let content = Arc::downgrade(&inner.content.latest());
+        let memory = Arc::downgrade(&inner.reports.memory.latest());
+        look(inner);
+        assert!(content.upgrade().is_some() && memory.upgrade().is_some());
+
+        let ledger = database.ledger("acme");
+        let subject = ErasureSubject::Session(session_id.clone());
+        let plan = ledger.plan_erasure(&subject, &read_deadline()).unwrap();
+        let order = ErasureOrder {
+            erasure_id: Uuid::from_u128(1),
+            subject,
+            reason: "because".to_owned(),
+            recorded_at: at(1),
+            client_id: "operator".to_owned(),
+        };
+        let erased = ledger.erase(plan, &order, &read_deadline(), &mut |_| {});
+        assert_eq!(erased.unwrap().facts.inference_calls, 1);
+        look(inner);
+        assert!(content.upgrade().is_none() && memory.upgrade().is_none());
+        let refused = read();
+        assert!(
+            matches!(
+                refused,
+                Err(Error::Declined(Decline::ContentErased {
+                    reference_index: 0
+                }))
+            ),
+            "{refused:?}"
+        );
+        engine.close();
+    }
+}

@@ -1,0 +1,108 @@
+//! What holds of erased content: it is gone where a mark says so, and each mark has its fact and its row
+//! of the log.
+
+use std::collections::{HashMap, HashSet};
+
+use svc_model::facts::FactTable;
+
+use super::super::StoreError;
+use super::super::erasure::erased_cell;
+use super::super::error::corrupt;
+use super::super::value::{Row, Value};
+use super::finding::{Damage, Findings};
+use super::known::{Key, key};
+use super::laws::Laws;
+
+/// The facts whose content was erased, as far as they are known.
+#[derive(Default)]
+pub(super) struct Marks {
+    /// Whether the fact was met.
+    facts: HashMap<Key, (FactTable, String, bool)>,
+}
+
+impl Marks {
+    /// Returns whether the content of a fact was erased. The fact is met with it.
+    pub(super) fn meet(&mut self, org_id: &str, kind: FactTable, fact_id: &str) -> bool {
+        if self.facts.is_empty() {
+            return false;
+        }
+        let mark = self.facts.get_mut(&key(&[org_id, kind.as_str(), fact_id]));
+        mark.map(|(_, _, is_met)| *is_met = true).is_some()
+    }
+}
+
+/// The columns of captured content, and whether each holds what a sender said beside.
+const CONTENT: [(&str, bool); 4] = [
+    ("raw", true),
+    ("applied_text", false),
+    ("observed_file_text", false),
+    ("proposed", false),
+];
+
+/// Looks whether the columns of an erased fact hold nothing that was captured.
+pub(super) fn is_empty(
+    row: &Row<'_>,
+    columns: &[&str],
+    kind: FactTable,
+    fact_id: &str,
+    found: &mut Findings,
+) -> Result<(), StoreError> {
+    for (place, column) in columns.iter().enumerate() {
+        let content = CONTENT.iter().find(|(name, _)| name == column);
+        if let Some((_, is_raw)) = content
+            && !row.holds(place, &Value::OwnBlob(erased_cell(*is_raw)))?
+        {
+            let damage = Damage::ContentRemains;
+            found.add(kind.as_str(), Some(fact_id), damage, *column);
+        }
+    }
+    Ok(())
+}
+
+impl Laws<'_, '_, '_> {
+    /// Reads what was erased.
+    pub(super) fn erasures(&mut self) -> Result<(), StoreError> {
+        let mut revisions = HashSet::new();
+        let columns = ["erasure_revision", "org_id", "recorded_at_us"];
+        self.scan("erasure_log", &columns, |row, _, _| {
+            super::laws::moment(row, 2, "erasure_log")?;
+            revisions.insert((row.text(1)?, row.integer(0)?));
+            Ok(())
+        })?;
+        let columns = [
+            "fact_id",
+            "org_id",
+            "fact_table",
+            "erasure_revision",
+            "byte_count",
+            "erased_at_us",
+        ];
+        self.scan("erased_facts", &columns, |row, known, found| {
+            let (fact_id, org_id) = (row.text(0)?, row.text(1)?);
+            let kind = FactTable::from_wire(&row.text(2)?);
+            let kind = kind.ok_or(corrupt("erased_facts", "fact_table"))?;
+            row.count(4)?;
+            super::laws::moment(row, 5, "erased_facts")?;
+            let revision = row.integer(3)?;
+            let key = key(&[&org_id, kind.as_str(), &fact_id]);
+            if !revisions.contains(&(org_id, revision)) {
+                let said = format!("erasure_log: {revision}");
+                found.add("erased_facts", Some(&fact_id), Damage::ErasureAbsent, said);
+            }
+            known.marks.facts.insert(key, (kind, fact_id, false));
+            Ok(())
+        })
+    }
+
+    /// Looks whether every fact was there of which a mark says that its content was erased.
+    pub(super) fn erased_facts_are_there(&mut self) {
+        let marks = self.known.marks.facts.values();
+        let mut absent: Vec<_> = marks.filter(|(_, _, is_met)| !is_met).collect();
+        absent.sort();
+        for (kind, fact_id, _) in absent {
+            let damage = Damage::FactAbsent;
+            self.found
+                .add("erased_facts", Some(fact_id), damage, kind.as_str());
+        }
+    }
+}

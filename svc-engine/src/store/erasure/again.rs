@@ -1,0 +1,102 @@
+//! Erasing again what was erased before, in a store that is put back from a backup of before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svc_model::facts::FactTable;
+use svc_model::id::{FactId, OrgId};
+use uuid::Uuid;
+
+use super::{Erased, ErasureOrder};
+use crate::deadline::Deadline;
+use crate::store::column::Columns;
+use crate::store::error::corrupt;
+use crate::store::{DatabaseUrl, Ledger, StoreError};
+
+const ORGANIZATIONS: &str = "SELECT /* every row */ org_id FROM organizations ORDER BY org_id";
+const MARKS: &str = "SELECT /* every row */ erasure_revision, fact_table, fact_id FROM erased_facts
+    WHERE org_id = $1";
+
+/// What was erased of all organizations of a store.
+#[derive(Debug, Default)]
+pub struct KeptErasures(Vec<KeptErasure>);
+
+#[derive(Debug)]
+struct KeptErasure {
+    org_id: OrgId,
+    order: ErasureOrder,
+    facts: BTreeSet<(FactTable, FactId)>,
+}
+
+impl KeptErasures {
+    /// Reads what was erased of a store.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be read.
+    pub fn of(url: &DatabaseUrl, deadline: &Deadline) -> Result<Self, StoreError> {
+        let mut kept = Vec::new();
+        for org_id in organizations(url, deadline)? {
+            let ledger = Ledger::open(url, org_id.clone())?;
+            let mut snapshot = ledger.snapshot_until(deadline)?;
+            let mut marks: BTreeMap<u64, BTreeSet<(FactTable, FactId)>> = BTreeMap::new();
+            let keys = [org_id.as_str().into()];
+            snapshot.connection()?.each(MARKS, &keys, |row| {
+                let kind = FactTable::from_wire(&row.text(1)?);
+                let kind = kind.ok_or(corrupt("erased_facts", "fact_table"))?;
+                let id = FactId::parse(&row.text(2)?);
+                let id = id.ok_or(corrupt("erased_facts", "fact_id"))?;
+                marks.entry(row.count(0)?).or_default().insert((kind, id));
+                Ok(())
+            })?;
+            for row in snapshot.erasure_log(u64::MAX, None)? {
+                let id = Uuid::parse_str(&row.erasure_id);
+                kept.push(KeptErasure {
+                    org_id: org_id.clone(),
+                    facts: marks.remove(&row.revision).unwrap_or_default(),
+                    order: ErasureOrder {
+                        erasure_id: id.map_err(|_| corrupt("erasure_log", "erasure_id"))?,
+                        subject: row.subject,
+                        reason: row.reason,
+                        recorded_at: row.recorded_at,
+                        client_id: row.client_id,
+                    },
+                });
+            }
+        }
+        Ok(Self(kept))
+    }
+
+    /// Erases of a store what is there again, with the same words of the log.
+    ///
+    /// # Errors
+    ///
+    /// When the store cannot be written, or the deadline passes. What is erased by then stays erased.
+    pub fn erase_again(
+        &self,
+        url: &DatabaseUrl,
+        deadline: &Deadline,
+    ) -> Result<Erased, StoreError> {
+        let mut erased = Erased::default();
+        for kept in &self.0 {
+            let ledger = Ledger::open(url, kept.org_id.clone())?;
+            let plan = ledger.plan(deadline, |snapshot| snapshot.unerased_of(&kept.facts))?;
+            erased.add(&ledger.erase(plan, &kept.order, deadline, &mut |_| {})?);
+        }
+        if let Some(kept) = self.0.first().filter(|_| erased.facts.total() > 0) {
+            Ledger::open(url, kept.org_id.clone())?.compact()?;
+        }
+        Ok(erased)
+    }
+}
+
+fn organizations(url: &DatabaseUrl, deadline: &Deadline) -> Result<Vec<OrgId>, StoreError> {
+    let any = OrgId::new("any").map_err(|_| corrupt("organizations", "org_id"))?;
+    let ledger = Ledger::open(url, any)?;
+    let mut snapshot = ledger.snapshot_until(deadline)?;
+    let read = snapshot.connection()?.all(ORGANIZATIONS, &[], |row| {
+        Columns::of(row, "organizations", &["org_id"]).next::<String>()
+    })?;
+    let ids = read.iter().map(|id| OrgId::new(id));
+    ids.collect::<Result<_, _>>()
+        .map_err(|_| corrupt("organizations", "org_id"))
+}

@@ -1,0 +1,322 @@
+//! Carrying an erasure out, some facts at a time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant as Moment};
+
+use svc_model::facts::FactTable;
+use svc_model::id::{FactId, SessionId, UserId};
+
+use super::plan::{ErasurePlan, needs_of};
+use super::select::{Call, Kept, Other};
+use super::{Erased, ErasureOrder, ErasureSubject};
+use crate::deadline::Deadline;
+use crate::store::connection::{Insert, Lookup, Sql};
+use crate::store::error::corrupt;
+use crate::store::id_list::write_ids;
+use crate::store::organization::Moments;
+use crate::store::transaction::{self, Transaction};
+use crate::store::value::Value;
+use crate::store::{Ledger, StoreError};
+
+/// Facts of one transaction.
+const FACTS_AT_ONCE: usize = 256;
+/// How often a transaction is tried that finds the database busy.
+const ATTEMPTS_MAX: usize = 5;
+/// How long others have between two transactions, at least.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Nobody writes facts before this transaction ends: who does locks the row of an organization first. On
+/// SQLite there is one writer at a time anyway.
+const KEEP_OUT: Sql = Sql {
+    sqlite: "SELECT 1",
+    postgres: "LOCK TABLE organizations IN EXCLUSIVE MODE",
+};
+const COUNT_ERASURE: &str = "UPDATE organizations SET erasures = erasures + 1";
+const ERASURES: &str = "SELECT COALESCE(MAX(erasures), 0) FROM organizations";
+
+const SIZES: Lookup<'_> = Lookup {
+    select: "SELECT call_number, input_byte_count + output_byte_count FROM inference_calls
+        WHERE inference_call_id",
+    then: "",
+};
+/// A call without messages: two empty lists.
+const EMPTY_CALLS: Lookup<'_> = Lookup {
+    select: "UPDATE inference_calls SET input_contents = $1, output_contents = $1,
+            input_byte_count = 2, input_part_count = 0, output_byte_count = 2,
+            output_part_count = 0
+        WHERE inference_call_id",
+    then: "",
+};
+const DELETE_RAWS: Lookup<'_> = Lookup {
+    select: "DELETE FROM raw_payloads WHERE call_number",
+    then: " RETURNING CAST(OCTET_LENGTH(contents) + OCTET_LENGTH(skeleton) AS BIGINT)",
+};
+const DELETE_CONTENTS: Lookup<'_> = Lookup {
+    select: "DELETE FROM content WHERE content_id",
+    then: " RETURNING CAST(OCTET_LENGTH(bytes) AS BIGINT)",
+};
+const APPEND: &str =
+    "INSERT INTO erasure_log (erasure_id, org_id, session_id, user_id, older_than_us,
+        inference_calls, developer_decisions, edit_observations, rejected_edits, retry_linkages,
+        contents, stored_bytes, reason, recorded_at_us, client_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+    RETURNING erasure_revision";
+const MARK: Insert = Insert {
+    into: "INSERT INTO erased_facts (org_id, session_id, fact_table, fact_id, byte_count,
+        erased_at_us, erasure_revision)",
+    columns: 7,
+    then: "",
+    returning: "erasure_revision, fact_id",
+    unique: 3,
+    is_row_number: true,
+};
+
+/// What one transaction is of.
+enum Batch<'p> {
+    Calls(&'p [Call]),
+    Others(&'p [Other]),
+}
+
+/// A fact that is marked: its kind, id, Session, and how many bytes it had.
+type Marked = (FactTable, FactId, u32, u64);
+
+impl Transaction<'_> {
+    /// Lets nobody else write facts until the transaction ends.
+    pub(super) fn keep_others_out(&mut self) -> Result<(), StoreError> {
+        let text = self.connection.text(KEEP_OUT);
+        self.connection.execute(text, &[]).map(drop)
+    }
+}
+
+impl Ledger {
+    /// Erases what is planned, in transactions of bounded size, each with its row of the log. `progress`
+    /// is told how much is done. What is done stays done when it fails, or the deadline passes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::ErasedByAnother`] when another erasure went on since the plan was made; when the
+    /// schema is not at head, or the store cannot be reached.
+    pub fn erase(
+        &self,
+        mut plan: ErasurePlan,
+        order: &ErasureOrder,
+        deadline: &Deadline,
+        progress: &mut dyn FnMut(&Erased),
+    ) -> Result<Erased, StoreError> {
+        let mut erased = Erased::default();
+        if plan.is_empty() {
+            return Ok(erased);
+        }
+        let mut connection = self.writing_at_head()?;
+        connection.overwrite_what_is_deleted()?;
+        let calls = std::mem::take(&mut plan.selected.calls);
+        let others = std::mem::take(&mut plan.selected.others);
+        let batches = calls.chunks(FACTS_AT_ONCE).map(Batch::Calls);
+        let batches = batches.chain(others.chunks(FACTS_AT_ONCE).map(Batch::Others));
+        let mut batches = batches.peekable();
+        while let Some(batch) = batches.next() {
+            deadline.check()?;
+            let begun = Moment::now();
+            let mut attempts = 1;
+            let (done, released) = loop {
+                let written = transaction::write(
+                    &mut connection,
+                    &self.org_id,
+                    Moments::default(),
+                    &transaction::deadline(),
+                    |transaction| erase(transaction, &mut plan, &batch, order),
+                );
+                match written.map_err(StoreError::from) {
+                    Ok((done, _)) => break done,
+                    Err(error)
+                        if attempts < ATTEMPTS_MAX && (error.is_busy() || error.is_given_up()) =>
+                    {
+                        attempts += 1;
+                        std::thread::sleep(PAUSE);
+                    }
+                    Err(error) => return Err(error),
+                }
+            };
+            plan.erasures += 1;
+            for (content_id, count) in released {
+                if let Some(references) = plan.references.get_mut(&content_id) {
+                    *references -= count;
+                }
+            }
+            erased.add(&done);
+            progress(&erased);
+            if batches.peek().is_some() {
+                // Those who send have their turn.
+                std::thread::sleep(begun.elapsed().max(PAUSE));
+            }
+        }
+        Ok(erased)
+    }
+}
+
+/// How many of the calls that were erased needed each content.
+type Released = HashMap<i64, u32>;
+
+fn erase(
+    transaction: &mut Transaction<'_>,
+    plan: &mut ErasurePlan,
+    batch: &Batch<'_>,
+    order: &ErasureOrder,
+) -> Result<(Erased, Released), StoreError> {
+    transaction.keep_others_out()?;
+    let connection = &mut *transaction.connection;
+    let erasures = connection.first(ERASURES, &[], |row| row.integer(0))?;
+    if erasures.unwrap_or_default() != plan.erasures {
+        return Err(StoreError::ErasedByAnother);
+    }
+    plan.catch_up(connection)?;
+    connection.execute(COUNT_ERASURE, &[])?;
+    let mut erased = Erased::default();
+    let mut released = Released::new();
+    let marked = match batch {
+        Batch::Calls(calls) => erase_calls(transaction, plan, calls, &mut erased, &mut released)?,
+        Batch::Others(others) => erase_others(transaction, others, &mut erased)?,
+    };
+    for (kind, ..) in &marked {
+        erased.facts.count(*kind, 1);
+    }
+    let revision = append(transaction, order, &erased)?;
+    mark(transaction, plan, &marked, order, revision)?;
+    Ok((erased, released))
+}
+
+/// Empties calls, and deletes what no call is left to need.
+fn erase_calls(
+    transaction: &mut Transaction<'_>,
+    plan: &ErasurePlan,
+    calls: &[Call],
+    erased: &mut Erased,
+    released: &mut Released,
+) -> Result<Vec<Marked>, StoreError> {
+    let connection = &mut *transaction.connection;
+    for contents in needs_of(connection, calls)?.into_values() {
+        for content_id in contents {
+            *released.entry(content_id).or_default() += 1;
+        }
+    }
+    let ids: Vec<String> = calls.iter().map(|call| call.id.to_string()).collect();
+    let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+    let mut sizes: HashMap<i64, u64> = HashMap::with_capacity(calls.len());
+    connection.lookup(&SIZES, &[], &ids, |row| {
+        sizes.insert(row.integer(0)?, row.count(1)?);
+        Ok(())
+    })?;
+    let nothing = [Value::OwnBlob(write_ids([]))];
+    connection.lookup(&EMPTY_CALLS, &nothing, &ids, |_| Ok(()))?;
+    let numbers: Vec<Value<'_>> = calls.iter().map(|call| call.number.into()).collect();
+    connection.lookup(&DELETE_RAWS, &[], &numbers, |row| {
+        erased.stored_bytes += row.count(0)?;
+        Ok(())
+    })?;
+    let is_last = |(content_id, count): (&i64, &u32)| {
+        let needed = plan.needed.contains(content_id);
+        let left = plan.references.get(content_id).copied().unwrap_or_default();
+        (!needed && left == *count).then_some(*content_id)
+    };
+    let mut unneeded: Vec<i64> = released.iter().filter_map(is_last).collect();
+    unneeded.sort_unstable();
+    let unneeded: Vec<Value<'_>> = unneeded.into_iter().map(Value::Integer).collect();
+    connection.lookup(&DELETE_CONTENTS, &[], &unneeded, |row| {
+        erased.contents += 1;
+        erased.stored_bytes += row.count(0)?;
+        Ok(())
+    })?;
+    Ok(calls
+        .iter()
+        .map(|call| {
+            let bytes = sizes.get(&call.number).copied().unwrap_or_default();
+            (FactTable::InferenceCalls, call.id, call.session, bytes)
+        })
+        .collect())
+}
+
+/// Empties facts of other kinds.
+fn erase_others(
+    transaction: &mut Transaction<'_>,
+    others: &[Other],
+    erased: &mut Erased,
+) -> Result<Vec<Marked>, StoreError> {
+    let mut of_kind: BTreeMap<FactTable, (Kept, Vec<String>)> = BTreeMap::new();
+    for other in others {
+        let kept = of_kind.entry(other.kept.kind);
+        let (_, ids) = kept.or_insert_with(|| (other.kept, Vec::new()));
+        ids.push(other.id.to_string());
+        erased.stored_bytes += other.bytes;
+    }
+    for (kept, ids) in of_kind.values() {
+        let (text, values) = kept.emptying();
+        let lookup = Lookup {
+            select: &text,
+            then: "",
+        };
+        let ids: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+        let connection = &mut *transaction.connection;
+        connection.lookup(&lookup, &values, &ids, |_| Ok(()))?;
+    }
+    let marked = |it: &Other| (it.kept.kind, it.id, it.session, it.bytes);
+    Ok(others.iter().map(marked).collect())
+}
+
+/// Appends the row of the log, and returns its revision.
+fn append(
+    transaction: &mut Transaction<'_>,
+    order: &ErasureOrder,
+    erased: &Erased,
+) -> Result<u64, StoreError> {
+    let (session_id, user_id, older_than) = match &order.subject {
+        ErasureSubject::Session(session_id) => (Some(session_id), None, None),
+        ErasureSubject::User(user_id) => (None, Some(user_id), None),
+        ErasureSubject::OlderThan(moment) => (None, None, Some(*moment)),
+    };
+    let number = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let facts = &erased.facts;
+    let values = [
+        Value::OwnText(order.erasure_id.to_string()),
+        transaction.org_id.as_str().into(),
+        session_id.map(SessionId::as_str).into(),
+        user_id.map(UserId::as_str).into(),
+        older_than.into(),
+        number(facts.inference_calls),
+        number(facts.developer_decisions),
+        number(facts.edit_observations),
+        number(facts.rejected_edits),
+        number(facts.retry_linkages),
+        number(erased.contents),
+        number(erased.stored_bytes),
+        Value::Text(&order.reason),
+        order.recorded_at.into(),
+        Value::Text(&order.client_id),
+    ];
+    let connection = &mut *transaction.connection;
+    let revision = connection.first(APPEND, &values, |row| row.count(0))?;
+    revision.ok_or(corrupt("erasure_log", "no revision was given"))
+}
+
+fn mark(
+    transaction: &mut Transaction<'_>,
+    plan: &ErasurePlan,
+    marked: &[Marked],
+    order: &ErasureOrder,
+    revision: u64,
+) -> Result<(), StoreError> {
+    let number = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
+    let mut values = Vec::with_capacity(marked.len() * MARK.columns);
+    for (kind, id, session, bytes) in marked {
+        values.extend([
+            Value::Text(transaction.org_id.as_str()),
+            Value::Text(plan.selected.session_at(*session)),
+            Value::Text(kind.as_str()),
+            Value::OwnText(id.to_string()),
+            number(*bytes),
+            order.recorded_at.into(),
+            number(revision),
+        ]);
+    }
+    let rows = values.chunks_exact(MARK.columns);
+    transaction.connection.put(&MARK, rows).map(drop)
+}

@@ -1,0 +1,289 @@
+//! What an erasure would take away: the facts that it is of, and the contents that nothing else needs.
+//!
+//! About a dozen bytes are kept in memory for each content of these facts, and some dozens for each fact.
+
+use std::collections::{HashMap, HashSet};
+
+use svc_model::facts::FactTable;
+
+use super::select::Selected;
+use super::{ErasedFacts, ErasureForecast, ErasureSubject};
+use crate::deadline::Deadline;
+use crate::store::connection::{Connection, Lookup};
+use crate::store::value::Value;
+use crate::store::{Ledger, Snapshot, StoreError, id_list};
+
+/// The calls behind a number, and what they need.
+const CALLS_AFTER: &str = "SELECT f.call_number, f.input_contents, f.output_contents
+    FROM inference_calls f WHERE f.call_number > $1";
+const RAWS_AFTER: &str =
+    "SELECT r.call_number, r.contents FROM raw_payloads r WHERE r.call_number > $1";
+const CALLS_OF: Lookup<'_> = Lookup {
+    select: "SELECT call_number, input_contents, output_contents FROM inference_calls
+        WHERE inference_call_id",
+    then: "",
+};
+const RAWS_OF: Lookup<'_> = Lookup {
+    select: "SELECT call_number, contents FROM raw_payloads WHERE call_number",
+    then: "",
+};
+const RAW_BYTES: Lookup<'_> = Lookup {
+    select: "SELECT CAST(OCTET_LENGTH(contents) + OCTET_LENGTH(skeleton) AS BIGINT)
+        FROM raw_payloads WHERE call_number",
+    then: "",
+};
+const SIZES: Lookup<'_> = Lookup {
+    select: "SELECT content_id, digest, CAST(OCTET_LENGTH(bytes) AS BIGINT) FROM content
+        WHERE content_id",
+    then: "",
+};
+/// The last call whose payload is stored. Numbers of calls are drawn while others are kept out, so all
+/// calls that come later have greater ones.
+const LAST: &str = "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads";
+const ERASURES: &str = "SELECT COALESCE(MAX(erasures), 0) FROM organizations";
+
+/// What an erasure is of, and what of it nothing else needs.
+#[derive(Debug)]
+pub struct ErasurePlan {
+    pub(super) selected: Selected,
+    /// How many of the calls that are not erased yet need each content.
+    pub(super) references: HashMap<i64, u32>,
+    /// The contents that other calls need.
+    pub(super) needed: HashSet<i64>,
+    /// The number of the last call that was looked at.
+    pub(super) seen: i64,
+    /// The calls of the erasure itself that are behind it.
+    late: HashSet<i64>,
+    /// How often content had been erased.
+    pub(super) erasures: i64,
+    forecast: ErasureForecast,
+}
+
+/// The contents of a call, each once.
+pub(super) type Needs = HashMap<i64, Vec<i64>>;
+
+/// Returns what calls need, by their numbers.
+pub(super) fn needs_of(
+    connection: &mut Connection,
+    calls: &[super::select::Call],
+) -> Result<Needs, StoreError> {
+    let ids: Vec<String> = calls.iter().map(|call| call.id.to_string()).collect();
+    let keys: Vec<Value<'_>> = ids.iter().map(Value::from).collect();
+    let mut needs = Needs::with_capacity(calls.len());
+    connection.lookup(&CALLS_OF, &[], &keys, |row| {
+        let mut contents = id_list::read_ids(&row.blob(1)?)?;
+        contents.extend(id_list::read_ids(&row.blob(2)?)?);
+        needs.insert(row.integer(0)?, contents);
+        Ok(())
+    })?;
+    let keys: Vec<Value<'_>> = calls.iter().map(|call| call.number.into()).collect();
+    connection.lookup(&RAWS_OF, &[], &keys, |row| {
+        let contents = id_list::read_ids(&row.blob(1)?)?;
+        needs.entry(row.integer(0)?).or_default().extend(contents);
+        Ok(())
+    })?;
+    for contents in needs.values_mut() {
+        contents.sort_unstable();
+        contents.dedup();
+    }
+    Ok(needs)
+}
+
+/// Calls whose needs are read at once.
+const CALLS_AT_ONCE: usize = 1_024;
+
+impl ErasurePlan {
+    fn new(
+        snapshot: &mut Snapshot<'_>,
+        selected: Selected,
+        (seen, erasures): (i64, i64),
+    ) -> Result<Self, StoreError> {
+        let mut plan = Self {
+            selected,
+            references: HashMap::new(),
+            needed: HashSet::new(),
+            seen,
+            late: HashSet::new(),
+            erasures,
+            forecast: ErasureForecast::default(),
+        };
+        for calls in plan.selected.calls.chunks(CALLS_AT_ONCE) {
+            for contents in needs_of(snapshot.connection()?, calls)?.into_values() {
+                for content_id in contents {
+                    *plan.references.entry(content_id).or_default() += 1;
+                }
+            }
+        }
+        let own = plan.selected.calls.iter().map(|call| call.number);
+        let own: HashSet<i64> = own.collect();
+        plan.look_at_others(snapshot.connection()?, 0, &own)?;
+        plan.late = own.into_iter().filter(|number| *number > seen).collect();
+        plan.forecast = plan.foresee(snapshot)?;
+        Ok(plan)
+    }
+
+    /// Looks at what calls behind a number need, apart from some. Returns the last number.
+    fn look_at_others(
+        &mut self,
+        connection: &mut Connection,
+        after: i64,
+        own: &HashSet<i64>,
+    ) -> Result<i64, StoreError> {
+        let Self {
+            references, needed, ..
+        } = self;
+        if references.is_empty() {
+            return Ok(after);
+        }
+        let mut last = after;
+        let mut need = |number: i64, list: &[u8]| {
+            if !own.contains(&number) {
+                let contents = id_list::read_ids(list)?.into_iter();
+                needed.extend(contents.filter(|it| references.contains_key(it)));
+            }
+            Ok::<_, StoreError>(())
+        };
+        let keys = [Value::Integer(after)];
+        connection.each(CALLS_AFTER, &keys, |row| {
+            let number = row.integer(0)?;
+            last = last.max(number);
+            row.with_blob(1, |list| need(number, list))??;
+            row.with_blob(2, |list| need(number, list))?
+        })?;
+        connection.each(RAWS_AFTER, &keys, |row| {
+            let number = row.integer(0)?;
+            row.with_blob(1, |list| need(number, list))?
+        })?;
+        Ok(last)
+    }
+
+    /// Looks at the calls that were stored since this was done last. Nobody else writes meanwhile.
+    pub(super) fn catch_up(&mut self, connection: &mut Connection) -> Result<(), StoreError> {
+        let late = std::mem::take(&mut self.late);
+        let seen = self.look_at_others(connection, self.seen, &late);
+        self.late = late;
+        self.seen = seen?;
+        Ok(())
+    }
+
+    /// Returns whether there is nothing to erase.
+    pub fn is_empty(&self) -> bool {
+        self.selected.calls.is_empty() && self.selected.others.is_empty()
+    }
+
+    fn facts(&self) -> ErasedFacts {
+        let mut facts = ErasedFacts {
+            inference_calls: self.selected.calls.len() as u64,
+            ..ErasedFacts::default()
+        };
+        for other in &self.selected.others {
+            facts.count(other.kept.kind, 1);
+        }
+        facts
+    }
+
+    /// Returns what it would take away, and what it would leave.
+    pub const fn forecast(&self) -> &ErasureForecast {
+        &self.forecast
+    }
+
+    fn foresee(&self, snapshot: &mut Snapshot<'_>) -> Result<ErasureForecast, StoreError> {
+        let mut forecast = ErasureForecast {
+            sessions: self.selected.sessions.len() as u64,
+            facts: self.facts(),
+            stored_bytes: self.selected.others.iter().map(|it| it.bytes).sum(),
+            ..ErasureForecast::default()
+        };
+        let mut contents: Vec<i64> = self.references.keys().copied().collect();
+        contents.sort_unstable();
+        let connection = snapshot.connection()?;
+        let keys: Vec<Value<'_>> = contents.into_iter().map(Value::Integer).collect();
+        connection.lookup(&SIZES, &[], &keys, |row| {
+            if !self.needed.contains(&row.integer(0)?) {
+                forecast.contents += 1;
+                forecast.stored_bytes += row.count(2)?;
+            } else if row.with_blob(1, |digest| digest.starts_with(&[0; 4]))? {
+                forecast.shared_by_all += 1;
+            } else {
+                forecast.shared_in_session += 1;
+            }
+            Ok(())
+        })?;
+        let numbers = self.selected.calls.iter().map(|call| call.number);
+        let keys: Vec<Value<'_>> = numbers.map(Value::Integer).collect();
+        connection.lookup(&RAW_BYTES, &[], &keys, |row| {
+            forecast.stored_bytes += row.count(0)?;
+            Ok(())
+        })?;
+        Ok(forecast)
+    }
+}
+
+impl ErasedFacts {
+    /// Counts facts of a kind that holds captured content.
+    pub(super) const fn count(&mut self, kind: FactTable, more: u64) {
+        match kind {
+            FactTable::InferenceCalls => self.inference_calls += more,
+            FactTable::DeveloperDecisions => self.developer_decisions += more,
+            FactTable::EditObservations => self.edit_observations += more,
+            FactTable::RejectedEdits => self.rejected_edits += more,
+            FactTable::RetryLinkages => self.retry_linkages += more,
+            FactTable::CiOutcomes
+            | FactTable::Pushes
+            | FactTable::PullRequestMerges
+            | FactTable::PullRequestRevisions
+            | FactTable::SessionCommitObservations
+            | FactTable::RepositoryRenames => {}
+        }
+    }
+}
+
+impl Ledger {
+    /// Returns what an erasure would take away, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the store gives no answer before the deadline: every call of the database is looked at.
+    pub fn forecast_erasure(
+        &self,
+        subject: &ErasureSubject,
+        deadline: &Deadline,
+    ) -> Result<ErasureForecast, StoreError> {
+        let mut snapshot = self.snapshot_until(deadline)?;
+        let selected = snapshot.selected_for_erasure(subject)?;
+        Ok(ErasurePlan::new(&mut snapshot, selected, (0, 0))?.forecast)
+    }
+
+    /// Returns what is to be erased, for [`Ledger::erase`].
+    ///
+    /// # Errors
+    ///
+    /// When the schema is not at head, or the store gives no answer before the deadline.
+    pub fn plan_erasure(
+        &self,
+        subject: &ErasureSubject,
+        deadline: &Deadline,
+    ) -> Result<ErasurePlan, StoreError> {
+        self.plan(deadline, |snapshot| snapshot.selected_for_erasure(subject))
+    }
+
+    pub(super) fn plan(
+        &self,
+        deadline: &Deadline,
+        select: impl FnOnce(&mut Snapshot<'_>) -> Result<Selected, StoreError>,
+    ) -> Result<ErasurePlan, StoreError> {
+        // What is not committed yet when this one is, comes behind the last call.
+        let begun = self.write(|transaction| {
+            transaction.keep_others_out()?;
+            let connection = &mut *transaction.connection;
+            let number = |connection: &mut Connection, sql| {
+                let number = connection.first(sql, &[], |row| row.integer(0))?;
+                Ok::<_, StoreError>(number.unwrap_or_default())
+            };
+            Ok((number(connection, LAST)?, number(connection, ERASURES)?))
+        })?;
+        let mut snapshot = self.snapshot_until(deadline)?;
+        let selected = select(&mut snapshot)?;
+        ErasurePlan::new(&mut snapshot, selected, begun)
+    }
+}

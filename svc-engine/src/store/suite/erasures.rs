@@ -1,0 +1,455 @@
+//! Erased content is gone, facts stay, and nothing that anybody else needs goes with it.
+
+use std::collections::BTreeMap;
+
+use svc_model::id::UserId;
+
+use super::*;
+use crate::fact::RawPayload;
+use crate::store::backup::{Watch, put, take, verify_store};
+use crate::testing::builders::CallBuilder;
+
+const LONG: &str =
+    "what is said in every call of a Session, again and again, so that it is kept once";
+
+/// Returns a call with a payload of its own, in a Session, of a user.
+fn said(number: u128, session_id: &str, asked: &str) -> CallBuilder {
+    let raw = format!(r#"{{"number":{number},"said":"only call {number} has said this"}}"#);
+    call(number)
+        .session(session_id)
+        .input(vec![text("system", LONG), text("user", asked)])
+        .output(vec![text("assistant", &format!("answer {number} {asked}"))])
+        .raw(RawPayload::from(Json::parse(raw.as_bytes()).unwrap()))
+}
+
+pub(super) fn order(subject: &ErasureSubject) -> ErasureOrder {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    ErasureOrder {
+        erasure_id: Uuid::from_u128(NEXT.fetch_add(1, Ordering::Relaxed).into()),
+        subject: subject.clone(),
+        reason: "because".to_owned(),
+        recorded_at: at(9),
+        client_id: "operator".to_owned(),
+    }
+}
+
+fn of_session(session_id: &str) -> ErasureSubject {
+    ErasureSubject::Session(session(session_id))
+}
+
+fn deadline() -> Deadline {
+    Deadline::after(Duration::from_mins(1))
+}
+
+fn try_erase(database: &TestStore, plan: ErasurePlan) -> Result<Erased, StoreError> {
+    let order = order(&of_session("s"));
+    database
+        .ledger("acme")
+        .erase(plan, &order, &deadline(), &mut |_| {})
+}
+
+/// Erases, and says what was forecast, which must be what was done.
+fn erase(database: &TestStore, subject: &ErasureSubject) -> ErasureForecast {
+    let ledger = database.ledger("acme");
+    let forecast = ledger.forecast_erasure(subject, &deadline()).unwrap();
+    let plan = ledger.plan_erasure(subject, &deadline()).unwrap();
+    let erased = ledger
+        .erase(plan, &order(subject), &deadline(), &mut |_| {})
+        .unwrap();
+    assert_eq!(
+        (erased.facts, erased.contents, erased.stored_bytes),
+        (forecast.facts, forecast.contents, forecast.stored_bytes)
+    );
+    assert!(
+        ledger
+            .plan_erasure(subject, &deadline())
+            .unwrap()
+            .is_empty()
+    );
+    forecast
+}
+
+fn verified(database: &TestStore) {
+    let found = verify_store(
+        database.url(),
+        &mut Watch {
+            deadline: deadline(),
+            progress: &mut |_, _| {},
+        },
+    )
+    .unwrap();
+    assert_eq!((found.total, found.findings), (0, vec![]));
+}
+
+/// Everything that calls say, by their ids: messages and payloads.
+fn everything(store: &Store, sessions: &[&str]) -> BTreeMap<String, (Sides, Option<Vec<u8>>)> {
+    let mut all = BTreeMap::new();
+    for session_id in sessions {
+        let mut snapshot = store.snapshot_now();
+        let ids: Vec<FactId> = snapshot
+            .call_scalars(&session(session_id))
+            .unwrap()
+            .into_iter()
+            .map(|call| call.inference_call_id)
+            .collect();
+        for (id, sides) in ids.into_iter().zip(messages(store, session_id)) {
+            let raw = snapshot.call_raw(id).unwrap();
+            all.insert(id.to_string(), (sides, raw));
+        }
+    }
+    all
+}
+
+fn content_rows(database: &TestStore) -> usize {
+    let count = "SELECT CAST(COUNT(*) AS TEXT) FROM content";
+    database.rows(count, 1)[0][0].parse().unwrap()
+}
+
+#[rstest]
+fn the_content_of_a_session_goes_and_its_facts_stay(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    append(
+        &store,
+        vec![
+            said(1, "s", "first").user("ann").model_call("m-1").build(),
+            said(2, "s", "second").build(),
+            said(3, "t", "first").build(),
+        ],
+    );
+    append_one(&store, Append::DeveloperDecision, {
+        let mut decision = decision(10);
+        decision.raw = Json::parse(br#"{"prompt":"what was decided"}"#).unwrap();
+        decision
+    });
+    append_one(&store, Append::EditObservation, edit(11, "c"));
+    append_one(&store, Append::RejectedEdit, rejection(12, "c"));
+    append_one(&store, Append::RetryLinkage, linkage(13, "c", "d"));
+    let others = everything(&store, &["t"]);
+    let mut snapshot = store.snapshot_now();
+    let scalars = snapshot.call_scalars(&session("s")).unwrap();
+    assert_eq!(snapshot.revisions().unwrap(), Revisions::default());
+    assert!(snapshot.erased_calls(&session("s")).unwrap().is_empty());
+    drop(snapshot);
+
+    let forecast = erase(&database, &of_session("s"));
+    assert_eq!(
+        forecast.facts,
+        ErasedFacts {
+            inference_calls: 2,
+            developer_decisions: 1,
+            edit_observations: 1,
+            rejected_edits: 1,
+            retry_linkages: 1,
+        }
+    );
+    assert_eq!((forecast.sessions, forecast.shared_in_session), (1, 0));
+    assert_eq!(forecast.shared_by_all, 1, "the system prompt of t");
+    assert!(forecast.contents >= 4 && forecast.stored_bytes > 100);
+
+    let mut snapshot = store.snapshot_now();
+    assert_eq!(snapshot.call_scalars(&session("s")).unwrap(), scalars);
+    let erased = snapshot.erased_calls(&session("s")).unwrap();
+    assert_eq!(erased, BTreeMap::from([(id(1), at(9)), (id(2), at(9))]));
+    assert!(snapshot.erased_calls(&session("t")).unwrap().is_empty());
+    assert_eq!(
+        snapshot.erased_of_session(&session("s")).unwrap(),
+        forecast.facts
+    );
+    let measure = snapshot.call_measure(&session("s")).unwrap();
+    assert_eq!((measure.calls, measure.parts), (2, 0));
+    assert_eq!(snapshot.call_raw(id(1)).unwrap(), None);
+    let decision: crate::fact::DeveloperDecision = snapshot.fact(id(10)).unwrap().unwrap();
+    assert_eq!(
+        (decision.raw, &*decision.file_path),
+        (Json::Null, "src/a.rs")
+    );
+    let edit: crate::fact::EditObservation = snapshot.fact(id(11)).unwrap().unwrap();
+    assert_eq!(
+        (edit.raw, edit.applied_text, edit.observed_file_text),
+        (Json::Null, Text::from(""), Text::from(""))
+    );
+    let rejection: crate::fact::RejectedEdit = snapshot.fact(id(12)).unwrap().unwrap();
+    assert_eq!(
+        (rejection.raw, rejection.proposed),
+        (Json::Null, Text::from(""))
+    );
+    let [row] = &snapshot.erasure_log(9, None).unwrap()[..1] else {
+        unreachable!("a slice of one")
+    };
+    assert_eq!(
+        (&*row.reason, &*row.client_id, row.recorded_at),
+        ("because", "operator", at(9))
+    );
+    assert_eq!(row.subject, of_session("s"));
+    assert_eq!(row.erased.facts.inference_calls, 2);
+    drop(snapshot);
+    assert!(
+        messages(&store, "s")
+            .iter()
+            .all(|(input, output)| input.is_empty() && output.is_empty())
+    );
+    assert_eq!(everything(&store, &["t"]), others);
+    verified(&database);
+
+    // The same again brings nothing back; what is said anew is.
+    let again = append(
+        &store,
+        vec![said(1, "s", "first").user("ann").model_call("m-1").build()],
+    );
+    assert_eq!(again, [Outcome::Redelivered(id(1))]);
+    assert!(messages(&store, "s")[0].0.is_empty());
+    append(&store, vec![said(4, "s", "first").build()]);
+    assert_eq!(messages(&store, "s")[2].0.len(), 2);
+    verified(&database);
+}
+
+#[rstest]
+fn a_user_is_erased_where_it_is_named_or_nobody_else_is(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    append(
+        &store,
+        vec![
+            said(1, "alone", "a").user("ann").build(),
+            said(2, "alone", "b").build(),
+            said(3, "both", "c").user("ann").build(),
+            said(4, "both", "d").user("bob").build(),
+            said(5, "both", "e").build(),
+            said(6, "other", "f").user("bob").build(),
+            said(7, "nobody", "g").build(),
+        ],
+    );
+    append(
+        &database.open("foreign"),
+        vec![said(8, "alone", "a").user("ann").build()],
+    );
+    let subject = ErasureSubject::User(UserId::new("ann").unwrap());
+    assert_eq!(erase(&database, &subject).facts.inference_calls, 3);
+    let mut snapshot = store.snapshot_now();
+    let mut erased = Vec::new();
+    for session_id in ["alone", "both", "other", "nobody"] {
+        erased.extend(
+            snapshot
+                .erased_calls(&session(session_id))
+                .unwrap()
+                .into_keys(),
+        );
+    }
+    assert_eq!(erased, [id(1), id(2), id(3)]);
+    let foreign = database.open("foreign");
+    assert_eq!(messages(&foreign, "alone")[0].0.len(), 2);
+    verified(&database);
+}
+
+#[rstest]
+fn what_is_older_than_a_moment_goes(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    for number in 1..=4 {
+        let call = said(number, "s", "again").build();
+        let moment = at(i64::try_from(number).unwrap());
+        store
+            .append_now(vec![Append::InferenceCall(Box::new(
+                store.encode(call, moment),
+            ))])
+            .unwrap();
+    }
+    append_one(&store, Append::DeveloperDecision, decision(10));
+    let forecast = erase(&database, &ErasureSubject::OlderThan(at(3)));
+    assert_eq!(
+        (
+            forecast.facts.inference_calls,
+            forecast.facts.developer_decisions
+        ),
+        (2, 1)
+    );
+    assert!(
+        forecast.shared_in_session > 0,
+        "what the later calls need too"
+    );
+    let left = messages(&store, "s");
+    let lengths: Vec<usize> = left.iter().map(|(input, _)| input.len()).collect();
+    assert_eq!(lengths, [0, 0, 2, 2]);
+    assert_eq!(
+        erase(&database, &ErasureSubject::OlderThan(at(3)))
+            .facts
+            .total(),
+        0
+    );
+    verified(&database);
+}
+
+#[rstest]
+fn a_server_stores_anew_what_it_remembers_and_is_gone(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let (store, another) = (database.open("acme"), database.open("acme"));
+    append(&store, vec![said(1, "s", "once").build()]);
+    append(&another, vec![said(2, "t", "twice").build()]);
+    let prepared = |store: &Store, number, session_id: &str, asked: &str| {
+        let call = said(number, session_id, asked).build();
+        Append::InferenceCall(Box::new(store.encode(call, at(0))))
+    };
+    let relies_on_it = prepared(&store, 3, "s", "once");
+    let relies_on_what_stays = prepared(&another, 4, "t", "twice");
+    erase(&database, &of_session("s"));
+
+    let refused = store.append_now(vec![relies_on_it]);
+    assert!(
+        matches!(refused, Err(StoreError::ContentLost)),
+        "{refused:?}"
+    );
+    let stored = another.append_now(vec![relies_on_what_stays]).unwrap();
+    assert_eq!(stored, [Outcome::Stored(id(4))]);
+    for (store, number) in [(&store, 5), (&another, 6)] {
+        let stored = append(store, vec![said(number, "s", "once").build()]);
+        assert_eq!(stored, [Outcome::Stored(id(number))]);
+    }
+    let lengths: Vec<usize> = messages(&store, "s").iter().map(|it| it.0.len()).collect();
+    assert_eq!(lengths, [0, 2, 2]);
+    verified(&database);
+}
+
+#[rstest]
+fn what_a_call_needs_that_came_meanwhile_stays(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    append(&store, vec![said(1, "s", "once").build()]);
+    let ledger = database.ledger("acme");
+    let plan = ledger.plan_erasure(&of_session("s"), &deadline()).unwrap();
+    let late = ledger.plan_erasure(&of_session("s"), &deadline()).unwrap();
+    append(&store, vec![said(2, "s", "once").build()]);
+    let before = messages(&store, "s")[1].clone();
+    let erased = try_erase(&database, plan).unwrap();
+    assert_eq!(erased.facts.inference_calls, 1);
+    let after = messages(&store, "s");
+    assert!(after[0].0.is_empty());
+    assert_eq!(after[1], before);
+    verified(&database);
+    let refused = try_erase(&database, late);
+    assert!(
+        matches!(refused, Err(StoreError::ErasedByAnother)),
+        "{refused:?}"
+    );
+    // The next plan has them both.
+    assert_eq!(erase(&database, &of_session("s")).facts.inference_calls, 1);
+    assert_eq!(content_rows(&database), 0);
+    verified(&database);
+}
+
+#[rstest]
+fn a_large_erasure_is_several_transactions(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let calls = (1..=600).map(|number| said(number, "s", "again").build());
+    append(&store, calls.collect());
+    append(&store, vec![said(1_000, "t", "again").build()]);
+    let before = everything(&store, &["t"]);
+    let forecast = erase(&database, &of_session("s"));
+    assert_eq!(forecast.facts.inference_calls, 600);
+    let log = store.snapshot_now().erasure_log(9, None).unwrap();
+    assert_eq!(log.len(), 3);
+    assert!(log.iter().all(|row| row.erasure_id == log[0].erasure_id));
+    assert_eq!(everything(&store, &["t"]), before);
+    verified(&database);
+}
+
+/// A few calls of few Sessions and users, which say few things.
+fn any_calls() -> impl Strategy<Value = Vec<(u8, u8, u8, u8)>> {
+    proptest::collection::vec((0..3_u8, 0..3_u8, 0..4_u8, 0..4_u8), 1..12)
+}
+
+#[rstest]
+fn what_is_not_erased_reads_back_as_it_was(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let sessions = ["r", "s", "t"];
+    let mut runner = proptest::test_runner::TestRunner::new_with_rng(
+        proptest::test_runner::Config {
+            cases: 12,
+            failure_persistence: None,
+            ..Default::default()
+        },
+        proptest::test_runner::TestRng::deterministic_rng(
+            proptest::test_runner::RngAlgorithm::ChaCha,
+        ),
+    );
+    let next = std::cell::Cell::new(1_u128);
+    let store = database.open("acme");
+    let (calls, which) = (any_calls(), 0..3_u8);
+    let result = runner.run(&(calls, which), |(calls, which)| {
+        let calls = calls.into_iter().map(|(of, user, asked, answered)| {
+            let number = next.replace(next.get() + 1);
+            let mut call = said(number, sessions[usize::from(of)], &format!("ask {asked}"));
+            if user > 0 {
+                call = call.user(["", "ann", "bob"][usize::from(user)]);
+            }
+            let answer = text("assistant", &format!("answer {answered}"));
+            call.output(vec![answer]).build()
+        });
+        let calls: Vec<InferenceCall> = calls.collect();
+        for call in calls {
+            let prepared = || Append::InferenceCall(Box::new(store.encode(call.clone(), at(0))));
+            // What relies on content that was erased just before is stored when it is sent again.
+            let stored = match store.append_now(vec![prepared()]) {
+                Err(StoreError::ContentLost) => store.append_now(vec![prepared()]),
+                stored => stored,
+            };
+            stored.unwrap();
+        }
+        let before = everything(&store, &sessions);
+        let subject = match which {
+            0 => of_session("s"),
+            1 => ErasureSubject::User(UserId::new("ann").unwrap()),
+            _ => of_session("nobody"),
+        };
+        erase(&database, &subject);
+        let mut snapshot = store.snapshot_now();
+        let mut erased = BTreeMap::new();
+        for session_id in sessions {
+            erased.extend(snapshot.erased_calls(&session(session_id)).unwrap());
+        }
+        drop(snapshot);
+        let erased: Vec<String> = erased.keys().map(ToString::to_string).collect();
+        for (id, said) in everything(&store, &sessions) {
+            if erased.contains(&id) {
+                prop_assert_eq!(said, ((vec![], vec![]), None));
+            } else {
+                prop_assert_eq!(Some(&said), before.get(&id));
+            }
+        }
+        Ok(())
+    });
+    result.unwrap();
+    verified(&database);
+
+    let folder = database.folder().join("copy");
+    std::fs::create_dir(&folder).unwrap();
+    let mut progress = |_: &str, _: u64| {};
+    let mut watch = Watch {
+        deadline: deadline(),
+        progress: &mut progress,
+    };
+    let taken = take(database.url(), &folder, &mut watch).unwrap();
+    let other = database!(backend);
+    put(other.url(), &folder, &taken.tables, false, &mut watch).unwrap();
+    let restored = other.open("acme");
+    assert_eq!(
+        everything(&restored, &sessions),
+        everything(&store, &sessions)
+    );
+    verified(&other);
+}
