@@ -112,7 +112,7 @@ impl Engine {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
             read::commit_evidence(snapshot, inner.report_sources(), request)
         };
-        self.scan(read).await
+        self.scan_of_two(read).await
     }
 
     /// See [`read::model_outcomes`].
