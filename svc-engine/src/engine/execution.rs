@@ -14,6 +14,9 @@ use crate::error::Error;
 use crate::priority;
 use crate::store::{Snapshot, Store, StoreError};
 
+/// Opens the snapshot of a read.
+type Open = for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>;
+
 impl Engine {
     /// Runs a read that takes a slot, without waiting for one.
     pub(super) async fn scan<T: Send + 'static>(
@@ -21,7 +24,18 @@ impl Engine {
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let place = self.0.admission.slot()?;
-        self.read(place, read_deadline(), read).await
+        self.read(place, read_deadline(), Store::snapshot, read)
+            .await
+    }
+
+    /// Runs a read that takes a slot, as [`scan`](Self::scan) does, over two connections.
+    pub(super) async fn scan_of_two<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = self.0.admission.slot()?;
+        self.read(place, read_deadline(), Store::snapshot_of_two, read)
+            .await
     }
 
     /// Runs a short read, which takes no slot and may wait for its turn.
@@ -31,7 +45,7 @@ impl Engine {
     ) -> Result<T, Error> {
         let deadline = read_deadline();
         let place = self.0.admission.short(&deadline).await?;
-        self.read(place, deadline, read).await
+        self.read(place, deadline, Store::snapshot, read).await
     }
 
     /// Runs a read that takes a slot on its own low-priority thread: a report takes seconds of
@@ -68,10 +82,11 @@ impl Engine {
         &self,
         place: Place,
         deadline: Deadline,
+        open: Open,
         read: impl FnOnce(&Inner, &mut Snapshot<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let _caller = CancelledWhenDropped(deadline.clone());
-        match tokio::task::spawn_blocking(self.work(place, deadline, Store::snapshot, read)).await {
+        match tokio::task::spawn_blocking(self.work(place, deadline, open, read)).await {
             Ok(result) => result,
             Err(failure) => {
                 tracing::error!(panicked = failure.is_panic(), "read.failed");
@@ -86,7 +101,7 @@ impl Engine {
         &self,
         place: Place,
         deadline: Deadline,
-        open: for<'s> fn(&'s Store, &Deadline) -> Result<Snapshot<'s>, StoreError>,
+        open: Open,
         read: R,
     ) -> impl FnOnce() -> Result<T, Error> + use<T, R>
     where

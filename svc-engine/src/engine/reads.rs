@@ -122,7 +122,7 @@ impl Engine {
                 read::commit_evidence(snapshot, sources, request)
             })
         };
-        self.scan(read).await
+        self.scan_of_two(read).await
     }
 
     /// See [`read::model_outcomes`].

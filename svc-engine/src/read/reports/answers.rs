@@ -92,7 +92,7 @@ impl<'a> Answers<'a> {
                 None => missing.push(id),
             }
         }
-        let read = look_up(snapshot, &missing, usize::MAX, |snapshot, missing, take| {
+        let read = look_up(snapshot, &missing, |snapshot, missing, take| {
             snapshot.content(missing, |content_id, bytes| {
                 let message = Content::decode(bytes)?.message;
                 let tokens = Arc::new(TokenSet::of_output(std::slice::from_ref(&message)));

@@ -10,7 +10,8 @@ use svc_model::repository::{
 };
 use svc_model::time::Instant;
 
-use super::halves::{Take, look_up, of_halves};
+use super::halves::of_halves;
+use super::population::up_to;
 use super::resolving::{Resolving, of_outcome};
 use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Workflow, forge};
 use crate::derive::repository::Mention;
@@ -62,10 +63,8 @@ pub(super) fn read<'c>(
 ) -> Result<CohortCi, Error> {
     let commits: BTreeSet<&CommitSha> = attributed.iter().copied().chain(observed).collect();
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
-    let of_commits = |snapshot: &mut Snapshot<'_>, commits: &[&CommitSha], take: Take<'_, _>| {
-        snapshot.ci_outcomes_of_commits(commits, boundary, take)
-    };
-    let outcomes = look_up(snapshot, &commits, REPORT_FACTS_MAX, of_commits)?;
+    let mut outcomes = Vec::new();
+    snapshot.ci_outcomes_of_commits(&commits, boundary, up_to(&mut outcomes, REPORT_FACTS_MAX))?;
     let others = others_of_runs(snapshot, boundary, &outcomes)?;
     for outcome in outcomes.iter().chain(&others) {
         resolving.touch(of_outcome(outcome));

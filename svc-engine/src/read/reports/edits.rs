@@ -7,8 +7,9 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::time::Instant;
 
-use super::halves::{Take, look_up};
+use super::halves::look_up;
 use super::memory::ReportMemory;
+use super::population::up_to;
 use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
 use crate::store::{CohortEdit, Snapshot};
@@ -21,10 +22,8 @@ pub(super) fn read(
     sessions: &[SessionId],
     boundary: Instant,
 ) -> Result<(Vec<EditFate>, u64), Error> {
-    let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
-        snapshot.edits_of_sessions(sessions, boundary, take)
-    };
-    let mut edits: Vec<CohortEdit> = look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?;
+    let mut edits: Vec<CohortEdit> = Vec::new();
+    snapshot.edits_of_sessions(sessions, boundary, up_to(&mut edits, REPORT_FACTS_MAX))?;
     let all = edits.len();
     let erased = snapshot.erased_facts(FactTable::EditObservations, sessions)?;
     edits.retain(|edit| !erased.contains_key(&edit.observation_id));
@@ -39,7 +38,7 @@ pub(super) fn read(
     }
     missing.sort_unstable();
     let deadline = snapshot.deadline().clone();
-    let compared = look_up(snapshot, &missing, usize::MAX, |snapshot, missing, take| {
+    let compared = look_up(snapshot, &missing, |snapshot, missing, take| {
         snapshot.texts_of_edits(missing, |observation_id, applied, observed| {
             // A few bytes may be a long text.
             deadline.check()?;

@@ -1,27 +1,22 @@
 //! Looking up many keys over both connections of a snapshot.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//!
+//! It is for what takes a processor's time and leaves little: memory that another thread has taken does
+//! not serve this one when it is free again, so large rows are read over one connection.
 
 use crate::store::{Snapshot, StoreError};
 
 /// Takes one row after another.
 pub(super) type Take<'t, T> = &'t mut dyn FnMut(T) -> Result<(), StoreError>;
 
-/// Looks up keys, one half of them beside the other, and returns what is found of both: so many rows at
-/// most. More are refused.
+/// Looks up keys, one half of them beside the other, and returns what is found of both.
 pub(super) fn look_up<K: Sync, T: Send>(
     snapshot: &mut Snapshot<'_>,
     keys: &[K],
-    rows_max: usize,
     look_up: impl Fn(&mut Snapshot<'_>, &[K], Take<'_, T>) -> Result<(), StoreError> + Sync,
 ) -> Result<Vec<T>, StoreError> {
-    let count = AtomicUsize::new(0);
     let rows = |snapshot: &mut Snapshot<'_>, keys: &[K]| {
         let mut rows = Vec::new();
         look_up(snapshot, keys, &mut |row| {
-            if count.fetch_add(1, Ordering::Relaxed) >= rows_max {
-                return Err(StoreError::TooMany);
-            }
             rows.push(row);
             Ok(())
         })?;

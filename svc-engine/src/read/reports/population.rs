@@ -156,10 +156,11 @@ pub(super) fn decisions(
     sessions: &[SessionId],
     boundary: Instant,
 ) -> Result<Vec<Decision>, Error> {
-    let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
-        snapshot.decisions_of_sessions(sessions, boundary, |it| take(decided(it)))
-    };
-    Ok(look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?)
+    let mut decisions = Vec::new();
+    let mut take = up_to(&mut decisions, REPORT_FACTS_MAX);
+    snapshot.decisions_of_sessions(sessions, boundary, |it| take(decided(it)))?;
+    drop(take);
+    Ok(decisions)
 }
 
 /// Returns the links of Sessions to commits.
@@ -168,10 +169,10 @@ pub(super) fn observed(
     sessions: &[SessionId],
     boundary: Instant,
 ) -> Result<Vec<ObservedCommit>, Error> {
-    let of_sessions = |snapshot: &mut Snapshot<'_>, sessions: &[SessionId], take: Take<'_, _>| {
-        snapshot.commits_of_sessions(sessions, boundary, take)
-    };
-    Ok(look_up(snapshot, sessions, REPORT_FACTS_MAX, of_sessions)?)
+    let mut observed = Vec::new();
+    let take = up_to(&mut observed, REPORT_FACTS_MAX);
+    snapshot.commits_of_sessions(sessions, boundary, take)?;
+    Ok(observed)
 }
 
 /// Returns a call as Attribution knows it.
@@ -236,5 +237,5 @@ pub(super) fn owners(
             })
         })
     };
-    Ok(look_up(snapshot, &ids, usize::MAX, of_ids)?)
+    Ok(look_up(snapshot, &ids, of_ids)?)
 }
