@@ -216,16 +216,16 @@ pub(crate) enum Command {
     ReleaseInferenceCalls(quarantine::Bulk),
     /// List what was quarantined and released, oldest first.
     QuarantineLog(quarantine::Log),
-    /// Remove for good what was captured of a Session or a user: messages, payloads, texts of edits.
+    /// Erase the captured content of a Session or a user: messages, payloads, texts of edits.
     ///
-    /// Facts stay: that a call was made, when, with which model. It shows what would go; with --apply
-    /// and --reason it goes, is named in an append-only log, and the space comes back. Nothing brings it
-    /// back but a backup of before.
+    /// Facts stay: that a call was made, when, with which model. By default it only shows what would be
+    /// erased. With --apply and --reason it erases the content permanently, records that in an
+    /// append-only log, and frees the space. Only an earlier backup can bring the content back.
     Erase(erase::Erase),
-    /// Remove for good what was captured before a moment, as svc erase does.
+    /// Erase old content, as svc erase does.
     ///
-    /// It runs once and is no scheduler: let a timer run it. It shows what would go; with --apply and
-    /// --reason it goes.
+    /// It runs once: use a timer to run it regularly. By default it only shows what would be erased.
+    /// With --apply and --reason it erases the content.
     Gc(erase::Gc),
     /// Manage what the named retrieval tokens may read.
     ///

@@ -23,11 +23,11 @@ const AT_MOST: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Args)]
 pub(super) struct How {
-    /// Do it. Otherwise it is only shown what would go.
+    /// Erase the content; without it, only show what would be erased
     #[arg(long, requires = "reason")]
     apply: bool,
 
-    /// Why; it stays in the log.
+    /// The reason, which the log keeps
     #[arg(long)]
     reason: Option<String>,
 
@@ -40,18 +40,18 @@ pub(super) struct How {
 struct Outcome {
     applied: bool,
     of: Subject,
-    /// Under which the erasure stands in the log.
+    /// The id of the erasure in the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     erasure_id: Option<String>,
     sessions: u64,
     facts: Facts,
     /// Distinct messages and pieces of payloads.
     contents: u64,
-    /// Bytes as they are kept.
+    /// Bytes as stored.
     stored_bytes: u64,
     /// Contents that stay because other calls need them.
     shared: Shared,
-    /// Whether the space came back.
+    /// Whether the space was freed.
     #[serde(skip_serializing_if = "Option::is_none")]
     space: Option<&'static str>,
 }
@@ -78,7 +78,7 @@ impl How {
         let interrupted = |error: StoreError| match error {
             StoreError::Deadline if cancellation.is_cancelled() => CommandError::refused(
                 "interrupted",
-                "interrupted; what is erased stays erased, and the same command goes on",
+                "interrupted; run the same command again to erase the rest",
             ),
             other => other.into(),
         };
@@ -111,8 +111,8 @@ impl How {
         output.value(&outcome, |outcome| render(outcome, subject, &place))?;
         if space == Compaction::InUse {
             output.warning(
-                "somebody reads what was there before, so some of it may still lie in the files; run \
-                 the same command again when they are done",
+                "a reader still uses the old state, so some bytes may remain in the files; run \
+                 the same command again later",
             );
         }
         Ok(())
@@ -184,7 +184,7 @@ fn render(outcome: &Outcome, subject: &ErasureSubject, place: &str) -> String {
         ),
     );
     if outcome.applied {
-        let elsewhere = "backups, exports and other copies of before hold it still";
+        let elsewhere = "earlier backups, exports and other copies still contain it";
         fields.add("elsewhere", elsewhere);
     }
     let head = if outcome.applied {

@@ -24,11 +24,12 @@ pub(crate) struct Erase {
     #[command(subcommand)]
     command: Option<Beside>,
 
-    /// Of this Session.
+    /// Erase the content of this Session
     #[arg(long, value_name = "SESSION", conflicts_with = "user")]
     session: Option<String>,
 
-    /// Of what names this user, and of what names nobody in a Session where nobody else is named.
+    /// Erase the content of facts that name this user, or that name nobody in a Session that names
+    /// nobody else
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
 
@@ -38,13 +39,14 @@ pub(crate) struct Erase {
 
 #[derive(Debug, Subcommand)]
 enum Beside {
-    /// List what was erased, oldest first: when, by whom, and why.
+    /// List the erasures, oldest first: when, who and why
     Log(Log),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
-    /// Of what was captured before: a length of time like 90d, a date, or RFC 3339 with an offset.
+    /// Erase the content of facts captured before this time: an age such as 90d, a date, or RFC 3339
+    /// with an offset
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
     older_than: String,
 
@@ -71,10 +73,10 @@ impl Erase {
             (None, None, None) => {
                 return Err(CommandError::refused(
                     "invalid_argument",
-                    "no option says whose content is meant",
+                    "--session or --user is required",
                 )
                 .hint("name a Session or a user: --session SESSION, --user NAME")
-                .hint("of what is old: svc gc --older-than 90d"));
+                .hint("by age: svc gc --older-than 90d"));
             }
         };
         self.how.run(&subject, &again, output)
@@ -86,7 +88,10 @@ impl Gc {
         let now = Clock::system().now();
         let before = moment("--older-than", &self.older_than, now)?;
         if before > now {
-            return Err(CommandError::argument("--older-than", "must have passed"));
+            return Err(CommandError::argument(
+                "--older-than",
+                "must be in the past",
+            ));
         }
         let again = format!("svc gc --older-than {}", quote(&self.older_than));
         self.how
@@ -105,7 +110,7 @@ fn store(options: &StoreOptions) -> Result<(Opened, String), CommandError> {
         }
         Place::Service(_) => Err(CommandError::refused(
             "needs_the_store",
-            format!("content is erased at the store itself, and this shell asks {shown}"),
+            format!("content can be erased only with direct access to the store, and this shell uses {shown}"),
         )
         .hint("on the machine of the store: --database-url URL, or SVC_DATABASE_URL")),
     }
