@@ -29,7 +29,10 @@ fn a_token_of_the_environment_needs_no_home() {
     let told = done(&svc_with(&server, &operator, &["me"]));
     assert!(told.contains("operator"), "{told}");
     let told = done(&svc_with(&server, &operator, &["outbox", "status"]));
-    assert!(told.contains("nothing waits"), "{told}");
+    assert!(
+        told.contains("nothing is waiting to be delivered"),
+        "{told}"
+    );
 }
 
 #[test]

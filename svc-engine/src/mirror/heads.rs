@@ -132,7 +132,7 @@ impl Heads {
             .collect();
         let objects = mirror.objects(&heads, allowance)?;
         for ((merge, head), object) in merges.iter().zip(heads).zip(objects) {
-            if object != Object::Commit || self.asking == Some(head) {
+            let asking = if object != Object::Commit || self.asking == Some(head) {
                 if asked.fetched + asked.absent == ASKED_MAX {
                     break;
                 }
@@ -165,8 +165,15 @@ impl Heads {
                         }
                     }
                 }
-            }
-            self = Self::behind(merge);
+                None
+            } else {
+                // The one that was being asked for may still come.
+                self.asking
+            };
+            self = Self {
+                asking,
+                ..Self::behind(merge)
+            };
         }
         self.keep(&mut kept, mirror)?;
         Ok(())

@@ -35,11 +35,18 @@ const SESSION: &str = "SET synchronous_commit = on;
 
 /// How long the rewriting of tables waits for those who read what was there before.
 const COMPACTING_SECONDS: u64 = 60;
-const NOW: &str = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)";
-/// Those who hold a snapshot of this database since before a moment.
-const READING_SINCE: &str = "SELECT COUNT(*) FROM pg_catalog.pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
-        AND CAST(EXTRACT(EPOCH FROM xact_start) * 1000000 AS BIGINT) < $1";
+/// The number of a transaction: every transaction that was committed has a lower one.
+const TRANSACTION: &str = "SELECT txid_current()";
+/// Who keeps rows that transactions before this one have deleted: snapshots of this database, standbys,
+/// and transactions that still run in any database of the cluster, because the snapshot of the rewriting
+/// itself would be as old as they are.
+const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) AS xid) AS number)
+    SELECT (SELECT COUNT(*) FROM pg_catalog.pg_stat_activity, since
+            WHERE (datname = current_database() OR datname IS NULL) AND pid <> pg_backend_pid()
+                AND AGE(backend_xmin) > AGE(since.number))
+        + (SELECT COUNT(*) FROM pg_catalog.pg_replication_slots, since
+            WHERE AGE(xmin) > AGE(since.number))
+        + CASE WHEN txid_snapshot_xmin(txid_current_snapshot()) < $1 THEN 1 ELSE 0 END";
 
 /// What a stream of rows in the binary format begins with: its signature, no flags, no extension.
 const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -217,23 +224,23 @@ impl PostgresConnection {
         self.batch(SESSION)
     }
 
-    /// Rewrites tables without what was deleted. Rows that somebody can still see would stay, so those
-    /// are waited for who read since before.
+    /// Rewrites tables without deleted rows. Rows that somebody can still see would stay, so it waits
+    /// for everybody who may see them.
     pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
-        let mut begun = None;
-        self.run(NOW, [].iter(), &mut |row| {
-            begun = Some(row.integer(0)?);
+        let mut since = None;
+        self.run(TRANSACTION, [].iter(), &mut |row| {
+            since = Some(row.integer(0)?);
             Ok(())
         })?;
-        let begun = [Value::Integer(begun.unwrap_or_default())];
+        let since = [Value::Integer(since.unwrap_or_default())];
         let until = Instant::now() + Duration::from_secs(COMPACTING_SECONDS);
         loop {
-            let mut readers = 0;
-            self.run(READING_SINCE, begun.iter(), &mut |row| {
-                readers = row.integer(0)?;
+            let mut keeping = 0;
+            self.run(KEEPING, since.iter(), &mut |row| {
+                keeping = row.integer(0)?;
                 Ok(())
             })?;
-            if readers == 0 {
+            if keeping == 0 {
                 break;
             }
             if Instant::now() >= until {

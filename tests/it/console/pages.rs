@@ -253,7 +253,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
             "/console/share",
             &[
                 "The share says whether notes are written, not how much agents write.",
-                "A decline is called one from 97 commits in both windows on.",
+                "A decline is reported only if both windows have at least 97 commits.",
                 "Alerts",
             ],
         ),

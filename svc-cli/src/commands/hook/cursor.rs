@@ -60,7 +60,7 @@ impl Cursor {
             // If it cannot be kept, it is sent once.
             Err(unkept) => self.send(&events).map_err(|unsent| {
                 unkept.hint(format!(
-                    "nor was it sent, so it is lost: {}",
+                    "it could not be sent either, so it is lost: {}",
                     unsent.message()
                 ))
             }),

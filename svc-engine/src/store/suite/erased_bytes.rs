@@ -202,10 +202,28 @@ fn who_reads_what_was_there_before_is_waited_for(
     std::thread::scope(|scope| {
         let mut reading = store.snapshot_now();
         assert!(reading.session_known(&session("s")).unwrap());
+        append(&store, vec![call(1).session("s").build()]);
         let compacted = scope.spawn(|| database.ledger("acme").compact().unwrap());
         std::thread::sleep(Duration::from_millis(500));
         assert!(!compacted.is_finished());
         drop(reading);
+        assert_eq!(compacted.join().unwrap(), Compaction::Done);
+    });
+}
+
+#[test]
+fn a_transaction_of_another_database_of_the_cluster_is_waited_for() {
+    let database = database!(Backend::Postgres);
+    let elsewhere = database!(Backend::Postgres);
+    let mut other = Connection::open(elsewhere.url()).unwrap();
+    other.batch("BEGIN; SELECT txid_current()").unwrap();
+    let store = database.open("acme");
+    fill(&store, 1_000, "s");
+    std::thread::scope(|scope| {
+        let compacted = scope.spawn(|| database.ledger("acme").compact().unwrap());
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(!compacted.is_finished());
+        other.batch("COMMIT").unwrap();
         assert_eq!(compacted.join().unwrap(), Compaction::Done);
     });
 }

@@ -77,8 +77,8 @@ fn shown(report: &AttributionShareReport) -> Markup {
         (note("Counted are commits that a call near their push could have led to. The share says whether \
                notes are written, not how much agents write."))
         p.note {
-            "A decline is called one from " (whole(report.min_cases_for_decline_verdict))
-            " commits in both windows on."
+            "A decline is reported only if both windows have at least "
+            (whole(report.min_cases_for_decline_verdict)) " commits."
         }
     }
 }

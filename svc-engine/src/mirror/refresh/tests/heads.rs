@@ -196,11 +196,12 @@ fn heads_that_came_before_the_work_was_stopped_are_told_and_the_rest_is_asked_fo
         .map(|(number, head)| service.merged(number, head))
         .collect();
     let deadline = Deadline::after(Duration::from_mins(1));
-    let first = service.mirror().join("refs/svc-merged/1/head");
+    // Its fetch has begun only after that of the first was counted.
+    let second = service.mirror().join("refs/svc-merged/2/head");
     let (asked, done) = thread::scope(|scope| {
         let stop = deadline.clone();
         scope.spawn(move || {
-            while !first.exists() {
+            while !second.exists() {
                 thread::sleep(Duration::from_millis(1));
             }
             stop.cancel();
