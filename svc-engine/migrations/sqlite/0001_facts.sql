@@ -6,14 +6,18 @@
 -- through all that an organization has. The indexes by capture and by observation, which are just
 -- that, begin with an expression that only the questions for a range or for the latest fact use.
 
--- Every distinct message, and every large member of a raw payload, once.
+-- Every distinct message of a Session, and every large member of a raw payload, once. Those that every
+-- Session may send are found by their digests; those of a Session through its calls, so that a new
+-- Session touches no page of an index for them.
 CREATE TABLE content (
     content_id INTEGER PRIMARY KEY,
-    digest BLOB NOT NULL UNIQUE,
+    digest BLOB NOT NULL,
+    is_shared BIGINT NOT NULL,
     codec BIGINT NOT NULL,
     byte_count BIGINT NOT NULL,
     bytes BLOB NOT NULL
 );
+CREATE UNIQUE INDEX content_shared_by_digest ON content (digest) WHERE is_shared = 1;
 
 -- One row an organization. Every transaction that writes its facts locks it first, so they are
 -- committed one after the other: when the last fact was captured, and how many facts there are, all

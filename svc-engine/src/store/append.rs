@@ -11,9 +11,10 @@ use svc_model::time::Instant;
 
 use super::StoreError;
 use super::claims::{KnownClaim, KnownClaims};
-use super::content::{ContentDigest, Encoded, Encoder};
+use super::content::{ContentKey, Encoded, Encoder, SessionKey};
 use super::jobs::{self, RefreshRequest};
 use super::organization::Stamp;
+use super::recall::Recalled;
 use super::redelivery::Difference;
 use super::session_claims::{KnownSessionClaim, KnownSessionClaims};
 use super::traces::Traces;
@@ -390,7 +391,13 @@ pub(super) struct Appending<'a, 't> {
 #[derive(Debug, Default)]
 pub(super) struct Afterwards {
     /// The content that it stored.
-    pub(super) content: HashMap<ContentDigest, i64>,
+    pub(super) content: HashMap<ContentKey, i64>,
+    /// The content that was stored after a sender had looked for it.
+    pub(super) known_content: HashMap<ContentKey, i64>,
+    /// The Sessions of its calls, whose contents are all known.
+    pub(super) recalled: Recalled,
+    /// The Sessions of its facts.
+    pub(super) touched_sessions: Vec<SessionKey>,
     /// The claims on names that it stored.
     pub(super) claims: Vec<KnownClaim>,
     /// What it stored of what facts say of Sessions.
@@ -412,6 +419,16 @@ impl Afterwards {
         }
     }
 
+    /// Returns the id of a content of its calls.
+    pub(super) fn content_id(&self, key: &ContentKey) -> Option<i64> {
+        let stored = self
+            .content
+            .get(key)
+            .or_else(|| self.known_content.get(key));
+        let recalled = || self.recalled.get(key.session.as_ref()?, &key.hash);
+        stored.copied().or_else(recalled)
+    }
+
     /// Remembers what is stored now.
     pub(super) fn remember(
         self,
@@ -419,9 +436,19 @@ impl Afterwards {
         known_claims: &mut KnownClaims,
         known_session_claims: &mut KnownSessionClaims,
     ) {
-        for (digest, content_id) in self.content {
-            encoder.remember(digest, content_id);
+        let known = encoder.known();
+        let mut of_sessions: HashMap<SessionKey, Vec<_>> = HashMap::new();
+        for (ContentKey { session, hash }, content_id) in self.content {
+            match session {
+                None => known.remember_shared(hash, content_id),
+                Some(session) => {
+                    let contents = of_sessions.entry(session).or_default();
+                    contents.push((hash, content_id));
+                }
+            }
         }
+        let touched = self.touched_sessions;
+        self.recalled.remember(known, touched, of_sessions);
         for claim in self.claims {
             known_claims.remember(claim);
         }

@@ -12,11 +12,12 @@ use svc_model::problem::Code;
 use svc_model::time::Instant;
 
 use super::StoreError;
-use super::append::{Appending, Kind, Outcome};
+use super::append::{Afterwards, Appending, Kind, Outcome};
 use super::connection::{Connection, Insert, Lookup};
-use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
+use super::content::{self, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
 use super::organization::Stamp;
+use super::recall::Recalled;
 use super::said::Ids;
 use super::sessions::Sighting;
 use super::skeleton::Pieces;
@@ -303,8 +304,9 @@ fn stage(appending: &mut Appending<'_, '_>, calls: &[&Encoded]) -> Result<(), St
         retained_calls.push(retained.outcome(org_id, encoded)?);
     }
     let new = new_calls(calls, retained_calls);
-    content::verify(connection, &new, encoder.generation())?;
-    resolve(connection, epoch, &new, &mut afterwards.content, encoder)
+    content::verify(connection, &new, encoder.known().generation())?;
+    afterwards.recalled = Recalled::of(connection, org_id, &new, encoder.known())?;
+    resolve(connection, epoch, &new, afterwards, encoder)
 }
 
 fn new_calls<'c>(calls: &[&'c Encoded], outcomes: &[Option<Outcome>]) -> Vec<&'c Encoded> {
@@ -320,7 +322,6 @@ fn store(
 ) -> Result<Vec<Outcome>, StoreError> {
     let Appending {
         transaction,
-        encoder,
         retained_calls,
         afterwards,
         ..
@@ -328,7 +329,7 @@ fn store(
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let outcomes = std::mem::take(retained_calls);
     let new = new_calls(calls, &outcomes);
-    let inserted = insert(connection, org_id, &new, &afterwards.content, encoder)?;
+    let inserted = insert(connection, org_id, &new, afterwards)?;
     // Of two calls of one transaction that share an id the first is stored; the second is judged
     // by it. The same holds when another server was faster.
     let retained = if inserted.iter().all(|inserted| *inserted) {
@@ -357,18 +358,15 @@ fn insert(
     connection: &mut Connection,
     org_id: &OrgId,
     calls: &[&Encoded],
-    fresh: &HashMap<ContentDigest, i64>,
-    encoder: &Encoder,
+    afterwards: &Afterwards,
 ) -> Result<Vec<bool>, StoreError> {
     if calls.is_empty() {
         return Ok(Vec::new());
     }
     let id = |content: &ContentRef| match content {
         ContentRef::Known(id) => Ok(*id),
-        ContentRef::New(new) => fresh
-            .get(&new.digest)
-            .copied()
-            .or_else(|| encoder.known(&new.digest))
+        ContentRef::New(new) => afterwards
+            .content_id(&new.key)
             .ok_or(corrupt("content", "it was not stored")),
     };
     let ids = |contents: &[ContentRef]| {
@@ -451,22 +449,29 @@ fn resolve(
     connection: &mut Connection,
     epoch: &mut Epoch,
     calls: &[&Encoded],
-    fresh: &mut HashMap<ContentDigest, i64>,
+    afterwards: &mut Afterwards,
     encoder: &Encoder,
 ) -> Result<(), StoreError> {
-    let mut new: Vec<&NewContent> = calls
-        .iter()
-        .flat_map(|encoded| encoded.contents())
-        .filter_map(|content| match content {
-            ContentRef::Known(_) => None,
-            ContentRef::New(new) => Some(&**new),
-        })
-        .filter(|new| !fresh.contains_key(&new.digest) && encoder.known(&new.digest).is_none())
-        .collect();
-    new.sort_unstable_by_key(|content| content.digest);
-    new.dedup_by_key(|content| content.digest);
+    let mut new: Vec<&NewContent> = Vec::new();
+    for content in calls.iter().flat_map(|encoded| encoded.contents()) {
+        let ContentRef::New(content) = content else {
+            continue;
+        };
+        if afterwards.content_id(&content.key).is_some() {
+            continue;
+        }
+        match encoder.known().get(&content.key) {
+            Some(content_id) => {
+                afterwards.known_content.insert(content.key, content_id);
+            }
+            None => new.push(content),
+        }
+    }
+    new.sort_unstable_by_key(|content| content.key);
+    new.dedup_by_key(|content| content.key);
     let ids = content::store(connection, epoch, &new)?;
-    fresh.extend(new.iter().map(|content| content.digest).zip(ids));
+    let stored = new.iter().map(|content| content.key).zip(ids);
+    afterwards.content.extend(stored);
     Ok(())
 }
 

@@ -7,18 +7,16 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
 use svc_model::evidence::{Message, Part};
-use svc_model::id::SessionId;
 use svc_model::json::{Json, Text};
 use svc_model::time::Instant;
 
 use super::StoreError;
 use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
+use super::known_contents::{KnownContents, KnownSession};
 use super::packing::{Packed, unpack};
 use super::said::Ids;
 use super::skeleton::Skeleton;
@@ -26,50 +24,49 @@ use super::value::Value;
 use super::witness::Epoch;
 use crate::fact::InferenceCall;
 
-/// The key of a content: four bytes of its scope, and 20 of its SHA-256.
-///
-/// Messages are shared within their Session, where they repeat; what every Session of an agent sends
-/// (system prompts, tool definitions, price tables) is shared by all. A Session's keys lie together,
-/// so storing a call touches one page of the index and not one a message.
-pub(super) type ContentDigest = [u8; 24];
+/// The first 20 bytes of the SHA-256 of a content.
+pub(super) type ContentHash = [u8; 20];
 
-/// Returns whether a content is what its key says, whoever shares it.
-pub(super) fn is_of(digest: &[u8], bytes: &[u8]) -> bool {
-    let hash = Sha256::digest(bytes);
-    digest.len() == 24 && digest[4..] == hash[..20]
-}
+/// The first 16 bytes of the SHA-256 of a Session's id.
+pub(super) type SessionKey = [u8; 16];
 
 /// With whom a content is shared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// With every call.
+    /// With every call: what each Session of an agent sends (system prompts, tool definitions, price
+    /// tables).
     Global,
-    /// With the calls of a Session, known by four bytes of its hash. Where
-    /// two Sessions have the same four, equal contents are shared between them.
-    Session([u8; 4]),
+    /// With the calls of its Session, where it repeats.
+    Session,
 }
 
-impl Scope {
-    fn of(session_id: &SessionId) -> Self {
-        let hash = Sha256::digest(session_id.as_str().as_bytes());
-        let mut scope = [0; 4];
-        scope.copy_from_slice(&hash[..4]);
-        Self::Session(scope)
-    }
-
-    fn digest(self, bytes: &[u8]) -> ContentDigest {
-        let hash = Sha256::digest(bytes);
-        let mut digest = [0; 24];
-        if let Self::Session(scope) = self {
-            digest[..4].copy_from_slice(&scope);
-        }
-        digest[4..].copy_from_slice(&hash[..20]);
-        digest
-    }
+/// What a content is known by: its hash, and its Session unless every call may share it.
+///
+/// Only shared contents have an index. Those of a Session are found through its calls
+/// ([`super::recall`]), so storing a call of a new Session touches no page for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct ContentKey {
+    pub(super) session: Option<SessionKey>,
+    pub(super) hash: ContentHash,
 }
 
-/// Ids of content that is known to be stored, kept in memory: about 100 bytes each.
-const KNOWN_MAX: usize = 200_000;
+/// Returns whether a content is what its hash says.
+pub(super) fn is_of(hash: &[u8], bytes: &[u8]) -> bool {
+    hash == hash_of(bytes)
+}
+
+fn hash_of(bytes: &[u8]) -> ContentHash {
+    let mut hash = ContentHash::default();
+    hash.copy_from_slice(&Sha256::digest(bytes)[..20]);
+    hash
+}
+
+/// Returns the key of a Session.
+pub(super) fn session_key(session_id: &str) -> SessionKey {
+    let mut key = SessionKey::default();
+    key.copy_from_slice(&Sha256::digest(session_id.as_bytes())[..16]);
+    key
+}
 
 /// One content of a call that is to be stored.
 #[derive(Debug)]
@@ -83,7 +80,7 @@ pub(super) enum ContentRef {
 /// A content that may not be stored yet.
 #[derive(Debug)]
 pub(super) struct NewContent {
-    pub(super) digest: ContentDigest,
+    pub(super) key: ContentKey,
     pub(super) packed: Packed,
 }
 
@@ -100,6 +97,7 @@ pub(super) struct EncodedSide {
 #[derive(Debug)]
 pub struct Encoded {
     pub(super) call: InferenceCall,
+    pub(super) session: SessionKey,
     pub(super) received_at: Instant,
     /// When it is captured, once the writer has said so.
     pub(super) captured_at: Instant,
@@ -120,21 +118,8 @@ impl Encoded {
 }
 
 /// Encodes calls, and remembers which content is stored already.
-#[derive(Clone)]
-pub struct Encoder {
-    known: Arc<Cache<ContentDigest, i64>>,
-    /// How often everything was forgotten.
-    generation: Arc<AtomicU64>,
-}
-
-impl Default for Encoder {
-    fn default() -> Self {
-        Self {
-            known: Arc::new(Cache::new(KNOWN_MAX)),
-            generation: Arc::default(),
-        }
-    }
-}
+#[derive(Clone, Default)]
+pub struct Encoder(Arc<KnownContents>);
 
 impl fmt::Debug for Encoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,28 +131,29 @@ impl Encoder {
     /// Encodes a call.
     pub(super) fn encode(&self, mut call: InferenceCall, received_at: Instant) -> Encoded {
         // Asked before anything is looked up: what is forgotten meanwhile then counts as of before.
-        let generation = self.generation();
+        let generation = self.0.generation();
         let mut buffer = Vec::new();
-        let session = Scope::of(&call.session_id);
-        let input = self.side(session, &call.input_messages, &mut buffer);
-        let output = self.side(session, &call.output_messages, &mut buffer);
+        let references = References::of(&self.0, call.session_id.as_str());
+        let input = references.side(&call.input_messages, &mut buffer);
+        let output = references.side(&call.output_messages, &mut buffer);
         let ids = Ids {
             session_id: call.session_id.as_str(),
             model_call_id: call.model_call_id.as_deref(),
         };
         let (skeleton, raw_contents) = Skeleton::of(
-            self,
-            session,
+            &references,
             ids,
             &call.raw,
             &call.input_messages,
             &call.output_messages,
         );
+        let session = references.session;
         call.raw = Json::Null.into();
         call.input_messages = Vec::new();
         call.output_messages = Vec::new();
         Encoded {
             call,
+            session,
             received_at,
             captured_at: received_at,
             input,
@@ -178,28 +164,31 @@ impl Encoder {
         }
     }
 
-    /// Remembers what a committed transaction stored.
-    pub(super) fn remember(&self, digest: ContentDigest, content_id: i64) {
-        self.known.insert(digest, content_id);
+    /// Returns what is known to be stored.
+    pub(super) fn known(&self) -> &KnownContents {
+        &self.0
+    }
+}
+
+/// Makes the references to the contents of one call.
+#[derive(Debug)]
+pub(super) struct References<'k> {
+    known: &'k KnownContents,
+    session: SessionKey,
+    known_session: Option<KnownSession>,
+}
+
+impl<'k> References<'k> {
+    pub(super) fn of(known: &'k KnownContents, session_id: &str) -> Self {
+        let session = session_key(session_id);
+        Self {
+            known,
+            session,
+            known_session: known.session(&session),
+        }
     }
 
-    /// Forgets everything: the database was set back, or it is not known what was committed last.
-    pub(super) fn forget(&self) {
-        self.known.clear();
-        self.generation.fetch_add(1, Ordering::Release);
-    }
-
-    /// Returns how often everything was forgotten.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    /// Returns the id of a content that is known to be stored.
-    pub(super) fn known(&self, digest: &ContentDigest) -> Option<i64> {
-        self.known.get(digest)
-    }
-
-    fn side(&self, session: Scope, messages: &[Message], buffer: &mut Vec<u8>) -> EncodedSide {
+    fn side(&self, messages: &[Message], buffer: &mut Vec<u8>) -> EncodedSide {
         let mut side = EncodedSide {
             contents: Vec::with_capacity(messages.len()),
             // The brackets, and a comma between two messages.
@@ -211,8 +200,12 @@ impl Encoder {
             write_message(message, buffer);
             side.byte_count += buffer.len();
             side.part_count += message.parts.len();
-            let shared = message.role == "system" || message.role == "developer";
-            let scope = if shared { Scope::Global } else { session };
+            let is_shared = message.role == "system" || message.role == "developer";
+            let scope = if is_shared {
+                Scope::Global
+            } else {
+                Scope::Session
+            };
             side.contents.push(self.reference(scope, buffer));
         }
         side
@@ -220,11 +213,18 @@ impl Encoder {
 
     /// Returns the reference of a content.
     pub(super) fn reference(&self, scope: Scope, bytes: &[u8]) -> ContentRef {
-        let digest = scope.digest(bytes);
-        match self.known(&digest) {
+        let hash = hash_of(bytes);
+        let (session, stored) = match scope {
+            Scope::Global => (None, self.known.shared(&hash)),
+            Scope::Session => {
+                let known = self.known_session.as_ref();
+                (Some(self.session), known.and_then(|it| it.get(&hash)))
+            }
+        };
+        match stored {
             Some(content_id) => ContentRef::Known(content_id),
             None => ContentRef::New(Box::new(NewContent {
-                digest,
+                key: ContentKey { session, hash },
                 packed: Packed::new(bytes.to_vec()),
             })),
         }
@@ -303,15 +303,15 @@ pub(super) fn write_message(message: &Message, out: &mut Vec<u8>) {
 }
 
 const CONTENT_INSERT: Insert = Insert {
-    into: "INSERT INTO content (content_id, digest, codec, byte_count, bytes)",
-    columns: 5,
-    then: "ON CONFLICT (digest) DO NOTHING",
+    into: "INSERT INTO content (content_id, digest, is_shared, codec, byte_count, bytes)",
+    columns: 6,
+    then: "ON CONFLICT (digest) WHERE is_shared = 1 DO NOTHING",
     returning: "content_id, digest",
     unique: 1,
     is_row_number: true,
 };
-const CONTENT_BY_DIGEST: Lookup<'_> = Lookup {
-    select: "SELECT content_id, digest FROM content WHERE digest",
+const SHARED_BY_DIGEST: Lookup<'_> = Lookup {
+    select: "SELECT content_id, digest FROM content WHERE is_shared = 1 AND digest",
     then: "",
 };
 const STORED: Lookup<'_> = Lookup {
@@ -324,51 +324,53 @@ const CONTENT_BY_ID: Lookup<'_> = Lookup {
 };
 
 /// Stores new content and returns the id of each, in the order of `contents`, which is sorted by
-/// digest: servers that write the same content at once then wait for each other in one order.
+/// key: servers that write the same content at once then wait for each other in one order.
 pub(super) fn store(
     connection: &mut Connection,
     epoch: &mut Epoch,
     contents: &[&NewContent],
 ) -> Result<Vec<i64>, StoreError> {
     debug_assert!(
-        contents.is_sorted_by(|a, b| a.digest < b.digest),
+        contents.is_sorted_by(|a, b| a.key < b.key),
         "sorted and distinct"
     );
+    let mut ids = Vec::with_capacity(contents.len());
     let mut values = Vec::with_capacity(contents.len() * CONTENT_INSERT.columns);
     for content in contents {
+        let content_id = epoch.next_id()?;
+        ids.push(content_id);
         values.extend([
-            Value::Integer(epoch.next_id()?),
-            Value::Blob(&content.digest),
+            Value::Integer(content_id),
+            Value::Blob(&content.key.hash),
+            Value::Integer(i64::from(content.key.session.is_none())),
             Value::Integer(content.packed.codec.number()),
             Value::Integer(i64::try_from(content.packed.byte_count).unwrap_or(i64::MAX)),
             Value::Blob(&content.packed.bytes),
         ]);
     }
     let rows = values.chunks_exact(CONTENT_INSERT.columns);
-    let inserted = connection.put(&CONTENT_INSERT, rows.clone())?;
+    let inserted = connection.put(&CONTENT_INSERT, rows)?;
     if usize::try_from(inserted) == Ok(contents.len()) {
-        let ids = rows.map(|row| match row {
-            [Value::Integer(id), ..] => Ok(*id),
-            _ => Err(corrupt("content", "its id")),
-        });
-        return ids.collect();
+        return Ok(ids);
     }
-    let mut ids = vec![None; contents.len()];
-    let digests: Vec<Value<'_>> = contents
-        .iter()
-        .map(|content| Value::Blob(&content.digest))
-        .collect();
-    connection.lookup(&CONTENT_BY_DIGEST, &[], &digests, |row| {
+    // Shared ones come first.
+    let shared = contents.partition_point(|content| content.key.session.is_none());
+    let digests = contents[..shared].iter();
+    let digests: Vec<Value<'_>> = digests.map(|it| Value::Blob(&it.key.hash)).collect();
+    let mut found = 0;
+    connection.lookup(&SHARED_BY_DIGEST, &[], &digests, |row| {
         let digest = row.blob(1)?;
-        let position = contents
-            .binary_search_by(|content| content.digest.as_slice().cmp(&digest))
+        let position = contents[..shared]
+            .binary_search_by(|content| content.key.hash.as_slice().cmp(&digest))
             .map_err(|_| corrupt("content", "its digest"))?;
-        ids[position] = Some(row.integer(0)?);
+        ids[position] = row.integer(0)?;
+        found += 1;
         Ok(())
     })?;
-    ids.into_iter()
-        .map(|id| id.ok_or(corrupt("content", "it is absent")))
-        .collect()
+    if found < shared {
+        return Err(corrupt("content", "it is absent"));
+    }
+    Ok(ids)
 }
 
 /// Makes sure that contents are stored that a sender took for known before everything was forgotten.

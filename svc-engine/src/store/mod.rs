@@ -38,6 +38,7 @@ mod identity;
 mod inferred;
 mod jobs;
 mod kind;
+mod known_contents;
 mod migrate;
 mod number;
 mod observations;
@@ -51,6 +52,7 @@ mod postgres;
 mod pull_requests;
 mod pushes;
 mod quarantine;
+mod recall;
 mod redelivery;
 mod renames;
 mod report;
@@ -367,7 +369,7 @@ impl Store {
 
     /// Forgets which contents are stored. What is prepared from here on is looked for when it is stored.
     pub fn forget_contents(&self) {
-        self.encoder.forget();
+        self.encoder.known().forget();
     }
 
     /// Finishes what was accepted, counts included, and stops the writer.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use svc_model::evidence::Message;
 use svc_model::json::Json;
 
-use super::content::{ContentRef, Encoder, Scope};
+use super::content::{ContentRef, References, Scope};
 use super::number;
 use super::said::{Ids, Place, Said, Way};
 use crate::fact::{RawPayload, Repeats, Segment};
@@ -37,9 +37,8 @@ const IN_SESSION_FROM: usize = 128;
 const OWN_TEMPLATE_FROM: usize = 512;
 
 /// Takes a raw payload apart.
-pub(super) struct Skeleton<'e, 'm> {
-    encoder: &'e Encoder,
-    session: Scope,
+pub(super) struct Skeleton<'r, 'm> {
+    references: &'r References<'r>,
     ids: Ids<'m>,
     input: &'m [Message],
     /// What the answer says, which is said again outside of the segments.
@@ -55,20 +54,18 @@ pub(super) struct Skeleton<'e, 'm> {
     places: HashMap<Vec<u8>, usize>,
 }
 
-impl<'e, 'm> Skeleton<'e, 'm> {
+impl<'r, 'm> Skeleton<'r, 'm> {
     /// Returns the skeleton of a payload and what was taken out of it. `input` and `output` are the
     /// messages that capture made of it.
     pub(super) fn of(
-        encoder: &'e Encoder,
-        session: Scope,
+        references: &'r References<'r>,
         ids: Ids<'m>,
         raw: &'m RawPayload,
         input: &'m [Message],
         output: &'m [Message],
     ) -> (Vec<u8>, Vec<ContentRef>) {
         let mut skeleton = Self {
-            encoder,
-            session,
+            references,
             ids,
             input,
             said: Said::of(ids, output),
@@ -146,13 +143,13 @@ impl<'e, 'm> Skeleton<'e, 'm> {
             }
             self.next_message = place + 1;
             let scope = match segment.repeats {
-                Repeats::InSession if bytes.len() >= OWN_TEMPLATE_FROM => self.session,
+                Repeats::InSession if bytes.len() >= OWN_TEMPLATE_FROM => Scope::Session,
                 Repeats::InSession | Repeats::Everywhere => Scope::Global,
             };
             return self.content(scope, bytes);
         }
         let (scope, from) = match segment.repeats {
-            Repeats::InSession => (self.session, IN_SESSION_FROM),
+            Repeats::InSession => (Scope::Session, IN_SESSION_FROM),
             Repeats::Everywhere => (Scope::Global, EVERYWHERE_FROM),
         };
         value.write_canonical(&mut bytes);
@@ -166,7 +163,7 @@ impl<'e, 'm> Skeleton<'e, 'm> {
     /// Writes the place of a content, which stands once among the contents.
     fn content(&mut self, scope: Scope, bytes: Vec<u8>) {
         let place = self.places.get(&bytes).copied().unwrap_or_else(|| {
-            self.contents.push(self.encoder.reference(scope, &bytes));
+            self.contents.push(self.references.reference(scope, &bytes));
             let place = self.contents.len() - 1;
             self.places.insert(bytes, place);
             place
@@ -321,6 +318,7 @@ mod tests {
     use svc_model::json::Text;
 
     use super::*;
+    use crate::store::known_contents::KnownContents;
     use crate::store::packing::unpack;
 
     const IDS: Ids<'_> = Ids {
@@ -334,9 +332,9 @@ mod tests {
     }
 
     fn take(raw: &RawPayload, input: &[Message], output: &[Message]) -> Taken {
-        let encoder = Encoder::default();
-        let (skeleton, contents) =
-            Skeleton::of(&encoder, Scope::Session([1; 4]), IDS, raw, input, output);
+        let known = KnownContents::default();
+        let references = References::of(&known, IDS.session_id);
+        let (skeleton, contents) = Skeleton::of(&references, IDS, raw, input, output);
         let bytes = contents.into_iter().map(|content| {
             let ContentRef::New(new) = content else {
                 unreachable!("nothing is known yet")

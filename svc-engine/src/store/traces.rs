@@ -5,6 +5,7 @@ use svc_model::time::Instant;
 use super::StoreError;
 use super::append::Appending;
 use super::claims::Claims;
+use super::content;
 use super::row::NewRow;
 use super::session_claims;
 use super::sessions::{Sighting, Touched};
@@ -56,6 +57,8 @@ impl<'a> Traces<'a> {
             &touched.claims,
             appending.known_session_claims,
         )?;
+        let sessions = self.sessions.sessions().map(content::session_key);
+        appending.afterwards.touched_sessions = sessions.collect();
         let new = touched.new.into_iter().map(str::to_owned);
         appending.afterwards.new_sessions = new.collect();
         appending.afterwards.claims = self.claims.write(

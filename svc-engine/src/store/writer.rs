@@ -594,7 +594,7 @@ impl Worker {
 
     /// Forgets what is remembered of the database, and goes on under a new epoch.
     fn forget(&mut self) {
-        self.encoder.forget();
+        self.encoder.known().forget();
         self.known_claims = KnownClaims::default();
         self.known_session_claims = KnownSessionClaims::default();
         if let Some(epoch) = &mut self.epoch {

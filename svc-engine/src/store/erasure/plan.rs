@@ -33,7 +33,7 @@ const RAW_BYTES: Lookup<'_> = Lookup {
     then: "",
 };
 const SIZES: Lookup<'_> = Lookup {
-    select: "SELECT content_id, digest, CAST(OCTET_LENGTH(bytes) AS BIGINT) FROM content
+    select: "SELECT content_id, is_shared, CAST(OCTET_LENGTH(bytes) AS BIGINT) FROM content
         WHERE content_id",
     then: "",
 };
@@ -202,7 +202,7 @@ impl ErasurePlan {
             if !self.needed.contains(&row.integer(0)?) {
                 forecast.contents += 1;
                 forecast.stored_bytes += row.count(2)?;
-            } else if row.with_blob(1, |digest| digest.starts_with(&[0; 4]))? {
+            } else if row.integer(1)? == 1 {
                 forecast.shared_by_all += 1;
             } else {
                 forecast.shared_in_session += 1;

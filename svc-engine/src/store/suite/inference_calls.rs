@@ -336,27 +336,76 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
     );
 }
 
+/// Who writes the calls of a Session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writers {
+    One,
+    /// They take turns.
+    Two,
+    /// Each begins anew.
+    OneACall,
+}
+
+/// The calls of a Session are stored by whoever gets them, with a decision now and then.
 #[rstest]
-fn a_history_is_stored_once(#[values(Backend::Sqlite, Backend::Postgres)] backend: Backend) {
+fn a_history_is_stored_once(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+    #[values(Writers::One, Writers::Two, Writers::OneACall)] writers: Writers,
+) {
     let database = database!(backend);
-    let store = database.open("acme");
+    let mut stores = vec![database.open("acme"), database.open("acme")];
     let mut history = vec![text("system", "be brief")];
     for turn in 0..50_u128 {
+        let store = match writers {
+            Writers::One => &stores[0],
+            Writers::Two => &stores[turn as usize % 2],
+            Writers::OneACall => {
+                stores[0] = database.open("acme");
+                &stores[0]
+            }
+        };
         history.push(text("user", &format!("question {turn}")));
         let answer = text("assistant", &format!("answer {turn}"));
         let sent = call(turn + 1)
             .input(history.clone())
             .output(vec![answer.clone()])
             .build();
-        append(&store, vec![sent]);
+        append(store, vec![sent]);
         history.push(answer);
+        if turn % 7 == 0 {
+            append_one(store, Append::DeveloperDecision, decision(100 + turn));
+        }
     }
     let mut connection = Connection::open(database.url()).unwrap();
     let count = || connection.first("SELECT COUNT(*) FROM content", &[], |row| row.integer(0));
     let count = plan_check::unchecked(count).unwrap();
     assert_eq!(count, Some(101), "one row a distinct message");
-    let calls = messages(&store, "s");
+    let calls = messages(&stores[0], "s");
     assert_eq!(calls.last().unwrap().0.len(), 100);
+}
+
+#[rstest]
+fn what_two_sessions_say_alike_is_stored_for_each(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let of = |number: u128, session: &str| {
+        call(number)
+            .session(session)
+            .input(vec![text("system", "be brief"), text("user", "hello")])
+            .output(vec![text("assistant", "hello")])
+            .build()
+    };
+    append(&store, vec![of(1, "s"), of(2, "t")]);
+    append(&store, vec![of(3, "s")]);
+    append(&database.open("acme"), vec![of(4, "t")]);
+    let mut contents = database.rows(
+        "SELECT CAST(is_shared AS TEXT), CAST(COUNT(*) AS TEXT) FROM content GROUP BY is_shared",
+        2,
+    );
+    contents.sort();
+    assert_eq!(contents, [["0", "4"], ["1", "1"]]);
 }
 
 #[rstest]

@@ -1,0 +1,217 @@
+//! Which contents are known to be stored.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+use super::content::{ContentHash, ContentKey, SessionKey};
+
+/// Contents of every Session that are remembered: about 100 bytes each.
+const SHARED_MAX: usize = 50_000;
+/// Contents of single Sessions that are remembered: about 60 bytes each.
+const OF_SESSIONS_MAX: u64 = 300_000;
+/// What a Session weighs beside its contents, in contents.
+const SESSION_WEIGHT: u64 = 4;
+/// Sessions that are remembered, as far as that is known beforehand.
+const SESSIONS_EXPECTED: usize = 10_000;
+
+/// The contents that are known to be stored. A Session's are remembered together, and forgotten
+/// together: what a remembered Session does not have is not stored.
+#[derive(Debug)]
+pub(super) struct KnownContents {
+    shared: Cache<ContentHash, i64>,
+    sessions: Cache<SessionKey, Weighed, ByWeight>,
+    /// How often everything was forgotten.
+    generation: AtomicU64,
+}
+
+/// The contents of a Session, with their weight when they were put into the cache.
+#[derive(Clone, Debug)]
+struct Weighed {
+    weight: u64,
+    contents: KnownSession,
+}
+
+#[derive(Clone, Debug)]
+struct ByWeight;
+
+impl Weighter<SessionKey, Weighed> for ByWeight {
+    fn weight(&self, _: &SessionKey, session: &Weighed) -> u64 {
+        session.weight
+    }
+}
+
+/// The contents of a Session that is remembered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownSession(Arc<RwLock<SessionContents>>);
+
+#[derive(Debug, Default)]
+struct SessionContents {
+    /// How often the Session had been touched when these were all of its contents.
+    touches: i64,
+    ids: HashMap<ContentHash, i64>,
+}
+
+impl KnownSession {
+    /// Returns the id of a content.
+    pub(super) fn get(&self, hash: &ContentHash) -> Option<i64> {
+        self.read().ids.get(hash).copied()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, SessionContents> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, SessionContents> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for KnownContents {
+    fn default() -> Self {
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(SESSIONS_EXPECTED)
+            .weight_capacity(OF_SESSIONS_MAX)
+            // A part of the cache must hold a Session of any length.
+            .shards(1)
+            .build()
+            .expect("both capacities are given");
+        Self {
+            shared: Cache::new(SHARED_MAX),
+            sessions: Cache::with_options(
+                options,
+                ByWeight,
+                DefaultHashBuilder::default(),
+                DefaultLifecycle::default(),
+            ),
+            generation: AtomicU64::default(),
+        }
+    }
+}
+
+impl KnownContents {
+    /// Returns the id of a content that every Session may have.
+    pub(super) fn shared(&self, hash: &ContentHash) -> Option<i64> {
+        self.shared.get(hash)
+    }
+
+    /// Returns a Session's contents, when they are remembered.
+    pub(super) fn session(&self, session: &SessionKey) -> Option<KnownSession> {
+        self.sessions.get(session).map(|it| it.contents)
+    }
+
+    /// Returns the id of a content.
+    pub(super) fn get(&self, key: &ContentKey) -> Option<i64> {
+        match &key.session {
+            None => self.shared(&key.hash),
+            Some(session) => self.session(session)?.get(&key.hash),
+        }
+    }
+
+    /// Returns how often a Session had been touched when all of its contents were remembered.
+    pub(super) fn touches(&self, session: &SessionKey) -> Option<i64> {
+        self.session(session).map(|it| it.read().touches)
+    }
+
+    /// Remembers a content of every Session that a committed transaction stored.
+    pub(super) fn remember_shared(&self, hash: ContentHash, content_id: i64) {
+        self.shared.insert(hash, content_id);
+    }
+
+    /// Remembers contents of a Session, and how often the Session has been touched with the committed
+    /// transaction that stored them. `are_all` says that the Session has no others; else they are added
+    /// to those that are remembered, and only when those were not forgotten meanwhile.
+    pub(super) fn remember(
+        &self,
+        session: SessionKey,
+        touches: i64,
+        contents: impl IntoIterator<Item = (ContentHash, i64)>,
+        are_all: bool,
+    ) {
+        let known = match self.session(&session) {
+            Some(known) => known,
+            None if are_all => KnownSession::default(),
+            None => return,
+        };
+        let weight = {
+            let mut known = known.write();
+            known.touches = touches;
+            known.ids.extend(contents);
+            known.ids.len() as u64 + SESSION_WEIGHT
+        };
+        let contents = known;
+        self.sessions.insert(session, Weighed { weight, contents });
+    }
+
+    /// Notes that a committed transaction touched a Session without any new content.
+    pub(super) fn touched(&self, session: &SessionKey) {
+        if let Some(known) = self.session(session) {
+            known.write().touches += 1;
+        }
+    }
+
+    /// Forgets everything: the database was set back, or it is not known what was committed last.
+    pub(super) fn forget(&self) {
+        self.shared.clear();
+        self.sessions.clear();
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns how often everything was forgotten.
+    pub(super) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SESSION: SessionKey = [1; 16];
+
+    fn hash(number: u8) -> ContentHash {
+        [number; 20]
+    }
+
+    #[test]
+    fn a_session_that_was_forgotten_is_not_remembered_in_part() {
+        let known = KnownContents::default();
+        known.remember(SESSION, 1, [(hash(1), 1)], false);
+        assert!(known.session(&SESSION).is_none());
+        known.remember(SESSION, 1, [(hash(1), 1)], true);
+        known.remember(SESSION, 2, [(hash(2), 2)], false);
+        let session = known.session(&SESSION).unwrap();
+        assert_eq!([1, 2].map(|it| session.get(&hash(it))), [Some(1), Some(2)]);
+        known.touched(&SESSION);
+        assert_eq!(known.touches(&SESSION), Some(3));
+        known.forget();
+        assert_eq!((known.touches(&SESSION), known.generation()), (None, 1));
+    }
+
+    #[test]
+    fn sessions_are_forgotten_when_there_is_no_room_for_their_contents() {
+        let known = KnownContents::default();
+        let contents = || {
+            (0..20_000_u32).map(|number| {
+                let mut hash = ContentHash::default();
+                hash[..4].copy_from_slice(&number.to_be_bytes());
+                (hash, i64::from(number))
+            })
+        };
+        let sessions = || (0..40).map(|number| [number; 16]);
+        for session in sessions() {
+            known.remember(session, 1, contents(), true);
+        }
+        let remembered: Vec<SessionKey> = sessions()
+            .filter(|it| known.session(it).is_some())
+            .collect();
+        assert!((1..=14).contains(&remembered.len()), "{}", remembered.len());
+        for session in remembered {
+            let session = known.session(&session).unwrap();
+            assert!(contents().all(|(hash, id)| session.get(&hash) == Some(id)));
+        }
+    }
+}
