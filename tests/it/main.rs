@@ -40,6 +40,7 @@ mod forge;
 mod forge_examples;
 mod gateway_webhook;
 mod generated_clients;
+mod grant_attacks;
 mod grants;
 mod guides;
 mod homeless;
