@@ -38,6 +38,7 @@ mod examples;
 mod export;
 mod forge;
 mod forge_examples;
+mod full_store;
 mod gateway_webhook;
 mod generated_clients;
 mod grant_attacks;
