@@ -4,7 +4,7 @@ use svc_model::problem::{Code, Decline, Problem, QueryFault, ReportBound, Sessio
 
 use crate::derive::attribution::AttributionError;
 use crate::mirror::ReadError;
-use crate::store::StoreError;
+use crate::store::{Obstacle, StoreError};
 
 /// Why the engine gives no answer.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +124,7 @@ impl From<Error> for Problem {
             Error::Store(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
+                    mend = error.obstacle().map(Obstacle::mend),
                     "store.unavailable"
                 );
                 Self::StoreUnavailable

@@ -34,7 +34,8 @@ pub enum ServeError {
     Start(#[from] std::io::Error),
 }
 
-/// Formats an error with its causes. No cause contains a value of a setting.
+/// Formats an error with its causes, and on its own line what mends it. No cause contains a value of a
+/// setting.
 fn causes(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -42,6 +43,10 @@ fn causes(error: &StoreError) -> String {
         text.push_str(": ");
         text.push_str(&error.to_string());
         cause = error.source();
+    }
+    if let Some(obstacle) = error.obstacle() {
+        text.push('\n');
+        text.push_str(obstacle.mend());
     }
     text
 }

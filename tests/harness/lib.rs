@@ -11,6 +11,7 @@
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
 //! | [`delivery`] | gateway calls and CI outcomes as senders make them |
 //! | [`schemas`] | every answer checked against what is published |
+//! | [`small_disk`] | a disk that is soon full, or can only be read |
 //! | [`random`] | seeded randomness |
 //!
 //! The tests know the service by its interface only: they start programs and speak HTTP. From
@@ -33,4 +34,5 @@ pub mod programs;
 pub mod random;
 pub mod schemas;
 pub mod server;
+pub mod small_disk;
 pub mod variables;

@@ -1,6 +1,7 @@
 //! The real server, started as an operator would start it, with settings and credentials of its own.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::http::{self, Reply, Request};
 use crate::network::Network;
 use crate::random::Random;
 use crate::schemas;
+use crate::small_disk::SmallDisk;
 use crate::{postgres, process, programs};
 
 /// The organization of every server under test.
@@ -139,6 +141,8 @@ pub struct Store {
     scratch: TempDir,
     // Dropped after the servers, which hold the store by `Arc`.
     database: Option<postgres::Database<'static>>,
+    /// The small disk that it is on, if it is on one.
+    disk: Option<SmallDisk>,
 }
 
 impl Store {
@@ -162,7 +166,32 @@ impl Store {
             url,
             scratch,
             database,
+            disk: None,
         }))
+    }
+
+    /// Creates a store of SQLite on a disk of so many kibibytes; nothing, with a word on standard error,
+    /// where this user may not mount one.
+    pub fn on_small_disk(kibibytes: u32) -> Option<Arc<Self>> {
+        let mut store = Arc::into_inner(Self::create(Backend::Sqlite)?)?;
+        let folder = store.scratch.path().join("disk");
+        fs::create_dir(&folder).expect("a folder to mount the disk on");
+        store.url = format!("sqlite://{}", folder.join("svc.db").display());
+        store.disk = Some(SmallDisk::mount(&folder, kibibytes)?);
+        Some(Arc::new(store))
+    }
+
+    /// Returns the small disk that it is on.
+    pub const fn disk(&self) -> Option<&SmallDisk> {
+        self.disk.as_ref()
+    }
+
+    /// Returns the command of a program that sees what the store is on.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        match &self.disk {
+            None => Command::new(program),
+            Some(disk) => disk.command(program.as_ref()),
+        }
     }
 
     /// Creates a store of PostgreSQL behind a network; nothing when PostgreSQL is skipped in this run.
@@ -230,7 +259,7 @@ impl Server {
         loop {
             let address = free_address();
             environment.insert("SVC_LISTEN".into(), address.to_string());
-            let child = spawn(&folder, &environment, configuration.open_files);
+            let child = spawn(store, &folder, &environment, configuration.open_files);
             let store = Arc::clone(store);
             let folder = folder.clone();
             let mut server = Self {
@@ -371,7 +400,7 @@ impl Server {
 
     /// Returns the operator's shell, set up for this server as the operator would.
     pub fn shell(&self) -> Command {
-        let mut command = Command::new(programs::path(programs::SHELL));
+        let mut command = self.store.command(programs::path(programs::SHELL));
         isolate(&mut command, &self.folder);
         command
             .envs(&self.environment)
@@ -407,11 +436,16 @@ fn show(log: &str) {
     );
 }
 
-fn spawn(folder: &Path, environment: &BTreeMap<String, String>, open_files: Option<u32>) -> Child {
+fn spawn(
+    store: &Store,
+    folder: &Path,
+    environment: &BTreeMap<String, String>,
+    open_files: Option<u32>,
+) -> Child {
     let log = File::create(folder.join("log")).expect("a log");
     let copy = log.try_clone().expect("the log again");
     let mut command = match open_files {
-        None => Command::new(programs::path(programs::SERVER)),
+        None => store.command(programs::path(programs::SERVER)),
         Some(open_files) => {
             let mut command = Command::new("sh");
             command

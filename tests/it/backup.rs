@@ -80,7 +80,7 @@ fn planted(server: &Server) -> Daemon {
     daemon
 }
 
-fn path(server: &Server, name: &str) -> String {
+pub(crate) fn path(server: &Server, name: &str) -> String {
     let mirrors = Path::new(server.variable("SVC_MIRROR_PATH").expect("a folder"));
     mirrors.with_file_name(name).display().to_string()
 }
@@ -258,6 +258,17 @@ fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
     fs::write(&file, whole).expect("it is there");
     done(&svc(&server, &["verify", &folder]));
     done(&svc(&server, &["verify"]));
+
+    // So is one whose list of digests is empty, or gone.
+    let sums = Path::new(&folder).join("SHA256SUMS");
+    let digests = fs::read(&sums).expect("it is there");
+    fs::write(&sums, "").expect("it is there");
+    refused(&["verify", &folder], "damaged");
+    refused(&["restore", &folder, "--replace"], "damaged");
+    fs::remove_file(&sums).expect("it is there");
+    refused(&["restore", &folder, "--replace"], "damaged");
+    fs::write(&sums, digests).expect("it is there");
+    done(&svc(&server, &["verify", &folder]));
 
     // Neither is what has no manifest, nor one that says otherwise.
     let manifest = Path::new(&folder).join("manifest.json");

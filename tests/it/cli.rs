@@ -133,6 +133,7 @@ $ svc evidence read svc-demo {LAST_CALL}:input:4:0 {LAST_CALL}:output:0:0
 next:
   svc evidence inventory svc-demo
   svc facts
+  svc install mcp-claude-code
 "
     );
     assert_eq!(first, expected);

@@ -427,6 +427,21 @@ fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {
     assert_eq!(unknown.status.code(), Some(0));
     let warned = unknown.stderr_text();
     assert!(warned.contains("token_not_configured"), "{warned}");
+    assert!(
+        warned.contains("tokens of the server: review, triage"),
+        "{warned}"
+    );
+    let listed = done(&remote(&["grant", "list"]));
+    assert!(
+        listed.contains("\nnot tokens of the server: nobody\n"),
+        "{listed}"
+    );
+    let unknown = remote(&["grant", "revoke", "nobody", "--reason", "x"]);
+    assert!(
+        unknown.stderr_text().contains("token_not_configured"),
+        "{}",
+        unknown.stderr_text()
+    );
     assert!(warned.contains("session_unknown"), "{warned}");
     let none = remote(&["grant", "add", "review", "--user", "eve", "--reason", "x"]);
     assert!(
@@ -515,6 +530,27 @@ fn what_is_wrong_with_a_change_is_told(backend: Backend) {
         );
         fails(&["grant", "explain", "a b", "s"], 1, "letters");
     }
+    // The names that there are, of the server and of the store.
+    let mistyped = ["grant", "revoke", "review agent", "--reason", "x"];
+    let said = refused(
+        &svc(&server, &[&mistyped[..], &["--url", &url]].concat()),
+        1,
+    );
+    assert!(
+        said.contains("tokens of the server: review, triage"),
+        "{said}"
+    );
+    let said = refused(&svc(&server, &mistyped), 1);
+    assert!(
+        said.contains("tokens with grants in this store: none"),
+        "{said}"
+    );
+    grant(&server, &json!({"session_id": "s"}));
+    let said = refused(&svc(&server, &mistyped), 1);
+    assert!(
+        said.contains("tokens with grants in this store: review"),
+        "{said}"
+    );
     let reply = server.ask(
         "/v1/grants/add",
         r#"{"token":"review","repo":"own/nothing","reason":"x"}"#,

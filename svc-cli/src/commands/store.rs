@@ -1,6 +1,6 @@
 //! The store that a command works on.
 
-use svc_engine::store::{SchemaState, StoreError};
+use svc_engine::store::{Obstacle, SchemaState, StoreError};
 use svc_server::{Overrides, StoreSettings};
 
 use crate::error::{CommandError, chain};
@@ -38,9 +38,12 @@ impl From<StoreError> for CommandError {
                 Some("the same command goes on with what is left; what was erased stays erased"),
             ),
             StoreError::Corrupt { .. } => ("corrupt_row", None),
-            _ => (
+            other => (
                 "database_unavailable",
-                Some("the database is set by SVC_DATABASE_URL"),
+                other
+                    .obstacle()
+                    .map(Obstacle::mend)
+                    .or(Some("the database is set by SVC_DATABASE_URL")),
             ),
         };
         let refused = Self::refused(code, chain(&error));

@@ -13,6 +13,7 @@
 
 mod manifest;
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -30,7 +31,7 @@ use crate::store::backup::{
     CopyError, Damage, Findings, KeptOrganization, Watch, hexadecimal, private_folder, put,
     read_archive, take, verify_store, verify_tables,
 };
-use crate::store::{DatabaseUrl, KeptErasures, SchemaState, schema_state};
+use crate::store::{DatabaseUrl, KeptErasures, SchemaState, StoreError, schema_state};
 
 const MANIFEST: &str = "manifest.json";
 const SUMS: &str = "SHA256SUMS";
@@ -246,7 +247,8 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
 ///
 /// # Errors
 ///
-/// When the store is not empty, or a file of the backup is damaged. Then the store is as it was.
+/// When the store is not empty, or a file of the backup is damaged, or another than `SHA256SUMS` says.
+/// Then the store is as it was.
 pub fn restore(
     folder: &Path,
     url: &DatabaseUrl,
@@ -261,6 +263,7 @@ pub fn restore(
             version: manifest.svc_version,
         });
     }
+    check_files(folder, &manifest, mirrors.is_some(), watch)?;
     let erasures = erasures(url, watch);
     let replaced = put(url, folder, &manifest.tables, replace, watch)?;
     let erased_again = match erasures {
@@ -299,6 +302,53 @@ pub fn restore(
     Ok(restored)
 }
 
+/// Refuses a backup whose digests are not those of its files, before anything is restored of it. The
+/// tables are compared with theirs as they are read.
+fn check_files(
+    folder: &Path,
+    manifest: &Manifest,
+    with_mirrors: bool,
+    watch: &mut Watch<'_>,
+) -> Result<(), BackupError> {
+    let damaged = |file: &str| CopyError::Damaged {
+        file: file.to_owned(),
+    };
+    if !unsummed(folder, manifest)?.is_empty() {
+        return Err(damaged(SUMS).into());
+    }
+    for file in manifest.mirrors.iter().flatten().filter(|_| with_mirrors) {
+        if !is_whole(folder, file, watch)? {
+            return Err(damaged(&file.file).into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files of which `SHA256SUMS` does not say what the manifest says.
+fn unsummed(folder: &Path, manifest: &Manifest) -> io::Result<Vec<String>> {
+    let sums = fs::read_to_string(folder.join(SUMS)).unwrap_or_default();
+    let lines: HashSet<&str> = sums.lines().collect();
+    let text = fs::read(folder.join(MANIFEST))?;
+    let digest = hexadecimal(&Sha256::digest(&text));
+    let files = manifest.files().chain([(MANIFEST, 0, &*digest)]);
+    let missing = files.filter(|(file, _, sha256)| !lines.contains(&*format!("{sha256}  {file}")));
+    Ok(missing.map(|(file, _, _)| file.to_owned()).collect())
+}
+
+/// Returns whether the file of a mirror is the one that was written.
+fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<bool, BackupError> {
+    (watch.progress)(MIRRORS, 0);
+    let read = read_archive(&folder.join(&file.file), |_, _| {
+        watch.deadline.check().map_err(io::Error::other)
+    });
+    watch
+        .deadline
+        .check()
+        .map_err(|error| CopyError::from(StoreError::from(error)))?;
+    Ok(matches!(&read, Ok(Some(it))
+        if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256)))
+}
+
 /// Returns what was erased of the store that a backup takes the place of; nothing when that cannot be
 /// read: a store may be replaced because it is damaged.
 fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
@@ -326,26 +376,16 @@ pub fn verify_backup(
         });
     }
     let mut findings = verify_tables(folder, &manifest.tables, watch).map_err(CopyError::from)?;
-    let sums = fs::read_to_string(folder.join(SUMS)).unwrap_or_default();
-    let text = fs::read(folder.join(MANIFEST))?;
-    let digest = hexadecimal(&Sha256::digest(&text));
-    for (file, _, sha256) in manifest.files().chain([(MANIFEST, 0, &*digest)]) {
-        if !sums.lines().any(|line| line == format!("{sha256}  {file}")) {
-            findings.add(file, None, Damage::FileDamaged, "SHA256SUMS says otherwise");
-        }
+    for file in unsummed(folder, &manifest)? {
+        findings.add(
+            &file,
+            None,
+            Damage::FileDamaged,
+            "SHA256SUMS says otherwise",
+        );
     }
     for file in manifest.mirrors.iter().flatten() {
-        (watch.progress)(MIRRORS, 0);
-        let read = read_archive(&folder.join(&file.file), |_, _| {
-            watch.deadline.check().map_err(io::Error::other)
-        });
-        watch
-            .deadline
-            .check()
-            .map_err(|error| CopyError::from(crate::store::StoreError::from(error)))?;
-        let is_whole = matches!(&read, Ok(Some(it))
-            if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256));
-        if !is_whole {
+        if !is_whole(folder, file, watch)? {
             let id = Some(&*file.repository);
             findings.add(MIRRORS, id, Damage::FileDamaged, &*file.file);
         }

@@ -142,6 +142,7 @@ impl Engine {
         let change = self.change(&request.reason, client_id);
         let changed = self.0.store.change_token(request.token, action, change);
         let changed = changed.await?.map_err(QueryFault::from)?;
+        self.0.revocations.recorded(&changed.row);
         Ok(self.receipt_of(changed))
     }
 

@@ -13,7 +13,8 @@ use super::{Engine, Inner};
 use crate::error::Error;
 use crate::fact::{InferenceCall, PullRequestMerge};
 use crate::store::{
-    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, StoreError, WhenAbsent,
+    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, StoreError,
+    WhenAbsent,
 };
 
 impl Engine {
@@ -83,15 +84,22 @@ impl Engine {
     }
 
     /// Returns what arrived by source, on all servers of the organization, after writing this
-    /// server's pending counts.
+    /// server's pending counts. While the store can only be read, they are added without being
+    /// written.
     ///
     /// # Errors
     ///
     /// If the store does not answer.
     pub async fn captured(&self) -> Result<CaptureTotals, Error> {
-        self.0.store.write_counts().await?;
-        self.short(|_, snapshot| Ok(snapshot.capture_totals()?))
-            .await
+        let pending = match self.0.store.write_counts().await {
+            Ok(()) => CaptureTotals::default(),
+            Err(error) if error.obstacle().is_some() => self.0.store.uncounted(),
+            Err(error) => return Err(error.into()),
+        };
+        let read = |_: &Inner, snapshot: &mut Snapshot<'_>| Ok(snapshot.capture_totals()?);
+        let mut totals = self.short(read).await?;
+        totals.add(&pending);
+        Ok(totals)
     }
 
     /// Quarantines or releases a fact on behalf of a client. The writer records it, in order with

@@ -87,6 +87,13 @@ const fn rule(target: &GrantTarget) -> Option<&GrantRule> {
 pub struct SeenRevocations(Mutex<BTreeMap<TokenName, String>>);
 
 impl SeenRevocations {
+    /// Remembers a revocation that this process has recorded.
+    pub(crate) fn recorded(&self, row: &GrantRow) {
+        if row.action == GrantAction::Revoke {
+            self.set(&row.token, Some(row));
+        }
+    }
+
     fn of(&self, token: &TokenName) -> Option<String> {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(token).cloned()

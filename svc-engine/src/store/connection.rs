@@ -394,6 +394,11 @@ impl Connection {
         }
     }
 
+    /// Refuses a connection that can only read.
+    pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
+        on!(&mut self.backend, connection => connection.check_writing())
+    }
+
     /// Returns what the copying of SQLite's log shares with this connection, which writes.
     pub(super) fn turn(&self) -> Option<super::checkpoint::Turn> {
         match &self.backend {

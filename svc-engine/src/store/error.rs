@@ -1,3 +1,5 @@
+use std::io::ErrorKind;
+
 use rusqlite::ErrorCode;
 
 use super::SchemaState;
@@ -21,6 +23,9 @@ pub enum StoreError {
     /// The file of the database was deleted, or replaced by another one, while it was open.
     #[error("the database file was deleted or replaced under the service; restart the service")]
     Replaced,
+    /// The database can only be read.
+    #[error("the database can only be read")]
+    ReadOnly,
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
@@ -63,7 +68,67 @@ pub enum StoreError {
     NotStored,
 }
 
+/// What keeps a database from being used that only its operator can remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Its disk is full, or its share of it.
+    DiskFull,
+    /// It can only be read: a standby, a setting, a file system.
+    ReadOnly,
+    /// Its file cannot be opened.
+    NotOpened,
+    /// It takes no more connections.
+    ConnectionsUsedUp,
+}
+
+impl Obstacle {
+    /// Returns what its operator can do. As soon as it is done, servers go on by themselves.
+    pub const fn mend(self) -> &'static str {
+        match self {
+            Self::DiskFull => "the disk of the database is full: free some space there",
+            Self::ReadOnly => {
+                "the database can only be read: is it a standby, set to read only, on a read-only disk, or \
+                 another user's file?"
+            }
+            Self::NotOpened => {
+                "this user must be able to write the database file and its folder; to read one on a \
+                 read-only disk, copy it elsewhere"
+            }
+            Self::ConnectionsUsedUp => {
+                "the database takes no more connections: raise its max_connections, or lower SVC_READ_SLOTS"
+            }
+        }
+    }
+}
+
 impl StoreError {
+    /// Returns what only the operator of the database can remove, if that is the cause.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        let of_file = |error: &std::io::Error| match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some(Obstacle::DiskFull),
+            ErrorKind::ReadOnlyFilesystem => Some(Obstacle::ReadOnly),
+            ErrorKind::PermissionDenied => Some(Obstacle::NotOpened),
+            _ => None,
+        };
+        match self {
+            Self::ReadOnly => Some(Obstacle::ReadOnly),
+            Self::File(error) => of_file(error),
+            Self::Sqlite(_) => match self.sqlite_code()? {
+                ErrorCode::DiskFull => Some(Obstacle::DiskFull),
+                ErrorCode::ReadOnly => Some(Obstacle::ReadOnly),
+                ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Some(Obstacle::NotOpened),
+                _ => None,
+            },
+            Self::Postgres(_) => match self.postgres_code()? {
+                "53100" => Some(Obstacle::DiskFull),
+                "25006" => Some(Obstacle::ReadOnly),
+                "53300" => Some(Obstacle::ConnectionsUsedUp),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns whether the database gave one of several transactions up that waited for each other.
     /// The same again may succeed.
     pub(super) fn is_given_up(&self) -> bool {
@@ -86,9 +151,13 @@ impl StoreError {
         };
         match error {
             // Shutdown, crash, and the like; connection exceptions; the server's own time limits that
-            // end a connection.
+            // end a connection. A connection that can only read can do so for ever, also when the
+            // database was meanwhile made one that can be written.
             sqlx::Error::Database(_) => self.postgres_code().is_some_and(|code| {
-                code.starts_with("57P") || code.starts_with("08") || code.starts_with("25P03")
+                code.starts_with("57P")
+                    || code.starts_with("08")
+                    || code.starts_with("25P03")
+                    || code == "25006"
             }),
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
             _ => false,

@@ -91,7 +91,7 @@ pub use erasure::{
     Compaction, Erased, ErasedFacts, ErasureForecast, ErasureOrder, ErasurePlan, ErasureRow,
     ErasureSubject, KeptErasures,
 };
-pub use error::StoreError;
+pub use error::{Obstacle, StoreError};
 pub use export::{StoredCall, StoredFact};
 pub use grants::{
     ChangedGrant, GrantChange, GrantRow, GrantRule, GrantTarget, NoGrant, Proof, Reached,
@@ -179,6 +179,11 @@ impl Store {
 
     fn open_with(config: &StoreConfig, moments: Moments) -> Result<Self, StoreError> {
         let mut connection = Connection::open(&config.url)?;
+        // PostgreSQL may be written again at any time, a connection to a file that was opened for
+        // reading never.
+        if matches!(config.url, DatabaseUrl::Sqlite(_)) {
+            connection.check_writing()?;
+        }
         if config.migrate {
             migrate::upgrade(&mut connection)?;
         }
@@ -355,6 +360,11 @@ impl Store {
         !self.uncounted.is_empty()
     }
 
+    /// Returns what arrived and is not counted in the store yet.
+    pub fn uncounted(&self) -> CaptureTotals {
+        self.uncounted.totals()
+    }
+
     /// Writes what arrived and is not counted in the store yet.
     ///
     /// # Errors
@@ -428,6 +438,15 @@ pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
         return Ok(SchemaState::Absent);
     }
     migrate::state(&mut Connection::open(url)?)
+}
+
+/// Checks that the store can be written, as far as that can be told without writing.
+///
+/// # Errors
+///
+/// When it cannot, or cannot be reached.
+pub fn check_writing(url: &DatabaseUrl) -> Result<(), StoreError> {
+    Connection::open(url)?.check_writing()
 }
 
 /// Brings the schema to head and returns its revision.

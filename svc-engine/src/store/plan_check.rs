@@ -140,6 +140,7 @@ static SEEN: Mutex<Option<Plans>> = Mutex::new(None);
 
 thread_local! {
     static UNCHECKED: Cell<bool> = const { Cell::new(false) };
+    static STATEMENTS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Runs what a test asks for itself, unchecked.
@@ -150,12 +151,20 @@ pub(super) fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Looks at the plan of a statement when it is used for the first time.
+/// Returns how many statements this thread has run.
+pub(super) fn statements() -> u64 {
+    STATEMENTS.get()
+}
+
+/// Counts a statement, and looks at its plan when it is used for the first time.
 ///
 /// # Panics
 ///
 /// When it walks or sorts and is not allowed to.
 pub(super) fn first_use(connection: &mut Connection, sql: &str) {
+    if !UNCHECKED.get() {
+        STATEMENTS.set(STATEMENTS.get() + 1);
+    }
     let is_planned = ["SELECT", "UPDATE", "DELETE"]
         .iter()
         .any(|it| sql.starts_with(it));

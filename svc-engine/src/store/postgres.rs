@@ -48,6 +48,10 @@ const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) 
             WHERE AGE(xmin) > AGE(since.number))
         + CASE WHEN txid_snapshot_xmin(txid_current_snapshot()) < $1 THEN 1 ELSE 0 END";
 
+/// Whether a transaction of the session may write.
+const CAN_WRITE: &str = "SELECT CASE WHEN current_setting('transaction_read_only') = 'on'
+    THEN CAST(0 AS BIGINT) ELSE CAST(1 AS BIGINT) END";
+
 /// What a stream of rows in the binary format begins with: its signature, no flags, no extension.
 const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// Bytes of rows that are sent at a time.
@@ -263,6 +267,20 @@ impl PostgresConnection {
         }
         self.batch(SESSION)?;
         Ok(compaction)
+    }
+
+    /// Refuses a session that can only read.
+    pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
+        let mut can_write = true;
+        self.run(CAN_WRITE, [].iter(), &mut |row| {
+            can_write = row.integer(0)? != 0;
+            Ok(())
+        })?;
+        if can_write {
+            Ok(())
+        } else {
+            Err(StoreError::ReadOnly)
+        }
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {

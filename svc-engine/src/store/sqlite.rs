@@ -323,8 +323,18 @@ impl SqliteConnection {
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
         let path = self.file.path.clone();
         let mut opened = Self::writing(&path)?;
+        opened.check_writing()?;
         opened.turn = self.turn.take();
         *self = opened;
+        Ok(())
+    }
+
+    /// Refuses a connection that can only read. SQLite opens such a one without a word where the file
+    /// cannot be written, and it stays so when the file can be written again.
+    pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
+        if self.driver.is_readonly("main")? {
+            return Err(StoreError::ReadOnly);
+        }
         Ok(())
     }
 

@@ -60,6 +60,10 @@ impl Uncounted {
         waiting.totals.is_empty() && !waiting.is_taken
     }
 
+    pub(super) fn totals(&self) -> CaptureTotals {
+        self.lock().totals.clone()
+    }
+
     fn take(&self) -> CaptureTotals {
         let mut waiting = self.lock();
         waiting.is_taken = !waiting.totals.is_empty();

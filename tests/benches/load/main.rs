@@ -63,7 +63,7 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Scenario {
-    /// Everything below but reports and growth.
+    /// Everything below but grants, reports and growth.
     All,
     /// The generator against a handler that only reads the bodies.
     Baseline,
@@ -77,6 +77,8 @@ enum Scenario {
     Logs,
     /// Selected, discover and the evidence routes over one large session.
     Retrieval,
+    /// The same reads and the same ingest with stored grants and without. Not part of all.
+    Grants,
     /// Runs, failures, Sessions and commits of an organization with a million CI outcomes.
     Investigate,
     /// From a push to the Sessions that 5,000 commit notes name.
@@ -232,6 +234,10 @@ fn measure(arguments: &Arguments) -> Result<usize, Failure> {
         }
         if wanted(Scenario::Disk) {
             scenario::disk::measure(&bench, backend, &mut report)?;
+        }
+        // Its pairs say something on a quiet machine only.
+        if scenario == Scenario::Grants {
+            scenario::grants::measure(&bench, backend, &mut report)?;
         }
         // It writes more than a million facts.
         if scenario == Scenario::Reports {

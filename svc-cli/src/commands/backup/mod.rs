@@ -5,6 +5,7 @@ mod take;
 mod verify;
 mod work;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use svc_engine::backup::{BackupError, Manifest};
@@ -87,7 +88,13 @@ impl From<BackupError> for CommandError {
             BackupError::Exists(_) => ("exists", Some("name a folder that does not exist yet")),
             BackupError::NoBackup(_) => ("no_backup", None),
             BackupError::Mirror { .. } => ("mirror", None),
-            BackupError::Tables(CopyError::File(_)) | BackupError::Folder(_) => ("io", None),
+            BackupError::Tables(CopyError::File(ref error)) | BackupError::Folder(ref error) => {
+                let is_full = matches!(
+                    error.kind(),
+                    ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+                );
+                ("io", is_full.then_some("name a folder on another disk"))
+            }
         };
         let refused = Self::refused(code, chain(&error));
         match hint {

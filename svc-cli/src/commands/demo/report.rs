@@ -85,7 +85,7 @@ pub(super) fn render(report: &Report) -> String {
         ),
         None => format!(
             "\nAgents cannot find it yet: the service needs SVC_RETRIEVAL_TOKEN and\n\
-             SVC_RETRIEVAL_SESSION_IDS='[\"{}\"]'.\n",
+             SVC_RETRIEVAL_SESSION_IDS='[\"{}\"]', or a token in SVC_RETRIEVAL_TOKENS and a grant.\n",
             story::SESSION
         ),
     };
@@ -156,7 +156,17 @@ pub(super) fn next(report: &Report) -> Vec<String> {
         next.push("svc report model --since-days 31".to_owned());
     }
     next.push("svc facts".to_owned());
+    next.push(for_agents(report));
     next
+}
+
+/// Returns what lets an agent ask: the set-up of an agent, once it may find the story.
+fn for_agents(report: &Report) -> String {
+    if report.discovery.is_some() {
+        "svc install mcp-claude-code".to_owned()
+    } else {
+        format!("svc grant add TOKEN {} --reason REASON", story::SESSION)
+    }
 }
 
 /// Returns the commands to run once the demo's own service has stopped: first start one; reports

@@ -2,11 +2,12 @@
 
 use svc_engine::clock::Clock;
 use svc_engine::mirror::free_space;
-use svc_engine::store::{self, DatabaseUrl, JobState, Ledger, SchemaState, StoreError};
+use svc_engine::store::{self, DatabaseUrl, JobState, Ledger, Obstacle, SchemaState, StoreError};
 use svc_server::{MirrorSettings, Origin};
 
 use super::Check;
 use crate::commands::mirror::MirrorOptions;
+use crate::error::chain;
 
 /// A disk with fewer free bytes than this counts as full: about a day's evidence of a busy team.
 const FREE_BYTES_MIN: u64 = 1024 * 1024 * 1024;
@@ -45,7 +46,10 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
 fn schema(url: &DatabaseUrl) -> Check {
     let shown = url.shown();
     match store::schema_state(url) {
-        Ok(SchemaState::AtHead(_)) => Check::ok("store", shown),
+        Ok(SchemaState::AtHead(_)) => match store::check_writing(url) {
+            Ok(()) => Check::ok("store", shown),
+            Err(error) => unusable(&shown, &error),
+        },
         Ok(SchemaState::Absent) => {
             Check::failed("store", format!("{shown} has no tables"), "svc db upgrade")
         }
@@ -59,8 +63,13 @@ fn schema(url: &DatabaseUrl) -> Check {
             format!("the schema of {shown} is newer than this svc"),
             "install the version of svc that the store needs",
         ),
-        Err(error) => Check::failed("store", format!("{shown}: {error}"), "svc db status"),
+        Err(error) => unusable(&shown, &error),
     }
+}
+
+fn unusable(shown: &str, error: &StoreError) -> Check {
+    let mend = error.obstacle().map_or("svc db status", Obstacle::mend);
+    Check::failed("store", format!("{shown}: {}", chain(error)), mend)
 }
 
 fn disk(name: &'static str, path: &std::path::Path) -> Check {

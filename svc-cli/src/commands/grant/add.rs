@@ -7,7 +7,7 @@ use svc_model::id::{SessionId, UserId};
 use svc_model::limit::GRANT_SESSIONS_MAX;
 use svc_model::time::Instant;
 
-use super::{Where, change, print, reason, receipt, refused, token, unanswered};
+use super::{Where, change, print, reason, receipt, refused, token, unanswered, warn_of_token};
 use crate::commands::moment::optional_moment;
 use crate::commands::one_of::one_of;
 use crate::commands::place::{Opened, Place};
@@ -56,6 +56,7 @@ impl Add {
             Place::Store(opened) => record(opened, &request)?,
             Place::Service(client) => self.at.ask(client, client.add_grant(&request))?,
         };
+        warn_of_token(&self.at, &receipt, output);
         warn(&receipt, output);
         print(&place, &self.at, receipt, output)
     }
@@ -65,7 +66,7 @@ impl Add {
         let user_id = self.user.as_deref().map(UserId::new).transpose();
         let selector = self.repository.selector()?;
         let request = GrantRequest {
-            token: token(&self.token)?,
+            token: token(&self.token, &self.at)?,
             session_id: session_id.map_err(|rule| CommandError::argument("the Session", rule))?,
             user_id: user_id.map_err(|rule| CommandError::argument("--user", rule))?,
             agent_harness: self.harness,
@@ -97,12 +98,6 @@ fn record(opened: &Opened, request: &GrantRequest) -> Result<GrantReceipt, Comma
 
 /// Warns about a grant that may not do what was intended.
 fn warn(receipt: &GrantReceipt, output: &mut Output) {
-    let token = &receipt.entry.token;
-    if receipt.configured == Some(false) {
-        output.warning(&format!(
-            "token_not_configured: the server has no token {token}; add it to SVC_RETRIEVAL_TOKENS"
-        ));
-    }
     let is_session = receipt
         .entry
         .scope

@@ -2,7 +2,7 @@ use clap::Args;
 use svc_model::grant::{GrantAction, GrantRemovalRequest, TokenChangeRequest};
 use svc_model::id::ForeignId;
 
-use super::{Where, change, print, reason, receipt, refused, token};
+use super::{Where, change, print, reason, receipt, refused, token, warn_of_token};
 use crate::commands::place::Place;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -60,7 +60,7 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) fn run(self, action: GrantAction, output: &mut Output) -> Result<(), CommandError> {
         let request = TokenChangeRequest {
-            token: token(&self.token)?,
+            token: token(&self.token, &self.at)?,
             reason: reason(&self.reason)?,
         };
         let place = self.at.find()?;
@@ -78,6 +78,7 @@ impl Change {
                 _ => self.at.ask(client, client.restore_token(&request))?,
             },
         };
+        warn_of_token(&self.at, &receipt, output);
         print(&place, &self.at, receipt, output)
     }
 }

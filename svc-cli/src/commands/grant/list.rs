@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use clap::Args;
 use svc_engine::read;
 use svc_model::grant::{GrantAction, GrantEntry, GrantList, GrantsRequest, TokenName};
@@ -25,8 +27,9 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) fn run(self, output: &mut Output) -> Result<(), CommandError> {
+        let named = |name| token(name, &self.at);
         let request = GrantsRequest {
-            token: self.token.as_deref().map(token).transpose()?,
+            token: self.token.as_deref().map(named).transpose()?,
             history: self.history,
             limit: QUARANTINE_LOG_MAX,
             before: None,
@@ -111,7 +114,26 @@ fn tokens(list: &GrantList) -> String {
         Some(names) if names.is_empty() => {
             "the server has no named tokens (SVC_RETRIEVAL_TOKENS)\n".to_owned()
         }
-        Some(names) => format!("tokens of the server: {}\n", names.join(", ")),
+        Some(names) => format!(
+            "tokens of the server: {}\n{}",
+            names.join(", "),
+            foreign(list, &names)
+        ),
+    }
+}
+
+/// Returns the names with grants that the server has no token of: perhaps they were renamed.
+fn foreign(list: &GrantList, known: &[&str]) -> String {
+    let in_force = list.entries.iter().filter(|entry| entry.in_force);
+    let names: BTreeSet<&str> = in_force.map(|entry| entry.token.as_str()).collect();
+    let foreign: Vec<&str> = names
+        .into_iter()
+        .filter(|name| !known.contains(name))
+        .collect();
+    if foreign.is_empty() {
+        String::new()
+    } else {
+        format!("not tokens of the server: {}\n", foreign.join(", "))
     }
 }
 

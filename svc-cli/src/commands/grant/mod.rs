@@ -4,6 +4,7 @@ mod add;
 mod change;
 mod explain;
 mod list;
+mod names;
 mod scope;
 
 use clap::{Args, Subcommand};
@@ -122,12 +123,24 @@ pub(super) fn scope(scope: &GrantScope) -> String {
     scope::text(scope)
 }
 
-/// Reads the name of a token.
-fn token(name: &str) -> Result<TokenName, CommandError> {
+/// Reads the name of a token. If it cannot be one, the error lists those there are.
+fn token(name: &str, at: &Where) -> Result<TokenName, CommandError> {
     TokenName::new(name).map_err(|rule| {
         CommandError::argument("the token", rule)
+            .hint(names::shown(at))
             .hint("use the name of a token in SVC_RETRIEVAL_TOKENS; the grant of SVC_RETRIEVAL_TOKEN comes from the settings")
     })
+}
+
+/// Warns about a token that the server does not have.
+fn warn_of_token(at: &Where, receipt: &GrantReceipt, output: &mut Output) {
+    if receipt.configured == Some(false) {
+        let token = &receipt.entry.token;
+        output.warning(&format!(
+            "token_not_configured: the server has no token {token}; add it to SVC_RETRIEVAL_TOKENS; {}",
+            names::shown(at)
+        ));
+    }
 }
 
 fn reason(text: &str) -> Result<QuarantineReason, CommandError> {

@@ -34,7 +34,7 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
             metric.to_owned(),
             share(test.proportion_a),
             share(test.proportion_b),
-            number(test.difference),
+            difference(test.difference),
             interval(test),
             number(test.cohens_h),
             number(test.z_stat),
@@ -52,6 +52,10 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
     ));
     for (metric, test) in metrics {
         match test.minimum_detectable_effect {
+            // Where both rates are 0 or 1 there is no error to tell it by.
+            _ if test.degenerate_se => page.line(format!(
+                "  {metric}: every case has the same result, so nothing says how small a difference is found."
+            )),
             Some(effect) if effect <= 1.0 => page.line(format!(
                 "  {metric}: with so many cases a difference of {effect:.4} is found four times in five."
             )),
@@ -105,7 +109,7 @@ pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
             metric.to_owned(),
             share(test.proportion_a),
             share(test.proportion_b),
-            number(test.point_estimate),
+            difference(test.point_estimate),
             number(test.ci_lower_bound),
             format!("{:.4}", -test.margin),
             answer(test).to_owned(),
@@ -120,6 +124,14 @@ pub(super) fn non_inferiority(page: &mut Page, tests: &ModelNonInferiority) {
 
 fn share(proportion: Option<f64>) -> String {
     proportion.map_or_else(|| "-".to_owned(), percent)
+}
+
+/// Returns a difference that may be absent. Two equal rates get words: a number would look rounded.
+fn difference(difference: Option<f64>) -> String {
+    match difference {
+        Some(0.0) => "no difference".to_owned(),
+        other => number(other),
+    }
 }
 
 fn interval(test: &RateTest) -> String {
@@ -154,5 +166,18 @@ fn note(insufficient_data: bool, small_n: bool) -> &'static str {
         "small n, less reliable"
     } else {
         ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rates_differ_in_words() {
+        assert_eq!(difference(Some(0.0)), "no difference");
+        assert_eq!(difference(Some(-0.0)), "no difference");
+        assert_eq!(difference(Some(-0.125)), "-0.1250");
+        assert_eq!(difference(None), "-");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use svc_model::evidence::InventoryRequest;
 use svc_model::grant::{GrantAction, GrantExplanationRequest, GrantRequest, TokenName};
 use svc_model::id::UserId;
 use svc_model::quarantine::QuarantineReason;
@@ -132,6 +133,72 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
     assert!(stage.check(&seen, &configured, "a").is_ok());
     assert!(stage.check(&seen, &configured, "b").is_err());
     assert!(stage.check(&seen, &Reach::All, "b").is_ok());
+}
+
+#[rstest]
+fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenRevocations::default();
+    for number in 1..4 {
+        let call = call(number).session("a").user("ann").build();
+        let encoded = stage.store.encode(call, at(0));
+        stage.add([Append::InferenceCall(Box::new(encoded))]);
+    }
+    stage.grant(&GrantRequest {
+        user_id: UserId::new("ann").ok(),
+        ..ask()
+    });
+    stage.grant(&GrantRequest {
+        session_id: Some(session_id("b")),
+        ..ask()
+    });
+    let reach = stage.granted(&seen).unwrap();
+    let mut early = stage.snapshot();
+    let whole = |snapshot: &mut Snapshot<'_>| -> Result<_, Error> {
+        check_reach(snapshot, &seen, &reach, &session_id("b"))?;
+        let sessions = reached(snapshot, &seen, &reach)?.into_owned();
+        let session_id = session_id("a");
+        let inventory = inventory(snapshot, InventoryRequest { session_id })?;
+        Ok((sessions, inventory.calls.len()))
+    };
+    // It has begun to read.
+    let before = whole(&mut early).unwrap();
+    assert_eq!(before.1, 3);
+    stage.set(GrantAction::Revoke);
+    assert!(matches!(
+        whole(&mut stage.snapshot()),
+        Err(Error::TokenRevoked)
+    ));
+    assert_eq!(whole(&mut early).unwrap(), before, "of its own moment");
+    // Also when others have seen the revocation, nobody takes it back.
+    assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
+    assert_eq!(whole(&mut early).unwrap(), before);
+    drop(early);
+    assert!(matches!(
+        whole(&mut stage.snapshot()),
+        Err(Error::TokenRevoked)
+    ));
+}
+
+#[rstest]
+fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenRevocations::default();
+    let target = GrantTarget::Session(session_id("a"));
+    let added = stage.ledger.add_grant(&token(), &target, &stage.change());
+    added.unwrap().unwrap();
+    stage.database.back_up();
+    let revoked = stage
+        .ledger
+        .change_token(&token(), GrantAction::Revoke, &stage.change());
+    // Whoever records it need not be asked by the token to know of it.
+    seen.recorded(&revoked.unwrap().unwrap().row);
+    stage.database.restore();
+    assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
 }
 
 #[rstest]

@@ -1,6 +1,7 @@
 //! The scenarios, and the stage on which each is played: a folder, a database and a way to start the server on it.
 
 pub(crate) mod disk;
+pub(crate) mod grants;
 pub(crate) mod growth;
 pub(crate) mod investigate;
 pub(crate) mod load;

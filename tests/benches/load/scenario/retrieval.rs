@@ -25,10 +25,10 @@ const CANONICAL_BYTES: usize = 13 * 1_024 * 1_024;
 const RESTARTS: usize = 5;
 const WARM_ROUNDS: usize = 50;
 const REFERENCES: usize = 16;
-const SESSION: u64 = 0;
+pub(super) const SESSION: u64 = 0;
 
 const SELECTED: &str = "/query/context/selected";
-const DISCOVER: &str = "/query/context/discover";
+pub(super) const DISCOVER: &str = "/query/context/discover";
 
 /// The calls of the session, ready to be sent.
 #[derive(Debug)]
@@ -176,6 +176,13 @@ fn warm_reads(
         Goal::None,
     );
     Ok(())
+}
+
+/// Plants the session that grows. Returns the id of its last call, and how many messages that sends.
+pub(super) fn plant_growing(stage: &Stage<'_>) -> Result<(String, usize), Failure> {
+    let mut planned = growing();
+    let last_call = plant(stage, &mut planned)?;
+    Ok((last_call, planned.last_input))
 }
 
 /// Sends the session, through a server of its own, and returns the id of its last call.

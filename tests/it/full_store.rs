@@ -1,0 +1,294 @@
+//! Stores that cannot be written: full, or read only. What cannot be stored is not acknowledged, what can
+//! be read is answered, the cause is named with what mends it, and once it is mended everything goes on.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use harness::delivery::{Call, Receipt};
+use harness::http::Request;
+use harness::pattern::dig;
+use harness::postgres;
+use harness::random::Random;
+use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server, Store};
+use serde_json::json;
+use svc_model::json::Json;
+
+use crate::backup::path;
+use crate::cli::{done, refused, svc};
+
+/// Bytes of a call that compress to nothing less.
+const LARGE: usize = 24 * 1024;
+/// Calls that fill any of the small disks here.
+const CALLS: usize = 400;
+const FULL: &str = "the disk of the database is full: free some space there";
+const READ_ONLY: &str = "the database can only be read: is it a standby";
+
+/// Returns a call whose text is like no other.
+fn large(name: &str) -> Call {
+    let mut random = Random::new(
+        name.bytes()
+            .fold(7, |seed, byte| seed * 31 + u64::from(byte)),
+    );
+    let text: String = (0..LARGE)
+        .map(|_| char::from(b'!' + u8::try_from(random.below(90)).expect("it is small")))
+        .collect();
+    Call::new("s", name).messages(vec![json!({"role": "user", "content": text})])
+}
+
+fn deliver(server: &Server, call: &Call) -> bool {
+    let reply = server.deliver("/ingest/gateway", call.body());
+    match reply.status {
+        200 => true,
+        503 => {
+            let code = dig(&reply.json(), "detail.code").cloned();
+            assert_eq!(code, Some(Json::from("database_unavailable")));
+            false
+        }
+        other => panic!("{other} {}", reply.text()),
+    }
+}
+
+/// Everything that can be read is read, also what counts deliveries that stored nothing.
+fn reads_go_on(server: &Server, calls: usize) {
+    for path in [
+        "/health",
+        "/v1/facts",
+        "/v1/sessions",
+        "/v1/capture",
+        "/v1/grants",
+        "/query/evidence?session_id=s",
+    ] {
+        let reply = server.send(&Request::get(path).bearer(OPERATOR_TOKEN));
+        assert_eq!(reply.status, 200, "{path} {}", reply.text());
+    }
+    let counted = server.read_json("/v1/facts");
+    let total = dig(&counted, "tables.inference_calls.total").cloned();
+    assert_eq!(total, Some(Json::from(u64::try_from(calls).expect("few"))));
+}
+
+fn refuses_grants(server: &Server) {
+    let grant = json!({"token": "ci", "session_id": "s", "reason": "r"}).to_string();
+    assert_eq!(server.ask("/v1/grants/add", grant).status, 503);
+}
+
+/// Sends all that was acknowledged again: nothing of it is new.
+fn all_is_there(server: &Server, calls: &[Call]) {
+    for call in calls {
+        let receipt = Receipt::of(&server.deliver("/ingest/gateway", call.body()));
+        assert!(!receipt.stored, "it was acknowledged and is lost");
+    }
+    done(&svc(server, &["verify"]));
+}
+
+#[test]
+fn a_full_disk_costs_what_cannot_be_stored_and_nothing_else() {
+    let Some(store) = Store::on_small_disk(3 * 1024) else {
+        return;
+    };
+    let disk = store.disk().expect("a disk");
+    let mut server = Server::start_on(&store, &Configuration::default());
+    let mut stored = Vec::new();
+    let mut refusals = 0;
+    for number in 0..CALLS {
+        let call = large(&format!("c{number}"));
+        if deliver(&server, &call) {
+            stored.push(call);
+        } else {
+            refusals += 1;
+        }
+        if refusals > 10 {
+            break;
+        }
+    }
+    assert!(
+        refusals > 10 && stored.len() > 10,
+        "{} {refusals}",
+        stored.len()
+    );
+    reads_go_on(&server, stored.len());
+    assert!(server.log().contains(FULL), "{}", server.log());
+    // What only reads goes on, and a backup goes elsewhere.
+    done(&svc(&server, &["facts"]));
+    done(&svc(&server, &["verify"]));
+    done(&svc(&server, &["backup", &path(&server, "elsewhere")]));
+    done(&svc(&server, &["verify", &path(&server, "elsewhere")]));
+    let folder = Path::new(store.url().trim_start_matches("sqlite://"));
+    let beside = folder.with_file_name("backup").display().to_string();
+    let said = refused(&svc(&server, &["backup", &beside]), 1);
+    assert!(
+        said.contains("No space left") && said.contains("another disk"),
+        "{said}"
+    );
+    let doctor = svc(&server, &["doctor"]).stdout_text();
+    assert!(doctor.contains("free some space on the disk"), "{doctor}");
+
+    disk.resize(64 * 1024);
+    let later = large("later");
+    assert!(deliver(&server, &later), "no restart is needed");
+    stored.push(later);
+    all_is_there(&server, &stored);
+    done(&svc(
+        &server,
+        &["erase", "--session", "s", "--reason", "r", "--apply"],
+    ));
+    done(&svc(&server, &["verify"]));
+    assert!(server.stop().success());
+}
+
+/// A restore that has no room leaves the store that was there.
+#[test]
+fn a_restore_without_room_leaves_the_store_as_it_was() {
+    let Some(store) = Store::on_small_disk(64 * 1024) else {
+        return;
+    };
+    let disk = store.disk().expect("a disk");
+    let mut server = Server::start_on(&store, &Configuration::default());
+    let calls: Vec<Call> = (0..30).map(|number| large(&format!("c{number}"))).collect();
+    for call in &calls {
+        assert!(deliver(&server, call));
+    }
+    done(&svc(&server, &["backup", &path(&server, "kept")]));
+    server.stop();
+    disk.fill();
+    let said = refused(
+        &svc(&server, &["restore", &path(&server, "kept"), "--replace"]),
+        1,
+    );
+    assert!(said.contains(FULL), "{said}");
+    disk.make_room();
+    done(&svc(&server, &["verify"]));
+    let restored = svc(&server, &["restore", &path(&server, "kept"), "--replace"]);
+    assert_eq!(
+        restored.status.code(),
+        Some(0),
+        "{}",
+        restored.stderr_text()
+    );
+    let server = Server::start_on(&store, &Configuration::default());
+    all_is_there(&server, &calls);
+}
+
+/// A connection to a file on a disk that can only be read would stay so for ever.
+#[test]
+fn a_server_does_not_start_on_a_file_that_it_cannot_write() {
+    let Some(store) = Store::on_small_disk(16 * 1024) else {
+        return;
+    };
+    let disk = store.disk().expect("a disk");
+    let mut server = Server::start_on(&store, &Configuration::default());
+    let calls = [large("one"), large("two")];
+    for call in &calls {
+        assert!(deliver(&server, call));
+    }
+    // Killed, it leaves its log, and commands that only read go on.
+    server.kill();
+    disk.set_writable(false);
+    done(&svc(&server, &["facts"]));
+    done(&svc(&server, &["verify"]));
+    done(&svc(&server, &["backup", &path(&server, "rescued")]));
+    let said = refused(
+        &svc(&server, &["grant", "add", "ci", "s", "--reason", "r"]),
+        1,
+    );
+    assert!(said.contains(READ_ONLY), "{said}");
+    let doctor = svc(&server, &["doctor"]).stdout_text();
+    assert!(doctor.contains(READ_ONLY), "{doctor}");
+    let said = Server::try_start_on(&store, &Configuration::default());
+    let said = said.expect_err("it cannot write");
+    assert!(said.contains(READ_ONLY), "{said}");
+    disk.set_writable(true);
+    let server = Server::start_on(&store, &Configuration::default());
+    all_is_there(&server, &calls);
+}
+
+#[test]
+fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
+    let Some(store) = Store::create(Backend::Postgres) else {
+        return;
+    };
+    let database = store.database().expect("a database of the cluster");
+    let server = Server::start_on(&store, &Configuration::default());
+    let mut calls = vec![Call::new("s", "before")];
+    assert!(deliver(&server, &calls[0]));
+    let name = database.query("select current_database()");
+    let set = |how: &str| {
+        let cluster = postgres::shared().expect("it runs");
+        cluster.execute(&format!("alter database {name} {how}"));
+    };
+    set("set default_transaction_read_only = on");
+    // The setting is for new sessions.
+    database.refuse_connections();
+    database.accept_connections();
+    for number in 0..3 {
+        assert!(!deliver(
+            &server,
+            &Call::new("s", &format!("during-{number}"))
+        ));
+    }
+    reads_go_on(&server, 1);
+    refuses_grants(&server);
+    assert!(server.log().contains(READ_ONLY), "{}", server.log());
+    let said = refused(
+        &svc(&server, &["grant", "add", "ci", "s", "--reason", "r"]),
+        1,
+    );
+    assert!(said.contains(READ_ONLY), "{said}");
+    let doctor = svc(&server, &["doctor"]).stdout_text();
+    assert!(doctor.contains(READ_ONLY), "{doctor}");
+    // A server may start on it, and answers.
+    let other = Server::start_on(&store, &Configuration::default());
+    reads_go_on(&other, 1);
+    refuses_grants(&other);
+
+    // The connections of the servers are those that could only read.
+    set("reset default_transaction_read_only");
+    for (server, name) in [(&server, "after"), (&other, "after too")] {
+        let call = Call::new("s", name);
+        assert!(deliver(server, &call), "{}", server.log());
+        calls.push(call);
+    }
+    all_is_there(&server, &calls);
+}
+
+#[test]
+fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
+    let Some(store) = Store::create(Backend::Postgres) else {
+        return;
+    };
+    let database = store.database().expect("a database of the cluster");
+    let server = Server::start_on(&store, &Configuration::default());
+    let before = Call::new("s", "before");
+    assert!(deliver(&server, &before));
+    // What PostgreSQL says when a file cannot grow.
+    database.query(
+        "create function full_disk() returns trigger language plpgsql as $$ begin \
+         raise exception 'could not extend file: No space left on device' using errcode = 'disk_full'; \
+         end $$",
+    );
+    let tables: BTreeSet<&str> = ["inference_calls", "grant_log"].into();
+    for table in &tables {
+        database.query(&format!(
+            "create trigger full_disk before insert on {table} execute function full_disk()"
+        ));
+    }
+    for number in 0..3 {
+        assert!(!deliver(
+            &server,
+            &Call::new("s", &format!("during-{number}"))
+        ));
+    }
+    reads_go_on(&server, 1);
+    refuses_grants(&server);
+    assert!(server.log().contains(FULL), "{}", server.log());
+    let said = refused(
+        &svc(&server, &["grant", "add", "ci", "s", "--reason", "r"]),
+        1,
+    );
+    assert!(said.contains(FULL), "{said}");
+    for table in &tables {
+        database.query(&format!("drop trigger full_disk on {table}"));
+    }
+    let after = Call::new("s", "during-0");
+    assert!(deliver(&server, &after));
+    all_is_there(&server, &[before, after]);
+}
