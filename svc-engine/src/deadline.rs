@@ -193,7 +193,7 @@ mod tests {
             deadline.earlier_by(Duration::from_secs(1)),
             deadline.within(Duration::from_secs(30)),
         ];
-        assert!(clones.iter().all(|it| it.check().is_ok()));
+        assert!(clones.iter().all(|clone| clone.check().is_ok()));
         clones[0].cancel();
         for it in clones.iter().chain([&deadline]) {
             assert_eq!(it.check(), Err(Passed::Cancelled));

@@ -65,7 +65,7 @@ fn an_enabled_documentation_is_whole_and_loads_nothing_from_elsewhere() {
         .json();
     let paths = document
         .as_object()
-        .and_then(|it| it.get("paths"))
+        .and_then(|document| document.get("paths"))
         .and_then(Json::as_object);
     let paths = paths.expect("paths");
     for route in svc_model::endpoint::all() {

@@ -56,8 +56,8 @@ impl Manifest {
     /// Returns the files beside the manifest: name, bytes and digest.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64, &str)> {
         let tables = self.tables.iter();
-        let tables = tables.map(|it| (&*it.file, it.bytes, &*it.sha256));
+        let tables = tables.map(|table| (&*table.file, table.bytes, &*table.sha256));
         let mirrors = self.mirrors.iter().flatten();
-        tables.chain(mirrors.map(|it| (&*it.file, it.bytes, &*it.sha256)))
+        tables.chain(mirrors.map(|mirror| (&*mirror.file, mirror.bytes, &*mirror.sha256)))
     }
 }

@@ -209,7 +209,7 @@ fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn sync(folder: Option<&Path>) -> io::Result<()> {
-    let folder = folder.filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
@@ -281,7 +281,7 @@ pub fn restore(
     let kept = restored.manifest.mirrors.iter().flatten();
     for (root, file) in mirrors
         .into_iter()
-        .flat_map(|root| kept.clone().map(move |it| (root, it)))
+        .flat_map(|root| kept.clone().map(move |kept| (root, kept)))
     {
         let none = || BackupError::NoBackup(folder.to_owned());
         let lifetime = Lifetime::parse(&file.repository).ok_or_else(none)?;

@@ -145,7 +145,7 @@ impl<'g> Mirror<'g> {
             .args(
                 notes
                     .iter()
-                    .map(|it| format!("+{it}*:{it}*", it = it.as_str())),
+                    .map(|note| format!("+{note}*:{note}*", note = note.as_str())),
             )
             .answer(Input::Held(lock.share()?), allowance)?;
         Ok(())
@@ -438,7 +438,12 @@ fn read_object(line: &str) -> Option<Object> {
 
 fn count_packs(repository: &Path) -> usize {
     let entries = fs::read_dir(repository.join("objects/pack"));
-    let is_pack = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|it| it == "pack");
+    let is_pack = |entry: &fs::DirEntry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "pack")
+    };
     entries
         .into_iter()
         .flatten()

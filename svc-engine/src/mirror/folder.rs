@@ -391,8 +391,8 @@ mod tests {
             let waiting = scope.spawn(|| folder.lock(&lifetime, &wait).unwrap());
             while fs::read_dir("/proc/self/fd")
                 .unwrap()
-                .filter_map(|it| fs::read_link(it.unwrap().path()).ok())
-                .filter(|it| *it == path)
+                .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
+                .filter(|target| *target == path)
                 .count()
                 < 2
             {

@@ -32,7 +32,7 @@ pub(super) fn merges(
     let claims = snapshot.repository_claims(&names, &identities, received.1)?;
     let Some(names) = Repositories::new(claims)
         .ok()
-        .and_then(|it| it.names(lifetime))
+        .and_then(|repositories| repositories.names(lifetime))
     else {
         return Ok(Vec::new());
     };
@@ -47,8 +47,13 @@ pub(super) fn declines(
     waiting: &[WaitingPush],
     now: Received,
 ) -> Result<Vec<Option<RepositoryDecline>>, StoreError> {
-    let names: BTreeSet<_> = waiting.iter().map(|it| it.delivered_repo.clone()).collect();
-    let identities = waiting.iter().filter_map(|it| it.push.repository.clone());
+    let names: BTreeSet<_> = waiting
+        .iter()
+        .map(|delivery| delivery.delivered_repo.clone())
+        .collect();
+    let identities = waiting
+        .iter()
+        .filter_map(|delivery| delivery.push.repository.clone());
     let identities: BTreeSet<_> = identities.collect();
     let claims = store
         .snapshot(&Deadline::after(READING_MAX))?

@@ -120,7 +120,7 @@ impl GitError {
     /// Returns whether git, or the other side, complained in one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match &self.cause {
-            ProcessError::Failed { complaint } => words.iter().any(|it| complaint.contains(it)),
+            ProcessError::Failed { complaint } => words.iter().any(|word| complaint.contains(word)),
             ProcessError::Start(_) | ProcessError::Stopped(_) | ProcessError::Output(_) => false,
         }
     }

@@ -51,7 +51,7 @@ impl Mirror<'_> {
                 "--format=%(objecttype) %(objectname) %(refname)",
             ])
             .arg("--end-of-options")
-            .args(refs.iter().map(|it| it.as_str()))
+            .args(refs.iter().map(|reference| reference.as_str()))
             .answer(Input::Nothing, allowance)?;
         let tip = |notes: &NotesRef| {
             answer.lines().find_map(|line| {

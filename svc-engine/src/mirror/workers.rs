@@ -398,7 +398,10 @@ mod tests {
         }
         let mirrors = stage.start(|config| config.deadline = Duration::from_millis(500));
         eventually("each has failed once", || {
-            stage.states().iter().all(|it| it.last_failure.is_some())
+            stage
+                .states()
+                .iter()
+                .all(|state| state.last_failure.is_some())
         });
         mirrors.stop();
         // They are pushed to again, and hang for longer than anybody would wait.
@@ -411,7 +414,10 @@ mod tests {
         stage.deliver(9, "main", &stage.forge.url());
         mirrors.wake();
         eventually("the sound one is refreshed", || {
-            stage.states().iter().any(|it| it.last_success_at.is_some())
+            stage
+                .states()
+                .iter()
+                .any(|state| state.last_success_at.is_some())
         });
         let still_running = stage.states().into_iter().filter(running);
         assert_eq!(still_running.count(), 1);

@@ -191,7 +191,8 @@ fn entry(
     let names = repositories.names(repository);
     let current = names.as_ref().map(|names| names.current().to_string());
     let identity = repository.identity().cloned();
-    let inferred: BTreeSet<&SessionId> = evidence.calls.iter().map(|it| &it.session_id).collect();
+    let inferred: BTreeSet<&SessionId> =
+        evidence.calls.iter().map(|call| &call.session_id).collect();
     let is_unobserved = |session: &&&SessionId| !evidence.sessions.contains_key(**session);
     let unobserved = inferred.iter().filter(is_unobserved).count() as u64;
     CommitRepository {
@@ -226,7 +227,13 @@ fn entry(
 fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
     let (repository_provider, repository_host, repository_id) = row
         .repository
-        .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
+        .map(|repository| {
+            (
+                repository.repository_provider,
+                repository.repository_host,
+                repository.repository_id,
+            )
+        })
         .map_or((None, None, None), |(a, b, c)| {
             (Some(a.into()), Some(b), Some(c))
         });

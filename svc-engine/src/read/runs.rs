@@ -24,10 +24,12 @@ pub(super) struct Run {
 pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
     let mut runs: BTreeMap<_, Run> = BTreeMap::new();
     for row in rows {
-        let forge = row
-            .repository
-            .as_ref()
-            .map(|it| (it.repository_provider, it.repository_host.clone()));
+        let forge = row.repository.as_ref().map(|repository| {
+            (
+                repository.repository_provider,
+                repository.repository_host.clone(),
+            )
+        });
         let attempt = row.run_attempt;
         match runs.entry((row.provider, row.run_id.clone(), forge)) {
             std::collections::btree_map::Entry::Vacant(entry) => {

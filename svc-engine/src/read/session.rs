@@ -154,7 +154,7 @@ impl Brought {
     fn of(&self, commit: &AttributedCommit) -> Vec<FactId> {
         let links = commit.session_commit_observation_ids.iter();
         let pushes: BTreeSet<FactId> = links
-            .filter_map(|it| self.behind.get(it))
+            .filter_map(|link| self.behind.get(link))
             .copied()
             .collect();
         pushes.into_iter().collect()

@@ -57,18 +57,21 @@ impl Scope<'_> {
         add(Some(self.org_id.as_str().as_bytes()));
         add(Some(&self.quarantine_revision.to_be_bytes()));
         for moment in [request.captured_after, request.captured_before] {
-            let moment = moment.map(|it| it.microseconds().to_be_bytes());
+            let moment = moment.map(|moment| moment.microseconds().to_be_bytes());
             add(moment.as_ref().map(<[u8; 8]>::as_slice));
         }
         let identity = request.repository.identity.as_ref();
         let texts = [
             request.user_id.as_ref().map(UserId::as_str),
             request.model.as_ref().map(ModelName::as_str),
-            request.agent_harness.as_ref().map(|it| it.as_str()),
+            request
+                .agent_harness
+                .as_ref()
+                .map(|agent_harness| agent_harness.as_str()),
             request.repository.repo.as_ref().map(RepositoryName::as_str),
-            identity.map(|it| it.repository_provider.as_str()),
-            identity.map(|it| it.repository_host.as_str()),
-            identity.map(|it| it.repository_id.as_str()),
+            identity.map(|identity| identity.repository_provider.as_str()),
+            identity.map(|identity| identity.repository_host.as_str()),
+            identity.map(|identity| identity.repository_id.as_str()),
         ];
         for text in texts {
             add(text.map(str::as_bytes));
@@ -175,15 +178,15 @@ mod tests {
         };
         let mut seen = vec![first.clone()];
         for other in [
-            request(|it| it.captured_after = Some(at(1))),
-            request(|it| it.captured_before = Some(at(1))),
-            request(|it| it.user_id = UserId::new("x").ok()),
-            request(|it| it.model = ModelName::new("x")),
-            request(|it| it.agent_harness = Some(AgentHarness::Pi)),
-            request(|it| {
-                it.repository = RepositorySelector::named(RepositoryName::new("a/b").unwrap());
+            request(|request| request.captured_after = Some(at(1))),
+            request(|request| request.captured_before = Some(at(1))),
+            request(|request| request.user_id = UserId::new("x").ok()),
+            request(|request| request.model = ModelName::new("x")),
+            request(|request| request.agent_harness = Some(AgentHarness::Pi)),
+            request(|request| {
+                request.repository = RepositorySelector::named(RepositoryName::new("a/b").unwrap());
             }),
-            request(|it| it.repository = RepositorySelector::identified(repository(7))),
+            request(|request| request.repository = RepositorySelector::identified(repository(7))),
         ] {
             let found = with(&other, |scope| scope.position(&key(), &first));
             assert_eq!(found, Err(QueryFault::SessionCursorMismatch));

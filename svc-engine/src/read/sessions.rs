@@ -47,7 +47,9 @@ pub fn sessions(
         }
         Selection::None => return Ok(SessionList::default()),
     };
-    let names = repository.as_ref().and_then(|it| repositories.names(it));
+    let names = repository
+        .as_ref()
+        .and_then(|repository| repositories.names(repository));
     let names: Vec<&str> = names
         .iter()
         .flat_map(Names::all)
@@ -67,7 +69,10 @@ pub fn sessions(
         ),
         claim(
             ClaimKind::Harness,
-            request.agent_harness.as_ref().map(|it| it.as_str()),
+            request
+                .agent_harness
+                .as_ref()
+                .map(|agent_harness| agent_harness.as_str()),
         ),
         claim(
             ClaimKind::Model,
@@ -87,7 +92,7 @@ pub fn sessions(
     let ids: Vec<SessionId> = found
         .wanted
         .iter()
-        .map(|it| it.session_id.clone())
+        .map(|wanted| wanted.session_id.clone())
         .collect();
     let mut claims = snapshot.session_claims(&ids)?;
     let calls = snapshot.session_call_counts(&ids)?;
@@ -124,7 +129,7 @@ fn find(
             .min(question.rows_max - looked_at);
         let position = after
             .as_ref()
-            .map(|it| (it.captured_at, Some(&it.session_id)));
+            .map(|after| (after.captured_at, Some(&after.session_id)));
         let before = position.or(question.before);
         let rows = snapshot.session_page(&SessionPage {
             before,
@@ -168,14 +173,14 @@ fn summary(
         first_observed_at: listed.first_observed_at,
         last_observed_at: listed.last_observed_at,
         user_ids: values(ClaimKind::User)
-            .filter_map(|it| UserId::new(&it).ok())
+            .filter_map(|value| UserId::new(&value).ok())
             .collect(),
         models: values(ClaimKind::Model).collect(),
         agent_harnesses: values(ClaimKind::Harness)
-            .filter_map(|it| AgentHarness::from_wire(&it).map(Into::into))
+            .filter_map(|value| AgentHarness::from_wire(&value).map(Into::into))
             .collect(),
         repositories: values(ClaimKind::Repository)
-            .filter_map(|it| RepositoryName::new(&it))
+            .filter_map(|value| RepositoryName::new(&value))
             .collect(),
         inference_calls,
         session_id,

@@ -353,14 +353,19 @@ pub(super) fn write(
     stage_facts(appending, &facts(deliveries))?;
     // From here on the transactions of the organization are written one after the other.
     let stamp = appending.transaction.stamp()?;
-    let received = deliveries.iter_mut().flat_map(|it| &mut it.facts);
+    let received = deliveries
+        .iter_mut()
+        .flat_map(|delivery| &mut delivery.facts);
     let captured_at = received.filter_map(|fact| fact.stamp(stamp)).max();
     let mut outcomes = match captured_at {
         Some(captured_at) => write_facts(appending, &facts(deliveries), captured_at)?,
         None => Vec::new(),
     }
     .into_iter();
-    let refreshes: Vec<&RefreshRequest> = deliveries.iter().flat_map(|it| &it.refreshes).collect();
+    let refreshes: Vec<&RefreshRequest> = deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.refreshes)
+        .collect();
     jobs::request(appending.transaction, &refreshes)?;
     Ok(deliveries
         .iter()
@@ -369,7 +374,10 @@ pub(super) fn write(
 }
 
 fn facts<'d>(deliveries: &'d [&mut PreparedDelivery]) -> Vec<&'d Prepared> {
-    deliveries.iter().flat_map(|it| &it.facts).collect()
+    deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.facts)
+        .collect()
 }
 
 /// Facts that are being written, in their transaction.

@@ -158,7 +158,7 @@ impl Equivalent<KnownClaim> for Claim<'_> {
     fn equivalent(&self, known: &KnownClaim) -> bool {
         self.source == known.source
             && self.name == &*known.name
-            && self.repository == known.repository.each_ref().map(|it| &**it)
+            && self.repository == known.repository.each_ref().map(|text| &**text)
     }
 }
 

@@ -360,7 +360,10 @@ impl Snapshot<'_> {
         each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
-        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
         self.connection()?.lookup(lookup, &shared, &keys, each)
     }
 }

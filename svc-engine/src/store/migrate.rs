@@ -116,7 +116,9 @@ pub(super) fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
 fn verify(connection: &mut Connection, migrator: &Migrator) -> Result<(), StoreError> {
     let applied = connection.all(APPLIED, &[], |row| Ok((row.integer(0)?, row.blob(1)?)))?;
     for (revision, checksum) in applied {
-        let migration = migrator.iter().find(|it| it.version == revision);
+        let migration = migrator
+            .iter()
+            .find(|migration| migration.version == revision);
         if migration.is_some_and(|migration| *migration.checksum != checksum) {
             return Err(StoreError::MigrationChanged(revision));
         }

@@ -278,7 +278,7 @@ fn is_bounded(sql: &str, conditions: &[String]) -> bool {
     if conditions.first().is_some_and(is_whole) {
         return conditions.iter().any(is_range) || sql.contains("LIMIT 1");
     }
-    conditions.iter().any(|it| is_selective(it))
+    conditions.iter().any(|condition| is_selective(condition))
 }
 
 /// Returns whether few facts of an organization meet a condition.

@@ -206,7 +206,7 @@ proptest! {
         };
         let bounded = |text: &str| identity(text) == Ok(text);
         let name = |name: &str| {
-            name.is_empty() || RepositoryName::new(name).is_some_and(|it| it.as_str() == name)
+            name.is_empty() || RepositoryName::new(name).is_some_and(|parsed| parsed.as_str() == name)
         };
         match fact {
             ForgeFact::Push(push) => {

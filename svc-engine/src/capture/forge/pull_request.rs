@@ -102,7 +102,7 @@ fn merge(
     notes: &mut Notes,
 ) -> Result<PullRequestMerge, SkipReason> {
     let described = object(Some(payload), "pull_request");
-    let merged = described.and_then(|it| it.get("merged")?.as_bool());
+    let merged = described.and_then(|described| described.get("merged")?.as_bool());
     if merged != Some(true) {
         return Err(SkipReason::PullRequestNotMerged);
     }

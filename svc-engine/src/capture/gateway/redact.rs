@@ -21,7 +21,7 @@ pub(super) fn redact(
         .input_messages
         .iter()
         .chain(&call.output_messages)
-        .flat_map(|it| &it.parts)
+        .flat_map(|message| &message.parts)
     {
         match part {
             Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),

@@ -231,7 +231,7 @@ mod tests {
         let paths: Vec<&str> = captured
             .decisions
             .iter()
-            .map(|it| it.file_path.as_str())
+            .map(|decision| decision.file_path.as_str())
             .collect();
         assert_eq!(paths, ["a.rs", "b.rs", "c.rs"]);
         let first = &captured.decisions[0];
@@ -406,7 +406,7 @@ mod tests {
         let paths: Vec<&str> = captured
             .decisions
             .iter()
-            .map(|it| it.file_path.as_str())
+            .map(|decision| decision.file_path.as_str())
             .collect();
         assert_eq!(paths, ["a", "c"]);
         let skipped: Vec<_> = captured.report.skipped.into_iter().collect();

@@ -281,7 +281,7 @@ impl Attempt<'_> {
             more: observed.more,
         };
         self.end(end)?;
-        let repo = pushes.last().map(|it| it.push.repo.as_str());
+        let repo = pushes.last().map(|push| push.push.repo.as_str());
         let repo = repo.unwrap_or_default();
         tracing::info!(
             repo,

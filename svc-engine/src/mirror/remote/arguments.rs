@@ -48,7 +48,10 @@ fn pin_http(
     remote: &mut Remote,
 ) {
     if let Host::Name(name) = &url.host {
-        let pinned: Vec<String> = addresses.iter().map(|it| bracketed(*it)).collect();
+        let pinned: Vec<String> = addresses
+            .iter()
+            .map(|address| bracketed(*address))
+            .collect();
         let pin = format!("{name}:{}:{}", url.port(), pinned.join(","));
         remote.settings.push(setting("http.curlOptResolve", &pin));
     }

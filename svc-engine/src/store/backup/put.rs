@@ -127,7 +127,10 @@ fn put_file(
         old = Some(kept);
     }
     std::fs::rename(&new, path)?;
-    if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
         std::fs::File::open(parent)?.sync_all()?;
     }
     Ok(old)
@@ -146,7 +149,7 @@ fn load(
     };
     if let Some(shape) = shapes
         .iter()
-        .find(|shape| tables.iter().all(|it| it.table != shape.table))
+        .find(|shape| tables.iter().all(|table| table.table != shape.table))
     {
         return Err(differ(&shape.table));
     }

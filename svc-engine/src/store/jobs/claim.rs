@@ -165,7 +165,7 @@ impl MirrorJobs {
         let lifetime = lifetime.clone();
         self.0
             .writer
-            .run_blocking(move |it| schedule::make_due(it, &lifetime, now, due_at))
+            .run_blocking(move |connection| schedule::make_due(connection, &lifetime, now, due_at))
     }
 
     /// Makes the mirror of a repository due and claims its job, unless somebody works on it or there
