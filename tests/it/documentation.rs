@@ -90,7 +90,7 @@ fn a_page_is_sent_compressed_to_who_takes_that_and_plain_to_others() {
     assert!(inflated == plain.body, "the same text");
 }
 
-/// Returns the browser of this machine, when it has one.
+/// Returns the browser of this machine, if it has one.
 fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names.into_iter().find(|name| {

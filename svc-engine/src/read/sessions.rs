@@ -1,4 +1,4 @@
-//! Sessions page by page, by what visible facts say of them.
+//! Pages of Sessions, by what visible facts state about them.
 
 use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};
@@ -20,8 +20,8 @@ use crate::store::{
 ///
 /// # Errors
 ///
-/// When several repositories are meant, the selector contradicts what is stored, or the cursor does
-/// not belong to the question.
+/// If several repositories match, the selector contradicts stored facts, or the cursor does not
+/// belong to the query.
 pub fn sessions(
     snapshot: &mut Snapshot<'_>,
     key: &CursorKey,
@@ -57,7 +57,7 @@ pub fn sessions(
         .collect();
     let repository = repository.as_ref();
     let claim = |kind, value: Option<_>| value.map(|value| SessionCondition::Claim(kind, value));
-    // Rows are read along the first, so what few Sessions share comes first.
+    // Rows are read along the first condition, so the most selective one comes first.
     let conditions: Vec<SessionCondition<'_>> = [
         repository.map(|repository| SessionCondition::Repository {
             repository,
@@ -106,13 +106,13 @@ pub fn sessions(
     })
 }
 
-/// The Sessions of a page, and where the next one begins.
+/// The Sessions of a page, and where the next page starts.
 struct Found {
     wanted: Vec<ListedSession>,
     next: Option<Position>,
 }
 
-/// Looks through rows until a page is full, the rows end, or as many were looked at as a page may.
+/// Reads rows until the page is full, the rows end, or the limit for one page is reached.
 fn find(
     snapshot: &mut Snapshot<'_>,
     question: &SessionPage<'_>,
@@ -123,7 +123,7 @@ fn find(
     let mut wanted: Vec<ListedSession> = Vec::new();
     let mut looked_at = 0;
     loop {
-        // One more than the page tells whether another follows.
+        // One more row than the page shows whether another page follows.
         let rows_max = (limit as u64 + 1)
             .max(looked_at)
             .min(question.rows_max - looked_at);

@@ -17,7 +17,7 @@ use super::connection::{Connection, Insert, Lookup};
 use super::content::{self, ContentDigest, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
 use super::organization::Stamp;
-use super::said::Ids;
+use super::repetition::Ids;
 use super::sessions::Sighting;
 use super::skeleton::Pieces;
 use super::table::Table;

@@ -20,7 +20,7 @@ use super::StoreError;
 use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
 use super::packing::{Packed, unpack};
-use super::said::Ids;
+use super::repetition::Ids;
 use super::skeleton::Skeleton;
 use super::value::Value;
 use super::witness::Epoch;

@@ -1,4 +1,4 @@
-//! Bodies that are no request: not JSON, too large, broken.
+//! Bodies that are not requests: not JSON, too large, broken.
 
 use harness::http::{Framing, Request};
 use harness::random::Random;
@@ -66,7 +66,7 @@ fn a_body_that_is_no_request_is_refused_with_its_status_and_stores_nothing(backe
                 reply.text()
             );
         }
-        // A route that takes any object refuses every other value as it does what is no JSON.
+        // A route that takes any object refuses every other value as it does what is not JSON.
         let (other, empty) = if route.takes_any_object() {
             (400, 200)
         } else {

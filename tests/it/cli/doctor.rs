@@ -38,7 +38,7 @@ fn the_doctor_says_what_fails_and_what_fixes_it() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // What the doctor sends is no evidence.
+    // What the doctor sends is not evidence.
     let again = done(&doctor(OPERATOR_TOKEN, &[]));
     assert!(again.contains("agents' events    warning"), "{again}");
     let checks = json(&doctor(OPERATOR_TOKEN, &["--json"]));

@@ -274,7 +274,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             for session_id in traces.sessions.sessions() {
                 known.session(table.name, &id, &org, session_id, found);
             }
-            for claim in traces.sessions.said() {
+            for claim in traces.sessions.claims() {
                 known.claim(table.name, &id, &org, claim, found);
             }
             for [name, provider, host, repository_id, source] in traces.claims.keys() {

@@ -20,7 +20,7 @@ const REPLACED_MAX: u32 = 10_000;
 ///
 /// # Errors
 ///
-/// When there is a database with rows already and it is not to be replaced, when a file is damaged, or
+/// If there is a database with rows already and it is not to be replaced, when a file is damaged, or
 /// the store cannot be used.
 pub fn put(
     url: &DatabaseUrl,

@@ -243,7 +243,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer before the deadline: every call of the database is looked at.
+    /// If the store gives no answer before the deadline: every call of the database is looked at.
     pub fn forecast_erasure(
         &self,
         subject: &ErasureSubject,
@@ -258,7 +258,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the schema is not at head, or the store gives no answer before the deadline.
+    /// If the schema is not at head, or the store gives no answer before the deadline.
     pub fn plan_erasure(
         &self,
         subject: &ErasureSubject,

@@ -22,7 +22,7 @@ impl Client {
         drop(self.0.get_mut().write_all(bytes.as_ref()));
     }
 
-    /// Reads one answer; nothing when the connection ends without.
+    /// Reads one answer; nothing if the connection ends without.
     pub(super) fn answer(&mut self) -> Option<Answer> {
         self.read(true)
     }

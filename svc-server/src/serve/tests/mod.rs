@@ -98,7 +98,7 @@ impl Server {
         client.answer().expect("an answer")
     }
 
-    /// Opens a connection and sends this, which is no whole request.
+    /// Opens a connection and sends this, which is not a whole request.
     fn begin(&self, request: impl AsRef<[u8]>) -> Client {
         let mut client = self.connect();
         client.send(request);

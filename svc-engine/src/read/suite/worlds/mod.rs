@@ -180,7 +180,7 @@ fn commit_text(evidence: &CommitEvidence) -> String {
     let Some(repos) = &evidence.repos else {
         return "nothing".to_owned();
     };
-    // That no mirror was there to look into is no evidence.
+    // That no mirror was there to look into is not evidence.
     if repos.is_empty() && evidence.repository_skipped.is_none() {
         return "nothing".to_owned();
     }

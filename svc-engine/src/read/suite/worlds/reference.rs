@@ -33,7 +33,7 @@ enum Chosen {
     None,
 }
 
-/// One name of an identity, said by a fact of this moment. A name that was given up is no current one.
+/// One name of an identity, said by a fact of this moment. A name that was given up is not a current one.
 struct Claim {
     name: String,
     identity: Identity,
