@@ -1,10 +1,10 @@
 //! The common content of agents' payloads, as dictionaries for compression.
 //!
 //! A message or a skeleton is too short for zstd to find much repetition within it. A dictionary is
-//! trained on sample payloads with `cargo run -p svc-engine --features testing --example
-//! train_dictionary -- 2`, which writes `svc-engine/src/store/dictionary/2.zdict`. Stored bytes
-//! name the dictionary that they need, so a released dictionary is never changed or removed: a
-//! better one is added, and used from then on.
+//! trained on sample payloads with
+//! `cargo run -p svc-engine --features testing --example dictionary -- train 2`, which writes
+//! `svc-engine/src/store/dictionary/2.zdict`. Stored bytes name the dictionary that they need, so a
+//! released dictionary is never changed or removed: a better one is added, and used from then on.
 
 use std::sync::LazyLock;
 
