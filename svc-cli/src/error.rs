@@ -4,8 +4,9 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-use svc_client::model::problem::{Code, Decline, QueryFault};
 use svc_client::{BaseUrlError, BuildError, Denial, ErrorKind};
+use svc_model::field::Violations;
+use svc_model::problem::{Advice, Problem, ReportBound};
 
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,13 @@ impl CommandError {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds what to do about the error, if the error does not say enough.
+    #[must_use]
+    pub(crate) fn advised(mut self, advice: Advice) -> Self {
+        self.hints.extend(advice.shell());
         self
     }
 
@@ -168,63 +176,43 @@ impl From<svc_client::Error> for CommandError {
             request_id: error.request_id().map(str::to_owned),
             ..Self::refused(error.kind().code(), message)
         };
-        match advice(error.kind()) {
-            Some(hint) => refused.hint(hint),
-            None => refused,
-        }
+        refused.advised(advice(error.kind()))
     }
 }
 
-/// Returns advice for an error from a service.
-pub(crate) fn advice(kind: &ErrorKind) -> Option<&'static str> {
-    Some(match kind {
-        ErrorKind::Connect => "is the service running? to start one on this machine: svc serve",
-        ErrorKind::Unauthorized => "the token comes from SVC_TOKEN; is it for this service?",
-        ErrorKind::Forbidden(Denial::Authority(_)) => "to see what the token allows: svc me",
-        ErrorKind::Forbidden(Denial::OutsideGrant) => {
-            "to see the granted Sessions, with the retrieval token: svc me"
+/// Returns what to do about an error from a service.
+pub(crate) fn advice(kind: &ErrorKind) -> Advice {
+    let problem = match kind {
+        ErrorKind::Malformed => Problem::MalformedRequest,
+        ErrorKind::UnsupportedProvider => Problem::UnsupportedProvider,
+        ErrorKind::Unauthorized => Problem::Unauthorized,
+        ErrorKind::Forbidden(Denial::Authority(authority)) => Problem::Forbidden(*authority),
+        ErrorKind::Forbidden(Denial::OutsideGrant) => Problem::OutsideGrant,
+        ErrorKind::NotFound => Problem::NotFound,
+        ErrorKind::RetrievalDisabled => Problem::RetrievalDisabled,
+        ErrorKind::Conflict(code) => Problem::Conflict(*code),
+        ErrorKind::Declined(decline) => Problem::Declined(decline.clone()),
+        ErrorKind::SessionBound(bound) => Problem::SessionBound(*bound),
+        ErrorKind::ReportEvidence => Problem::ReportBound(ReportBound::Evidence),
+        ErrorKind::Oversize => Problem::ReplyTooLarge,
+        ErrorKind::TooLarge => Problem::BodyTooLarge,
+        ErrorKind::Invalid(_) => Problem::Invalid(Violations::default()),
+        ErrorKind::Query(fault) => Problem::Query(*fault),
+        ErrorKind::Busy => Problem::CapacityExceeded,
+        ErrorKind::Deadline => Problem::DeadlineExceeded,
+        ErrorKind::StoreUnavailable => Problem::StoreUnavailable,
+        // What follows is not an answer of the service.
+        ErrorKind::Connect => {
+            return Advice::LATER
+                .in_shell("Is the service running? To start one on this machine: `svc serve`.");
         }
-        ErrorKind::RetrievalDisabled => {
-            "the service needs SVC_RETRIEVAL_TOKEN and SVC_RETRIEVAL_SESSION_IDS; with several \
-             Sessions, name one: --session SESSION"
+        ErrorKind::TimedOut | ErrorKind::Transport | ErrorKind::Unavailable { .. } => {
+            return Advice::LATER;
         }
-        ErrorKind::NotFound => {
-            "check that this is the URL of the service, and that the service is new enough"
-        }
-        ErrorKind::Declined(
-            Decline::EvidenceUnavailable { .. } | Decline::EvidencePartAbsent { .. },
-        ) => "to see what is visible: svc evidence inventory SESSION",
-        ErrorKind::Declined(Decline::ContentErased { .. }) => {
-            "to see when and why, on the machine of the store: svc erase log"
-        }
-        ErrorKind::Declined(Decline::RetrievalGrantLimit { .. }) => {
-            "name a Session that you may read, or ask the operator to narrow the rule: svc grant list"
-        }
-        ErrorKind::Query(QueryFault::GrantsFull) => "to find one to remove: svc grant list",
-        ErrorKind::Query(QueryFault::GrantAbsent | QueryFault::GrantAmbiguous) => {
-            "to see the ids of grants: svc grant list --history"
-        }
-        ErrorKind::Query(QueryFault::RepositoryAbsent) => {
-            "for a repository without facts yet, use its number at the forge: --repo \
-             PROVIDER/HOST/ID, such as github/github.com/42"
-        }
-        ErrorKind::Declined(Decline::RepositorySelectorAmbiguous) => {
-            "use the repository's number at the forge: --repo PROVIDER/HOST/ID, such as github/github.com/42"
-        }
-        ErrorKind::ReportEvidence => {
-            "use fewer days or an earlier end: --since-days 7, --as-of 30d"
-        }
-        ErrorKind::Query(QueryFault::CursorMismatch | QueryFault::SessionCursorMismatch) => {
-            "a fact was quarantined or released, or the query has changed: start again without --cursor"
-        }
-        ErrorKind::Conflict(Code::DatabaseUnavailable)
-        | ErrorKind::StoreUnavailable
-        | ErrorKind::Busy
-        | ErrorKind::Deadline
-        | ErrorKind::Unavailable { .. }
-        | ErrorKind::TimedOut => "try again later",
-        _ => return None,
-    })
+        ErrorKind::Forbidden(_) => return Advice::DENIED,
+        _ => return Advice::NONE,
+    };
+    problem.advice()
 }
 
 #[cfg(test)]

@@ -320,7 +320,7 @@ fn groups(command: &Command) -> String {
         .get_subcommands()
         .filter(|command| !command.is_hide_set())
         .collect();
-    let width = shown.iter().map(|it| it.get_name().len()).max();
+    let width = shown.iter().map(|command| command.get_name().len()).max();
     let width = width.unwrap_or_default() + 2;
     let mut text = String::new();
     let mut add = |heading: &str, commands: &[&Command]| {
@@ -339,7 +339,12 @@ fn groups(command: &Command) -> String {
     for (heading, names) in GROUPS {
         let named = names.iter();
         let commands: Vec<&Command> = named
-            .filter_map(|name| shown.iter().find(|it| it.get_name() == *name).copied())
+            .filter_map(|name| {
+                shown
+                    .iter()
+                    .find(|command| command.get_name() == *name)
+                    .copied()
+            })
             .collect();
         add(heading, &commands);
     }

@@ -52,7 +52,7 @@ impl Follower {
         found.reverse();
         let captured = found.iter();
         self.seen
-            .extend(captured.map(|it| (it.session_id.clone(), it.captured_at)));
+            .extend(captured.map(|session| (session.session_id.clone(), session.captured_at)));
         self.forget();
         Ok(found)
     }

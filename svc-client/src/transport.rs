@@ -238,7 +238,8 @@ impl Client {
             });
         }
         let content_type = response.headers().get(CONTENT_TYPE);
-        let in_protobuf = content_type.is_some_and(|it| it.to_str().is_ok_and(is_protobuf));
+        let in_protobuf =
+            content_type.is_some_and(|content_type| content_type.to_str().is_ok_and(is_protobuf));
         let bytes_max = self.shared.reply_bytes_max.min(E::REPLY_BYTES_MAX);
         Ok(Success {
             bytes: body(response, bytes_max).await?,

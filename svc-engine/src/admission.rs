@@ -1,9 +1,10 @@
-//! Which reads may run at once.
+//! Limits how many reads run at once.
 //!
-//! A read that scans takes one of the read slots, and there is no queue: one more is refused at once.
-//! A short read, of counts or of CI outcomes, takes no slot, but it is bounded too: some run at once,
-//! some wait without a thread until their deadline, and one more is refused. Each has its connections
-//! reserved, a read with a slot two, so neither kind waits for the other, nor for what happens in the background.
+//! A read that scans takes one of the read slots. There is no queue: if none is free, it is refused
+//! at once. A short read, of counts or of CI outcomes, takes no slot but is bounded too: some run
+//! at once, some wait without a thread until their deadline, and any more are refused. Each read
+//! has its connections reserved, a read with a slot two, so neither kind waits for the other, nor
+//! for background work.
 
 use std::sync::Arc;
 
@@ -12,15 +13,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::deadline::Deadline;
 use crate::error::Error;
 
-/// Short reads that run at once.
+/// Short reads that may run at once.
 const SHORT_READS: usize = 4;
-/// Short reads that wait for their turn.
+/// Short reads that may wait for their turn.
 const SHORT_READS_WAITING: usize = 256;
-/// Snapshots that the workers of the mirrors open, what is derived after their refreshes, and an
-/// operator's question about the schema.
+/// Snapshots of the mirror workers, of the derivation after refreshes, and of an operator's
+/// question about the schema.
 const BACKGROUND_READS: usize = svc_model::limit::MIRROR_WORKERS + 2;
 
-/// The places of reads.
+/// The places for reads.
 #[derive(Debug)]
 pub(crate) struct Admission {
     slots: Arc<Semaphore>,
@@ -28,14 +29,14 @@ pub(crate) struct Admission {
     waiting: Arc<Semaphore>,
 }
 
-/// The place of one read, given back when this is dropped.
+/// The place of one read, returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
 impl Admission {
-    /// Returns places for reads, so many of them with a slot.
+    /// Creates the places, `slots` of them with a read slot.
     pub(crate) fn new(slots: usize) -> Self {
         Self {
             slots: Arc::new(Semaphore::new(slots)),
@@ -44,7 +45,7 @@ impl Admission {
         }
     }
 
-    /// Returns how many connections serve so many slots and everything beside them.
+    /// Returns the number of connections for this many slots and everything else.
     pub(crate) const fn connections(slots: usize) -> usize {
         2 * slots + SHORT_READS + BACKGROUND_READS
     }
@@ -53,7 +54,7 @@ impl Admission {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] when all are in use.
+    /// [`Error::Busy`] if none is free.
     pub(crate) fn slot(&self) -> Result<Place, Error> {
         let permit = Arc::clone(&self.slots).try_acquire_owned();
         permit
@@ -61,11 +62,11 @@ impl Admission {
             .map_err(|_| Error::Busy)
     }
 
-    /// Waits for the place of a short read.
+    /// Waits for a place of a short read.
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`] when too many wait already, [`Error::Deadline`] when none is free in time.
+    /// [`Error::Busy`] if too many wait already, [`Error::Deadline`] if none becomes free in time.
     pub(crate) async fn short(&self, deadline: &Deadline) -> Result<Place, Error> {
         if let Ok(permit) = Arc::clone(&self.short).try_acquire_owned() {
             return Ok(Place { _permit: permit });

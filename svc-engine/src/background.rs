@@ -1,10 +1,10 @@
-//! What follows a refresh or a merged pull request, and nobody waits for.
+//! Work after a refresh or a merge, for which nobody waits.
 //!
-//! After a refresh, which calls its pushes are attributed to is derived once, for the log alone. When a
-//! pull request is merged whose head the mirror lacks, its mirror is made due.
+//! After a refresh, the calls that its pushes are attributed to are derived once, for the log
+//! alone. When a pull request is merged whose head its mirror lacks, that mirror is made due.
 //!
-//! One thread of its own does both, with a connection of its own and no read slot, so neither a refresh
-//! nor a request waits for it. Nothing that is derived is kept, and what fails costs a line of the log.
+//! One thread does both, with a connection of its own and no read slot, so neither a refresh nor a
+//! request waits for it. Nothing derived here is kept, and a failure costs one log line.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,14 +25,14 @@ use crate::mirror::{MirrorReading, OnRefreshed, later};
 use crate::read::{ReportMemory, ReportSources, attributions_of_pushes};
 use crate::store::{MirrorJobs, Store};
 
-/// Tasks that wait for their turn. One more is left out.
+/// Tasks that may wait. Any more are left out.
 const WAITING_MAX: usize = 16;
-/// How long one task may take.
+/// How long a task may take.
 const TASK_MAX: Duration = Duration::from_secs(10);
 
-/// What is to be done.
+/// A task of the thread.
 enum Task {
-    /// These pushes were read by a refresh.
+    /// A refresh has read these pushes.
     Refreshed(Vec<Push>),
     /// This pull request was merged.
     Merged(Box<PullRequestMerge>),
@@ -40,12 +40,12 @@ enum Task {
     Stop,
 }
 
-/// What the thread reads, and tells others that it reads for.
+/// What the thread reads besides the store.
 pub(crate) trait Sources: Send + 'static {
-    /// Returns the mirrors, when any are kept.
+    /// Returns the mirrors, if any are kept.
     fn mirrors(&self) -> Option<&MirrorReading>;
 
-    /// Returns what is remembered between reports, for one of a revision of the log of erasures.
+    /// Returns the memory of reports for a revision of the erasure log.
     fn memory(&self, erasure_revision: u64) -> Arc<ReportMemory>;
 }
 
@@ -63,11 +63,11 @@ impl fmt::Debug for Background {
 }
 
 impl Background {
-    /// Starts the thread, and returns what tells it of refreshes.
+    /// Starts the thread, and returns the handle that refreshes report to.
     ///
     /// # Errors
     ///
-    /// When no thread can be started.
+    /// If the thread cannot be started.
     pub(crate) fn start(
         store: &Arc<Store>,
         sources: impl Sources,
@@ -102,16 +102,16 @@ impl Background {
         Ok((background, on_refreshed))
     }
 
-    /// Looks, when there is time, whether the head of a merged pull request is missing. One that nobody
-    /// looks at now is found by the next refresh.
+    /// Checks later whether the head of a merged pull request is missing. A merge left out here is
+    /// found by the next refresh.
     pub(crate) fn merged(&self, merge: PullRequestMerge) {
         drop(self.queue.try_send(Task::Merged(Box::new(merge))));
     }
 
-    /// Ends the thread, and what it does.
+    /// Ends the thread and its current task.
     pub(crate) fn stop(&self) {
         self.cancellation.cancel();
-        // It looks at the switch whatever comes. A full queue wakes it too.
+        // The thread checks the switch after every task, so a full queue wakes it too.
         drop(self.queue.try_send(Task::Stop));
         let thread = self
             .thread
@@ -178,8 +178,8 @@ impl<S: Sources> Worker<S> {
         }
     }
 
-    /// Makes the mirror due in which the head of a merged pull request is missing. A repository that was
-    /// never fetched is left alone: its first push brings everything.
+    /// Makes the mirror due that lacks the head of a merged pull request. A repository that was
+    /// never fetched is left alone: its first push fetches everything.
     fn look_for_head(&self, merge: &PullRequestMerge) {
         let pull_request = &merge.pull_request;
         let Some(name) = RepositoryName::new(&pull_request.repo) else {
@@ -212,8 +212,8 @@ impl<S: Sources> Worker<S> {
     }
 }
 
-/// Logs what was found: commits that a call could have led to, their files with an Attribution by its
-/// source, and what has none, by reason.
+/// Logs the result: commits that a call may have led to, their files with an Attribution by its
+/// source, and files without one, by reason.
 fn derived(pushes: &[Push], attributions: &Attributions) {
     let of = |source| {
         let files = attributions.rows.iter().filter(|row| row.source == source);

@@ -1,4 +1,4 @@
-//! Time and fresh ids: the only things that are not decided by what was sent or stored.
+//! The time and fresh ids: the only inputs that are neither sent nor stored.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ impl Clock {
     ///
     /// # Panics
     ///
-    /// When it is asked while the system believes to be before 1970 or after 2261.
+    /// If the system's time is before 1970 or after 2261.
     pub fn system() -> Self {
         Self(Arc::new(|| {
             let since = std::time::SystemTime::now()
@@ -29,7 +29,7 @@ impl Clock {
         }))
     }
 
-    /// Returns a clock that starts at `first` and moves on by one microsecond with every look.
+    /// Returns a clock that starts at `first` and advances by one microsecond with every reading.
     pub fn ticking(first: Instant) -> Self {
         let next = AtomicU64::new(0);
         Self(Arc::new(move || {
@@ -42,7 +42,7 @@ impl Clock {
         }))
     }
 
-    /// Returns the present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         (self.0)()
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Gives fresh ids.
+/// Generates fresh ids.
 #[derive(Clone)]
 pub struct Ids(Arc<dyn Fn() -> Uuid + Send + Sync>);
 
@@ -68,8 +68,8 @@ impl Ids {
         Self(Arc::new(Uuid::new_v4))
     }
 
-    /// Returns ids that begin with the moment (version 7). Facts that are stored together then lie
-    /// together in an index of ids; random ids would touch a page of it each.
+    /// Returns ids that begin with the time (version 7). Facts that are stored together are then
+    /// close together in an index of ids; random ids would touch one page each.
     pub fn ordered(clock: Clock) -> Self {
         Self(Arc::new(move || {
             let now = clock.now().microseconds().unsigned_abs();

@@ -1,21 +1,21 @@
-//! Until when a piece of work may go on, and what ends it earlier.
+//! Deadlines, and the cancellation of work before its deadline.
 //!
-//! Everything that waits takes a [`Deadline`]: a statement, a place in the pool, a program, a name
-//! that resolves. It is made once, where the work is accepted, and handed down as it is or as a
-//! smaller one, so that no step can take more time than the whole. Cancelling it ends the work at its
-//! next look; nothing has to be sent to whoever waits.
+//! Everything that waits takes a [`Deadline`]: a statement, a place in the pool, a program, the
+//! resolution of a name. It is created once, where work is accepted, and passed on as it is or
+//! shortened, so no step can take longer than the whole. Cancelled work ends at its next check;
+//! nothing has to be sent to it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Stands for never, where a sum of times is greater than the clock can hold.
+/// Stands for never, if a sum of times exceeds what the clock can hold.
 const NEVER: Duration = Duration::from_hours(24 * 365);
 
 /// Why work must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Passed {
-    /// Its time is used up.
+    /// The time has passed.
     #[error("the deadline has passed")]
     Time,
     /// Somebody cancelled it.
@@ -23,7 +23,7 @@ pub enum Passed {
     Cancelled,
 }
 
-/// A switch that ends work for good. Clones are handles of the same switch.
+/// Ends work for good. Clones are handles to the same switch.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<Switch>);
 
@@ -34,7 +34,7 @@ struct Switch {
 }
 
 impl Cancellation {
-    /// Cancels everything that this switch and its children stand for.
+    /// Cancels all work under this switch and its children.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Release);
     }
@@ -51,7 +51,7 @@ impl Cancellation {
         false
     }
 
-    /// Returns a switch of its own that is cancelled with this one, but not the other way round.
+    /// Returns a child, which is cancelled with this switch, but not the other way round.
     #[must_use]
     pub fn child(&self) -> Self {
         Self(Arc::new(Switch {
@@ -61,7 +61,7 @@ impl Cancellation {
     }
 }
 
-/// A moment by which work must end, and a switch that ends it earlier. Clones share the switch.
+/// The time by which work must end, and a switch that ends it earlier. Clones share the switch.
 #[derive(Clone, Debug)]
 pub struct Deadline {
     at: Instant,
@@ -69,13 +69,13 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Returns a deadline so long from now, with a switch of its own.
+    /// Returns a deadline after this time, with its own switch.
     pub fn after(time: Duration) -> Self {
         let now = Instant::now();
         Self::at(now.checked_add(time).unwrap_or(now + NEVER))
     }
 
-    /// Returns a deadline at a moment, with a switch of its own.
+    /// Returns a deadline at this time, with its own switch.
     pub fn at(instant: Instant) -> Self {
         Self {
             at: instant,
@@ -83,7 +83,7 @@ impl Deadline {
         }
     }
 
-    /// Returns the same moment, ended earlier by this switch instead.
+    /// Returns the same deadline with this switch instead of its own.
     #[must_use]
     pub fn cancelled_by(self, cancellation: &Cancellation) -> Self {
         Self {
@@ -92,12 +92,13 @@ impl Deadline {
         }
     }
 
-    /// Returns the moment. It says nothing of a cancellation.
+    /// Returns the time. It does not show a cancellation.
     pub fn instant(&self) -> Instant {
         self.at
     }
 
-    /// Returns how much time is left: never zero, and nothing once it has passed or was cancelled.
+    /// Returns the remaining time: never zero, and nothing once the deadline has passed or was
+    /// cancelled.
     pub fn remaining(&self) -> Option<Duration> {
         if self.is_cancelled() {
             return None;
@@ -106,11 +107,11 @@ impl Deadline {
         (!remaining.is_zero()).then_some(remaining)
     }
 
-    /// Returns whether the work may go on.
+    /// Checks that the work may continue.
     ///
     /// # Errors
     ///
-    /// When it has passed or was cancelled.
+    /// If the deadline has passed or was cancelled.
     pub fn check(&self) -> Result<(), Passed> {
         match self.remaining() {
             Some(_) => Ok(()),
@@ -119,20 +120,20 @@ impl Deadline {
         }
     }
 
-    /// Returns a deadline that is earlier by a reserve of time for what must follow the work. The
-    /// switch is the same.
+    /// Returns a deadline that leaves this much time for what follows the work, with the same
+    /// switch.
     #[must_use]
     pub fn earlier_by(&self, reserve: Duration) -> Self {
         let at = self.at.checked_sub(reserve);
         Self {
-            // What cannot be reserved is time that has passed.
+            // Time that has passed cannot be reserved.
             at: at.unwrap_or_else(Instant::now).min(self.at),
             cancellation: self.cancellation.clone(),
         }
     }
 
-    /// Returns a deadline that is at most so long from now, and no later than this one. The switch is
-    /// the same.
+    /// Returns a deadline after at most this time, and no later than this one, with the same
+    /// switch.
     #[must_use]
     pub fn within(&self, time: Duration) -> Self {
         Self {
@@ -141,8 +142,8 @@ impl Deadline {
         }
     }
 
-    /// Returns the same moment with a switch of its own: it is cancelled with this one, but cancelling
-    /// it leaves this one alone.
+    /// Returns the same deadline with a child of its switch: it is cancelled with this one, but not
+    /// the other way round.
     #[must_use]
     pub fn child(&self) -> Self {
         Self {
@@ -151,12 +152,12 @@ impl Deadline {
         }
     }
 
-    /// Returns the switch, for whoever may end the work.
+    /// Returns the switch that ends the work.
     pub fn cancellation(&self) -> &Cancellation {
         &self.cancellation
     }
 
-    /// Ends the work of this deadline, of its clones and of its children.
+    /// Cancels this deadline, its clones and its children.
     pub fn cancel(&self) {
         self.cancellation.cancel();
     }
@@ -193,7 +194,7 @@ mod tests {
             deadline.earlier_by(Duration::from_secs(1)),
             deadline.within(Duration::from_secs(30)),
         ];
-        assert!(clones.iter().all(|it| it.check().is_ok()));
+        assert!(clones.iter().all(|clone| clone.check().is_ok()));
         clones[0].cancel();
         for it in clones.iter().chain([&deadline]) {
             assert_eq!(it.check(), Err(Passed::Cancelled));

@@ -30,7 +30,7 @@ use crate::store::{Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
 
-/// The service without its transport. Cloning gives another handle to the same one.
+/// The service without its transport. A clone is another handle to the same one.
 #[derive(Clone, Debug)]
 pub struct Engine(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! What can go wrong, without a transport.
+//! Errors of the engine, without a transport.
 
 use svc_model::problem::{Code, Decline, Problem, QueryFault, ReportBound, SessionBound};
 
@@ -6,31 +6,31 @@ use crate::derive::attribution::AttributionError;
 use crate::mirror::ReadError;
 use crate::store::{Obstacle, StoreError};
 
-/// Why the engine gives no answer.
+/// Why the engine does not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A fact with the same identity says otherwise.
+    /// A different fact with the same identity is stored.
     #[error("an identity conflict")]
     Conflict(Code),
     /// A bounded read is declined whole.
     #[error("a bounded read is declined")]
     Declined(Decline),
-    /// A Session is over a bound.
+    /// A Session exceeds a bound.
     #[error("a Session is over a bound")]
     SessionBound(SessionBound),
-    /// A report is over a bound.
+    /// A report exceeds a bound.
     #[error("a report is over a bound")]
     ReportBound(ReportBound),
-    /// A query that can be read does not fit what is stored.
+    /// The parameters of a query conflict with stored facts.
     #[error("{}", .0.message())]
     Query(QueryFault),
-    /// The Session is outside of what the caller may read, whether or not it exists.
+    /// The Session is outside the caller's grants, whether or not it exists.
     #[error("the Session is outside of the grant")]
     OutsideGrant,
-    /// The token of the caller is revoked.
+    /// The caller's token is revoked.
     #[error("the token is revoked")]
     TokenRevoked,
-    /// The reply would be over the cap of its route.
+    /// The reply would exceed the cap of its route.
     #[error("the reply would be too large")]
     ReplyTooLarge,
     /// All read slots are in use.
@@ -42,7 +42,7 @@ pub enum Error {
     /// The mirrors cannot be read at all.
     #[error("the mirrors")]
     Mirrors(#[source] ReadError),
-    /// The store gave no answer.
+    /// The store did not answer.
     #[error("the fact store")]
     Store(#[source] StoreError),
 }
@@ -51,7 +51,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Deadline => Self::Deadline,
-            // Only reports count what they are handed.
+            // Only reports limit the number of rows.
             StoreError::TooMany => Self::ReportBound(ReportBound::Evidence),
             other => Self::Store(other),
         }
@@ -100,7 +100,7 @@ impl From<SessionBound> for Error {
     }
 }
 
-/// What a caller is told. What it is not told is logged here, once.
+/// The problem that a caller sees. Details that a caller must not see are logged here, once.
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {

@@ -1,18 +1,18 @@
-//! How much of the processors long work takes while others want them.
+//! The priority of long work while others want the processors.
 
-/// Steps below the priority of the process: work that gives way gets about a third of what a request
-/// gets on a processor that both want, and all of one that nobody wants.
+/// Steps below the priority of the process. On a busy processor, such work gets about a third of
+/// the time that a request gets; on an idle one, all of it.
 #[cfg(target_os = "linux")]
 const STEPS: i32 = 5;
 
-/// Makes the calling thread, and the threads and programs that it starts, give way to others: what is
-/// captured never waits for what is derived. It lasts as long as the thread. Only Linux has it for a
-/// thread alone; elsewhere nothing happens.
+/// Lowers the priority of the calling thread, and of the threads and programs that it starts, for
+/// as long as the thread lives: capture never waits for derivation. Only Linux can do this for a
+/// single thread; elsewhere nothing happens.
 pub(crate) fn give_way() {
     #[cfg(target_os = "linux")]
     {
         let own = rustix::process::getpriority_process(None).unwrap_or(0);
-        // Whoever may not lower it goes on as before.
+        // Without the permission, work continues at the usual priority.
         if let Err(error) = rustix::process::setpriority_process(None, own + STEPS) {
             tracing::debug!(%error, "priority_kept");
         }

@@ -214,7 +214,9 @@ fn refusal(unread: Unread) -> Refusal {
             "invalid"
         }
     };
-    let message = match Problem::from(unread).body().detail {
+    let problem = Problem::from(unread);
+    let advice = problem.advice().agent();
+    let message = match problem.body().detail {
         Detail::Text(text) => text.into_owned(),
         Detail::Fields(fields) => {
             let fields: Vec<String> = fields.iter().map(field).collect();
@@ -224,6 +226,7 @@ fn refusal(unread: Unread) -> Refusal {
     };
     Refusal {
         code: code.to_owned(),
+        advice,
         ..Refusal::invalid(message)
     }
 }

@@ -7,6 +7,7 @@
 use std::num::NonZeroUsize;
 
 use svc_model::json::{Json, Object};
+use svc_model::problem::{Problem, QueryFault};
 
 use crate::refusal::Refusal;
 
@@ -67,7 +68,8 @@ impl Page {
                 .position(|entry| name(entry).as_ref() == Some(cursor));
             let Some(last) = last else {
                 return Err(Refusal {
-                    code: "cursor_mismatch".to_owned(),
+                    code: QueryFault::CursorMismatch.as_str().to_owned(),
+                    advice: Problem::Query(QueryFault::CursorMismatch).advice().agent(),
                     ..Refusal::invalid("the cursor is no longer valid")
                 });
             };

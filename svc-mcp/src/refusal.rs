@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rmcp::model::{CallToolResult, ContentBlock, ErrorData, MetaObject};
 use serde_json::{Value, json};
+use svc_model::field::Violations;
+use svc_model::problem::{Advice, Problem};
 
 /// The member of `_meta` that contains a refusal in structured form.
 const REFUSAL: &str = "svc/refusal";
@@ -17,6 +19,8 @@ pub struct Refusal {
     pub status: Option<u16>,
     /// A sentence for people, without anything from the request.
     pub message: String,
+    /// What to do next, for an agent.
+    pub advice: String,
     /// How long to wait before asking the same question again.
     pub retry_after: Option<Duration>,
 }
@@ -28,6 +32,7 @@ impl Refusal {
             code: "invalid".to_owned(),
             status: Some(422),
             message: message.into(),
+            advice: Problem::Invalid(Violations::default()).advice().agent(),
             retry_after: None,
         }
     }
@@ -38,6 +43,7 @@ impl Refusal {
             code: "oversize".to_owned(),
             status: Some(409),
             message: format!("the reply exceeds {} bytes", crate::REPLY_BYTES_MAX),
+            advice: Problem::ReplyTooLarge.advice().agent(),
             retry_after: None,
         }
     }
@@ -48,77 +54,8 @@ impl Refusal {
             code: "unreadable".to_owned(),
             status: None,
             message: "the reply is not valid for the route".to_owned(),
+            advice: Advice::NONE.agent(),
             retry_after: None,
-        }
-    }
-
-    /// Returns what to do next.
-    fn hint(&self) -> &'static str {
-        match self.code.as_str() {
-            "invalid" => "Correct the named arguments and call the tool again.",
-            "evidence_unavailable" => {
-                "It is absent or hidden; which one is not disclosed. Call open_evidence with only \
-                 the session_id to see what is available."
-            }
-            "evidence_part_absent" => {
-                "Call open_evidence with session_id and inference_call_id: it lists the parts of \
-                 that call."
-            }
-            "content_erased" => {
-                "What was said in that call was erased for good. Go on without it; other calls of the \
-                 Session may say the same: search_session."
-            }
-            "retrieval_grant_limit" => {
-                "You may read more Sessions than one search accepts. Name one with search_session \
-                 or open_evidence, or ask the person who set up this server for a narrower grant."
-            }
-            "evidence_inventory_limit"
-            | "evidence_source_limit"
-            | "retrieval_part_limit"
-            | "retrieval_state_limit" => {
-                "There is too much to search at once. Search one Session with search_session, or \
-                 open a call that you know."
-            }
-            "evidence_response_limit" | "oversize" => {
-                "Ask for less: fewer references, a smaller time range, or one page with limit. A \
-                 person can read the whole with the svc command."
-            }
-            "outside_grant" => {
-                "You may not read this Session, whether or not it exists. find_evidence names those \
-                 that you may read."
-            }
-            "retrieval_disabled" => {
-                "No Session is granted to agents here. Continue without earlier evidence, and tell \
-                 the person who runs the service."
-            }
-            "unauthorized" | "forbidden" => {
-                "The token does not allow this. Continue without it, and tell the person who set \
-                 up this server."
-            }
-            "busy"
-            | "deadline"
-            | "database_unavailable"
-            | "unavailable"
-            | "unreachable"
-            | "timed_out"
-            | "transport" => "Wait a moment and ask again; if it persists, continue without it.",
-            "session_bound" | "report_evidence" => {
-                "There are no partial answers. Ask for less: another Session, or a smaller time range."
-            }
-            "repository_selector_ambiguous"
-            | "incomplete_identity"
-            | "selector_conflict"
-            | "missing_selector" => {
-                "Name the repository by repository_provider, repository_host and repository_id \
-                 together."
-            }
-            "malformed_sha" => "Give the full commit id: git rev-parse COMMIT.",
-            "cohort_too_long" | "cohort_reversed" | "cohort_after_boundary" => {
-                "Give cohort_start before cohort_end, at most 31 days apart, and as_of not before \
-                 cohort_end."
-            }
-            "cursor_mismatch" => "Ask for the first page again, without cursor.",
-            _ => "Do not repeat the same call; continue without it.",
         }
     }
 
@@ -126,7 +63,7 @@ impl Refusal {
         let mut parts = json!({
             "code": self.code,
             "message": self.message,
-            "hint": self.hint(),
+            "hint": self.advice,
         });
         if let Some(status) = self.status {
             parts["status"] = status.into();
@@ -149,7 +86,7 @@ impl Refusal {
             "refused: {}\n{}.\n{}{}",
             self.code,
             self.message,
-            self.hint(),
+            self.advice,
             wait.unwrap_or_default()
         );
         let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
@@ -186,6 +123,7 @@ mod tests {
             code: "busy".to_owned(),
             status: Some(503),
             message: "all read slots of the service are in use".to_owned(),
+            advice: Problem::CapacityExceeded.advice().agent(),
             retry_after: Some(Duration::from_secs(1)),
         };
         let result = refusal.into_result();
@@ -206,6 +144,7 @@ mod tests {
             code: code.to_owned(),
             status: Some(status),
             message: String::new(),
+            advice: Advice::NONE.agent(),
             retry_after: None,
         };
         for (code, status, expected) in [

@@ -201,7 +201,10 @@ mod tests {
         let all = [INVENTORY, MANIFEST, EVIDENCE_READ].map(definitions);
         for (name, schema) in all.iter().flatten() {
             for other in &all {
-                assert!(other.get(name).is_none_or(|it| it == schema), "{name}");
+                assert!(
+                    other.get(name).is_none_or(|other| other == schema),
+                    "{name}"
+                );
             }
         }
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use svc_model::identity::Authority;
 use svc_model::json::{Json, NodeBudget};
 use svc_model::limit::REQUEST_MEMORY_BYTES_MAX;
+use svc_model::problem::Advice;
 use svc_model::version::SERVICE_VERSION;
 
 use crate::REPLY_BYTES_MAX;
@@ -102,6 +103,7 @@ impl<S: Service> McpServer<S> {
         let place = Place::parse(uri).ok_or_else(|| Refusal {
             code: "not_found".to_owned(),
             status: Some(404),
+            advice: Advice::NONE.agent(),
             ..Refusal::invalid("there is no such resource")
         })?;
         let arguments = match place.clone() {

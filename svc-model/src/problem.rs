@@ -1,6 +1,8 @@
 //! Problems, the answers other than success: a closed set, and the body of each. A body never
 //! repeats what the caller sent.
 
+#[cfg(feature = "service")]
+mod advice;
 mod text;
 
 use std::borrow::Cow;
@@ -10,6 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::field::{FieldError, Violations};
+
+#[cfg(feature = "service")]
+pub use self::advice::Advice;
 
 /// The body of every unsuccessful answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Accepting connections and serving the requests on them, each within its limits.
+//! Accepts connections and serves the requests on them, each within its limits.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -21,19 +21,19 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tower_service::Service as _;
 
 use crate::limits::Limits;
+use crate::log_limit::LogLimit;
 use crate::places::{Place, Places, Seat};
-use crate::seldom::Seldom;
 use crate::socket::Socket;
 
-/// How often a connection looks whether its time is up.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Bytes that a sender may still send after its answer, so that one which does not listen while it
-/// sends gets the answer rather than a reset connection.
+/// How often a connection checks its deadline.
+const CHECK_EVERY: Duration = Duration::from_millis(250);
+/// Bytes that a sender may still send after its answer. A sender that does not read while it sends
+/// then gets the answer instead of a reset connection.
 const LINGER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-static ACCEPT_FAILED: Seldom = Seldom::new();
+static ACCEPT_FAILED: LogLimit = LogLimit::new();
 
-/// Accepts connections until the server stops, then waits for the requests that were accepted.
+/// Accepts connections until the server stops, then waits for the accepted requests.
 pub(crate) async fn accept(
     listener: TcpListener,
     router: Router,
@@ -41,7 +41,7 @@ pub(crate) async fn accept(
     mut stopped: watch::Receiver<bool>,
 ) {
     let mut http = http1::Builder::new();
-    // The places have the deadlines.
+    // The places enforce the deadlines.
     http.header_read_timeout(None)
         .max_header_size(limits.head_bytes_max)
         .max_buf_size(2 * limits.head_bytes_max);
@@ -57,11 +57,12 @@ pub(crate) async fn accept(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of file descriptors, mostly: trying again at once would only burn a core.
+                // Usually out of file descriptors: trying again at once would only use up a
+                // processor.
                 if let Some(left_out) = ACCEPT_FAILED.due() {
                     tracing::warn!(%error, left_out, "server.accept_failed");
                 }
-                places.end_one();
+                places.end_lowest();
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -106,7 +107,7 @@ async fn serve(
         place: place.clone(),
     };
     let mut connection = http.serve_connection(socket, service);
-    let mut look = std::pin::pin!(sleep_until(Instant::now() + LOOK_EVERY));
+    let mut check = std::pin::pin!(sleep_until(Instant::now() + CHECK_EVERY));
     let mut stopping = false;
     loop {
         tokio::select! {
@@ -118,19 +119,19 @@ async fn serve(
                 }
                 break;
             }
-            () = &mut look => look.as_mut().reset(Instant::now() + LOOK_EVERY),
+            () = &mut check => check.as_mut().reset(Instant::now() + CHECK_EVERY),
             _ = stopped.wait_for(|stopped| *stopped), if !stopping => {
                 stopping = true;
                 place.stop();
                 Pin::new(&mut connection).graceful_shutdown();
             }
         }
-        if place.cut().is_some_and(|cut| cut <= Instant::now()) {
+        if place.cut_at().is_some_and(|cut| cut <= Instant::now()) {
             tracing::debug!("connection.cut");
             return;
         }
     }
-    place.leaves();
+    place.lingers();
     if stopping {
         place.stop();
     }
@@ -138,7 +139,7 @@ async fn serve(
         () = linger(connection.into_parts().io.into_stream()) => {}
         () = place.must_end() => {}
         () = async {
-            while let Some(cut) = place.cut() && cut > Instant::now() {
+            while let Some(cut) = place.cut_at() && cut > Instant::now() {
                 tokio::select! {
                     () = sleep_until(cut) => {}
                     _ = stopped.wait_for(|stopped| *stopped), if !stopping => {
@@ -151,8 +152,8 @@ async fn serve(
     }
 }
 
-/// Ends the sending side, and drops what still comes: closing at once would reset the connection,
-/// and the sender might never see its answer.
+/// Closes the sending side, and drops what still arrives. Closing at once would reset the
+/// connection, and the sender might never see its answer.
 async fn linger(mut stream: TcpStream) {
     let ended = std::future::poll_fn(|cx| Pin::new(&mut stream).poll_shutdown(cx)).await;
     let mut dropped = 0;
@@ -180,7 +181,7 @@ impl hyper::service::Service<hyper::Request<Incoming>> for Service {
 
     fn call(&self, request: hyper::Request<Incoming>) -> Self::Future {
         let place = self.place.clone();
-        place.request_came();
+        place.request_received();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(place.clone());
         // A router without state is always ready.
@@ -193,7 +194,7 @@ impl hyper::service::Service<hyper::Request<Incoming>> for Service {
     }
 }
 
-/// The body of an answer, which tells the place when it was handed over.
+/// The body of an answer, which tells the place when all of it was handed over.
 struct Reply {
     body: Body,
     place: Place,
@@ -221,6 +222,6 @@ impl hyper::body::Body for Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        self.place.reply_is_given();
+        self.place.reply_handed_over();
     }
 }

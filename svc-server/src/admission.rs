@@ -1,8 +1,9 @@
-//! Memory before work: a request takes what its body may become from a budget that all share.
+//! Memory before work: a request reserves the memory that its parsed body may need from a budget
+//! that all requests share.
 //!
-//! Three bytes of a body may become a value of 32 and a part of hundreds, but most bodies are text
-//! and become a few times their size. So what a body may take is estimated from what it holds, and
-//! what it does take is bounded while it is decoded ([`REQUEST_MEMORY_BYTES_MAX`]).
+//! Three bytes of a body may become a value of 32 bytes and a part of hundreds, but most bodies are
+//! text and become a few times their size. So the need of a body is estimated from its bytes, and
+//! its actual use is bounded while it is parsed ([`REQUEST_MEMORY_BYTES_MAX`]).
 
 use std::time::Duration;
 
@@ -12,32 +13,32 @@ use tokio::time::timeout;
 
 use crate::memory::{Held, MemoryBudget};
 
-/// Bytes of memory that all requests may work in at once.
+/// Bytes of memory for the work on all requests together.
 pub(crate) const WORK_BYTES_MAX: usize = 640 * 1024 * 1024;
-/// Bytes of memory that the largest request works in: the values of its body, and as much again for
-/// what is written of them.
+/// Bytes of memory for the largest request: the values of its body, and as much again for what is
+/// written from them.
 const REQUEST_WORK_BYTES_MAX: usize = 2 * REQUEST_MEMORY_BYTES_MAX;
-/// How long a request waits for its memory. Its sender is told to come back then.
+/// How long a request waits for memory. Then its sender is asked to come back.
 pub(crate) const WAIT: Duration = Duration::from_secs(15);
 
-/// A body of fewer bytes is worked on without asking: it holds no more values than are soon gone.
+/// A smaller body is parsed without a reservation: its values take little memory and not for long.
 const UNCOUNTED_BYTES_MAX: usize = 16 * 1024;
-/// Bytes that a byte of text takes: in the value that holds it, in the message or record that repeats
-/// it, and in the canonical forms of both.
+/// Bytes of memory per byte of text: in its value, in the message or record that repeats the text,
+/// and in the canonical forms of both.
 const BYTES_PER_BYTE: usize = 6;
-/// Bytes that a value takes beside its text: in a list with room to spare, and in what is made of it.
+/// Bytes of memory per value besides its text: in a list with spare capacity, and in the result.
 const BYTES_PER_VALUE: usize = 160;
-/// Bytes that a byte of protobuf takes. Its values cannot be counted without reading it.
+/// Bytes of memory per byte of protobuf, whose values cannot be counted without parsing it.
 const BYTES_PER_BYTE_OF_PROTOBUF: usize = 24;
 
-/// How a body is encoded, as far as its values can be counted.
+/// The encodings of a body, as far as they matter for counting its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
     Protobuf,
 }
 
-/// Returns the bytes of memory that a request with this body may work in; none for a small one.
+/// Returns the bytes of memory that a request with this body may need; 0 for a small one.
 pub(crate) fn estimate(body: &[u8], encoding: Encoding) -> usize {
     if body.len() <= UNCOUNTED_BYTES_MAX {
         return 0;
@@ -49,10 +50,10 @@ pub(crate) fn estimate(body: &[u8], encoding: Encoding) -> usize {
     bytes.min(REQUEST_WORK_BYTES_MAX)
 }
 
-/// Returns how many values a JSON text holds at most: each but the first follows one of three
-/// characters, all of which stand in texts as well.
+/// Returns the maximum number of values in a JSON text. Each value but the first follows one of
+/// three characters, which may also occur inside texts.
 fn values(body: &[u8]) -> usize {
-    // Counted in bytes, as many at a time as a byte can count, the compiler compares many at once.
+    // The counts of a chunk fit into a byte, so the compiler compares many bytes at once.
     let chunks = body.chunks(usize::from(u8::MAX));
     let counts = chunks.map(|chunk| {
         let begins = |byte: &u8| u8::from(matches!(byte, b',' | b'[' | b'{'));
@@ -61,11 +62,11 @@ fn values(body: &[u8]) -> usize {
     counts.map(usize::from).sum()
 }
 
-/// Takes the memory that a request may work in, waiting for it when others have it.
+/// Reserves the memory for a request, and waits for it if necessary.
 ///
 /// # Errors
 ///
-/// When it is not free in time.
+/// If it is not free in time.
 pub(crate) async fn admit(
     work: &MemoryBudget,
     bytes: usize,

@@ -15,7 +15,7 @@ use crate::memory::MemoryBudget;
 use crate::settings::{Grant, McpSettings, Settings};
 use crate::signature::WebhookKeys;
 
-/// The running service. Cloning gives another handle to it.
+/// The running service. A clone is another handle to it.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Inner>);
 

@@ -1,4 +1,4 @@
-//! Who calls: bearer tokens and what they allow, and the forge's signature.
+//! Identifies callers: bearer tokens and what they allow, and the forge's signature.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::body::BodyUse;
 use crate::settings::Settings;
 use crate::signature::{Check, WebhookKeys};
 
-/// Who has sent a request, as far as its head says.
+/// The sender of a request, as far as its head shows.
 pub(crate) enum Sender {
-    /// Whoever it is: the route is open.
+    /// Anybody: the route is open.
     Anybody,
-    /// The bearer of a token; nobody when the token is not configured, or revoked.
+    /// The bearer of a token; nobody if the token is unknown or revoked.
     Bearer(Option<Caller>),
-    /// The bearer of a token that may be revoked, when the store does not say.
+    /// The bearer of a token that may be revoked, while the store does not answer.
     Unconfirmed(Problem),
-    /// Whoever has signed the body; nobody when the signature has no valid form.
+    /// Whoever signed the body; nobody if the signature does not have a valid form.
     Signer(Option<Check>),
 }
 
@@ -46,8 +46,8 @@ impl Sender {
         }
     }
 
-    /// Asks the store what was granted to the bearer of a named token, and whether it is revoked. Of
-    /// everybody else it knows nothing, and is not asked.
+    /// Reads from the store what is granted to the bearer of a named token, and whether the token
+    /// is revoked. The store has nothing about other senders.
     pub(crate) async fn confirmed(self, engine: &Engine) -> Self {
         let Self::Bearer(Some(mut caller)) = self else {
             return self;
@@ -62,7 +62,7 @@ impl Sender {
         Self::Bearer(Some(caller))
     }
 
-    /// Returns the caller, when its head alone says who it is.
+    /// Returns the caller, if the head alone identifies one.
     pub(crate) fn caller(&self) -> Option<&Caller> {
         match self {
             Self::Bearer(caller) => caller.as_ref(),
@@ -70,8 +70,8 @@ impl Sender {
         }
     }
 
-    /// Says what is done with the body. A stranger's is only counted, so that a flood of them costs
-    /// no memory. On open routes the body means nothing, and is a stranger's too.
+    /// Returns what to do with the body. A stranger's is only counted, so that a flood of them
+    /// costs no memory. On open routes bodies have no meaning, and are counted too.
     pub(crate) fn body_use(&mut self) -> BodyUse<'_> {
         match self {
             Self::Bearer(Some(_)) => BodyUse::Bytes,
@@ -82,7 +82,7 @@ impl Sender {
         }
     }
 
-    /// Says who it is, now that the body has come: the caller, where the route asks for a token.
+    /// Identifies the sender once the body is complete: the caller, if the route requires a token.
     pub(crate) fn identify(self) -> Result<Option<Caller>, Problem> {
         match self {
             Self::Anybody => Ok(None),
@@ -105,14 +105,14 @@ pub(crate) struct Caller {
     pub(crate) rights: Rights,
 }
 
-/// Which Sessions the context routes show a caller.
+/// The Sessions that a caller may read over the context routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rights {
     /// Those of the settings.
     Configured,
-    /// Those that were granted to the name of the token, which the store is to be asked for.
+    /// Those granted to the name of the token, which the store has to be asked for.
     Named(TokenName),
-    /// These.
+    /// Those granted to the token.
     Granted(Arc<TokenGrants>),
 }
 
@@ -163,7 +163,7 @@ impl Tokens {
         Self(tokens)
     }
 
-    /// Names the caller of a request.
+    /// Returns the caller of a request.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<&Caller> {
         let header = headers.get(header::AUTHORIZATION)?.as_bytes();
         let space = header.iter().position(|byte| *byte == b' ')?;
@@ -175,7 +175,7 @@ impl Tokens {
         self.bearer(token)
     }
 
-    /// Names the bearer of a token. Every configured token is compared, whatever matches.
+    /// Returns the bearer of a token. It compares every configured token, also after a match.
     pub(crate) fn bearer(&self, token: &[u8]) -> Option<&Caller> {
         let presented: [u8; 32] = Sha256::digest(token).into();
         let mut caller = None;

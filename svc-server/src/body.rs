@@ -1,4 +1,4 @@
-//! Reading a body within its cap, its time and its memory, whatever its headers say of its length.
+//! Reads a body within its cap, its time and its memory, whatever length its headers announce.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
@@ -12,29 +12,29 @@ use crate::gzip::{self, Inflater};
 use crate::places::{BodyMemory, Place};
 use crate::signature::Check;
 
-/// Bytes that are taken in at once: so many compressed ones become a few MiB at most before they are
-/// accounted for.
+/// Bytes that are inflated at once: so few that they become at most a few MiB before these are
+/// reserved.
 const STEP_BYTES: usize = 4 * 1024;
 
-/// What is done with the bytes of a body.
+/// What to do with the bytes of a body.
 pub(crate) enum BodyUse<'a> {
-    /// They are returned.
+    /// Return them.
     Bytes,
-    /// They are only counted: the caller has no valid credential.
+    /// Only count them: the caller has no valid credential.
     Nothing,
-    /// They are returned, and shown to the check that will say whether the sender is known. Until
-    /// then it may be anybody.
+    /// Return them, and pass them to the check that identifies the sender, who may be anybody until
+    /// then.
     Unverified(&'a mut Check),
 }
 
-/// Reads a body of at most `bytes_max`, as it comes and decoded.
+/// Reads a body of at most `bytes_max`, and decodes it while it arrives.
 ///
-/// Whether it could be decoded comes after who sent it, so that is for the caller to ask of the
-/// content.
+/// A caller must be identified before it learns whether its body can be decoded, so [`Content`]
+/// keeps that result.
 ///
 /// # Errors
 ///
-/// When the body is too large, breaks off, takes too long, or finds no memory.
+/// If the body is too large, incomplete or too slow, or if no memory is free.
 pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
@@ -54,7 +54,7 @@ pub(crate) async fn read(
         if length > bytes_max {
             return Err(Problem::BodyTooLarge);
         }
-        place.body_came(data.len());
+        place.body_received(data.len());
         if let BodyUse::Unverified(check) = &mut body_use {
             check.update(&data);
         }
@@ -65,33 +65,33 @@ pub(crate) async fn read(
             }
         }
     }
-    place.body_is_whole();
+    place.body_complete();
     let content = received.finish()?;
     Ok(Content { content, memory })
 }
 
-/// Waits for the next bytes; nothing when the body is whole.
+/// Waits for the next bytes; nothing at the end of the body.
 async fn next(body: &mut Body, place: &Place) -> Result<Option<Bytes>, Problem> {
     loop {
-        let frame = match place.due() {
-            // What comes later moves the moment on, so it is asked for anew each time.
+        let frame = match place.deadline() {
+            // Received bytes postpone the deadline, so it is read again each time.
             Some(due) => timeout_at(due, body.frame()).await,
             None => Ok(body.frame().await),
         };
         let Some(frame) = frame.map_err(|_| Problem::BodyTimeout)? else {
             return Ok(None);
         };
-        // Half of a body must never pass for the whole.
+        // Half of a body must never pass for all of it.
         let frame = frame.map_err(|_| Problem::BodyIncomplete)?;
-        // Anything else is trailers, which mean nothing here.
+        // Anything else is trailers, which have no meaning here.
         if let Ok(data) = frame.into_data() {
             return Ok(Some(data));
         }
     }
 }
 
-/// Ends a body that finds no memory. A stranger's connection is ended without an answer: there is
-/// nothing that it could be told.
+/// Ends a body for which no memory is free. A stranger's connection is closed without an answer,
+/// because a stranger must not learn the reason.
 async fn give_up(body_use: &BodyUse<'_>, place: &Place) -> Problem {
     match body_use {
         BodyUse::Bytes | BodyUse::Nothing => Problem::CapacityExceeded,
@@ -102,43 +102,44 @@ async fn give_up(body_use: &BodyUse<'_>, place: &Place) -> Problem {
     }
 }
 
-/// A whole body: its content, or that it could not be decoded, and the memory that it holds.
+/// A complete body: its content or why it cannot be decoded, and the memory that it holds.
 pub(crate) struct Content {
     content: Result<Bytes, Problem>,
     memory: BodyMemory,
 }
 
 impl Content {
-    /// Notes that the sender is known.
+    /// Records that the sender is known.
     pub(crate) fn sender_is_known(&mut self) {
         self.memory.sender_is_known();
     }
 
-    /// Returns the content, and the memory that it holds as long as it is kept.
+    /// Returns the content, and the memory that it holds.
     ///
     /// # Errors
     ///
-    /// When the body is not encoded as it says, or in a way that the route does not know.
+    /// If the body does not match its content encoding, or the route does not support that
+    /// encoding.
     pub(crate) fn decoded(self) -> Result<(Bytes, BodyMemory), Problem> {
         Ok((self.content?, self.memory))
     }
 }
 
-/// What has come of a body.
+/// The received part of a body.
 enum Received {
-    /// The content as it is: its first piece, and the others once there are any.
+    /// Plain content: the first piece, or everything after a second one.
     Plain {
         first: Option<Bytes>,
         rest: Vec<u8>,
-        /// Bytes to make room for when a second piece comes.
+        /// The bytes to reserve when a second piece arrives.
         room: usize,
         bytes_max: usize,
     },
-    /// The content that is being inflated.
+    /// Content that is being inflated.
     Gzip(Box<Inflater>),
-    /// The bytes are only counted.
+    /// Only counted.
     Nothing,
-    /// There is no content to be had; the bytes are only counted.
+    /// Not decodable, so only counted.
     Undecodable,
 }
 
@@ -156,7 +157,7 @@ impl Received {
         }
     }
 
-    /// Cuts bytes into pieces that may be taken before what they have become is accounted for.
+    /// Cuts bytes into pieces small enough to be inflated before their memory is reserved.
     fn steps(&self, mut data: Bytes) -> impl Iterator<Item = Bytes> + use<> {
         let step = match self {
             Self::Gzip(_) => STEP_BYTES,
@@ -199,7 +200,7 @@ impl Received {
         Ok(())
     }
 
-    /// Returns how many bytes of memory it takes.
+    /// Returns how many bytes of memory it uses.
     fn bytes(&self) -> usize {
         match self {
             Self::Plain { first, rest, .. } => {
@@ -225,12 +226,12 @@ impl Received {
     }
 }
 
-/// The content encoding is none of those that the route knows, or is several of them.
+/// The content encoding is unknown to the route, or there are several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Undecodable;
 
-/// Returns how a body is encoded. Where no encoding is known the header is not looked at: the body
-/// is taken as it is.
+/// Returns the encoding of a body. A route without encodings ignores the header: it takes the body
+/// as it is.
 fn encoding(
     headers: &HeaderMap,
     known: &[ContentEncoding],
@@ -258,7 +259,7 @@ fn encoding(
     Ok(found)
 }
 
-/// Returns the announced length as a hint for memory, no more than a sender has to earn.
+/// Returns the announced length as a hint for memory, up to what any sender may use.
 fn announced(headers: &HeaderMap, bytes_max: usize) -> usize {
     headers
         .get(header::CONTENT_LENGTH)

@@ -1,9 +1,9 @@
 //! One order of checks for every route.
 //!
-//! Path and method, the form of the request, body size, credential (a token, or the forge's signature of the body),
-//! authority, grant, body, fields: each can end a request, and a caller without a valid credential
-//! learns nothing but 404, 405, 413 and 401. Then comes the handler, which calls the engine once,
-//! and the reply is written within its budget.
+//! Path and method, the form of the request, body size, credential (a token, or the forge's
+//! signature of the body), authority, grant, body, fields: each can end a request, and a caller
+//! without a valid credential learns nothing but 404, 405, 413 and 401. Then the handler calls the
+//! engine once, and the reply is written within its budget.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ use crate::problem;
 use crate::reply::respond;
 use crate::settings::Grant;
 
-/// A body of more bytes is read and captured apart from the other requests' thread.
+/// A larger body is parsed and captured without blocking other requests.
 const INLINE_BYTES_MAX: usize = 256 * 1024;
 
-/// What a handler is given beside the request.
+/// What a handler gets besides the request.
 pub(crate) struct Exchange {
     pub(crate) app: App,
-    /// Absent on open routes and on those that the forge signs for.
+    /// Absent on open routes and on those that the forge signs.
     pub(crate) caller: Option<Caller>,
     /// The memory that the values of the request may still take.
     pub(crate) memory: NodeBudget,
@@ -43,7 +43,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Makes one of a request that came as a value, in the message of another.
+    /// Returns the exchange of a request that arrived as a value, inside another request.
     pub(crate) fn of(app: App, caller: Caller) -> Self {
         Self {
             app,
@@ -53,7 +53,7 @@ impl Exchange {
         }
     }
 
-    /// Runs work on a body: a large one lets other requests go on meanwhile.
+    /// Works on a body. While it works on a large one, other requests continue.
     pub(crate) fn in_place<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.body_bytes > INLINE_BYTES_MAX {
             tokio::task::block_in_place(work)
@@ -168,8 +168,8 @@ where
         .map_err(|error| problem::of_write(error, E::OVERSIZE))
 }
 
-/// Checks that there is a grant such as a route needs: of the deployment, or of the token of the caller,
-/// whose grants are never one Session that need not be named.
+/// Checks that there is a grant as the route needs it: one of the deployment, or one of the
+/// caller's named token. The request with a named token always has to name the Session.
 pub(crate) fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Result<(), Problem> {
     if !matches!(caller.rights, Rights::Configured) {
         return match needs {
@@ -186,7 +186,7 @@ pub(crate) fn check_grant(needs: Needs, grant: &Grant, caller: &Caller) -> Resul
     }
 }
 
-/// Returns the parameters in a path, percent-decoded: a slash in one is written `%2F`.
+/// Returns the parameters in a path, percent-decoded: a slash in a parameter is `%2F`.
 fn path_parameters(template: &'static str, path: &str) -> Object {
     template
         .split('/')
@@ -199,7 +199,7 @@ fn path_parameters(template: &'static str, path: &str) -> Object {
         .collect()
 }
 
-/// Returns the parameters in a query; of a repeated one the last counts.
+/// Returns the parameters in a query; the last one, if repeated.
 pub(crate) fn query_parameters(query: &str) -> Object {
     let mut parameters = Object::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -208,8 +208,8 @@ pub(crate) fn query_parameters(query: &str) -> Object {
     parameters
 }
 
-/// Returns the declared headers and the type of the body; of a repeated one the first counts. What is
-/// no text counts as absent.
+/// Returns the declared headers and the content type; the first one, if repeated. A value that is
+/// not text counts as absent.
 fn header_parameters(declared: &[Parameter], headers: &HeaderMap) -> Object {
     declared
         .iter()

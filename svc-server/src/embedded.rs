@@ -80,7 +80,9 @@ fn is_same(url: &str, local: &str) -> bool {
         Some(rest) => rest.strip_prefix(':').and_then(|port| port.parse().ok()),
         None => None,
     };
-    let address = local.strip_prefix("http://").and_then(|it| it.parse().ok());
+    let address = local
+        .strip_prefix("http://")
+        .and_then(|address| address.parse().ok());
     let is_named = |address: SocketAddr| address.ip().is_loopback() && Some(address.port()) == port;
     address.is_some_and(is_named)
 }

@@ -1,4 +1,4 @@
-//! Inflating a body while it arrives, and never beyond its cap.
+//! Inflates a body while it arrives, and never beyond its cap.
 
 use std::io::{self, Write};
 
@@ -6,15 +6,15 @@ use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use svc_model::problem::Problem;
 
-/// A chunk of more bytes is inflated apart from the other requests' thread: it may become a thousand
-/// times as many.
+/// A larger chunk is inflated without blocking other requests: it may become a thousand times as
+/// large.
 const INLINE_BYTES_MAX: usize = 4 * 1024;
 
-/// A body that is being inflated: one member of gzip, or several one after the other.
+/// A body that is being inflated: one gzip member, or several in a row.
 pub(crate) struct Inflater(MultiGzDecoder<Capped>);
 
 impl Inflater {
-    /// Begins to inflate a body to at most `bytes_max`.
+    /// Starts inflating a body to at most `bytes_max`.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self(MultiGzDecoder::new(Capped {
             bytes: Vec::new(),
@@ -27,7 +27,7 @@ impl Inflater {
     ///
     /// # Errors
     ///
-    /// When the content is over its cap, or the bytes are no gzip. No more must be given then.
+    /// If the content is over its cap, or the bytes are not gzip. No more bytes may follow then.
     pub(crate) fn take(&mut self, data: &[u8]) -> Result<(), Problem> {
         let inflated = if data.len() > INLINE_BYTES_MAX {
             tokio::task::block_in_place(|| self.0.write_all(data))
@@ -37,11 +37,11 @@ impl Inflater {
         inflated.map_err(|_| self.problem())
     }
 
-    /// Returns the content, once all bytes were given.
+    /// Returns the content, after all bytes were taken.
     ///
     /// # Errors
     ///
-    /// As [`Inflater::take`]; also when the bytes end too early, or the sums do not match.
+    /// As [`Inflater::take`]; also if the bytes end too early, or the checksums do not match.
     pub(crate) fn finish(mut self) -> Result<Bytes, Problem> {
         match self.0.try_finish() {
             Ok(()) => Ok(std::mem::take(&mut self.0.get_mut().bytes).into()),
@@ -63,7 +63,7 @@ impl Inflater {
     }
 }
 
-/// Bytes up to a cap, in no more memory than that.
+/// Bytes up to a cap, in no more memory than the cap.
 struct Capped {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -86,7 +86,7 @@ impl Write for Capped {
     }
 }
 
-/// Makes room for more bytes, up to a cap: doubling, as a vector does, would go past it.
+/// Makes room for more bytes, up to a cap, which the doubling of a vector could exceed.
 pub(crate) fn make_room(bytes: &mut Vec<u8>, more: usize, bytes_max: usize) {
     let length = bytes.len();
     if more > bytes.capacity() - length {

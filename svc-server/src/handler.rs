@@ -1,4 +1,4 @@
-//! What answers the requests of a route.
+//! Answers the requests of a route.
 
 use std::pin::Pin;
 use std::sync::Arc;

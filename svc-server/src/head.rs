@@ -1,12 +1,12 @@
-//! Whether the head of a request says one thing only.
+//! Whether the head of a request has only one meaning.
 //!
-//! A proxy and this service must never read a request in two ways: one credential, one host, and a
-//! body of which both know where it ends.
+//! A proxy and this service must never read a request differently. So there is one credential, one
+//! host, and an unambiguous end of the body.
 
 use axum::http::{HeaderMap, HeaderName, header};
 use svc_model::problem::Problem;
 
-/// Headers that may be there once.
+/// Headers that may occur only once.
 const ONCE: [HeaderName; 3] = [
     header::AUTHORIZATION,
     header::HOST,
@@ -17,8 +17,7 @@ const ONCE: [HeaderName; 3] = [
 ///
 /// # Errors
 ///
-/// When a header stands there twice that may do so once, or the body travels in a way that is not
-/// known.
+/// If such a header is repeated, or the transfer encoding is unknown.
 pub(crate) fn check(headers: &HeaderMap) -> Result<(), Problem> {
     let once = |name: &HeaderName| headers.get_all(name).iter().nth(1).is_none();
     let chunked = headers

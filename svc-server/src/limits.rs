@@ -1,8 +1,9 @@
-//! How much of the server's time and memory a connection may take.
+//! How much time and memory of the server a connection may use.
 //!
-//! A connection whose request has not shown a valid token or signature yet belongs to a stranger.
-//! Strangers get little time, earn more by sending, and are the first to go when places or memory
-//! run short. These are no settings: `docs/architecture.md` lists them, and tests make them small.
+//! A connection belongs to a stranger until its request has shown a valid token or signature.
+//! Strangers get little time, earn more by sending, and are the first to give way when places or
+//! memory run short. These are not settings: `docs/architecture.md` lists them, and tests use
+//! smaller ones.
 
 use std::time::Duration;
 
@@ -11,36 +12,36 @@ use std::time::Duration;
 pub(crate) struct Limits {
     /// Connections that are open at once; fewer where the process may not open as many files.
     pub(crate) connections_max: usize,
-    /// Of them, those that idle connections of known senders leave to newcomers.
+    /// How many of them idle connections of known senders leave to newcomers.
     pub(crate) newcomers_min: usize,
     /// Bytes of the head of a request.
     pub(crate) head_bytes_max: usize,
-    /// How long a stranger may take for a request's head, and to take in an answer.
+    /// How long a stranger may take to send a head, and to receive an answer.
     pub(crate) stranger_for: Duration,
     /// How long the connection of a known sender may be idle between requests.
     pub(crate) idle_for: Duration,
-    /// How fast a stranger's body must come, in bytes a second, after [`Limits::stranger_for`].
+    /// The minimum rate of a stranger's body in bytes per second, after [`Limits::stranger_for`].
     pub(crate) stranger_bytes_per_second: u64,
-    /// How long a stranger's body may take, however fast it comes.
+    /// How long a stranger's body may take at any rate.
     pub(crate) stranger_body_for: Duration,
-    /// How long a known sender's body may stand still.
+    /// How long a known sender's body may stall.
     pub(crate) body_idle_for: Duration,
-    /// How long it may do so while others wait for memory.
+    /// How long it may stall while others wait for memory.
     pub(crate) body_idle_when_short_for: Duration,
     /// How long a known sender's body may take.
     pub(crate) body_for: Duration,
     /// How long a body may wait for memory that other bodies hold.
     pub(crate) memory_for: Duration,
-    /// How long a known caller may take nothing of its answer.
+    /// How long a known caller may receive nothing of its answer.
     pub(crate) reply_idle_for: Duration,
-    /// How long a known caller may take for its whole answer.
+    /// How long a known caller may take to receive its answer.
     pub(crate) reply_for: Duration,
-    /// How long a sender that was answered before its body had come may go on sending.
+    /// How long a sender that was answered early may continue to send.
     pub(crate) linger_for: Duration,
-    /// Bytes of the bodies of known senders that are held at once. The oldest unfinished body may
-    /// go beyond it, so that one of them always gets on.
+    /// Bytes of known senders' bodies in memory. The oldest unfinished body may exceed it, so one
+    /// of them can always continue.
     pub(crate) known_bytes_max: usize,
-    /// Bytes of the bodies of strangers that are held at once.
+    /// Bytes of strangers' bodies in memory.
     pub(crate) stranger_bytes_max: usize,
     /// How long a signed body may still take once the server stops.
     pub(crate) stop_strangers_for: Duration,
@@ -76,7 +77,7 @@ impl Limits {
         }
     }
 
-    /// The limits of the address for metrics, which has few callers and no known ones.
+    /// The limits of the metrics address, which has few callers and no known ones.
     pub(crate) const fn metrics() -> Self {
         Self {
             connections_max: 32,
@@ -91,7 +92,7 @@ impl Limits {
         Duration::from_micros(bytes.saturating_mul(1_000_000) / rate)
     }
 
-    /// Takes fewer connections where the process may not open as many files.
+    /// Allows fewer connections if the process may not open as many files.
     pub(crate) fn within_open_files(mut self, open_files_max: u64) -> Self {
         let left = open_files_max.saturating_sub(crate::open_files::RESERVED);
         let left = usize::try_from(left).unwrap_or(usize::MAX).max(8);

@@ -1,11 +1,11 @@
-//! Memory that requests share: who needs some takes it from a budget first, so that many at once
-//! cost no more than the budget.
+//! Memory that requests share. Whoever needs some reserves it from a budget first, so many requests
+//! at once need no more than the budget.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A number of bytes that many may hold parts of. Cloning gives another handle to it.
+/// A number of bytes that many can reserve parts of. A clone is another handle to it.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     free: Arc<Semaphore>,
@@ -13,7 +13,7 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// Makes a budget of this many bytes: at most 4 GiB, which is the most that is acquired at once.
+    /// Creates a budget of this many bytes: at most 4 GiB, the maximum of one reservation.
     pub fn new(bytes_max: usize) -> Self {
         let bytes_max = bytes_max.min(u32::MAX as usize);
         Self {
@@ -22,27 +22,26 @@ impl MemoryBudget {
         }
     }
 
-    /// Returns how many bytes there are in all.
+    /// Returns the size of the budget in bytes.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// Returns how many bytes nobody holds.
+    /// Returns how many bytes are free.
     pub fn bytes_free(&self) -> usize {
         self.free.available_permits()
     }
 
-    /// Takes bytes, after everybody who came before has got theirs; nothing when there are not as
-    /// many in all.
+    /// Reserves bytes, after everybody who asked before; nothing if they exceed the budget.
     ///
-    /// A caller that gives up waiting leaves the queue.
+    /// A caller that stops waiting leaves the queue.
     pub async fn acquire(&self, bytes: usize) -> Option<Held> {
         let bytes = self.acquirable(bytes)?;
         let permit = Arc::clone(&self.free).acquire_many_owned(bytes).await;
         permit.ok().map(Held)
     }
 
-    /// Takes bytes if they are free and nobody waits for them.
+    /// Reserves bytes if they are free and nobody waits for them.
     pub fn try_acquire(&self, bytes: usize) -> Option<Held> {
         let bytes = self.acquirable(bytes)?;
         let permit = Arc::clone(&self.free).try_acquire_many_owned(bytes);
@@ -55,7 +54,7 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes that are taken from a budget until this is dropped.
+/// Bytes reserved from a budget until this is dropped.
 #[derive(Debug)]
 #[must_use = "the bytes are given back at once"]
 pub struct Held(OwnedSemaphorePermit);
@@ -66,16 +65,16 @@ impl Held {
         self.0.num_permits()
     }
 
-    /// Takes over what another holds of the same budget.
+    /// Takes over another reservation of the same budget.
     ///
     /// # Panics
     ///
-    /// When it is of another budget.
+    /// If it is of another budget.
     pub fn absorb(&mut self, other: Self) {
         self.0.merge(other.0);
     }
 
-    /// Gives back what is held above this many bytes.
+    /// Returns what exceeds this many bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         let excess = self.bytes().saturating_sub(bytes);
         drop(self.0.split(excess));

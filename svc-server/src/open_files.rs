@@ -1,14 +1,14 @@
-//! How many files and sockets the process may have open.
+//! How many files and sockets the process may open.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Files that are kept for everything but connections: the store, git, logs.
+/// Files reserved for everything but connections: the store, git, logs.
 pub(crate) const RESERVED: u64 = 256;
-/// What the process asks for: room for every connection, for those that are being closed, and for
-/// the rest.
+/// The limit that the process asks for: enough for every connection, for those that are closing,
+/// and for the rest.
 const WANTED: u64 = 4_096;
 
-/// Raises the soft limit as far as it is wanted and the system allows, and returns it.
+/// Raises the soft limit as far as wanted and allowed, and returns it.
 pub(crate) fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let Some(raised) = raised(limit.current, limit.maximum) else {
@@ -27,7 +27,7 @@ pub(crate) fn raise() -> u64 {
     }
 }
 
-/// Returns what a soft limit is raised to; nothing when it is high enough, or cannot be.
+/// Returns the value to raise a soft limit to; nothing if it is high enough or cannot be raised.
 fn raised(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
     let soft = soft?;
     let raised = hard.map_or(WANTED, |hard| hard.min(WANTED));

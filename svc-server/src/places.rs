@@ -1,10 +1,11 @@
-//! Who is connected, how long each may take, and who gives way when room runs short.
+//! Who is connected, how long each connection may take, and who gives way when places or memory run
+//! short.
 //!
-//! A place is a connection. It belongs to a stranger until the request on it has shown a valid token
-//! or signature. Each has a moment at which its time is up, and a standing: the moment at which it
-//! last got on, and a little later for the more it sent. When a place or memory is needed, the
-//! stranger of the lowest standing gives way at once. Whoever sends as a sender does stands above
-//! all who only hold what they have, so strangers, however many, never delay a sender who can sign.
+//! A place is a connection. It belongs to a stranger until its request has shown a valid token or
+//! signature. Each connection has a deadline, and a standing: the time of its last progress, plus a
+//! little for the bytes that it sent. When a place or memory is needed, the stranger with the
+//! lowest standing gives way at once. A sender that keeps sending stands above everybody who merely
+//! holds a place or memory. So strangers, however many, never delay a sender who can sign.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,30 +16,30 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use crate::limits::Limits;
+use crate::log_limit::LogLimit;
 use crate::memory::{Held, MemoryBudget};
-use crate::seldom::Seldom;
 
-/// How far the answer of a body whose time is up may lag behind, before its connection is cut.
+/// How long the answer to a body past its deadline may take before its connection is cut.
 const ANSWER_FOR: Duration = Duration::from_secs(2);
 
-/// How far bytes that came may lift a standing above the present, so that a sender may pause for a
-/// moment, and nobody can send ahead.
+/// How far received bytes may raise a standing above the present: enough for a short pause of the
+/// sender, too little to earn a lead.
 const LEAD_MAX: Duration = Duration::from_secs(1);
 
-/// The connections of one address. Cloning gives another handle to them.
+/// The connections of one address. A clone is another handle to them.
 #[derive(Clone)]
 pub(crate) struct Places(Arc<Shared>);
 
 struct Shared {
     limits: Limits,
     open: Mutex<Open>,
-    /// Wakes who waits for a place or for memory.
+    /// Wakes those who wait for a place or for memory.
     freed: Notify,
     known_bytes: MemoryBudget,
-    /// What the oldest unfinished body may go on with when nothing else is left.
+    /// The memory in which the oldest unfinished body can continue when nothing else is left.
     oldest_bytes: MemoryBudget,
     stranger_bytes: MemoryBudget,
-    gave_way: Seldom,
+    gave_way: LogLimit,
 }
 
 #[derive(Default)]
@@ -54,37 +55,37 @@ struct Record {
     end: Notify,
 }
 
-/// What a connection is doing.
+/// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// No request has come whole so far as its head.
+    /// The head of the next request is incomplete.
     Waiting,
     /// A body is arriving.
     Receiving,
-    /// A body has come and is worked on, which has deadlines of its own.
+    /// The request is complete and being answered, which has deadlines of its own.
     Working,
-    /// An answer is on its way; it is `given` when it has been handed over whole.
-    Replying { given: bool },
-    /// An answer was sent, and what still comes is dropped.
-    Leaving,
+    /// An answer is being sent; `complete` once all of it was handed over.
+    Replying { complete: bool },
+    /// The answer was sent, and further bytes are dropped.
+    Lingering,
 }
 
 #[derive(Clone, Debug)]
 struct Progress {
     phase: Phase,
-    /// Since when it is in this phase.
+    /// When this phase began.
     since: Instant,
-    /// When something last came or went.
+    /// When bytes were last received or sent.
     last: Instant,
-    /// Its standing among those who may have to give way: the lowest goes first.
+    /// The standing among those who may have to give way: the lowest goes first.
     standing: Instant,
-    /// Bytes of the body that came.
+    /// The received bytes of the body.
     bytes: u64,
     /// Bytes of memory that the body holds.
     held: usize,
     known: bool,
     /// Whether the body waits for memory.
-    waits: bool,
+    waits_for_memory: bool,
     ended: bool,
     stopping: Option<Instant>,
 }
@@ -99,7 +100,7 @@ impl Progress {
             bytes: 0,
             held: 0,
             known: false,
-            waits: false,
+            waits_for_memory: false,
             ended: false,
             stopping: None,
         }
@@ -109,15 +110,15 @@ impl Progress {
         self.phase = phase;
         self.since = Instant::now();
         self.last = self.since;
-        // A request begins with all that it could have earned: who has just come must not give way to
-        // who has just stopped.
+        // A new request starts with the highest lead, so that a newcomer does not give way to
+        // somebody who has just stopped sending.
         self.standing = match phase {
             Phase::Receiving => self.since + LEAD_MAX,
             _ => self.since,
         };
     }
 
-    fn came(&mut self, bytes: usize, limits: &Limits) {
+    fn received(&mut self, bytes: usize, limits: &Limits) {
         let now = Instant::now();
         let earned = limits.earned(bytes as u64);
         self.bytes = self.bytes.saturating_add(bytes as u64);
@@ -125,11 +126,11 @@ impl Progress {
         self.standing = (self.standing.max(now) + earned).min(now + LEAD_MAX);
     }
 
-    /// Returns when its time is up; nothing while it is not its own time.
-    fn due(&self, limits: &Limits) -> Option<Instant> {
+    /// Returns the deadline of the phase; nothing while the connection waits for the service.
+    fn deadline(&self, limits: &Limits) -> Option<Instant> {
         let due = match (self.phase, self.known) {
             (Phase::Working, _) => return None,
-            (Phase::Receiving, true) if self.waits => return None,
+            (Phase::Receiving, true) if self.waits_for_memory => return None,
             (Phase::Waiting, true) => self.since + limits.idle_for,
             (Phase::Waiting | Phase::Replying { .. }, false) => self.since + limits.stranger_for,
             (Phase::Receiving, false) => {
@@ -142,23 +143,23 @@ impl Progress {
             (Phase::Replying { .. }, true) => {
                 (self.last + limits.reply_idle_for).min(self.since + limits.reply_for)
             }
-            (Phase::Leaving, _) => self.since + limits.linger_for,
+            (Phase::Lingering, _) => self.since + limits.linger_for,
         };
         Some(due)
     }
 
     /// Returns when the connection is cut, whatever it does.
-    fn cut(&self, limits: &Limits) -> Option<Instant> {
+    fn cut_at(&self, limits: &Limits) -> Option<Instant> {
         let due = match self.phase {
-            Phase::Receiving => self.due(limits).map(|due| due + ANSWER_FOR),
-            _ => self.due(limits),
+            Phase::Receiving => self.deadline(limits).map(|due| due + ANSWER_FOR),
+            _ => self.deadline(limits),
         };
         let Some(stopping) = self.stopping else {
             return due;
         };
         match (self.phase, self.known) {
             (Phase::Waiting, _) => Some(stopping),
-            (Phase::Receiving, false) | (Phase::Leaving, _) => {
+            (Phase::Receiving, false) | (Phase::Lingering, _) => {
                 let soon = stopping + limits.stop_strangers_for;
                 Some(due.map_or(soon, |due| due.min(soon)))
             }
@@ -191,7 +192,7 @@ impl Shared {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the connection of the lowest standing, of those that a rule selects.
+    /// Returns the selected connection with the lowest standing.
     fn lowest(open: &Open, selects: impl Fn(&Progress) -> bool) -> Option<(Instant, Arc<Record>)> {
         let mut lowest: Option<(Instant, &Arc<Record>)> = None;
         for record in open.records.values() {
@@ -208,7 +209,7 @@ impl Shared {
         lowest.map(|(standing, record)| (standing, Arc::clone(record)))
     }
 
-    fn say_gave_way(&self, what: &'static str) {
+    fn log_gave_way(&self, what: &'static str) {
         if let Some(left_out) = self.gave_way.due() {
             tracing::warn!(short = what, left_out, "connection.gave_way");
         }
@@ -223,7 +224,7 @@ impl Places {
             known_bytes: MemoryBudget::new(limits.known_bytes_max),
             oldest_bytes: MemoryBudget::new(2 * limit::BODY_BYTES_MAX),
             stranger_bytes: MemoryBudget::new(limits.stranger_bytes_max),
-            gave_way: Seldom::new(),
+            gave_way: LogLimit::new(),
             limits,
         }))
     }
@@ -232,9 +233,9 @@ impl Places {
         &self.0.limits
     }
 
-    /// Gives a place to a new connection. When there is none, somebody gives way: a stranger, or an
-    /// idle connection when strangers have no more than what is kept for them. It waits when
-    /// everybody is known and busy.
+    /// Gives a place to a new connection. If none is free, somebody gives way: a stranger, or an
+    /// idle known sender if strangers hold no more than the places kept for newcomers. It waits
+    /// while everybody is known and busy.
     pub(crate) async fn admit(&self) -> Seat {
         loop {
             let freed = self.0.freed.notified();
@@ -275,18 +276,18 @@ impl Places {
         };
         record.end();
         open.records.remove(&record.id);
-        self.0.say_gave_way("places");
+        self.0.log_gave_way("places");
         true
     }
 
-    /// Ends the stranger of the lowest standing, where the process can open no more files.
-    pub(crate) fn end_one(&self) {
+    /// Ends the stranger with the lowest standing, because the process cannot open more files.
+    pub(crate) fn end_lowest(&self) {
         let mut open = self.0.open();
         self.make_room(&mut open);
     }
 }
 
-/// A connection's own place, free again when this is dropped.
+/// The place of a connection, free again when this is dropped.
 pub(crate) struct Seat(Place);
 
 impl std::ops::Deref for Seat {
@@ -304,7 +305,7 @@ impl Drop for Seat {
     }
 }
 
-/// A handle to the place of a connection, by which its requests say how they get on.
+/// A handle to the place of a connection, for reporting the progress of its requests.
 #[derive(Clone)]
 pub(crate) struct Place {
     shared: Arc<Shared>,
@@ -312,7 +313,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns the place of a request that came over no connection of ours.
+    /// Returns the place of a request that did not arrive over a connection of the service.
     pub(crate) fn detached() -> Self {
         let places = Places::new(Limits::service());
         let record = Record::new(0);
@@ -322,14 +323,14 @@ impl Place {
         }
     }
 
-    /// Returns when the time for what it does now is up.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.record.progress().due(&self.shared.limits)
+    /// Returns the deadline of the current phase.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.record.progress().deadline(&self.shared.limits)
     }
 
     /// Returns when the connection is cut.
-    pub(crate) fn cut(&self) -> Option<Instant> {
-        self.record.progress().cut(&self.shared.limits)
+    pub(crate) fn cut_at(&self) -> Option<Instant> {
+        self.record.progress().cut_at(&self.shared.limits)
     }
 
     /// Waits until the connection must give way.
@@ -342,66 +343,66 @@ impl Place {
         self.record.end();
     }
 
-    /// Notes that the server stops.
+    /// Records that the server stops.
     pub(crate) fn stop(&self) {
         self.record.progress().stopping = Some(Instant::now());
     }
 
-    /// Notes that the head of a request has come. Whoever sent it is a stranger at first.
-    pub(crate) fn request_came(&self) {
+    /// Records that the head of a request was received. Its sender is a stranger at first.
+    pub(crate) fn request_received(&self) {
         let mut progress = self.record.progress();
         progress.enter(Phase::Receiving);
         progress.bytes = 0;
         progress.known = false;
     }
 
-    /// Notes that the sender of the request is known.
+    /// Records that the sender of the request is known.
     pub(crate) fn sender_is_known(&self) {
         self.record.progress().known = true;
     }
 
-    /// Notes that bytes of the body have come.
-    pub(crate) fn body_came(&self, bytes: usize) {
+    /// Records that bytes of the body were received.
+    pub(crate) fn body_received(&self, bytes: usize) {
         let limits = &self.shared.limits;
-        self.record.progress().came(bytes, limits);
+        self.record.progress().received(bytes, limits);
     }
 
-    /// Notes that the body has come whole.
-    pub(crate) fn body_is_whole(&self) {
+    /// Records that the body is complete.
+    pub(crate) fn body_complete(&self) {
         self.record.progress().enter(Phase::Working);
     }
 
-    /// Notes that an answer is on its way.
+    /// Records that an answer is being sent.
     pub(crate) fn reply_begins(&self) {
         self.record
             .progress()
-            .enter(Phase::Replying { given: false });
+            .enter(Phase::Replying { complete: false });
     }
 
-    /// Notes that the answer was handed over whole.
-    pub(crate) fn reply_is_given(&self) {
+    /// Records that the whole answer was handed over.
+    pub(crate) fn reply_handed_over(&self) {
         let mut progress = self.record.progress();
-        if let Phase::Replying { given } = &mut progress.phase {
-            *given = true;
+        if let Phase::Replying { complete } = &mut progress.phase {
+            *complete = true;
         }
     }
 
-    /// Notes that bytes were sent.
+    /// Records that bytes were sent.
     pub(crate) fn sent(&self) {
         self.record.progress().last = Instant::now();
     }
 
-    /// Notes that all that was handed over has been sent.
+    /// Records that everything handed over was sent.
     pub(crate) fn all_sent(&self) {
         let mut progress = self.record.progress();
-        if progress.phase == (Phase::Replying { given: true }) {
+        if progress.phase == (Phase::Replying { complete: true }) {
             progress.enter(Phase::Waiting);
         }
     }
 
-    /// Notes that what still comes is dropped.
-    pub(crate) fn leaves(&self) {
-        self.record.progress().enter(Phase::Leaving);
+    /// Records that further bytes are dropped.
+    pub(crate) fn lingers(&self) {
+        self.record.progress().enter(Phase::Lingering);
     }
 
     /// Returns whether no request is being answered.
@@ -409,7 +410,7 @@ impl Place {
         self.record.progress().phase == Phase::Waiting
     }
 
-    /// Returns the memory of a body that is about to arrive, which holds nothing yet.
+    /// Returns the memory of a body that is about to arrive; it is empty.
     pub(crate) fn body_memory(&self) -> BodyMemory {
         BodyMemory {
             place: self.clone(),
@@ -418,11 +419,11 @@ impl Place {
     }
 }
 
-/// A body finds no memory, and nobody gives way to it.
+/// No memory is free for a body, and nobody gives way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom;
 
-/// The memory that a body holds, until this is dropped.
+/// The memory that a body holds until this is dropped.
 pub(crate) struct BodyMemory {
     place: Place,
     held: Vec<Held>,
@@ -433,12 +434,12 @@ impl BodyMemory {
         self.held.iter().map(Held::bytes).sum()
     }
 
-    /// Holds at least this many bytes in all; waits, or makes others give way, where they are not
-    /// free.
+    /// Reserves memory up to this many bytes in all. If not enough is free, it waits, or makes
+    /// others give way.
     ///
     /// # Errors
     ///
-    /// When the body itself must give way, or has waited long enough.
+    /// If the body itself must give way, or has waited too long.
     pub(crate) async fn hold(&mut self, bytes: usize) -> Result<(), NoRoom> {
         let more = bytes.saturating_sub(self.bytes());
         if more == 0 {
@@ -455,8 +456,8 @@ impl BodyMemory {
         Ok(())
     }
 
-    /// Moves what is held from the strangers' memory, now that the sender is known. Where there is no
-    /// room it stays there: the body is whole, so it is for a moment only.
+    /// Moves the reservation out of the strangers' memory, because the sender is known now. If
+    /// there is no room it stays there: the body is complete, so it is held only briefly.
     pub(crate) fn sender_is_known(&mut self) {
         if let Some(held) = self.place.shared.known_bytes.try_acquire(self.bytes()) {
             self.held = vec![held];
@@ -480,14 +481,14 @@ impl BodyMemory {
             let lowest = Shared::lowest(&shared.open(), holds);
             let (own, due) = {
                 let progress = self.place.record.progress();
-                (progress.standing, progress.due(&shared.limits))
+                (progress.standing, progress.deadline(&shared.limits))
             };
             if let Some((standing, record)) = lowest {
                 if record.id == self.place.record.id || standing > own {
                     return Err(NoRoom);
                 }
                 record.end();
-                shared.say_gave_way("memory");
+                shared.log_gave_way("memory");
             }
             let due = due.unwrap_or_else(Instant::now);
             timeout_at(due, freed).await.map_err(|_| NoRoom)?;
@@ -513,25 +514,25 @@ impl BodyMemory {
             let stalled = |progress: &Progress| {
                 progress.phase == Phase::Receiving
                     && progress.held > 0
-                    && !progress.waits
+                    && !progress.waits_for_memory
                     && progress.last.elapsed() > still
             };
             let lowest = Shared::lowest(&shared.open(), stalled);
             if let Some((_, record)) = lowest {
                 record.end();
-                shared.say_gave_way("memory");
+                shared.log_gave_way("memory");
             }
             let now = Instant::now();
             if now >= until {
                 return Err(NoRoom);
             }
-            // Somebody may come to stand still without anything being freed.
+            // Another body may stall without freeing anything, so it looks again after a while.
             let again = until.min(now + (still / 4).max(Duration::from_millis(10)));
             drop(timeout_at(again, freed).await);
         }
     }
 
-    /// Returns whether no known sender's unfinished body is older.
+    /// Returns whether this is the oldest unfinished body of a known sender.
     fn is_oldest(&self) -> bool {
         let own = self.place.record.progress().since;
         let open = self.place.shared.open();
@@ -556,12 +557,12 @@ impl Drop for BodyMemory {
     }
 }
 
-/// A body that waits for memory, which is not its sender's time.
+/// A body that waits for memory. Its sender's deadline does not run meanwhile.
 struct Waiting<'p>(&'p Place);
 
 impl<'p> Waiting<'p> {
     fn new(place: &'p Place) -> Self {
-        place.record.progress().waits = true;
+        place.record.progress().waits_for_memory = true;
         Self(place)
     }
 }
@@ -569,7 +570,7 @@ impl<'p> Waiting<'p> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut progress = self.0.record.progress();
-        progress.waits = false;
+        progress.waits_for_memory = false;
         progress.last = Instant::now();
     }
 }

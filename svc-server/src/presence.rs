@@ -1,8 +1,8 @@
-//! Where the server of a store is found from this machine.
+//! Finds the server of a store on this machine.
 //!
-//! A server keeps its URL in a private file beside its database, and the file locked for as long as it
-//! runs. So a shell finds the server that was started last whatever port it listens on, and knows what
-//! a dead one has left by the lock that nobody holds.
+//! A server keeps its URL in a private file beside its database, and keeps the file locked while it
+//! runs. So a shell finds the last started server on any port, and recognises what a dead one left
+//! by the missing lock.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -15,10 +15,10 @@ use svc_engine::store::DatabaseUrl;
 
 use crate::source::data_folder;
 
-/// A URL of an address is shorter.
+/// The maximum length of such a URL.
 const URL_BYTES_MAX: u64 = 256;
 
-/// That a server runs, for others to find.
+/// The announcement of a running server.
 #[derive(Debug)]
 pub(crate) struct Presence {
     path: PathBuf,
@@ -27,20 +27,23 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Says where the server of this store listens, in place of one that was started before.
+    /// Announces where the server of this store listens, replacing an earlier announcement.
     pub(crate) fn announce(database: &DatabaseUrl, address: SocketAddr) -> io::Result<Self> {
         let path = file_of(database).ok_or(io::ErrorKind::NotFound)?;
         Self::write(path, &url(address))
     }
 
     fn write(path: PathBuf, url: &str) -> io::Result<Self> {
-        if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        if let Some(folder) = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)?;
         }
-        // Locked before it is in its place, so whoever finds it there finds it locked.
+        // It is locked before it gets its name, so whoever finds it finds it locked.
         let aside = path.with_extension(format!("{}.tmp", Ids::random().fresh().simple()));
         let mut file = OpenOptions::new()
             .write(true)
@@ -60,7 +63,7 @@ impl Presence {
         }
     }
 
-    /// Takes it back, unless another server has put its own there.
+    /// Removes the announcement, unless another server has replaced it.
     pub(crate) fn withdraw(self) -> io::Result<()> {
         let (there, own) = (fs::symlink_metadata(&self.path)?, self.file.metadata()?);
         if (there.dev(), there.ino()) == (own.dev(), own.ino()) {
@@ -70,7 +73,7 @@ impl Presence {
     }
 }
 
-/// Returns the URL of the server of this store that was started last, when it runs.
+/// Returns the URL of the last started server of this store, if it runs.
 pub fn find(database: &DatabaseUrl) -> Option<String> {
     read(&file_of(database)?)
 }
@@ -78,14 +81,14 @@ pub fn find(database: &DatabaseUrl) -> Option<String> {
 fn read(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let metadata = file.metadata().ok()?;
-    // Tokens go to where it says, so it has to be of this user.
+    // Tokens are sent to this URL, so the file must belong to this user.
     let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
     if !is_own || metadata.mode() & 0o077 != 0 {
         return None;
     }
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {}
-        // Its server is gone, or nobody can tell.
+        // Its server is gone, or the lock cannot be checked.
         Ok(()) | Err(TryLockError::Error(_)) => return None,
     }
     let mut url = String::new();
@@ -94,9 +97,9 @@ fn read(path: &Path) -> Option<String> {
     address.parse::<SocketAddr>().is_ok().then_some(url)
 }
 
-/// Returns the URL under which a server that listens there is reached from this machine.
+/// Returns the URL at which a server with this address is reached from this machine.
 pub(crate) fn url(mut address: SocketAddr) -> String {
-    // Who listens on every address is reached on this machine's own.
+    // A server that listens on every address is reached on the loopback one.
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -145,7 +148,7 @@ mod tests {
     fn what_a_dead_server_left_or_another_wrote_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("svc.address");
-        // Dropped as by a process that was killed: the file stays, and its lock does not.
+        // Dropped as if the process was killed: the file remains, its lock does not.
         drop(Presence::write(path.clone(), "http://127.0.0.1:8301").unwrap());
         assert!(path.exists());
         assert_eq!(read(&path), None);

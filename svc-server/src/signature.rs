@@ -1,8 +1,8 @@
-//! Whether the forge has signed a body with the webhook secret.
+//! Checks whether the forge signed a body with the webhook secret.
 //!
-//! The code is computed while the body arrives, so a large body delays nobody at its end. What was
-//! presented is compared with what every secret gives, in constant time: how long an answer takes
-//! says nothing about a secret.
+//! The code is computed while the body arrives, so a large body delays nobody at its end. The
+//! presented signature is compared with the codes of all secrets in constant time, so the time of
+//! an answer says nothing about a secret.
 
 use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -40,8 +40,8 @@ impl WebhookKeys {
         )
     }
 
-    /// Begins to check a body against the signature in the headers; nothing when there is none, or
-    /// it has another form than the one that is accepted.
+    /// Starts checking a body against the signature in the headers; nothing if there is none, or if
+    /// its form is not accepted.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Option<Check> {
         let digits = headers.get(HEADER)?.as_bytes().strip_prefix(PREFIX)?;
         Some(Check {
@@ -58,7 +58,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Takes in the next bytes of the body.
+    /// Takes the next bytes of the body.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         for code in &mut self.computed {
             code.update(bytes);
@@ -76,7 +76,7 @@ impl Check {
     }
 }
 
-/// Returns the code that is written in these digits: all of them hexadecimal, in lower case.
+/// Returns the code in these digits, which must all be hexadecimal and in lower case.
 fn code(digits: &[u8]) -> Option<[u8; CODE_BYTES]> {
     let value = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// The example of the forge's own documentation.
+    /// The example in the forge's documentation.
     const SECRET: &str = "It's a Secret to Everybody";
     const BODY: &[u8] = b"Hello, World!";
     const SIGNATURE: &str =

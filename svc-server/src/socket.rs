@@ -1,5 +1,5 @@
-//! A connection's socket, which tells the connection's place how its answers get on, and gives the
-//! refusals that are written beneath the routes the body that all others have.
+//! A connection's socket. It reports the progress of answers to the connection's place, and adds
+//! the usual body to the refusals that the HTTP library writes itself.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -17,15 +17,15 @@ use crate::places::Place;
 pub(crate) struct Socket {
     stream: TokioIo<TcpStream>,
     place: Place,
-    /// What is written instead of a refusal without a body.
-    instead: Option<Instead>,
+    /// What is written in place of a refusal without a body.
+    replacement: Option<Replacement>,
 }
 
-struct Instead {
+struct Replacement {
     answer: Vec<u8>,
     written: usize,
-    /// The bytes that it stands for.
-    of: usize,
+    /// The number of bytes that it replaces.
+    replaced_bytes: usize,
 }
 
 impl Socket {
@@ -33,7 +33,7 @@ impl Socket {
         Self {
             stream: TokioIo::new(stream),
             place,
-            instead: None,
+            replacement: None,
         }
     }
 
@@ -41,42 +41,42 @@ impl Socket {
         self.stream.into_inner()
     }
 
-    /// Writes what stands for a refusal. Until it is written whole, nothing of the refusal counts as
-    /// written.
-    fn poll_instead(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        while let Some(instead) = &mut self.instead {
-            let rest = &instead.answer[instead.written..];
+    /// Writes the replacement of a refusal. Until all of it is written, nothing of the refusal
+    /// counts as written.
+    fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        while let Some(replacement) = &mut self.replacement {
+            let rest = &replacement.answer[replacement.written..];
             if rest.is_empty() {
-                let of = instead.of;
-                self.instead = None;
-                return Poll::Ready(Ok(of));
+                let replaced = replacement.replaced_bytes;
+                self.replacement = None;
+                return Poll::Ready(Ok(replaced));
             }
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            instead.written += written;
+            replacement.written += written;
         }
         Poll::Ready(Ok(0))
     }
 
-    /// Begins to write something else where these bytes are a refusal of hyper's own: no request is
-    /// being answered, so no route has written them.
+    /// Starts a replacement if these bytes are a refusal of hyper itself: no request is being
+    /// answered, so no route has written them.
     fn replace(&mut self, bytes: &[u8]) {
-        if self.instead.is_none()
+        if self.replacement.is_none()
             && self.place.has_no_request()
             && let Some(answer) = with_body(bytes)
         {
-            self.instead = Some(Instead {
+            self.replacement = Some(Replacement {
                 answer,
                 written: 0,
-                of: bytes.len(),
+                replaced_bytes: bytes.len(),
             });
         }
     }
 }
 
-/// Returns the refusal of a request whose head cannot be read, with the body of its problem.
+/// Returns the refusal of a request with an unreadable head, with the body of its problem.
 fn with_body(refusal: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(refusal).ok()?;
     let status = text.strip_prefix("HTTP/1.1 ")?.get(..3)?;
@@ -122,8 +122,8 @@ impl Write for Socket {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.replace(bytes);
-        if self.instead.is_some() {
-            return self.poll_instead(cx);
+        if self.replacement.is_some() {
+            return self.poll_replacement(cx);
         }
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
         self.place.sent();
@@ -152,8 +152,8 @@ impl Write for Socket {
         if let [head] = pieces {
             self.replace(head);
         }
-        if self.instead.is_some() {
-            return self.poll_instead(cx);
+        if self.replacement.is_some() {
+            return self.poll_replacement(cx);
         }
         let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, pieces))?;
         self.place.sent();

@@ -138,12 +138,12 @@ impl Reply {
 
 /// Sends a request and returns its answer.
 ///
-/// A failure to send is no error as long as an answer comes: the service may answer a body that it
+/// A failure to send is not an error as long as an answer comes: the service may answer a body that it
 /// refuses before it has read it whole.
 ///
 /// # Errors
 ///
-/// When no whole answer comes.
+/// If no whole answer comes.
 pub fn send(address: SocketAddr, request: &Request) -> io::Result<Reply> {
     let stream = TcpStream::connect_timeout(&address, SILENCE_MAX)?;
     stream.set_read_timeout(Some(SILENCE_MAX))?;
@@ -160,7 +160,7 @@ pub fn send(address: SocketAddr, request: &Request) -> io::Result<Reply> {
     thread::scope(|scope| {
         let writer = scope.spawn(|| write_message(&stream, &message, body, request.framing));
         let reply = read_reply(&stream, &request.method);
-        // Whatever is still unsent no longer matters; without this the writer could wait for ever.
+        // Whatever is still unsent no longer matters; without this the writer could wait forever.
         let _ignored = stream.shutdown(Shutdown::Both);
         let written = writer.join().expect("the writer does not panic");
         reply.map_err(|error| written.err().unwrap_or(error))

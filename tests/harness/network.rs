@@ -43,7 +43,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// When no port can be listened on.
+    /// If no port can be listened on.
     pub fn before(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;

@@ -32,7 +32,7 @@ impl Output {
 ///
 /// # Errors
 ///
-/// When it cannot start, or takes longer than `limit`; then it is killed.
+/// If it cannot start, or takes longer than `limit`; then it is killed.
 pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Output, String> {
     let name = command.get_program().display().to_string();
     let child = command
@@ -64,7 +64,7 @@ pub fn run(command: &mut Command, input: &[u8], limit: Duration) -> Result<Outpu
     })
 }
 
-/// Waits for the end of a child; nothing when it takes longer than `limit`.
+/// Waits for the end of a child; nothing if it takes longer than `limit`.
 pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let start = Instant::now();
     loop {

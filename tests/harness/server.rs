@@ -146,7 +146,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store; nothing when the backend is skipped in this run.
+    /// Creates a store; nothing if the backend is skipped in this run.
     pub fn create(backend: Backend) -> Option<Arc<Self>> {
         let scratch = tempfile::Builder::new()
             .prefix("svc-test-")
@@ -194,7 +194,7 @@ impl Store {
         }
     }
 
-    /// Creates a store of PostgreSQL behind a network; nothing when PostgreSQL is skipped in this run.
+    /// Creates a store of PostgreSQL behind a network; nothing if PostgreSQL is skipped in this run.
     pub fn behind_network() -> Option<(Arc<Self>, Network)> {
         let mut store = Arc::into_inner(Self::create(Backend::Postgres)?)?;
         let (before, rest) = store.url.rsplit_once('@').expect("a user");
@@ -205,7 +205,7 @@ impl Store {
         Some((Arc::new(store), network))
     }
 
-    /// Returns its database, when it is one of the PostgreSQL cluster.
+    /// Returns its database, if it is one of the PostgreSQL cluster.
     pub const fn database(&self) -> Option<&postgres::Database<'static>> {
         self.database.as_ref()
     }
@@ -227,7 +227,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on a new store; nothing when the backend is skipped in this run.
+    /// Starts a server on a new store; nothing if the backend is skipped in this run.
     pub fn start(backend: Backend, configuration: &Configuration) -> Option<Self> {
         Store::create(backend).map(|store| Self::start_on(&store, configuration))
     }
@@ -370,7 +370,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When no whole answer comes.
+    /// If no whole answer comes.
     pub fn try_send(&self, request: &Request) -> std::io::Result<Reply> {
         http::send(self.address, request)
     }

@@ -23,7 +23,7 @@ impl Variables {
     ///
     /// # Errors
     ///
-    /// When a variable is not set.
+    /// If a variable is not set.
     pub fn fill(&mut self, value: &Json) -> Result<Json, Mismatch> {
         match value {
             Json::String(text) => match whole(text) {
@@ -51,7 +51,7 @@ impl Variables {
     ///
     /// # Errors
     ///
-    /// When a variable is not set, or has no text.
+    /// If a variable is not set, or has no text.
     pub fn fill_text(&mut self, text: &Text) -> Result<Text, Mismatch> {
         let mut rest = text.as_bytes();
         let mut filled = Vec::with_capacity(rest.len());
@@ -75,7 +75,7 @@ impl Variables {
     ///
     /// # Errors
     ///
-    /// When a variable is not set, or a surrogate is in it.
+    /// If a variable is not set, or a surrogate is in it.
     pub fn fill_str(&mut self, text: &str) -> Result<String, Mismatch> {
         let filled = self.fill_text(&text.into())?.into_string();
         filled.map_err(|text| Mismatch(format!("{text:?} holds a surrogate")))

@@ -125,7 +125,7 @@ const TABLE: &[Row] = &[
     tools(MCP),
 ];
 
-/// The one route that is no endpoint, but a protocol: what it is asked for are the endpoints.
+/// The one route that is not an endpoint, but a protocol: what it is asked for are the endpoints.
 const MCP: &str = "POST /mcp";
 
 /// Returns a path with its parameters filled in.
@@ -336,7 +336,7 @@ fn who_may_not_call_learns_nothing_of_the_request() {
     let mut wrong = Vec::new();
     for row in TABLE {
         let valid = valid(row.endpoint, &call);
-        // Neither a body that is no JSON nor a missing parameter shows before the refusal.
+        // Neither a body that is not JSON nor a missing parameter shows before the refusal.
         let mut invalid = valid.clone();
         invalid.path = valid.path.split('?').next().expect("a path").to_owned();
         invalid.body = valid.body.map(|_| b"{".to_vec());

@@ -10,7 +10,7 @@ use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
 use serde_json::{Value, json};
 use svc_model::json::Json;
 
-/// Sessions whose order by bytes is no linguistic order.
+/// Sessions whose order by bytes is not a linguistic order.
 const SESSIONS: [&str; 6] = ["a-1", "B-2", "_3", "Z 4", "\u{e9}-5", "ab/6"];
 
 fn percent_encoded(text: &str) -> String {

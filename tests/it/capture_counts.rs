@@ -123,7 +123,7 @@ fn the_totals_are_those_of_all_servers_and_outlive_them(backend: Backend) {
         let of = |name: &str| {
             totals
                 .iter()
-                .find(|it| it.0 == name)
+                .find(|total| total.0 == name)
                 .expect("a source")
                 .1
                 .clone()
@@ -147,7 +147,7 @@ fn the_totals_are_those_of_all_servers_and_outlive_them(backend: Backend) {
     let of = |name: &str| {
         after
             .iter()
-            .find(|it| it.0 == name)
+            .find(|total| total.0 == name)
             .expect("a source")
             .1
             .clone()

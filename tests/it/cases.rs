@@ -76,7 +76,7 @@ fn play_area(area: &str, backend: Backend) {
 
 type Outcome<'a> = (&'a Case, Result<(), Mismatch>);
 
-/// Plays cases, those of equal configuration on one server; nothing when the backend is skipped.
+/// Plays cases, those of equal configuration on one server; nothing if the backend is skipped.
 fn play_all(cases: &[Case], backend: Backend) -> Option<Vec<Outcome<'_>>> {
     let mut groups: Vec<(&Configuration, Vec<&Case>)> = Vec::new();
     for case in cases {

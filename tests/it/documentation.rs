@@ -65,7 +65,7 @@ fn an_enabled_documentation_is_whole_and_loads_nothing_from_elsewhere() {
         .json();
     let paths = document
         .as_object()
-        .and_then(|it| it.get("paths"))
+        .and_then(|document| document.get("paths"))
         .and_then(Json::as_object);
     let paths = paths.expect("paths");
     for route in svc_model::endpoint::all() {
@@ -90,7 +90,7 @@ fn a_page_is_sent_compressed_to_who_takes_that_and_plain_to_others() {
     assert!(inflated == plain.body, "the same text");
 }
 
-/// Returns the browser of this machine, when it has one.
+/// Returns the browser of this machine, if it has one.
 fn browser() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     names.into_iter().find(|name| {

@@ -47,7 +47,7 @@ fn visible_facts_are_exported_in_one_order(backend: Backend) {
         let value: Value = serde_json::from_slice(&line.to_canonical()).expect("JSON");
         let faults: Vec<_> = schema
             .iter_errors(&value)
-            .map(|it| it.to_string())
+            .map(|error| error.to_string())
             .collect();
         assert!(faults.is_empty(), "{faults:#?}\n{value}");
     };

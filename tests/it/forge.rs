@@ -119,8 +119,11 @@ fn a_repeated_delivery_is_stored_once_however_often_it_comes_at_once(backend: Ba
                 .map(|sender| sender.join().expect("a sender"))
                 .collect()
         });
-        let ids: BTreeSet<&str> = receipts.iter().map(|it| it.fact.as_str()).collect();
-        let stored = receipts.iter().filter(|it| it.stored).count();
+        let ids: BTreeSet<&str> = receipts
+            .iter()
+            .map(|receipt| receipt.fact.as_str())
+            .collect();
+        let stored = receipts.iter().filter(|receipt| receipt.stored).count();
         assert_eq!((ids.len(), stored), (1, 1), "{event}: {receipts:?}");
     }
 }

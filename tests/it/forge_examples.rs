@@ -34,7 +34,7 @@ struct Example {
     id: String,
 }
 
-/// Returns the folder of the package; nothing when the examples are not there and need not be.
+/// Returns the folder of the package; nothing if the examples are not there and need not be.
 fn folder() -> Option<PathBuf> {
     let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
     if let Some(given) = given {

@@ -27,7 +27,7 @@ fn document() -> PathBuf {
     workspace().join("schemas/openapi.json")
 }
 
-/// Returns a program of the folder; nothing when it is not there and need not be.
+/// Returns a program of the folder; nothing if it is not there and need not be.
 fn program(name: &str) -> Option<PathBuf> {
     let given = std::env::var_os(FOLDER_VARIABLE).filter(|given| !given.is_empty());
     let is_given = given.is_some();

@@ -103,7 +103,9 @@ fn every_link_of_the_documentation_leads_somewhere() {
     for folder in ["", "docs", "docs/integrate", "docs/reference", "svc-client"] {
         let entries = fs::read_dir(root.join(folder)).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
-        pages.extend(paths.filter(|path| path.extension().is_some_and(|it| it == "md")));
+        pages.extend(
+            paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")),
+        );
     }
     assert!(pages.len() > 30, "{pages:?}");
     let mut broken = Vec::new();

@@ -224,7 +224,7 @@ fn what_was_acknowledged_around_an_outage_is_there() {
         ended.store(true, Ordering::Relaxed);
         let names = senders
             .into_iter()
-            .flat_map(|it| it.join().expect("a sender"))
+            .flat_map(|sender| sender.join().expect("a sender"))
             .collect();
         assert!(
             after,

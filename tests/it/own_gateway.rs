@@ -143,7 +143,7 @@ fn the_examples_of_the_published_schema_are_read(backend: Backend) {
         "{}",
         reply.text()
     );
-    // The id is no UUID, and the call is dated by its payload.
+    // The id is not a UUID, and the call is dated by its payload.
     let inventory = server.read_json("/query/evidence?session_id=fix-the-pager");
     assert_eq!(
         dig(&inventory, "calls.0.observed_at").and_then(Json::as_str),

@@ -453,7 +453,7 @@ fn both_backends_answer_the_queries_with_equal_bytes() {
             Append::DeveloperDecision(Box::new(decision(2))),
             Append::EditObservation(Box::new(edit(3, "t"))),
         ];
-        // Names and branches whose order by bytes is no linguistic order.
+        // Names and branches whose order by bytes is not a linguistic order.
         for (number, name) in (0_u128..).zip(["a/_", "a/B", "a/\u{e9}", "a/b-1", "a/b"]) {
             all.push(Append::CiOutcome(Box::new(CiOutcome {
                 repo: name.to_lowercase(),

@@ -381,12 +381,12 @@ fn ctrl_c_ends_a_report_at_once_and_the_git_that_it_reads_with() {
     let group = loop {
         let running = processes::running();
         let leader = |group: u32| {
-            let leader = running.iter().find(|it| it.id == group);
+            let leader = running.iter().find(|process| process.id == group);
             leader.is_some_and(|leader| leader.parent == report.id())
         };
         let stuck = running
             .iter()
-            .find(|it| it.program == "sleep" && leader(it.group));
+            .find(|process| process.program == "sleep" && leader(process.group));
         if let Some(stuck) = stuck {
             break stuck.group;
         }

@@ -155,7 +155,7 @@ pub(super) fn inferred(repository: &CommitRepository) -> Vec<String> {
 /// Returns why calls were not searched for, or not in all of the commit.
 pub(super) fn not_looked_for(evidence: &CommitEvidence) -> Vec<String> {
     let skipped = evidence.inference_skipped.iter();
-    let skipped = skipped.flat_map(|it| it.iter().collect::<Vec<_>>());
+    let skipped = skipped.flat_map(|skipped| skipped.iter().collect::<Vec<_>>());
     skipped
         .map(|(skip, count)| format!("calls not searched for: {count} {skip} ({})\n", why(skip)))
         .collect()
@@ -166,7 +166,7 @@ const fn why(skip: InferenceSkip) -> &'static str {
         InferenceSkip::CommitDiffUnavailable => {
             "the mirror lacks the commit or cannot read its diff"
         }
-        InferenceSkip::ContentErased => "what a call said that may have written it was erased",
+        InferenceSkip::ContentErased => "the content of a call that may have written it was erased",
         InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
         InferenceSkip::MirrorAbsent => "the repository has no mirror",
         InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
@@ -230,7 +230,7 @@ pub(super) fn guessed_sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId
 pub(super) fn sessions(evidence: &CommitEvidence) -> BTreeSet<&SessionId> {
     let repositories = evidence.repos.iter().flatten();
     let sessions = repositories.flat_map(|repository| &repository.observed_sessions);
-    sessions.map(|it| &it.session_id).collect()
+    sessions.map(|session| &session.session_id).collect()
 }
 
 /// Returns the command that shows a commit of a repository.

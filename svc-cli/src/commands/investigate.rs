@@ -116,7 +116,11 @@ async fn follow(
     let mut observed: Vec<(SessionId, Vec<CommitSha>)> = at_head
         .map(|session_id| (session_id.clone(), vec![outcome.commit_sha.clone()]))
         .collect();
-    for delivered in investigation.delivery.iter().flat_map(|it| &it.commits) {
+    for delivered in investigation
+        .delivery
+        .iter()
+        .flat_map(|delivery| &delivery.commits)
+    {
         for session_id in &delivered.session_ids {
             let commit_sha = delivered.commit_sha.clone();
             match observed.iter_mut().find(|(known, _)| known == session_id) {
@@ -244,10 +248,13 @@ fn of_delivery(investigation: &Investigation, fields: &mut Fields) {
         Some(numbers.join(", ")).filter(|numbers| !numbers.is_empty()),
     );
     let head = &delivery.commit_sha;
-    let others = delivery.commits.iter().filter(|it| it.commit_sha != *head);
+    let others = delivery
+        .commits
+        .iter()
+        .filter(|commit| commit.commit_sha != *head);
     let others: Vec<_> = others.collect();
     if !others.is_empty() {
-        let sessions = others.iter().flat_map(|it| &it.session_ids);
+        let sessions = others.iter().flat_map(|other| &other.session_ids);
         let sessions = sessions.collect::<std::collections::BTreeSet<_>>().len();
         let more = if delivery.more { ", and more" } else { "" };
         fields.add(

@@ -7,10 +7,11 @@ use svc_client::{Client, Error};
 use svc_mcp::{McpServer, Question, Refusal, Service};
 use svc_model::endpoint::{self, Endpoint};
 use svc_model::identity::Authority;
+use svc_model::problem::Advice;
 use tokio::sync::OnceCell;
 
 use super::service;
-use crate::error::CommandError;
+use crate::error::{CommandError, advice};
 use crate::options::ServiceOptions;
 
 #[derive(Debug, Args)]
@@ -76,6 +77,7 @@ impl Service for Asker {
                 code: "unknown_word".to_owned(),
                 status: None,
                 message: "the service is newer: update svc".to_owned(),
+                advice: Advice::NONE.agent(),
                 retry_after: None,
             })
         });
@@ -117,6 +119,7 @@ fn refusal(error: &Error) -> Refusal {
         code: error.kind().code().to_owned(),
         status: error.status(),
         message: error.to_string(),
+        advice: advice(error.kind()).agent(),
         retry_after: error.retry_after(),
     }
 }

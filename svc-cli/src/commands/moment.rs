@@ -36,7 +36,9 @@ fn is_date(text: &str) -> bool {
 /// Returns whether a text has the form of a duration: digits and a unit.
 fn is_length(text: &str) -> bool {
     let digits = text.strip_suffix(|unit: char| unit.is_ascii_lowercase());
-    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
+    digits.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// Parses the moment of an option that may be absent.

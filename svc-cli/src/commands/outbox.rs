@@ -86,7 +86,7 @@ fn status(output: &mut Output) -> Result<(), CommandError> {
     let kept = Kept::all()?;
     let shown: Vec<Shown> = kept.iter().map(Shown::of).collect::<Result<_, _>>()?;
     output.value(&shown, |shown| render(shown))?;
-    let waits = shown.iter().any(|it| it.waiting > 0);
+    let waits = shown.iter().any(|outbox| outbox.waiting > 0);
     let next = waits.then(|| "svc outbox drain".to_owned());
     output.next(
         &ServiceOptions::default(),
@@ -167,7 +167,7 @@ impl Drain {
             sent.push(send(kept)?);
         }
         output.value(&sent, |sent| rendered(sent))?;
-        let left: u64 = sent.iter().map(|it| it.waiting + it.refused).sum();
+        let left: u64 = sent.iter().map(|sent| sent.waiting + sent.refused).sum();
         if left == 0 {
             return Ok(());
         }
@@ -206,15 +206,15 @@ fn send(kept: &Kept) -> Result<Sent, CommandError> {
 }
 
 fn rendered(sent: &[Sent]) -> String {
-    let lines = sent.iter().map(|it| {
-        let error = it.error.as_ref();
+    let lines = sent.iter().map(|sent| {
+        let error = sent.error.as_ref();
         let error = error.map_or_else(String::new, |error| format!(": {}", escape(error)));
         format!(
             "{}: {} delivered, {} refused, {} still waiting{error}\n",
-            escape(&it.service),
-            it.delivered,
-            it.refused,
-            it.waiting
+            escape(&sent.service),
+            sent.delivered,
+            sent.refused,
+            sent.waiting
         )
     });
     let lines: String = lines.collect();

@@ -131,11 +131,13 @@ pub(crate) fn given(options: &ServiceOptions) -> Option<String> {
 pub(crate) fn spelled_out(text: &str) -> String {
     let text = text.trim();
     let host = match text.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|it| it.is_ascii_digit()) => host,
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => text,
     };
     let address = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = address.parse::<IpAddr>().is_ok_and(|it| it.is_loopback());
+    let is_loopback = address
+        .parse::<IpAddr>()
+        .is_ok_and(|address| address.is_loopback());
     if host == "localhost" || is_loopback {
         format!("http://{text}")
     } else {

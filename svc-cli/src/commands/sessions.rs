@@ -183,10 +183,14 @@ fn row(session: &SessionSummary, now: Instant) -> [String; 8] {
         relative(session.first_observed_at, now),
         relative(session.last_observed_at, now),
         format!("{}{more}", session.inference_calls),
-        some(session.models.iter().map(|it| escape(it)).collect()),
+        some(session.models.iter().map(|model| escape(model)).collect()),
         some(harnesses.map(ToString::to_string).collect()),
-        some(users.map(|it| escape(it.as_str())).collect()),
-        some(repositories.map(|it| escape(it.as_str())).collect()),
+        some(users.map(|user| escape(user.as_str())).collect()),
+        some(
+            repositories
+                .map(|repository| escape(repository.as_str()))
+                .collect(),
+        ),
     ]
 }
 

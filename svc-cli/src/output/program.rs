@@ -30,7 +30,7 @@ fn named(running: Option<&Path>, path: Option<&OsStr>) -> String {
     };
     let found = path
         .and_then(found)
-        .and_then(|it| fs::canonicalize(it).ok());
+        .and_then(|path| fs::canonicalize(path).ok());
     if found.as_deref() == Some(running) {
         return NAME.to_owned();
     }
@@ -42,7 +42,8 @@ fn found(path: &OsStr) -> Option<PathBuf> {
     let mut candidates = env::split_paths(path).map(|folder| folder.join(NAME));
     candidates.find(|file| {
         let metadata = fs::metadata(file);
-        metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+        metadata
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     })
 }
 
@@ -66,7 +67,7 @@ mod tests {
         fs::create_dir(root.join("linked")).unwrap();
         std::os::unix::fs::symlink(&running, root.join("linked/svc")).unwrap();
         let of = |folders: &[&str]| {
-            let path = env::join_paths(folders.iter().map(|it| root.join(it))).unwrap();
+            let path = env::join_paths(folders.iter().map(|folder| root.join(folder))).unwrap();
             named(Some(&running), Some(&path))
         };
         let path = running.display().to_string();

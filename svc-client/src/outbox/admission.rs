@@ -147,7 +147,7 @@ fn lock(path: &Path) -> Result<Locked, OutboxError> {
     }
 }
 
-/// Returns the next place; nothing when the file is new, or not as it was written.
+/// Returns the next place; nothing if the file is new, or not as it was written.
 fn read_next(file: &mut File, path: &Path) -> Result<Option<u64>, OutboxError> {
     let mut text = Vec::new();
     file.take(64)

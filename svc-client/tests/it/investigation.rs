@@ -104,7 +104,11 @@ async fn a_stream_follows_the_cursors_to_the_last_page() {
         .await
         .unwrap();
     assert_eq!(read, [record(3), record(2), record(1)]);
-    let asked: Vec<String> = server.received().into_iter().map(|it| it.target).collect();
+    let asked: Vec<String> = server
+        .received()
+        .into_iter()
+        .map(|request| request.target)
+        .collect();
     let first = "/query/ci/failures?captured_after=2026-11-01T00%3A00%3A00Z&\
                  captured_before=2026-12-01T00%3A00%3A00Z&repo=acme%2Fshop&result=failed&limit=50";
     assert_eq!(
@@ -199,8 +203,12 @@ async fn the_log_of_quarantine_is_read_from_its_end() {
     let revisions = entries
         .unwrap()
         .into_iter()
-        .map(|it| it.quarantine_revision);
+        .map(|entry| entry.quarantine_revision);
     assert_eq!(revisions.collect::<Vec<_>>(), [4, 3, 2, 1]);
-    let asked: Vec<String> = server.received().into_iter().map(|it| it.target).collect();
+    let asked: Vec<String> = server
+        .received()
+        .into_iter()
+        .map(|request| request.target)
+        .collect();
     assert!(asked[1].ends_with("&before=3"), "{asked:?}");
 }

@@ -85,7 +85,9 @@ impl Replies<'_> {
 
     /// Returns the member that says of which kind an object is.
     fn tag<'k>(&'k self, kind: &'k Value) -> Option<&'k str> {
-        let name = kind["$ref"].as_str().and_then(|it| it.rsplit('/').next());
+        let name = kind["$ref"]
+            .as_str()
+            .and_then(|reference| reference.rsplit('/').next());
         let kind = name.map_or(kind, |name| &self.components[name]);
         let mut members = kind["properties"].as_object()?.iter();
         let (tag, _) = members.find(|(_, member)| member["const"].is_string())?;
@@ -139,7 +141,7 @@ impl Replies<'_> {
 }
 
 fn string(schema: &Map<String, Value>) -> Value {
-    let is = |member: &str, value: &str| schema.get(member).is_some_and(|it| it == value);
+    let is = |member: &str, value: &str| schema.get(member).is_some_and(|schema| schema == value);
     if is("format", "uuid") {
         json!("531f97ae-8872-41e7-8b99-d5840ab3cd2f")
     } else if is("format", "date-time") {

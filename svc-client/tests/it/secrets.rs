@@ -50,7 +50,11 @@ async fn an_error_does_not_repeat_what_was_asked() {
     let error = client.evidence().inventory(&session).await.unwrap_err();
     assert!(!everything(&error).contains("a-private-name"));
     let asked = server.received();
-    assert!(asked.iter().any(|it| it.target.contains("a-private-name")));
+    assert!(
+        asked
+            .iter()
+            .any(|request| request.target.contains("a-private-name"))
+    );
 }
 
 #[test]

@@ -39,10 +39,14 @@ async fn sessions_follow_the_cursors_past_an_empty_page() {
     let read: Vec<String> = read
         .unwrap()
         .iter()
-        .map(|it| it.session_id.to_string())
+        .map(|session| session.session_id.to_string())
         .collect();
     assert_eq!(read, ["b", "a"]);
-    let asked: Vec<String> = server.received().into_iter().map(|it| it.target).collect();
+    let asked: Vec<String> = server
+        .received()
+        .into_iter()
+        .map(|request| request.target)
+        .collect();
     let first = "/v1/sessions?model=m&limit=50";
     assert_eq!(
         asked,

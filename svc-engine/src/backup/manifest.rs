@@ -1,4 +1,4 @@
-//! What a backup says of itself.
+//! The manifest of a backup.
 
 use serde::{Deserialize, Serialize};
 use svc_model::id::OrgId;
@@ -11,26 +11,26 @@ pub const FORMAT: &str = "svc-backup";
 /// The version of the format: of the manifest, of the blocks and of the values in them.
 pub const FORMAT_VERSION: u64 = 1;
 
-/// What a backup says of itself.
+/// The manifest of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT`].
     pub format: String,
     /// [`FORMAT_VERSION`].
     pub format_version: u64,
-    /// The version of svc that made it.
+    /// The version of svc that created it.
     pub svc_version: String,
-    /// The backend that it was made of. It goes into either.
+    /// The backend of the store. A backup can be restored into either backend.
     pub backend: String,
     /// The revision of the schema.
     pub schema_revision: i64,
-    /// When the backup was begun.
+    /// When the backup was started.
     pub taken_at: Instant,
-    /// The organizations, with the moment up to which each is kept, and its counts.
+    /// The organizations, each with the time of its last row and its counts.
     pub organizations: Vec<KeptOrganization>,
     /// The tables.
     pub tables: Vec<TableFile>,
-    /// The mirrors; absent where none were to be kept.
+    /// The mirrors; absent if the backup excludes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirrors: Option<Vec<MirrorFile>>,
 }
@@ -42,22 +42,22 @@ pub struct MirrorFile {
     pub org_id: OrgId,
     /// The repository: PROVIDER/HOST/ID, or OWNER/NAME.
     pub repository: String,
-    /// The file, below the folder of the backup.
+    /// The path of the file in the backup.
     pub file: String,
-    /// How many pieces.
+    /// The number of blocks.
     pub rows: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// The SHA-256 of the file, in hexadecimal digits.
+    /// The SHA-256 digest of the file in hexadecimal.
     pub sha256: String,
 }
 
 impl Manifest {
-    /// Returns the files beside the manifest: name, bytes and digest.
+    /// Returns the other files of the backup: name, bytes and digest.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64, &str)> {
         let tables = self.tables.iter();
-        let tables = tables.map(|it| (&*it.file, it.bytes, &*it.sha256));
+        let tables = tables.map(|table| (&*table.file, table.bytes, &*table.sha256));
         let mirrors = self.mirrors.iter().flatten();
-        tables.chain(mirrors.map(|it| (&*it.file, it.bytes, &*it.sha256)))
+        tables.chain(mirrors.map(|mirror| (&*mirror.file, mirror.bytes, &*mirror.sha256)))
     }
 }

@@ -1,15 +1,15 @@
-//! Backups: a folder with everything that the service keeps, and how it is made, looked at, and put
-//! back.
+//! Backups: a folder with everything that the service stores; how it is made, verified and
+//! restored.
 //!
-//! | File | What |
+//! | File | Content |
 //! |---|---|
-//! | `manifest.json` | what the backup is of, and a digest of each of the other files; written last |
-//! | `tables/TABLE.rows` | the rows of a table, of one snapshot |
-//! | `mirrors/NUMBER.rows` | a mirror, taken after the snapshot |
-//! | `SHA256SUMS` | the digests once more, as `sha256sum --check` reads them |
+//! | `manifest.json` | what the backup contains, and a digest of each other file; written last |
+//! | `tables/TABLE.rows` | the rows of a table, all tables from one snapshot |
+//! | `mirrors/NUMBER.rows` | a mirror, copied after the snapshot |
+//! | `SHA256SUMS` | the digests again, in the format of `sha256sum --check` |
 //!
-//! Nothing in it belongs to a backend. A backup is written into a folder of another name, which is
-//! given its own at the end: what has the name is whole.
+//! The format does not depend on the backend. A backup is written under a temporary name and
+//! renamed at the end, so a folder with its final name is complete.
 
 mod manifest;
 
@@ -37,66 +37,66 @@ const MANIFEST: &str = "manifest.json";
 const SUMS: &str = "SHA256SUMS";
 const MIRRORS: &str = "mirrors";
 
-/// Why there is no backup, or nothing was restored from one.
+/// Why a backup cannot be made, verified or restored.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The tables cannot be taken or put.
+    /// The tables cannot be copied.
     #[error(transparent)]
     Tables(#[from] CopyError),
-    /// A mirror cannot be taken or put back.
+    /// A mirror cannot be copied.
     #[error("the mirror of {repository}")]
     Mirror {
         /// The repository.
         repository: String,
-        /// Why.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A file cannot be written or read.
     #[error("the folder of the backup")]
     Folder(#[from] io::Error),
-    /// There is something under the name of the backup.
+    /// Something with the name of the backup exists.
     #[error("there is something at {} already", .0.display())]
     Exists(PathBuf),
-    /// The folder holds no backup, or one that was not finished.
+    /// The folder contains no backup, or an incomplete one.
     #[error("{} is no backup: it has no manifest that can be read", .0.display())]
     NoBackup(PathBuf),
-    /// The backup is of another format, which another version reads.
+    /// The backup has a format of another version.
     #[error("the backup has format {0}, this version reads {FORMAT_VERSION}")]
     OtherFormat(u64),
-    /// The backup is of another revision of the schema.
+    /// The backup has another revision of the schema.
     #[error("the backup has revision {kept} of the schema, made by svc {version}; this version has {head}",
         head = SchemaState::head())]
     OtherRevision {
         /// Its revision.
         kept: i64,
-        /// The version that made it.
+        /// The version that created it.
         version: String,
     },
 }
 
-/// What was restored.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The backup.
     pub manifest: Manifest,
-    /// Where the file is that was there before.
+    /// The replaced database file.
     pub replaced: Option<PathBuf>,
-    /// Mirrors that were put back.
+    /// Mirrors that were restored.
     pub mirrors_restored: u64,
-    /// Mirrors that were there already and stay as they are.
+    /// Mirrors that existed already and were not changed.
     pub mirrors_kept: u64,
-    /// Facts whose content was erased of the store that was replaced, and was in the backup still: it is
-    /// erased again. Nothing when it could not be read what had been erased.
+    /// Facts whose content had been erased from the replaced store, and was erased again after it
+    /// came back with the backup. Absent if the erasures of the replaced store could not be read.
     pub erased_again: Option<u64>,
 }
 
-/// Backs a store up, with the mirrors where a folder of them is given, into a folder that does not
-/// exist yet. Servers go on meanwhile.
+/// Backs up a store, and the mirrors if their folder is given, into a new folder. Servers may keep
+/// running.
 ///
 /// # Errors
 ///
-/// When there is something under the name, or the store, a mirror or the folder cannot be used. Then
-/// nothing is left.
+/// If the name is taken, or the store, a mirror or the folder cannot be used. Then nothing is left
+/// behind.
 pub fn back_up(
     url: &DatabaseUrl,
     mirrors: Option<&Path>,
@@ -210,15 +210,15 @@ fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn sync(folder: Option<&Path>) -> io::Result<()> {
-    let folder = folder.filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Reads what a backup says of itself.
+/// Reads the manifest of a backup.
 ///
 /// # Errors
 ///
-/// When the folder holds no finished backup of this format.
+/// If the folder does not contain a complete backup of this format.
 pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
     let none = || BackupError::NoBackup(folder.to_owned());
     let text = fs::read(folder.join(MANIFEST)).map_err(|_| none())?;
@@ -242,13 +242,13 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, BackupError> {
     Ok(manifest)
 }
 
-/// Restores a backup into a store that is empty, or that is to be replaced, and its absent mirrors into
-/// a folder. The backup may be of either backend.
+/// Restores a backup into an empty store or in place of a store, and its absent mirrors into a
+/// folder. The backup may be from either backend.
 ///
 /// # Errors
 ///
-/// When the store is not empty, or a file of the backup is damaged, or another than `SHA256SUMS` says.
-/// Then the store is as it was.
+/// If the store is not empty, a file of the backup is damaged, or `SHA256SUMS` does not match. Then
+/// the store is unchanged.
 pub fn restore(
     folder: &Path,
     url: &DatabaseUrl,
@@ -284,7 +284,7 @@ pub fn restore(
     let kept = restored.manifest.mirrors.iter().flatten();
     for (root, file) in mirrors
         .into_iter()
-        .flat_map(|root| kept.clone().map(move |it| (root, it)))
+        .flat_map(|root| kept.clone().map(move |kept| (root, kept)))
     {
         let none = || BackupError::NoBackup(folder.to_owned());
         let lifetime = Lifetime::parse(&file.repository).ok_or_else(none)?;
@@ -349,8 +349,8 @@ fn is_whole(folder: &Path, file: &MirrorFile, watch: &mut Watch<'_>) -> Result<b
         if (it.rows, it.bytes, &it.sha256) == (file.rows, file.bytes, &file.sha256)))
 }
 
-/// Returns what was erased of the store that a backup takes the place of; nothing when that cannot be
-/// read: a store may be replaced because it is damaged.
+/// Returns the erasures of a store that a backup replaces; nothing if they cannot be read, because
+/// a store may be replaced because it is damaged.
 fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
     match schema_state(url) {
         Ok(SchemaState::Absent) => Some(KeptErasures::default()),
@@ -359,11 +359,11 @@ fn erasures(url: &DatabaseUrl, watch: &Watch<'_>) -> Option<KeptErasures> {
     }
 }
 
-/// Looks at everything in a backup: the digest of each file, and what holds in every store.
+/// Verifies a backup: the digest of each file, and the invariants of stores.
 ///
 /// # Errors
 ///
-/// When the folder holds no finished backup, or the deadline passes.
+/// If the folder does not contain a complete backup, or the deadline passes.
 pub fn verify_backup(
     folder: &Path,
     watch: &mut Watch<'_>,
@@ -393,11 +393,11 @@ pub fn verify_backup(
     Ok((manifest, findings))
 }
 
-/// Looks at everything in a store.
+/// Verifies a store.
 ///
 /// # Errors
 ///
-/// When the store cannot be read, or the deadline passes.
+/// If the store cannot be read, or the deadline passes.
 pub fn verify(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings, BackupError> {
     Ok(verify_store(url, watch).map_err(CopyError::from)?)
 }

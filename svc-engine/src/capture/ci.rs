@@ -1,4 +1,4 @@
-//! A CI system's report of a run becomes a CI outcome.
+//! Turns a CI system's report of a run into a CI outcome.
 
 use svc_model::ingest::VendorCIRequest;
 use svc_model::json::{Json, Object, Text};
@@ -51,8 +51,8 @@ pub fn capture(request: VendorCIRequest, receipt: Receipt<'_>) -> (CiOutcome, Co
     (outcome, counts)
 }
 
-/// Cuts a reason that outgrew its bound when its credentials were replaced. A marker ends it, and
-/// none in it is cut in two.
+/// Shortens a reason that grew beyond its bound when credentials were replaced. It ends with a
+/// complete marker.
 fn shorten(reason: &mut Text) {
     let bytes = reason.as_bytes();
     let first_byte = |(_, byte): &(usize, &u8)| **byte & 0xc0 != 0x80;

@@ -1,7 +1,8 @@
-//! Requests become facts: synchronous functions over values, without clock, I/O, chance or logging.
+//! Requests become facts: synchronous functions over values, without clock, I/O, randomness or
+//! logging.
 //!
-//! What they need of the world (the organization, the moment of receipt, fresh ids, whether
-//! credentials and which secrets are redacted) comes in as a [`Receipt`].
+//! What they need from outside (the organization, the time of receipt, fresh ids, and what to
+//! redact) is in the [`Receipt`].
 
 pub mod ci;
 pub mod forge;
@@ -18,28 +19,28 @@ use svc_model::time::Instant;
 use self::redaction::{Redactor, Secrets};
 use crate::clock::Ids;
 
-/// What capture is told about a delivery beside its content.
+/// What capture knows about a delivery besides its content.
 #[derive(Clone, Copy, Debug)]
 pub struct Receipt<'a> {
     /// The organization of the deployment.
     pub org_id: &'a OrgId,
-    /// The moment of receipt.
+    /// The time of receipt.
     pub received_at: Instant,
-    /// Gives fresh ids, for facts that have no derived one.
+    /// Generates ids for facts without a derived one.
     pub ids: &'a Ids,
     /// Whether credentials are redacted before storage.
     pub redaction: Redaction,
-    /// The secrets of the service itself, which are redacted as well.
+    /// The secrets of the service itself, which are redacted too.
     pub secrets: &'a Secrets,
 }
 
 impl Receipt<'_> {
-    /// Returns a fresh id, for a fact that has no derived one.
+    /// Returns an id for a fact without a derived one.
     pub fn fresh_id(&self) -> FactId {
         FactId::new(self.ids.fresh())
     }
 
-    /// Returns what redacts the delivery; nothing when credentials are kept.
+    /// Returns the redactor of the delivery; nothing if credentials are kept.
     fn redactor(&self) -> Option<Redactor> {
         match self.redaction {
             Redaction::On => Some(Redactor::new(self.secrets)),
@@ -51,7 +52,7 @@ impl Receipt<'_> {
 /// Whether credentials are redacted before storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redaction {
-    /// They are.
+    /// They are redacted.
     On,
     /// They are kept (`SVC_REDACTION=off`).
     Off,

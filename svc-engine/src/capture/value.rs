@@ -1,9 +1,9 @@
-//! Numbers and identities as they are found in what others send: of any spelling, of any size.
+//! Numbers and identities in what others send, with any spelling and of any size.
 
 use svc_model::id::{IdentityError, identity_text};
 use svc_model::json::{Number, Text};
 
-/// Returns an integer truncated toward zero, when it is in the range of `i64`.
+/// Returns an integer truncated toward zero, if it is in the range of `i64`.
 pub(super) fn truncated(number: &Number) -> Option<i64> {
     if number.is_integer() {
         number.as_i64()
@@ -12,7 +12,7 @@ pub(super) fn truncated(number: &Number) -> Option<i64> {
     }
 }
 
-/// Returns a double truncated toward zero, when it is in the range of `i64`.
+/// Returns a double truncated toward zero, if it is in the range of `i64`.
 pub(super) fn whole(value: f64) -> Option<i64> {
     const END: f64 = 9_223_372_036_854_775_808.0;
     let whole = value.trunc();
@@ -23,7 +23,7 @@ pub(super) fn whole(value: f64) -> Option<i64> {
     (-END..END).contains(&whole).then_some(whole as i64)
 }
 
-/// Returns a number truncated toward zero, when it is in the range of `u64`.
+/// Returns a number truncated toward zero, if it is in the range of `u64`.
 pub(super) fn truncated_unsigned(number: &Number) -> Option<u64> {
     const END: f64 = 18_446_744_073_709_551_616.0;
     if number.is_integer() {
@@ -38,11 +38,11 @@ pub(super) fn truncated_unsigned(number: &Number) -> Option<u64> {
     (0.0..END).contains(&whole).then_some(whole as u64)
 }
 
-/// Returns the identity that a text is, trimmed; nothing when it is blank.
+/// Returns the identity in a text, trimmed; nothing if it is blank.
 ///
 /// # Errors
 ///
-/// When it cannot be an identity other than by being blank.
+/// If it is not blank and cannot be an identity.
 pub(super) fn identity(text: &Text) -> Result<Option<&str>, IdentityError> {
     match identity_text(text) {
         Ok(identity) => Ok(Some(identity)),

@@ -39,7 +39,7 @@ impl Engine {
         self.short(read).await
     }
 
-    /// Returns the Sessions that were granted to a token; nothing when they are more than one discovery
+    /// Returns the Sessions that were granted to a token; nothing if they are more than one discovery
     /// takes. It takes no slot.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer.
+    /// If the store gives no answer.
     pub async fn grants(&self, request: GrantsRequest) -> Result<GrantList, Error> {
         self.short(move |_, snapshot| read::grants(snapshot, &request))
             .await
@@ -76,7 +76,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer.
+    /// If the store gives no answer.
     pub async fn explain_grant(
         &self,
         request: GrantExplanationRequest,
@@ -90,7 +90,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When the repository cannot be told, or the token has too many grants; or when it was not recorded.
+    /// If the repository cannot be told, or the token has too many grants; or when it was not recorded.
     pub async fn add_grant(
         &self,
         request: GrantRequest,
@@ -116,7 +116,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When the request names no grant, or several; or when it was not recorded.
+    /// If the request names no grant, or several; or when it was not recorded.
     pub async fn remove_grant(
         &self,
         request: GrantRemovalRequest,
@@ -132,7 +132,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// When a token is to be restored that was never revoked; or when it was not recorded.
+    /// If a token is to be restored that was never revoked; or when it was not recorded.
     pub async fn change_token(
         &self,
         request: TokenChangeRequest,

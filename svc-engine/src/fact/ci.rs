@@ -15,7 +15,7 @@ pub struct CiOutcome {
     pub run_id: String,
     /// The attempt; absent is a value of its own.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact; empty when the forge sent none.
+    /// The name of the repository on this fact; empty if the forge sent none.
     pub repo: String,
     /// The identity of the repository, when the sender gave one.
     pub repository: Option<RepositoryIdentity>,

@@ -8,7 +8,7 @@ pub struct RepositoryClaim {
     pub name: RepositoryName,
     /// The repository.
     pub repository: RepositoryIdentity,
-    /// When the latest fact was received under the name; absent when facts only say that the
+    /// When the latest fact was received under the name; absent if facts only say that the
     /// repository bore it once.
     pub borne_at: Option<Instant>,
 }

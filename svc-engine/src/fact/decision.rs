@@ -15,7 +15,7 @@ pub struct DeveloperDecision {
     pub user_id: Option<UserId>,
     /// The agent.
     pub agent_harness: AgentHarness,
-    /// The file, as the agent wrote its path; empty when it is not known.
+    /// The file, as the agent wrote its path; empty if it is not known.
     pub file_path: String,
     /// Whether the edit was accepted.
     pub accepted: bool,

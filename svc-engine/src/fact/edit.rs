@@ -16,21 +16,21 @@ pub struct EditObservation {
     pub agent_harness: AgentHarness,
     /// The agent's id of the tool call.
     pub call_id: String,
-    /// The file, as the agent wrote its path.
+    /// The path of the file, as the agent wrote it.
     pub file_path: String,
-    /// The text that the edit put in, redacted.
+    /// The text that the edit inserted, redacted.
     pub applied_text: Text,
-    /// The file as it was later, redacted; empty when it was gone.
+    /// The later content of the file, redacted; empty if the file was gone.
     pub observed_file_text: Text,
-    /// Lines added by something other than the agent; absent when nobody measured.
+    /// Lines added by something other than the agent; absent if not measured.
     pub external_lines_added: Option<i64>,
-    /// Lines removed by something other than the agent; absent when nobody measured.
+    /// Lines removed by something other than the agent; absent if not measured.
     pub external_lines_removed: Option<i64>,
     /// When it was observed, by the sender's clock.
     pub occurred_at: Instant,
     /// When the service received it.
     pub captured_at: Instant,
-    /// What else the sender said, redacted. Never returned.
+    /// The rest of the sender's payload, redacted. Never returned.
     pub raw: Json,
 }
 
@@ -47,7 +47,7 @@ pub struct RejectedEdit {
     pub agent_harness: AgentHarness,
     /// The agent's id of the tool call.
     pub call_id: String,
-    /// The file, as the agent wrote its path.
+    /// The path of the file, as the agent wrote it.
     pub file_path: String,
     /// The text that was proposed, redacted.
     pub proposed: Text,
@@ -55,6 +55,6 @@ pub struct RejectedEdit {
     pub occurred_at: Instant,
     /// When the service received it.
     pub captured_at: Instant,
-    /// What else the sender said, redacted. Never returned.
+    /// The rest of the sender's payload, redacted. Never returned.
     pub raw: Json,
 }

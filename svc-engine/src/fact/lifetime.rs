@@ -4,12 +4,12 @@ use svc_model::repository::{
     RepositoryHost, RepositoryId, RepositoryIdentity, RepositoryName, RepositoryProvider,
 };
 
-/// One repository of an organization: what its facts have in common. That is an identity, or, where
-/// the forge sent none, the bare name. A name that is deleted and made again is another lifetime. The
-/// order is that of answers: identities as texts, then names.
+/// One repository of an organization: an identity, or, for facts of a forge that sends none, the
+/// bare name. A name that is deleted and created again is another lifetime. Lifetimes are ordered
+/// as in answers: identities as texts, then names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lifetime {
-    /// One identity, under whatever names.
+    /// One identity, with all its names.
     Identified(RepositoryIdentity),
     /// The facts without an identity under one name.
     Named(RepositoryName),
@@ -24,7 +24,7 @@ impl Lifetime {
         )
     }
 
-    /// Returns the lifetime that is written so.
+    /// Parses the text of a lifetime.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let (first, second) = (parts.next()?, parts.next()?);
@@ -45,7 +45,7 @@ impl Lifetime {
             .filter(|lifetime| lifetime.to_string() == text)
     }
 
-    /// Returns the identity, when there is one.
+    /// Returns the identity, if there is one.
     pub fn identity(&self) -> Option<&RepositoryIdentity> {
         match self {
             Self::Identified(identity) => Some(identity),

@@ -9,19 +9,19 @@ pub struct Push {
     pub push_id: FactId,
     /// The kind of forge.
     pub provider: RepositoryProvider,
-    /// The name of the repository on this fact; empty when the forge sent none.
+    /// The name of the repository on this fact; empty if the forge sent none.
     pub repo: String,
-    /// The identity of the repository, when the forge sent one.
+    /// The identity of the repository, if the forge sent one.
     pub repository: Option<RepositoryIdentity>,
-    /// Where the repository is fetched from, without user info; empty when the forge sent nothing.
+    /// The clone URL, without user info; empty if the forge sent none.
     pub clone_url: String,
     /// The ref with its `refs/heads/`.
     pub r#ref: String,
-    /// The commit that the branch was at; all zeros when the push made it.
+    /// The branch's previous commit; all zeros if the push created the branch.
     pub before_sha: CommitSha,
-    /// The commit that the branch is at.
+    /// The branch's new commit.
     pub after_sha: CommitSha,
-    /// Whether the branch was moved to where it could not be reached by adding commits.
+    /// Whether the push was forced, that is, not a fast-forward.
     pub forced: bool,
     /// When the service received it.
     pub captured_at: Instant,

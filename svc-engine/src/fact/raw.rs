@@ -1,16 +1,16 @@
 use svc_model::json::Json;
 
-/// The description of a call as it came, and what of it repeats from call to call.
+/// The payload of a call, and the segments of it that repeat from call to call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawPayload {
-    /// The description, with credentials redacted.
+    /// The payload, with credentials redacted.
     pub payload: Json,
-    /// What of it repeats, in the order in which it stands there. No segment lies in another. A
-    /// segment that is not there is passed over.
+    /// The repeated segments, in the order of the payload. They do not overlap. A segment that is
+    /// absent from the payload is ignored.
     pub segments: Vec<Segment>,
 }
 
-/// A payload of which nothing is known to repeat.
+/// A payload without known repetitions.
 impl From<Json> for RawPayload {
     fn from(payload: Json) -> Self {
         Self {
@@ -20,22 +20,22 @@ impl From<Json> for RawPayload {
     }
 }
 
-/// A value of a payload that comes again with other calls.
+/// A value in a payload that occurs in other calls too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Where it is: the place among the members or items at each level, from the outside in.
+    /// Its position: the index among the members or items of each level, from the outside in.
     pub place: Vec<usize>,
-    /// With which calls it comes again.
+    /// The calls in which it occurs again.
     pub repeats: Repeats,
-    /// The input message that was read from it, by its place.
+    /// The index of the input message that was read from it.
     pub message: Option<usize>,
 }
 
-/// With which calls a segment comes again.
+/// The calls in which a segment occurs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// With those of the Session.
+    /// Calls of the same Session.
     InSession,
-    /// With those of any Session.
+    /// Calls of any Session.
     Everywhere,
 }

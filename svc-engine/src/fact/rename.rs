@@ -2,20 +2,20 @@ use svc_model::id::FactId;
 use svc_model::repository::{RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
-/// The receipt of a repository's change of name.
+/// A renamed repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepositoryRename {
     /// The id of the fact.
     pub rename_id: FactId,
     /// The repository.
     pub repository: RepositoryIdentity,
-    /// The name it had.
+    /// The old name.
     pub old_repo: RepositoryName,
-    /// The name it has.
+    /// The new name.
     pub new_repo: RepositoryName,
     /// The forge's id of the delivery.
     pub source_event_id: Option<String>,
-    /// When it was renamed; the forge's webhook says nothing that could be trusted.
+    /// When it was renamed, if known; the time in the forge's webhook is not reliable.
     pub occurred_at: Option<Instant>,
     /// When the service received it.
     pub captured_at: Instant,

@@ -21,12 +21,12 @@ pub struct RetryLinkage {
     pub file_path: String,
     /// The agent's id of the refused call.
     pub rejected_call_id: String,
-    /// The agent's id of the accepted call; another one.
+    /// The agent's id of the accepted call, which is a different call.
     pub accepted_call_id: String,
     /// When the accepted call was made, by the sender's clock.
     pub occurred_at: Instant,
     /// When the service received it.
     pub captured_at: Instant,
-    /// What else the sender said; empty. Never returned.
+    /// The rest of the sender's payload; empty. Never returned.
     pub raw: Json,
 }

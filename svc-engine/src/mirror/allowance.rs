@@ -1,4 +1,4 @@
-//! What a piece of work may take: time, until it is cancelled, and space on the disk.
+//! What a piece of work may use: time, until it is cancelled, and disk space.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,12 +11,12 @@ pub(super) enum Stopped {
     /// Its deadline has passed, or it was cancelled.
     #[error(transparent)]
     Passed(#[from] Passed),
-    /// Less space is free than is kept in reserve.
+    /// Less disk space is free than the reserve.
     #[error("less space is free than is kept in reserve")]
     DiskReserve,
 }
 
-/// What a piece of work may take.
+/// What a piece of work may use.
 #[derive(Clone, Debug)]
 pub(super) struct Allowance {
     deadline: Deadline,
@@ -24,7 +24,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// Returns an allowance of everything until a deadline.
+    /// Allows everything until a deadline.
     pub(super) fn until(deadline: Deadline) -> Self {
         Self {
             deadline,
@@ -32,14 +32,14 @@ impl Allowance {
         }
     }
 
-    /// Keeps so many bytes free at a path while the work goes on.
+    /// Keeps this many bytes free at a path during the work.
     #[must_use]
     pub(super) fn keeping_free(mut self, path: &Path, bytes: u64) -> Self {
         self.reserve = Some((path.to_owned(), bytes));
         self
     }
 
-    /// Returns the same allowance with at most so much time, from now.
+    /// Returns the same allowance with at most this much time from now.
     #[must_use]
     pub(super) fn within(&self, time: Duration) -> Self {
         Self {
@@ -48,14 +48,14 @@ impl Allowance {
         }
     }
 
-    /// Returns how much time is left.
+    /// Returns the remaining time.
     ///
     /// # Errors
     ///
-    /// When the work must stop.
+    /// If the work must stop.
     pub(super) fn left(&self) -> Result<Duration, Stopped> {
         let Some(left) = self.deadline.remaining() else {
-            // A deadline that passes in between has passed.
+            // The deadline may pass between the two checks.
             self.deadline.check()?;
             return Err(Passed::Time.into());
         };
@@ -68,8 +68,8 @@ impl Allowance {
     }
 }
 
-/// Returns how many bytes a path has free for this process, or its nearest parent that exists;
-/// nothing when the system does not say.
+/// Returns the bytes that this process may still write at a path or its nearest existing parent;
+/// nothing if the system does not report it.
 pub fn free_space(path: &Path) -> Option<u64> {
     let existing = path.ancestors().find(|folder| folder.exists())?;
     let space = rustix::fs::statvfs(existing).ok()?;

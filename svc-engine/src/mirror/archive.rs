@@ -1,4 +1,4 @@
-//! A mirror as one file, and back. It is taken while nobody changes the mirror.
+//! A mirror as a single file, and back. It is copied while nobody changes the mirror.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -12,12 +12,12 @@ use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 use crate::store::backup::{ArchiveWriter, Written, read_archive};
 
-/// How long a refresh that goes on is waited for: as long as one may take, and a little more.
+/// How long to wait for a running refresh: a little longer than one may take.
 const LOCK_WAIT: Duration = Duration::from_mins(3);
-/// Bytes of a file that are kept together.
+/// The bytes of a block.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Why a mirror was not taken, or not put back.
+/// Why a mirror was not copied or restored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArchiveError {
     /// The mirror is in use, or its folder cannot be used.
@@ -26,7 +26,7 @@ pub(crate) enum ArchiveError {
     /// A file cannot be read or written.
     #[error("a file of the mirror")]
     File(#[from] io::Error),
-    /// The file of the mirror is not what was written.
+    /// The file of the mirror is damaged.
     #[error("the file of the mirror is damaged")]
     Damaged,
 }
@@ -37,7 +37,7 @@ impl From<LockError> for ArchiveError {
     }
 }
 
-/// Takes a mirror into a new file.
+/// Copies a mirror into a new file.
 pub(crate) fn keep(
     folder: &MirrorFolder,
     lifetime: &Lifetime,
@@ -85,8 +85,8 @@ fn file(writer: &mut ArchiveWriter, name: &str, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Puts a mirror back that is absent, and returns whether it was: one that is there is at least as new
-/// as what it would be made from.
+/// Restores an absent mirror, and returns whether it was restored. An existing mirror is kept,
+/// because it is at least as new as the file.
 pub(crate) fn put_back(
     folder: &MirrorFolder,
     lifetime: &Lifetime,
@@ -100,7 +100,7 @@ pub(crate) fn put_back(
     }
     let root = folder.path(lifetime);
     make_private(&root)?;
-    // A mirror exists once it has a head, so the head comes last.
+    // A mirror exists once it has a head, so the head is written last.
     let mut head = Vec::new();
     let read = read_archive(from, |name, piece| {
         deadline.check().map_err(io::Error::other)?;

@@ -1,8 +1,7 @@
-//! One mirror: a bare repository that is fetched and asked.
+//! One mirror: a bare repository that is fetched and queried.
 //!
-//! Every question is one process, whatever it is about: commits, notes and objects go in and come
-//! out as streams. What a repository holds was written by others, so nothing is read without a
-//! bound.
+//! Every query is one process, for any number of commits, notes or objects, which go in and come
+//! out as streams. The content of a repository is untrusted, so everything is read with a bound.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,26 +18,26 @@ use super::unfinished;
 use crate::capture::notes::NotesRef;
 use crate::fact::Lifetime;
 
-/// What is fetched beside the notes: branches, and the heads of pull requests.
+/// What is fetched besides the notes: branches, and the heads of pull requests.
 const BRANCHES: &str = "+refs/heads/*:refs/heads/*";
 const PULL_REQUESTS: &str = "+refs/pull/*/head:refs/pull/*/head";
-/// Where heads of merged pull requests are kept that were fetched by their ids.
+/// The refs for heads of merged pull requests that were fetched by their ids.
 const MERGED_HEADS: &str = "refs/svc-merged";
 /// Bytes of one line that git answers.
 const LINE_BYTES_MAX: u64 = 1_024;
-/// Packs after which a mirror is repacked. A fetch leaves one.
+/// The number of packs from which a mirror is repacked. Each fetch adds one.
 const PACKS_MAX: usize = 24;
 
-/// What a fetch checks, and what it lets pass. An object that cannot be read is refused. Names, dates
-/// and modes that old programs wrote wrongly are in the history of many good repositories; what would
-/// harm a work tree harms none here.
+/// What a fetch checks and what it tolerates. An unreadable object is refused. Names, dates and
+/// modes that old programs wrote incorrectly occur in many good repositories. What would be
+/// dangerous in a work tree is harmless here.
 const FETCH_SETTINGS: [(&str, &str); 7] = [
     ("fetch.fsckObjects", "true"),
-    // One pack a fetch and no loose objects: files are counted to know when to repack.
+    // One pack per fetch and no loose objects: packs are counted to decide when to repack.
     ("fetch.unpackLimit", "1"),
     ("fetch.writeCommitGraph", "true"),
     ("fetch.showForcedUpdates", "false"),
-    // A sender that has stopped sending is left before the deadline.
+    // A stalled sender is given up before the deadline.
     ("http.lowSpeedLimit", "1"),
     ("http.lowSpeedTime", "60"),
     ("protocol.version", "2"),
@@ -81,7 +80,7 @@ const TOLERATED: [&str; 35] = [
     "zeroPaddedFilemode",
 ];
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Object {
     Commit,
@@ -94,7 +93,7 @@ pub(super) enum Object {
     Absent,
 }
 
-/// One mirror of this machine.
+/// A mirror on this machine.
 #[derive(Debug)]
 pub(super) struct Mirror<'g> {
     pub(super) git: &'g Git,
@@ -106,7 +105,7 @@ impl<'g> Mirror<'g> {
         Self { git, path }
     }
 
-    /// Makes the mirror if it is absent. Its ids are as long as this one.
+    /// Creates the mirror if it is absent, for ids as long as this one.
     pub(super) fn prepare(
         &self,
         lifetime: &Lifetime,
@@ -131,7 +130,7 @@ impl<'g> Mirror<'g> {
         Ok(())
     }
 
-    /// Fetches everything a mirror holds, and drops what the other side has dropped.
+    /// Fetches everything that a mirror contains, and drops what the remote has dropped.
     pub(super) fn fetch(
         &self,
         remote: &Remote,
@@ -141,18 +140,18 @@ impl<'g> Mirror<'g> {
     ) -> Result<(), FetchError> {
         self.fetching(remote, &["--prune"])
             .args([BRANCHES, PULL_REQUESTS])
-            // A pattern on purpose: an exact ref that is absent would fail the whole fetch.
+            // Deliberately a pattern: a missing exact ref would fail the whole fetch.
             .args(
                 notes
                     .iter()
-                    .map(|it| format!("+{it}*:{it}*", it = it.as_str())),
+                    .map(|note| format!("+{note}*:{note}*", note = note.as_str())),
             )
             .answer(Input::Held(lock.share()?), allowance)?;
         Ok(())
     }
 
-    /// Fetches the head of a merged pull request by its id, and keeps it under a name of ours: the other
-    /// side does not show it, so under its own the next fetch would drop it.
+    /// Fetches the head of a merged pull request by its id, and keeps it under a ref of our own.
+    /// The remote does not show it, so the next fetch would drop it under its original name.
     pub(super) fn fetch_head(
         &self,
         remote: &Remote,
@@ -183,14 +182,14 @@ impl<'g> Mirror<'g> {
             .args(["--no-recurse-submodules", "--end-of-options", &remote.url])
     }
 
-    /// Removes what a program that was killed in the middle of its work has left.
+    /// Removes what a killed program left behind.
     pub(super) fn sweep(&self) {
         if let Err(error) = unfinished::sweep(&self.path) {
             tracing::debug!(error = &error as &dyn std::error::Error, "mirror_not_swept");
         }
     }
 
-    /// Remembers that nothing is left half done.
+    /// Records that the work was completed.
     pub(super) fn finish(&self) {
         if let Err(error) = unfinished::end(&self.path) {
             tracing::debug!(
@@ -200,8 +199,8 @@ impl<'g> Mirror<'g> {
         }
     }
 
-    /// Returns whether git can read the mirror: its settings, its refs, and what they point to, with
-    /// ids as long as this one.
+    /// Returns whether git can read the mirror: its settings, its refs and their commits, with ids
+    /// as long as this one.
     pub(super) fn is_sound(&self, like: ObjectId, allowance: &Allowance) -> Result<bool, GitError> {
         let format = self
             .git
@@ -239,7 +238,8 @@ impl<'g> Mirror<'g> {
         Ok(!answer.is_empty())
     }
 
-    /// Returns what objects are, in the order in which they are named: by id, or as `TREE:PATH`.
+    /// Returns the kinds of objects, in the given order; an object is given by id or as
+    /// `TREE:PATH`.
     pub(super) fn objects<N: std::fmt::Display>(
         &self,
         names: impl IntoIterator<Item = N>,
@@ -265,7 +265,7 @@ impl<'g> Mirror<'g> {
             })
     }
 
-    /// Returns the newest commits that one commit reaches and another does not, the newest first.
+    /// Returns the newest commits reachable from one commit and not from another, newest first.
     pub(super) fn range(
         &self,
         before: ObjectId,
@@ -288,7 +288,7 @@ impl<'g> Mirror<'g> {
             .collect())
     }
 
-    /// Returns which of these commits no branch reaches.
+    /// Returns which of these commits are not reachable from any branch.
     pub(super) fn unreached(
         &self,
         commits: &[ObjectId],
@@ -316,7 +316,7 @@ impl<'g> Mirror<'g> {
             })
     }
 
-    /// Calls `each` with the place and the bytes of every blob, in the order in which they are given.
+    /// Calls `each` with the index and the bytes of every blob, in the given order.
     pub(super) fn blobs(
         &self,
         blobs: &[ObjectId],
@@ -339,7 +339,7 @@ impl<'g> Mirror<'g> {
                         return Err(io::ErrorKind::InvalidData.into());
                     };
                     bytes.clear();
-                    // The line break that follows is no part of it.
+                    // The line break that follows is not part of the object.
                     output.take(length + 1).read_to_end(&mut bytes)?;
                     if bytes.pop() != Some(b'\n') || bytes.len() as u64 != length {
                         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -350,7 +350,7 @@ impl<'g> Mirror<'g> {
             })
     }
 
-    /// Puts the packs of many fetches together, when there are many.
+    /// Combines the packs of many fetches.
     pub(super) fn tidy(&self, lock: &Locked, allowance: &Allowance) -> Result<(), PrepareError> {
         if count_packs(&self.path) < PACKS_MAX {
             return Ok(());
@@ -363,7 +363,7 @@ impl<'g> Mirror<'g> {
         self.pack_refs(lock, allowance)
     }
 
-    /// Puts the refs into one file. A first fetch writes one for each.
+    /// Packs the refs into one file. A first fetch writes one file for each.
     pub(super) fn pack_refs(
         &self,
         lock: &Locked,
@@ -377,7 +377,7 @@ impl<'g> Mirror<'g> {
     }
 }
 
-/// Why a mirror cannot be made.
+/// Why a mirror cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PrepareError {
     #[error(transparent)]
@@ -387,7 +387,7 @@ pub(super) enum PrepareError {
 }
 
 impl PrepareError {
-    /// Returns whether the work was stopped, or lacked space.
+    /// Returns whether the work was stopped, or lacked disk space.
     pub(super) fn is_stopped(&self) -> bool {
         match self {
             Self::Git(error) => error.stopped().is_some() || error.lacked_space(),
@@ -395,7 +395,7 @@ impl PrepareError {
         }
     }
 
-    /// Returns whether git, or the other side, complained in one of these words.
+    /// Returns whether the error output of git or of the remote contains one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match self {
             Self::Git(error) => error.says(words),
@@ -407,7 +407,7 @@ impl PrepareError {
 /// Why a fetch failed.
 pub(super) type FetchError = PrepareError;
 
-/// Returns names as lines, and how many they are.
+/// Returns names as lines, and their number.
 pub(super) fn lines<N: std::fmt::Display>(names: impl IntoIterator<Item = N>) -> (Vec<u8>, usize) {
     let mut lines = Vec::new();
     let mut count = 0;
@@ -438,7 +438,12 @@ fn read_object(line: &str) -> Option<Object> {
 
 fn count_packs(repository: &Path) -> usize {
     let entries = fs::read_dir(repository.join("objects/pack"));
-    let is_pack = |entry: &fs::DirEntry| entry.path().extension().is_some_and(|it| it == "pack");
+    let is_pack = |entry: &fs::DirEntry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|extension| extension == "pack")
+    };
     entries
         .into_iter()
         .flatten()

@@ -7,24 +7,24 @@ use super::git::GitError;
 use super::remote::RemoteError;
 use crate::deadline::Passed;
 
-/// Why a mirror is not as new as its pushes, in one closed word for the log and the operator.
+/// Why a mirror is behind its pushes, as a closed word for the log and the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MirrorFailure {
-    /// git could not fetch, or not read what it fetched.
+    /// git could not fetch, or could not read what it fetched.
     FetchFailed,
-    /// It took longer than a job may.
+    /// It took longer than a job may take.
     FetchTimeout,
-    /// The clone URL leads where no mirror may be fetched from.
+    /// Mirrors may not be fetched from the clone URL.
     CloneUrlRefused,
-    /// The name of the repository belongs to another one, or to more than one.
+    /// The name belongs to another repository, or to several.
     NameAmbiguous,
     /// Notes were ignored because they are malformed. The others were read.
     NoteInvalid,
-    /// Less space is free than is kept in reserve.
+    /// Less disk space is free than the reserve.
     DiskReserve,
-    /// So many notes wait for a branch to reach their commits that the oldest were forgotten.
+    /// So many notes wait for a branch with their commits that the oldest were dropped.
     NotesGivenUp,
-    /// The store did not take or give what the refresh needed.
+    /// The store did not answer a query or a write of the refresh.
     StoreFailed,
 }
 
@@ -50,16 +50,16 @@ impl fmt::Display for MirrorFailure {
     }
 }
 
-/// Why an attempt came to nothing.
+/// Why an attempt failed.
 #[derive(Debug)]
 pub(super) enum Setback {
-    /// It may not be tried again.
+    /// It must not be repeated.
     Refused(MirrorFailure, String),
-    /// It may be tried again, later and later.
+    /// It may be repeated, after growing pauses.
     Failed(MirrorFailure, String),
-    /// It waits until there is space.
+    /// It waits for disk space.
     NoSpace,
-    /// Somebody else works on the mirror.
+    /// Another process uses the mirror.
     Taken,
     /// The service stops.
     Cancelled,
@@ -124,7 +124,7 @@ impl From<RemoteError> for Setback {
             RemoteError::Refused(refusal) => {
                 Self::Refused(MirrorFailure::CloneUrlRefused, refusal.to_string())
             }
-            // A name may resolve later.
+            // The name may resolve later.
             RemoteError::Unresolved(_) => {
                 Self::Failed(MirrorFailure::FetchFailed, error.to_string())
             }

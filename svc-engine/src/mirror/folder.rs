@@ -1,14 +1,14 @@
-//! Where mirrors lie, and who may work on one.
+//! The locations of mirrors, and their locks.
 //!
-//! | Path under the root | What |
+//! | Path under the root | Content |
 //! |---|---|
 //! | `repositories-v1/ORG/PROVIDER/HOST/ID` | the bare repository of an identified lifetime |
 //! | `ORG%2FOWNER%2FNAME` | the bare repository of a bare name |
-//! | `.locks/…` | the lock file of each, under the same path: whoever changes it holds it |
-//! | `.reading-locks/…` | another: held together by those who read it, alone by who removes it |
+//! | `.locks/…` | the lock file of each, under the same path, held by whoever changes the mirror |
+//! | `.reading-locks/…` | a second one, shared by readers, and held exclusively for removing the mirror |
 //!
-//! Every part is percent-encoded but for letters, digits, `_`, `.`, `-` and `~`. A mirror exists
-//! when it has a `HEAD`. A rename moves nothing: an identity keeps its folder.
+//! Every part is percent-encoded except letters, digits, `_`, `.`, `-` and `~`. A mirror exists if
+//! it has a `HEAD`. A rename moves nothing: an identity keeps its folder.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -29,9 +29,9 @@ use crate::fact::Lifetime;
 const IDENTIFIED: &str = "repositories-v1";
 const LOCKS: &str = ".locks";
 const KEEPS: &str = ".reading-locks";
-/// Bytes of a file name on every common file system.
+/// The maximum bytes of a file name on every common file system.
 const FILE_NAME_BYTES_MAX: usize = 255;
-/// How often a lock that somebody else holds is tried.
+/// How often a lock is tried while somebody else holds it.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The mirrors of one organization.
@@ -41,13 +41,13 @@ pub struct MirrorFolder {
     org_id: OrgId,
 }
 
-/// A mirror that nobody else works on for as long as this is kept.
+/// A mirror that nobody else uses while this is held.
 #[derive(Debug)]
 pub(super) struct Locked {
     file: File,
 }
 
-/// A mirror that is not removed for as long as this is kept.
+/// A mirror that is not removed while this is held.
 #[derive(Debug)]
 pub(super) struct Kept {
     _file: File,
@@ -56,7 +56,7 @@ pub(super) struct Kept {
 /// Why a mirror cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LockError {
-    /// Somebody else works on it, on this machine.
+    /// Another process on this machine uses the mirror.
     #[error("another process works on the mirror")]
     Taken,
     /// The work was stopped.
@@ -68,7 +68,7 @@ pub(super) enum LockError {
 }
 
 impl MirrorFolder {
-    /// Names the folder. It is made when it is first needed.
+    /// Names the folder, which is created on demand.
     pub fn new(root: &Path, org_id: OrgId) -> Self {
         Self {
             root: root.to_owned(),
@@ -81,7 +81,7 @@ impl MirrorFolder {
         &self.root
     }
 
-    /// Returns where the mirror of a repository lies, whether or not it exists.
+    /// Returns the path of a repository's mirror, whether or not it exists.
     pub fn path(&self, lifetime: &Lifetime) -> PathBuf {
         self.root.join(self.relative(lifetime))
     }
@@ -91,20 +91,20 @@ impl MirrorFolder {
         self.path(lifetime).join("HEAD").is_file()
     }
 
-    /// Locks a mirror, waiting at most so long for somebody else on this machine.
+    /// Locks a mirror, with a limit for waiting for others on this machine.
     pub(super) fn lock(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Locked, LockError> {
         let file = self.hold(LOCKS, lifetime, File::try_lock, wait)?;
         Ok(Locked { file })
     }
 
-    /// Keeps a mirror from being removed for as long as it is read. Others may read it too, and it
-    /// may be fetched meanwhile: that adds to what it has.
+    /// Protects a mirror from removal while it is read. Others may read it too, and it may be
+    /// fetched meanwhile, which only adds objects.
     pub(super) fn keep(&self, lifetime: &Lifetime, wait: &Allowance) -> Result<Kept, LockError> {
         let file = self.hold(KEEPS, lifetime, File::try_lock_shared, wait)?;
         Ok(Kept { _file: file })
     }
 
-    /// Removes a mirror that its owner has locked, waiting at most so long for those who read it.
+    /// Removes a locked mirror, with a limit for waiting for its readers.
     pub(super) fn remove(
         &self,
         lifetime: &Lifetime,
@@ -113,7 +113,7 @@ impl MirrorFolder {
     ) -> Result<(), LockError> {
         let alone = self.hold(KEEPS, lifetime, File::try_lock, wait)?;
         let path = self.path(lifetime);
-        // Without it there is no mirror: what an interruption leaves is fetched anew.
+        // A mirror without its head is absent: after an interruption it is fetched anew.
         for removed in [
             fs::remove_file(path.join("HEAD")),
             fs::remove_dir_all(&path),
@@ -127,7 +127,7 @@ impl MirrorFolder {
         Ok(())
     }
 
-    /// Opens a lock file and locks it, waiting at most so long.
+    /// Opens and locks a lock file, with a limit for waiting.
     fn hold(
         &self,
         kind: &str,
@@ -145,8 +145,8 @@ impl MirrorFolder {
                 .write(true)
                 .open(&path)?;
             match try_lock(&file) {
-                // Whoever removes the folder of the mirrors takes the file away from under the lock,
-                // and the next one would lock another.
+                // If the folder of the mirrors is removed, its lock file goes too, and the next
+                // process would lock another file.
                 Ok(()) if is_at(&file, &path)? => return Ok(file),
                 Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error.into()),
@@ -159,11 +159,11 @@ impl MirrorFolder {
         }
     }
 
-    /// Returns the mirrors that exist, in the order of their names.
+    /// Returns the existing mirrors, ordered by name.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn mirrors(&self) -> io::Result<Vec<Lifetime>> {
         let mut mirrors = Vec::new();
         let identified = self
@@ -186,12 +186,12 @@ impl MirrorFolder {
         Ok(mirrors)
     }
 
-    /// Returns the bare name whose mirror lies in this folder of the root.
+    /// Returns the bare name of the mirror in this folder of the root.
     fn named(&self, folder: &str) -> Option<Lifetime> {
         let decoded = decode(folder);
         let prefix = format!("{}/", self.org_id);
         let spelled = decoded.strip_prefix(&prefix).map(str::to_owned);
-        // A name that is too long for a folder stands in the mirror itself.
+        // A name that is too long for a folder is in the mirror's description.
         let described = || fs::read_to_string(self.root.join(folder).join("description")).ok();
         spelled
             .into_iter()
@@ -220,13 +220,13 @@ impl MirrorFolder {
 }
 
 impl Locked {
-    /// Returns the lock for a process to hold too: it lasts until both are gone.
+    /// Returns the lock for another process, which then holds it too.
     pub(super) fn share(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 }
 
-/// Returns whether an open file is the one that lies at a path.
+/// Returns whether an open file is the one at a path.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     let open = identity(file.metadata()?);
@@ -237,13 +237,13 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes a folder that only this account can look into: mirrors are other people's source code.
+/// Creates a folder that only this account can read: mirrors are other people's source code.
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Returns a name that fits: a longer one is told apart by its hash. One that was shortened has
-/// exactly the greatest length, and no other has.
+/// Returns a name that fits. A longer one is shortened and gets its hash; shortened names have
+/// exactly the maximum length, and no others do.
 fn shortened(encoded: String, text: &str) -> String {
     if encoded.len() < FILE_NAME_BYTES_MAX {
         return encoded;
@@ -391,8 +391,8 @@ mod tests {
             let waiting = scope.spawn(|| folder.lock(&lifetime, &wait).unwrap());
             while fs::read_dir("/proc/self/fd")
                 .unwrap()
-                .filter_map(|it| fs::read_link(it.unwrap().path()).ok())
-                .filter(|it| *it == path)
+                .filter_map(|entry| fs::read_link(entry.unwrap().path()).ok())
+                .filter(|target| *target == path)
                 .count()
                 < 2
             {

@@ -1,8 +1,8 @@
-//! Whether a push may be fetched for, and what was merged of what may.
+//! Whether a mirror may be fetched for a push.
 //!
-//! A mirror is of one repository, and a fetch follows a name. So the name that was delivered must lead
-//! to this repository and to no other: once another repository has borne it, nobody can tell whose
-//! commits and notes would come.
+//! A mirror is of one repository, and a fetch follows a name. So the delivered name must belong to
+//! this repository and to no other: once another repository has had it, nobody knows whose commits
+//! and notes would be fetched.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::derive::repository::{Mention, Repositories};
 use crate::fact::{Lifetime, PullRequestMerge};
 use crate::store::{Store, StoreError, WaitingPush};
 
-/// How long the names may take to read.
+/// The time limit for reading names.
 const READING_MAX: Duration = Duration::from_secs(30);
 
-/// Returns the first merges of a pushed repository that were received from a moment on.
+/// Returns the first merges of a pushed repository received from a time on.
 pub(super) fn merges(
     store: &Store,
     waiting: &WaitingPush,
@@ -32,7 +32,7 @@ pub(super) fn merges(
     let claims = snapshot.repository_claims(&names, &identities, received.1)?;
     let Some(names) = Repositories::new(claims)
         .ok()
-        .and_then(|it| it.names(lifetime))
+        .and_then(|repositories| repositories.names(lifetime))
     else {
         return Ok(Vec::new());
     };
@@ -40,15 +40,20 @@ pub(super) fn merges(
     snapshot.first_merges(lifetime, &names, received, rows_max)
 }
 
-/// Returns of each push why it may not be fetched for, if so. What facts prove is read in one
-/// snapshot, and facts received by now count.
+/// Returns for each push why it may not be fetched for; nothing if it may. All claims are read in
+/// one snapshot, from facts received so far.
 pub(super) fn declines(
     store: &Store,
     waiting: &[WaitingPush],
     now: Received,
 ) -> Result<Vec<Option<RepositoryDecline>>, StoreError> {
-    let names: BTreeSet<_> = waiting.iter().map(|it| it.delivered_repo.clone()).collect();
-    let identities = waiting.iter().filter_map(|it| it.push.repository.clone());
+    let names: BTreeSet<_> = waiting
+        .iter()
+        .map(|delivery| delivery.delivered_repo.clone())
+        .collect();
+    let identities = waiting
+        .iter()
+        .filter_map(|delivery| delivery.push.repository.clone());
     let identities: BTreeSet<_> = identities.collect();
     let claims = store
         .snapshot(&Deadline::after(READING_MAX))?
@@ -61,7 +66,7 @@ pub(super) fn declines(
         });
         match &repositories {
             Some(repositories) => repositories.mirror(push).err(),
-            // A name that so many have borne leads nowhere.
+            // A name that many repositories have had is of no use.
             None => Some(RepositoryDecline::MirrorIdentityUnresolved),
         }
     };

@@ -1,5 +1,5 @@
-//! Mirrors that nobody pushes to any more are removed, when an operator asks. Facts stay; a mirror is
-//! fetched again when somebody pushes.
+//! Removes mirrors without recent pushes, on an operator's request. Facts stay, and the next push
+//! fetches the mirror again.
 
 use std::io;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 use crate::store::{Snapshot, StoreError};
 
-/// The rule by which mirrors are kept: it changes when `decide` does.
+/// The version of the rule for keeping mirrors; it changes with `decide`.
 pub const GC_POLICY_VERSION: &str = "1";
-/// How long somebody who works on a mirror is waited for.
+/// How long to wait for others who use a mirror.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// How long mirrors are kept.
@@ -27,7 +27,7 @@ pub struct Retention {
     pub days: u32,
 }
 
-/// What became of a mirror, or would.
+/// The result for a mirror, or the planned one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcAction {
     /// It stays.
@@ -36,12 +36,12 @@ pub enum GcAction {
     Removed,
 }
 
-/// Why a mirror stays.
+/// Why a mirror is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcReason {
-    /// No visible push names it. Its pushes may be quarantined, and shown again.
+    /// No visible push names it. Its pushes may be quarantined, and released later.
     QuarantineAmbiguous,
-    /// Somebody pushed not long ago.
+    /// It was pushed to recently.
     WithinRetention,
     /// It could not be removed.
     RemoveFailed,
@@ -58,16 +58,16 @@ impl GcReason {
     }
 }
 
-/// One mirror, as the collection saw it.
+/// A mirror, as the collection found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collected {
     /// The repository.
     pub lifetime: Lifetime,
-    /// The name that stands for it, when a fact names it.
+    /// A name of the repository, if a fact names it.
     pub repo: Option<RepositoryName>,
     /// When the last visible push was received.
     pub last_push_at: Option<Instant>,
-    /// What becomes of it.
+    /// The result.
     pub action: GcAction,
 }
 
@@ -77,7 +77,7 @@ pub enum GcError {
     /// The folder cannot be read.
     #[error("the folder of the mirrors cannot be read")]
     Folder(#[from] io::Error),
-    /// The store gave no answer.
+    /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -86,7 +86,7 @@ pub enum GcError {
 ///
 /// # Errors
 ///
-/// When the folder or the store cannot be read.
+/// If the folder or the store cannot be read.
 pub fn collect(
     folder: &MirrorFolder,
     snapshot: &mut Snapshot<'_>,

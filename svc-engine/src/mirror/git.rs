@@ -1,9 +1,9 @@
-//! The git program, run so that nothing but this service decides what it does.
+//! The git program, run so that only this service decides what it does.
 //!
-//! Its environment is cleared, and no configuration but what is given here is read: no hook runs,
-//! nobody is asked for a password, no protocol is allowed but the one of the fetch, no maintenance
-//! starts in the background. Settings travel in the environment and never in the arguments, which
-//! every process of the machine can read.
+//! Its environment is cleared, and it reads only the configuration given here: it runs no hooks,
+//! asks nobody for a password, uses only the protocol of the fetch, and starts no maintenance in
+//! the background. Settings are passed in the environment and never as arguments, which every
+//! process on the machine can read.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Read as _};
@@ -17,13 +17,14 @@ use crate::deadline::Deadline;
 /// The oldest git that is used: the first that a supported Linux ships with pinned addresses
 /// (2.37) and `cat-file --batch-command` (2.36).
 pub(super) const VERSION_MIN: (u32, u32) = (2, 39);
-/// Bytes of an answer that is read whole.
+/// The maximum bytes of an answer that is read as a whole.
 const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What the C library says of a full disk and of a used-up quota.
+/// The C library's messages for a full disk and a used-up quota.
 const NO_SPACE: [&str; 2] = ["No space left on device", "Disk quota exceeded"];
 
-/// Variables of this process that git gets too: where programs are, and whom TLS trusts.
+/// Variables of this process that git inherits: the search path, and the certificates that TLS
+/// trusts.
 const INHERITED: [&str; 6] = [
     "PATH",
     "TMPDIR",
@@ -58,7 +59,7 @@ const SETTINGS: [(&str, &str); 15] = [
     ("transfer.bundleURI", "false"),
     ("fetch.recurseSubmodules", "no"),
     ("submodule.recurse", "false"),
-    // Nothing runs behind the back of a job: it repacks within its own time.
+    // No maintenance in the background: a job repacks within its own time.
     ("gc.auto", "0"),
     ("gc.autoDetach", "false"),
     ("maintenance.auto", "false"),
@@ -77,15 +78,15 @@ pub struct Git {
 /// Why git cannot be used here.
 #[derive(Debug, thiserror::Error)]
 pub enum GitUnusable {
-    /// It does not run.
+    /// It cannot be run.
     #[error("git does not run: is it installed?")]
     Absent,
-    /// It is older than the service needs.
+    /// It is older than required.
     #[error("git {0}.{1} is too old: at least 2.39 is needed")]
     Old(u32, u32),
 }
 
-/// Why git gave no answer.
+/// Why git did not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("git {what}: {cause}")]
 pub(super) struct GitError {
@@ -99,12 +100,12 @@ impl GitError {
         Self { what, cause }
     }
 
-    /// Returns whether git ran and ended without success.
+    /// Returns whether git ran and failed.
     pub(super) fn is_failure(&self) -> bool {
         matches!(self.cause, ProcessError::Failed { .. })
     }
 
-    /// Returns why git was stopped, when it was.
+    /// Returns why git was stopped, if it was.
     pub(super) fn stopped(&self) -> Option<super::allowance::Stopped> {
         match &self.cause {
             ProcessError::Stopped(stopped) => Some(*stopped),
@@ -112,21 +113,21 @@ impl GitError {
         }
     }
 
-    /// Returns whether git complained of a full disk.
+    /// Returns whether git reported a full disk.
     pub(super) fn lacked_space(&self) -> bool {
         self.says(&NO_SPACE)
     }
 
-    /// Returns whether git, or the other side, complained in one of these words.
+    /// Returns whether the error output of git or of the remote contains one of these words.
     pub(super) fn says(&self, words: &[&str]) -> bool {
         match &self.cause {
-            ProcessError::Failed { complaint } => words.iter().any(|it| complaint.contains(it)),
+            ProcessError::Failed { complaint } => words.iter().any(|word| complaint.contains(word)),
             ProcessError::Start(_) | ProcessError::Stopped(_) | ProcessError::Output(_) => false,
         }
     }
 
-    /// Returns what git complained of: its own last word, as one line without control characters.
-    /// What the other side said is left out.
+    /// Returns git's own last error message, as one line without control characters. The remote's
+    /// messages are left out.
     pub(super) fn complaint(&self) -> String {
         const CHARACTERS_MAX: usize = 300;
         let complaint = match &self.cause {
@@ -150,7 +151,7 @@ impl Git {
     ///
     /// # Errors
     ///
-    /// When there is none that can be used.
+    /// If there is no usable git.
     pub fn find(deadline: &Deadline) -> Result<Self, GitUnusable> {
         let given = |name| Some((name, std::env::var_os(name)?));
         let mut git = Self {
@@ -168,7 +169,7 @@ impl Git {
         Ok(git)
     }
 
-    /// Lets it trust who this certificate vouches for.
+    /// Trusts the holders of certificates that this one signed.
     #[cfg(test)]
     pub(super) fn trusting(mut self, certificate: &Path) -> Self {
         self.inherited.push(("GIT_SSL_CAINFO", certificate.into()));
@@ -205,7 +206,7 @@ impl Git {
         self.call_within(what, repository, None).on(repository)
     }
 
-    /// Prepares a call on a bare repository that may use so many bytes of address space.
+    /// Prepares a call on a bare repository with a limit on its address space in bytes.
     pub(super) fn on_within(&self, what: &'static str, repository: &Path, memory_max: u64) -> Call {
         let call = self.call_within(what, repository, Some(memory_max));
         call.on(repository)
@@ -236,7 +237,7 @@ impl Call {
         self
     }
 
-    /// Adds settings, which win over earlier ones.
+    /// Adds settings, which override earlier ones.
     pub(super) fn settings(mut self, settings: impl IntoIterator<Item = (String, String)>) -> Self {
         self.settings.extend(settings);
         self
@@ -253,7 +254,7 @@ impl Call {
         self
     }
 
-    /// Runs git and returns what `read` makes of its output.
+    /// Runs git and returns the result of `read` on its output.
     pub(super) fn run<T>(
         mut self,
         input: Input,
@@ -265,7 +266,7 @@ impl Call {
             .map_err(|cause| GitError::new(self.what, cause))
     }
 
-    /// Starts git to be asked one question after another.
+    /// Starts a git that answers one question after another.
     pub(super) fn converse(mut self, allowance: &Allowance) -> Result<Conversation, GitError> {
         self.configure();
         Conversation::start(&mut self.command, allowance)
@@ -282,7 +283,7 @@ impl Call {
         }
     }
 
-    /// Runs git and returns its output whole.
+    /// Runs git and returns its whole output.
     pub(super) fn answer(self, input: Input, allowance: &Allowance) -> Result<String, GitError> {
         self.run(input, allowance, |output| {
             let mut answer = Vec::new();

@@ -1,10 +1,10 @@
 //! The heads of merged pull requests that a fetch did not bring.
 //!
-//! A forge shows the head of a pull request, also one that came from a fork, as `refs/pull/N/head`, and
-//! each refresh fetches these. By the time of a refresh the name may lead elsewhere, or nowhere, while
-//! the forge still has the commit that was merged. So each head that is missing is asked for once, by
-//! its id. How far that has come is kept in the mirror itself: a mirror that is made anew asks anew, and
-//! a head that the forge does not have is not asked for again.
+//! A forge shows the head of a pull request, even one from a fork, as `refs/pull/N/head`, and each
+//! refresh fetches these refs. By then the ref may point elsewhere or be gone, while the forge
+//! still has the merged commit. So each missing head is requested once by its id. The progress is
+//! kept in the mirror itself: a mirror that is created anew requests heads anew, and a head that
+//! the forge lacks is not requested again.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -22,47 +22,47 @@ use crate::deadline::Passed;
 use crate::fact::PullRequestMerge;
 use crate::store::StoreError;
 
-/// Merges that one refresh looks at, and heads that it asks for. The rest is for the next.
+/// Merges that one refresh checks, and heads that it requests. The next one continues.
 pub(super) const MERGES_MAX: usize = 200;
 const ASKED_MAX: usize = 8;
-/// Refreshes after which a head is given up that could not be fetched for another reason than that the
-/// forge lacks it. The others behind it would wait for ever.
+/// Refreshes after which a head is given up that could not be fetched although the forge may have
+/// it. Otherwise the heads behind it would wait forever.
 const TRIES_MAX: u32 = 3;
-/// The file of the mirror, and its bytes at most.
+/// The file in the mirror, and its maximum bytes.
 const FILE: &str = "svc-pull-requests";
 const BYTES_MAX: u64 = 128;
-/// What git and its servers say of an object that the other side does not have, or does not give.
+/// The messages of git and its servers for an object that the remote lacks or does not serve.
 const LACKING: [&str; 3] = [
     "not our ref",
     "unadvertised object",
     "couldn't find remote ref",
 ];
 
-/// What became of the heads that one refresh looked at.
+/// The results for the heads that one refresh checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// Heads that were missing and are there now.
+    /// Heads that were missing and were fetched.
     pub(super) fetched: usize,
-    /// Heads that the forge does not have.
+    /// Heads that the forge lacks.
     pub(super) absent: usize,
     /// Heads that could not be fetched.
     pub(super) failed: usize,
 }
 
-/// How far the merges of a mirror have been looked at, in the order of their receipt.
+/// The progress through the merges of a mirror, in order of receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heads {
-    /// When the first merge was received that is still to be looked at, or later.
+    /// The time of receipt of the next merge to check, or earlier than the next.
     next: i64,
-    /// How often that one could not be fetched.
+    /// How often fetching its head failed.
     tries: u32,
-    /// The head that is being asked for. Git may be ended once it has arrived and before it has its
-    /// name, so it is asked for again, also when it is there.
+    /// The head that is being requested. git may be stopped after the head has arrived and before
+    /// its ref exists, so the head is requested again even if it is there.
     asking: Option<ObjectId>,
 }
 
 impl Heads {
-    /// Reads how far a mirror has come. What cannot be read begins anew.
+    /// Reads the progress of a mirror. If it is unreadable, it starts anew.
     pub(super) fn of(mirror: &Path) -> Self {
         let read = || {
             let mut text = String::new();
@@ -105,17 +105,17 @@ impl Heads {
         }
     }
 
-    /// Returns from when on merges are still to be looked at.
+    /// Returns the time of receipt from which on merges have to be checked.
     pub(super) fn from(self) -> Option<Instant> {
         Instant::from_microseconds(self.next)
     }
 
-    /// Asks for the missing heads of merges, which are in the order of their receipt, and remembers how
-    /// far it has come. What became of those that were looked at is told in either case.
+    /// Requests the missing heads of merges, given in order of receipt, and stores the progress.
+    /// The results so far are returned in any case.
     ///
     /// # Errors
     ///
-    /// When git is stopped, or the mirror cannot be written.
+    /// If git is stopped, or the mirror cannot be written.
     pub(super) fn fetch(
         mut self,
         mirror: &Mirror<'_>,
@@ -144,7 +144,8 @@ impl Heads {
                     Err(error) => {
                         mirror.sweep();
                         if error.is_stopped() {
-                            // A forge that never answers would hold up all others, again and again.
+                            // A forge that never answers would hold up all other work, again and
+                            // again.
                             let is_late = allowance.left() == Err(Passed::Time.into());
                             self.tries += u32::from(is_late);
                             if self.tries == TRIES_MAX {
@@ -167,7 +168,7 @@ impl Heads {
                 }
                 None
             } else {
-                // The one that was being asked for may still come.
+                // The requested head may still arrive.
                 self.asking
             };
             self = Self {
@@ -179,7 +180,7 @@ impl Heads {
         Ok(())
     }
 
-    /// Remembers how far it has come, unless that is kept already.
+    /// Stores the progress, unless it is unchanged.
     fn keep(self, kept: &mut Self, mirror: &Mirror<'_>) -> io::Result<()> {
         if self != *kept {
             self.write(&mirror.path)?;
@@ -189,7 +190,7 @@ impl Heads {
     }
 }
 
-/// Why heads were not asked for.
+/// Why heads were not requested.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HeadsError {
     #[error(transparent)]

@@ -1,7 +1,7 @@
-//! The notes of a mirror: which there are, and which are new.
+//! The notes of a mirror, and which of them are new.
 //!
-//! A notes tree holds a file a commit, named by the commit; git spreads many over folders. Whatever
-//! else lies there is no note, and is read without being kept.
+//! A notes tree contains one file per commit, named after the commit; git spreads many files over
+//! folders. Other files in the tree are not notes and are skipped.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -13,9 +13,9 @@ use super::object_id::ObjectId;
 use super::process::Input;
 use crate::capture::notes::NotesRef;
 
-/// Bytes of a path in a tree that is read; a longer one is no note.
+/// The maximum bytes of a path in a tree; a longer one is not a note.
 const PATH_BYTES_MAX: usize = 256;
-/// Changes between two states of the notes that are compared; more are not notes of people.
+/// The maximum number of changes between two states of the notes; nobody writes more.
 const CHANGES_MAX: usize = 500_000;
 
 /// A note in a notes tree.
@@ -25,10 +25,10 @@ pub(super) struct Noted {
     pub(super) note: ObjectId,
 }
 
-/// Why a question about notes has no answer.
+/// Why notes cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotesError {
-    /// git gave none.
+    /// git did not answer.
     #[error(transparent)]
     Git(#[from] GitError),
     /// There are more changes than [`CHANGES_MAX`].
@@ -37,7 +37,7 @@ pub(super) enum NotesError {
 }
 
 impl Mirror<'_> {
-    /// Returns the commits that notes refs point to.
+    /// Returns the commits of notes refs.
     pub(super) fn notes_tips(
         &self,
         refs: &[NotesRef],
@@ -51,7 +51,7 @@ impl Mirror<'_> {
                 "--format=%(objecttype) %(objectname) %(refname)",
             ])
             .arg("--end-of-options")
-            .args(refs.iter().map(|it| it.as_str()))
+            .args(refs.iter().map(|reference| reference.as_str()))
             .answer(Input::Nothing, allowance)?;
         let tip = |notes: &NotesRef| {
             answer.lines().find_map(|line| {
@@ -62,14 +62,14 @@ impl Mirror<'_> {
         Ok(refs.iter().map(tip).collect())
     }
 
-    /// Returns the notes of commits, as they are in a state of the notes.
+    /// Returns the notes of commits in a state of the notes.
     pub(super) fn notes_of(
         &self,
         tip: ObjectId,
         commits: &[ObjectId],
         allowance: &Allowance,
     ) -> Result<Vec<Noted>, GitError> {
-        // git spreads many notes over folders: this deep for up to some ten million of them.
+        // git spreads many notes over folders: up to this depth for some ten million.
         const DEPTH_MAX: usize = 3;
         let paths = commits.iter().flat_map(|commit| {
             let digits = commit.to_string();
@@ -92,8 +92,8 @@ impl Mirror<'_> {
             .collect())
     }
 
-    /// Returns the notes that are new or changed between two states of the notes, by commit; all of
-    /// them when there is no earlier state.
+    /// Returns the notes that are new or changed between two states of the notes, by commit; all
+    /// notes if there is no earlier state.
     pub(super) fn new_notes(
         &self,
         before: Option<ObjectId>,
@@ -128,7 +128,7 @@ fn fanned_out(digits: &str, depth: usize) -> String {
     path + name
 }
 
-/// Reads the records of `diff-tree` or `ls-tree`; nothing when there are too many.
+/// Reads the records of `diff-tree` or `ls-tree`; nothing if there are too many.
 fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Vec<Noted>>> {
     let mut added = Vec::new();
     let mut removed = HashMap::new();
@@ -155,7 +155,7 @@ fn read_changes(output: &mut dyn BufRead, is_diff: bool) -> io::Result<Option<Ve
             None => {}
         }
     }
-    // git moves notes between folders as they become more.
+    // git moves notes between folders as their number grows.
     added.retain(|noted| removed.get(&noted.commit) != Some(&noted.note));
     added.sort_unstable();
     added.dedup_by_key(|noted| noted.commit);
@@ -199,14 +199,14 @@ fn read_entry(record: &[u8]) -> Option<Change> {
     }))
 }
 
-/// Returns the commit whose note lies at a path of a notes tree. Other files may lie there too.
+/// Returns the commit whose note is at a path of a notes tree; nothing for any other file.
 fn noted_commit(path: &[u8]) -> Option<ObjectId> {
     let digits: Vec<u8> = path.iter().copied().filter(|byte| *byte != b'/').collect();
     ObjectId::parse(&digits)
 }
 
-/// Reads a record that ends with NUL. Of one that is too long only the beginning is kept, which is
-/// then no path of a note. Returns whether there was one.
+/// Reads a record that ends with NUL, and returns whether there was one. Of a record that is too
+/// long, only the beginning is kept, which is not the path of a note.
 fn read_record(output: &mut dyn BufRead, record: &mut Vec<u8>) -> io::Result<bool> {
     record.clear();
     let mut any = false;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use svc_model::repository::CommitSha;
 
-/// The id of a git object, SHA-1 or SHA-256. Small, because there may be many.
+/// The id of a git object, SHA-1 or SHA-256. It is small, because there may be many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
     length: u8,
@@ -10,7 +10,7 @@ pub struct ObjectId {
 }
 
 impl ObjectId {
-    /// Returns the id that these hexadecimal digits in lower case are.
+    /// Parses lower-case hexadecimal digits.
     pub(super) fn parse(digits: &[u8]) -> Option<Self> {
         if !matches!(digits.len(), 40 | 64) {
             return None;
@@ -34,7 +34,7 @@ impl ObjectId {
         Self::parse(commit.as_str().as_bytes()).expect("a commit id is 40 or 64 digits")
     }
 
-    /// Returns the id that these bytes are.
+    /// Returns the id with these bytes.
     pub(super) fn of_bytes(raw: &[u8]) -> Option<Self> {
         let length = u8::try_from(raw.len()).ok()?;
         let mut bytes = [0; 32];
@@ -47,12 +47,12 @@ impl ObjectId {
         &self.bytes[..usize::from(self.length)]
     }
 
-    /// Returns the name of the hash that the id is of, as git names it.
+    /// Returns git's name for the hash of the id.
     pub(super) const fn format(self) -> &'static str {
         if self.length == 20 { "sha1" } else { "sha256" }
     }
 
-    /// Returns the id as that of a commit.
+    /// Returns the id as a commit id.
     pub(super) fn commit(self) -> CommitSha {
         CommitSha::new(&self.to_string()).expect("an object id is 40 or 64 digits")
     }

@@ -1,13 +1,13 @@
 //! A program that is never left behind.
 //!
-//! It runs in a process group of its own, so that the helpers it starts end with it, and whoever waits
-//! for its output looks at the allowance meanwhile, so that a program that says nothing and does not
-//! end cannot hold up anybody. When its allowance is used up the whole group is asked to end, and
-//! killed a second later; one that only reads is killed at once.
+//! It runs in its own process group, so its helper processes end with it. Whoever waits for its
+//! output checks the allowance meanwhile, so a silent program cannot hold up anybody. When the
+//! allowance is used up, the whole group is asked to end, and killed a second later; a program that
+//! only reads is killed at once.
 //!
-//! A server that is killed can end nothing any more. So a small shell leads the group, and a part of
-//! it reads from a pipe that only this process can write to and never does: once this process is
-//! gone, however it went, the pipe ends, and with it the group. Nothing but a POSIX shell is needed.
+//! A killed server cannot end anything. So a small shell leads the group, and a part of the shell
+//! reads from a pipe that only this process can write to and never does: when this process is gone
+//! for any reason, the pipe ends, and the group with it. Only a POSIX shell is needed.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -27,24 +27,24 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::allowance::{Allowance, Stopped};
 
-/// How long a program may take to end once it was asked to.
+/// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often the allowance is looked at while a program says nothing.
+/// How often the allowance is checked while a program is silent.
 const LOOK: Duration = Duration::from_millis(50);
 /// Bytes of output that are read at once.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Bytes of questions that a program was asked and has not answered: a pipe holds as many everywhere.
+/// Maximum bytes of unanswered questions: the capacity of a pipe on every system.
 const ASKED_BYTES_MAX: usize = 4 * 1024;
-/// Bytes of a complaint that are kept: its beginning.
+/// Bytes of the error output that are kept, from its beginning.
 const COMPLAINT_BYTES_MAX: usize = 8 * 1024;
-/// What a shell ends with when it cannot start a program.
+/// The exit codes of a shell that cannot start a program.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
 /// Leads the group of a program: `LIFELINE MEMORY PROGRAM ARGUMENT…`.
 ///
-/// The shell lets go of everything that the program reads and writes, so that a pipe ends, and a lock
-/// is free, when the program is done with it. A trapped signal ends `wait` early, so it is repeated:
-/// the program may tidy up before its leader is gone and the rest is killed.
+/// The shell closes everything that the program reads and writes, so that a pipe ends, and a lock
+/// is free, when the program is done with it. A trapped signal ends `wait` early, so `wait` is
+/// repeated: the program may clean up before its leader ends and the rest is killed.
 const LEADER: &str = r#"
 lifeline=$1
 ulimit -v "$2" 2>/dev/null
@@ -72,11 +72,11 @@ wait "$watcher"
 exit "$status"
 "#;
 
-/// The least number of the pipe: smaller ones are the shell's own to redirect.
+/// The lowest descriptor of the pipe: a shell uses lower ones for its own redirections.
 const LIFELINE_MIN: i32 = 10;
 
-/// The pipe that ends with this process. Its end for reading is left open in every program that is
-/// started; the other is closed in all of them.
+/// The pipe that ends with this process. Its reading end is open in every started program, its
+/// writing end in none.
 static LIFELINE: LazyLock<io::Result<(OwnedFd, PipeWriter)>> = LazyLock::new(|| {
     let (reader, writer) = io::pipe()?;
     let reader = rustix::io::fcntl_dupfd_cloexec(&reader, LIFELINE_MIN)?;
@@ -84,18 +84,18 @@ static LIFELINE: LazyLock<io::Result<(OwnedFd, PipeWriter)>> = LazyLock::new(|| 
     Ok((reader, writer))
 });
 
-/// What a program reads.
+/// The input of a program.
 #[derive(Debug)]
 pub(super) enum Input {
     /// Nothing.
     Nothing,
     /// These bytes.
     Bytes(Vec<u8>),
-    /// A file that stays open for as long as any process of the group lives, and with it its lock.
+    /// A file that stays open, with its lock, while any process of the group lives.
     Held(File),
 }
 
-/// Why a program gave no result.
+/// Why a program has no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProcessError {
     /// It cannot be started.
@@ -104,23 +104,23 @@ pub(super) enum ProcessError {
     /// Its allowance was used up.
     #[error(transparent)]
     Stopped(#[from] Stopped),
-    /// It ended without success.
+    /// It failed.
     #[error("it ended without success")]
     Failed {
-        /// What it complained of.
+        /// Its error output.
         complaint: String,
     },
-    /// Its output is not what it should be.
+    /// Its output is invalid.
     #[error("its output cannot be read")]
     Output(#[source] io::Error),
 }
 
-/// Prepares a program that ends with this process, whatever ends this process. Without a limit it may
-/// use as much memory as it likes; otherwise so many bytes of address space.
+/// Prepares a program that ends with this process in any case. `memory_max` limits its address
+/// space in bytes.
 pub(super) fn supervised(program: impl AsRef<OsStr>, memory_max: Option<u64>) -> Command {
     let lifeline = match &*LIFELINE {
         Ok((reader, _)) => reader.as_raw_fd().to_string(),
-        // There is no such file, so nobody watches; that is no reason to do nothing.
+        // There is no such file, so nothing is watched; the program can still run.
         Err(_) => "none".to_owned(),
     };
     let memory = memory_max.map_or("unlimited".to_owned(), |bytes| (bytes / 1_024).to_string());
@@ -131,7 +131,7 @@ pub(super) fn supervised(program: impl AsRef<OsStr>, memory_max: Option<u64>) ->
     command
 }
 
-/// Runs a supervised program to its end and returns what `read` made of its output.
+/// Runs a supervised program and returns the result of `read` on its output.
 pub(super) fn run<T>(
     command: &mut Command,
     input: Input,
@@ -154,15 +154,15 @@ pub(super) fn run<T>(
         return Err(stopped.into());
     }
     if result.is_err() {
-        // A little more may be on its way, and is no reason for the program to fail.
+        // A little more output may follow, which is no reason for the program to fail.
         let mut rest = output.by_ref().take(4 * PIECE_BYTES as u64);
         drop(io::copy(&mut rest, &mut io::sink()));
     }
-    // Whatever is not read is not wanted: the program is told by its next write.
+    // The rest is not needed: the program learns that when it writes.
     drop(output);
     let status = match &result {
         Ok(_) => running.end(allowance)?,
-        // It may have ended before its output was whole; then that is the reason.
+        // The program may have failed before its output was complete; then that is the reason.
         Err(_) => running.end(&allowance.within(GRACE))?,
     };
     match result {
@@ -181,7 +181,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// Starts a program. The allowance is for everything that it is asked.
+    /// Starts a program. The allowance covers all its answers.
     pub(super) fn start(
         command: &mut Command,
         allowance: &Allowance,
@@ -189,7 +189,7 @@ impl Conversation {
         allowance.left()?;
         let started = Running::start(command, Stdio::piped());
         let (mut running, stdout) = started.map_err(ProcessError::Start)?;
-        // It only reads, and has nothing to tidy up.
+        // It only reads, and has nothing to clean up.
         running.ends_at_once = true;
         let stdin = running.child.stdin.take();
         let stdin = stdin.ok_or(ProcessError::Start(io::ErrorKind::BrokenPipe.into()))?;
@@ -201,10 +201,10 @@ impl Conversation {
         })
     }
 
-    /// Asks a question and returns what `read` makes of the answer. It must read the whole answer,
-    /// and the question must be smaller than a pipe holds, which is 4 KiB everywhere: the program
-    /// has read every earlier question, so writing never waits. After an error no further question is
-    /// answered.
+    /// Asks a question and returns the result of `read` on the answer. `read` must read the whole
+    /// answer. The question must be smaller than the capacity of a pipe, which is 4 KiB on every
+    /// system: the program has read every earlier question, so writing never blocks. After an
+    /// error, no more questions are answered.
     pub(super) fn ask<T>(
         &mut self,
         question: &[u8],
@@ -216,11 +216,10 @@ impl Conversation {
         answer.map_err(|error| self.why(error))
     }
 
-    /// Asks many questions, each of which is smaller than 4 KiB, and hands on one answer after the
-    /// other: the program works on the next ones while an answer is looked at. `read` gets the place of
-    /// the question and must read its whole answer; where it breaks off, the rest is not answered, and
-    /// neither is any further question. Returns how many were answered, the one at which it broke off
-    /// included.
+    /// Asks many questions of less than 4 KiB each, and passes on one answer after another, while
+    /// the program works on the next ones. `read` gets the index of the question and must read the
+    /// whole answer. If it stops, the remaining questions and any later ones are not answered.
+    /// Returns the number of answers, including the one at which it stopped.
     pub(super) fn ask_all(
         &mut self,
         questions: &[Vec<u8>],
@@ -231,7 +230,7 @@ impl Conversation {
         let mut next = 0;
         for place in 0..questions.len() {
             let mut batch = Vec::new();
-            // Several at a time: each write is a call of the system.
+            // Several at once: each write is a system call.
             let is_low = waiting_bytes <= ASKED_BYTES_MAX / 2;
             while is_low
                 && let Some(question) = questions.get(next)
@@ -259,14 +258,14 @@ impl Conversation {
         Ok(questions.len())
     }
 
-    /// Returns why there is no answer.
+    /// Returns the reason of a failed read.
     fn why(&mut self, error: io::Error) -> ProcessError {
         if let Some(stopped) = self.output.get_ref().stopped {
             return stopped.into();
         }
         let allowance = self.output.get_ref().allowance.within(GRACE);
         match error.kind() {
-            // The program has ended, and may have said why.
+            // The program has ended, and may have reported why.
             io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => {
                 match self.running.end(&allowance) {
                     Ok(status) => self.running.failure(status),
@@ -284,7 +283,7 @@ struct Running {
     child: Child,
     group: Pid,
     ended: bool,
-    /// Whether it is killed without being asked to end.
+    /// Whether it is killed without being asked to end first.
     ends_at_once: bool,
     complaint: Receiver<Vec<u8>>,
 }
@@ -297,7 +296,7 @@ impl Running {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        // The group has the number of its first process.
+        // The id of the group is that of its first process.
         let group = Pid::from_child(&child);
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (whole, complaint) = sync_channel(1);
@@ -308,25 +307,25 @@ impl Running {
             ends_at_once: false,
             complaint,
         };
-        // The thread ends with the pipe, at the latest when the group does.
+        // The thread ends with the pipe, at the latest with the group.
         if let Some(stderr) = stderr {
             start_thread(move || drop(whole.send(beginning(stderr))))?;
         }
         Ok((running, stdout))
     }
 
-    /// Gives the program what it reads.
+    /// Writes the program's input.
     fn feed(&mut self, bytes: Vec<u8>) -> io::Result<()> {
         let Some(mut stdin) = self.child.stdin.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         start_thread(move || {
-            // A program need not read what it is given.
+            // A program may ignore its input.
             drop(stdin.write_all(&bytes));
         })
     }
 
-    /// Waits for the end of the program.
+    /// Waits until the program ends.
     fn end(&mut self, allowance: &Allowance) -> Result<ExitStatus, ProcessError> {
         let mut pause = Duration::from_micros(100);
         while !self.has_ended() {
@@ -337,14 +336,14 @@ impl Running {
         self.reap().map_err(ProcessError::Output)
     }
 
-    /// Returns whether the program has ended. It is not reaped, so its number stays its own.
+    /// Returns whether the program has ended. It is not reaped, so its id is not reused.
     fn has_ended(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = rustix::process::waitid(WaitId::Pid(self.group), options);
         !matches!(status, Ok(None))
     }
 
-    /// Kills what is left of the group and reaps the program.
+    /// Kills the rest of the group and reaps the program.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         let status = self.child.wait();
@@ -353,11 +352,11 @@ impl Running {
     }
 
     fn signal(&self, signal: Signal) {
-        // It fails when the group is gone, which is what a signal is for.
+        // It fails if the group is gone, which is the aim.
         let _gone = rustix::process::kill_process_group(self.group, signal).is_err();
     }
 
-    /// Returns what a program that has ended without success complained of.
+    /// Returns the error of a failed program.
     fn failure(&self, status: ExitStatus) -> ProcessError {
         if status
             .code()
@@ -395,7 +394,7 @@ fn start_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         .map(drop)
 }
 
-/// Reads everything and returns its beginning: a program must not be held up by a full pipe.
+/// Reads everything and returns the beginning: a full pipe must not block the program.
 fn beginning(mut stderr: impl Read) -> Vec<u8> {
     let mut kept = Vec::new();
     drop(
@@ -408,10 +407,10 @@ fn beginning(mut stderr: impl Read) -> Vec<u8> {
     kept
 }
 
-/// The output of a program, for as long as its allowance lasts.
+/// The output of a program within its allowance.
 #[derive(Debug)]
 struct Output {
-    /// Nothing when the program has none.
+    /// Absent if the program has no output.
     stdout: Option<ChildStdout>,
     allowance: Allowance,
     stopped: Option<Stopped>,
@@ -440,7 +439,7 @@ impl Read for Output {
             let timeout = Timespec::try_from(left.min(LOOK)).unwrap_or_default();
             let mut ready = [PollFd::new(stdout, PollFlags::IN)];
             match poll(&mut ready, Some(&timeout)) {
-                // There is something, or the other end is closed: reading does not wait.
+                // There are bytes, or the other end is closed, so reading does not block.
                 Ok(1..) => match stdout.read(buffer) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     read => return read,

@@ -1,6 +1,5 @@
-//! How far the notes of a mirror have been observed. It is kept with the job, as text, so that any
-//! server goes on where another stopped, and so that it is as old as the facts beside it when a
-//! database is restored.
+//! The progress through the notes of a mirror. It is stored with the job, as text, so any server
+//! can continue where another stopped, and in a restored database it is as old as the facts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,28 +7,28 @@ use std::fmt;
 use super::object_id::ObjectId;
 use crate::capture::notes::NotesRef;
 
-/// How far the notes of one ref have been observed.
+/// The progress through the notes of one ref.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RefProgress {
-    /// The state of the notes that is observed whole.
+    /// The state of the notes that was completely observed.
     pub(super) observed: Option<ObjectId>,
-    /// A later state that is observed up to a commit.
+    /// A later state that was observed up to a commit.
     pub(super) going: Option<Going>,
 }
 
-/// A state of the notes that is observed in part, by commit.
+/// A state of the notes that was partly observed, in the order of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Going {
     pub(super) target: ObjectId,
     pub(super) after: ObjectId,
 }
 
-/// How far the notes of a mirror have been observed.
+/// The progress through the notes of a mirror.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress(BTreeMap<NotesRef, RefProgress>);
 
 impl Progress {
-    /// Reads what an earlier refresh wrote. What cannot be read is observed again, which changes
+    /// Parses the text of an earlier refresh. Unreadable parts are observed again, which changes
     /// nothing.
     pub(super) fn parse(text: &str) -> Self {
         Self(text.lines().filter_map(parse_line).collect())
@@ -55,8 +54,8 @@ fn parse_line(line: &str) -> Option<(NotesRef, RefProgress)> {
     Some((notes, RefProgress { observed, going }))
 }
 
-/// One line a ref: its name, the observed state, the target, and up to where; `-` where there is
-/// none.
+/// One line per ref: its name, the observed state, the target, and the commit reached; `-` where
+/// there is none.
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |id: Option<ObjectId>| id.map_or("-".to_owned(), |id| id.to_string());

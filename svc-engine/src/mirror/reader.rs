@@ -79,9 +79,9 @@ pub enum ReadDecline {
     TooManyCommits,
     /// The commit is a merge, and merges were not asked for.
     Merge,
-    /// It is no file.
+    /// It is not a file.
     NotAFile,
-    /// It is no folder.
+    /// It is not a folder.
     NotAFolder,
     /// The path is none that a repository can have, or is too long.
     Path,
@@ -178,11 +178,11 @@ pub struct MirrorReader {
 }
 
 impl MirrorReader {
-    /// Opens the mirror of a repository; nothing when there is none.
+    /// Opens the mirror of a repository; nothing if there is none.
     ///
     /// # Errors
     ///
-    /// When the deadline passes while the mirror is removed, or the folder cannot be used.
+    /// If the deadline passes while the mirror is removed, or the folder cannot be used.
     pub fn open(
         git: &Git,
         folder: &MirrorFolder,
@@ -218,7 +218,7 @@ impl MirrorReader {
         }))
     }
 
-    /// Returns a commit; nothing when the mirror has none with this id.
+    /// Returns a commit; nothing if the mirror has none with this id.
     ///
     /// # Errors
     ///
@@ -235,7 +235,7 @@ impl MirrorReader {
         Ok(Some(commit))
     }
 
-    /// Returns the bytes of a file as it is at a commit; nothing when there is none. What a link
+    /// Returns the bytes of a file as it is at a commit; nothing if there is none. What a link
     /// points to is not followed: its bytes are the path.
     ///
     /// # Errors
@@ -258,7 +258,7 @@ impl MirrorReader {
         self.contents(header, bytes_max).map(Some)
     }
 
-    /// Returns the bytes of a regular file as it is at a commit; nothing when there is none at the path,
+    /// Returns the bytes of a regular file as it is at a commit; nothing if there is none at the path,
     /// or what is there is a link, a folder or a commit of another repository.
     ///
     /// # Errors
@@ -370,7 +370,7 @@ impl MirrorReader {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             let mut bytes = Vec::new();
-            // The line break that follows is no part of it.
+            // The line break that follows is not part of it.
             output.take(header.bytes + 1).read_to_end(&mut bytes)?;
             if bytes.pop() != Some(b'\n') || bytes.len() as u64 != header.bytes {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -421,7 +421,7 @@ fn object_name(commit: &CommitSha, path: &[u8]) -> Result<Vec<u8>, ReadError> {
     Ok([commit.as_str().as_bytes(), b":", path].concat())
 }
 
-/// Reads the line before an object; nothing when there is no such object. Then git repeats its name,
+/// Reads the line before an object; nothing if there is no such object. Then git repeats its name,
 /// whatever line breaks that has.
 fn read_header(output: &mut dyn BufRead, name: &[u8]) -> io::Result<Option<Header>> {
     let absent = [name, b" missing\n"].concat();

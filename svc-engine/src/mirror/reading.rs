@@ -9,8 +9,7 @@ use super::reader::{MirrorReader, ReadError};
 use crate::deadline::Deadline;
 use crate::fact::Lifetime;
 
-/// The mirrors of an organization, for whoever reads them. git is looked for when the first mirror is
-/// read.
+/// The mirrors of an organization, for reading. git is looked for when the first mirror is read.
 #[derive(Debug)]
 pub struct MirrorReading {
     folder: MirrorFolder,
@@ -18,7 +17,7 @@ pub struct MirrorReading {
 }
 
 impl MirrorReading {
-    /// Takes the folder of the mirrors.
+    /// Names the folder of the mirrors.
     pub fn new(root: &Path, org_id: OrgId) -> Self {
         Self {
             folder: MirrorFolder::new(root, org_id),
@@ -26,11 +25,11 @@ impl MirrorReading {
         }
     }
 
-    /// Opens the mirror of a repository; nothing when there is none.
+    /// Opens the mirror of a repository; nothing if there is none.
     ///
     /// # Errors
     ///
-    /// When git cannot be used, and see [`MirrorReader::open`].
+    /// If git cannot be used, and see [`MirrorReader::open`].
     pub fn open(
         &self,
         lifetime: &Lifetime,
@@ -44,7 +43,7 @@ impl MirrorReading {
             git
         } else {
             let found = Git::find(deadline);
-            // A git that was ended with the deadline is no git that cannot be used.
+            // A git that was stopped at the deadline may still be usable.
             deadline.check()?;
             let found = found.map_err(|error| ReadError::Git(error.to_string()))?;
             self.git.get_or_init(|| found)

@@ -1,4 +1,4 @@
-//! Refreshing mirrors: how, and what becomes of it.
+//! Refreshing mirrors: the work and its results.
 
 mod attempt;
 
@@ -24,13 +24,13 @@ use crate::deadline::{Cancellation, Deadline};
 use crate::fact::{Lifetime, Push};
 use crate::store::{ClaimedJob, JobChoice, MirrorJobs, Store, StoreError};
 
-/// Pushes that one refresh looks at. The rest is for the next, which follows at once.
+/// Pushes per refresh. The next one, which follows at once, continues.
 const PUSHES_MAX: usize = 50;
-/// How long a job belongs to its server, and how often that is renewed while it works: so soon is the
-/// job of a server that died taken again, if the clocks of the servers agree to some seconds.
+/// How long a job belongs to its server, which renews it during the work. The job of a dead server
+/// is taken again after that time, if the servers' clocks agree to some seconds.
 const LEASE: Duration = Duration::from_secs(45);
 const RENEWAL: Duration = Duration::from_secs(15);
-/// When a job is taken again that found no space.
+/// The pause of a job that found no disk space.
 pub(super) const SPACE_PAUSE: Duration = Duration::from_mins(1);
 
 /// How mirrors are kept.
@@ -38,22 +38,22 @@ pub(super) const SPACE_PAUSE: Duration = Duration::from_mins(1);
 pub struct MirrorConfig {
     /// The folder of the mirrors.
     pub path: PathBuf,
-    /// From where they may be fetched.
+    /// Where they may be fetched from.
     pub remotes: Remotes,
     /// The notes that are read.
     pub notes: Vec<NotesRef>,
-    /// How long a job may take from its start.
+    /// The time limit of a job.
     pub deadline: Duration,
-    /// Bytes that are kept free at the folder.
+    /// The reserve of free bytes at the folder.
     pub reserve_bytes: u64,
-    /// What one refresh may read of new notes.
+    /// How many new notes one refresh may read.
     pub budget: NotesBudget,
     /// Jobs that run at once.
     pub workers: usize,
-    /// How long after its push a repository is fetched. Notes are often pushed right after their
-    /// branch, and no forge tells of that; those that are there by then need no further push.
+    /// The delay between a push and its fetch. Notes are often pushed right after their branch,
+    /// which forges do not report; notes that have arrived by then need no further push.
     pub settle: Duration,
-    /// How often is looked for jobs that other processes have made due.
+    /// How often to check for jobs that other processes made due.
     pub look: Duration,
 }
 
@@ -74,41 +74,41 @@ impl MirrorConfig {
     }
 }
 
-/// What became of a refresh.
+/// The result of a refresh.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefreshOutcome {
     /// The mirror is as new as its forge.
     Refreshed {
-        /// Observations that are new.
+        /// New observations.
         stored: usize,
-        /// Observations that were known.
+        /// Known observations.
         duplicates: usize,
-        /// Notes that were ignored because they are malformed.
+        /// Malformed notes, which were ignored.
         ignored: usize,
-        /// Whether new notes are left for the next refresh.
+        /// Whether the next refresh has to read more new notes.
         more: bool,
     },
-    /// Its pushes may not be fetched for. Nothing is tried again.
+    /// Its pushes may not be fetched for. It is not repeated.
     Declined(MirrorFailure, String),
-    /// No push that is visible waits any more.
+    /// No visible push waits any more.
     Nothing,
-    /// It failed, and is tried again then, if at all.
+    /// It failed, and is repeated at this time, if at all.
     Failed(MirrorFailure, String, Option<Instant>),
-    /// It waits: for space, or for somebody else who works on the mirror.
+    /// It waits for disk space, or for another process that uses the mirror.
     PutBack(Option<MirrorFailure>),
 }
 
-/// Takes the pushes that a refresh has read.
-type Tell = dyn Fn(&[Push]) + Send + Sync;
+/// Gets the pushes that a refresh has read.
+type Listener = dyn Fn(&[Push]) + Send + Sync;
 
-/// What is told which pushes a refresh has read.
+/// The listener for the pushes that refreshes have read.
 #[derive(Clone)]
-pub struct OnRefreshed(Arc<Tell>);
+pub struct OnRefreshed(Arc<Listener>);
 
 impl OnRefreshed {
-    /// Tells this. It must not block.
-    pub fn new(tell: impl Fn(&[Push]) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    /// Creates a listener, which must not block.
+    pub fn new(listener: impl Fn(&[Push]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
     }
 }
 
@@ -154,34 +154,34 @@ impl Refresher {
         }
     }
 
-    /// Sets what is told of every refresh.
+    /// Sets the listener for refreshes.
     #[must_use]
-    pub fn telling(mut self, on_refreshed: OnRefreshed) -> Self {
+    pub fn with_listener(mut self, on_refreshed: OnRefreshed) -> Self {
         self.on_refreshed = Some(on_refreshed);
         self
     }
 
-    /// Returns how mirrors are kept.
+    /// Returns the configuration of the mirrors.
     pub fn config(&self) -> &MirrorConfig {
         &self.config
     }
 
-    /// Claims the job that has waited longest of those that are chosen, when one is due.
+    /// Claims the selected job that has waited longest, if one is due.
     ///
     /// # Errors
     ///
-    /// When the store gives no answer.
+    /// If the store does not answer.
     pub fn claim(&self, choice: JobChoice) -> Result<Option<ClaimedJob>, StoreError> {
         let now = self.clock.now();
         self.jobs
             .claim(choice, now, later(now, LEASE), self.ids.fresh())
     }
 
-    /// Returns how long it is until the next job becomes due that is not due yet.
+    /// Returns the time until the next job becomes due.
     ///
     /// # Errors
     ///
-    /// When the store gives no answer.
+    /// If the store does not answer.
     pub fn until_due(&self) -> Result<Option<Duration>, StoreError> {
         let now = self.clock.now();
         let due_at = self.jobs.next_due(now)?;
@@ -194,20 +194,19 @@ impl Refresher {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer.
+    /// If the store does not answer.
     pub fn claim_now(&self, lifetime: &Lifetime) -> Result<Option<ClaimedJob>, StoreError> {
         let now = self.clock.now();
         self.jobs
             .claim_now(lifetime, now, later(now, LEASE), self.ids.fresh())
     }
 
-    /// Works on a claimed job until it is done, its deadline has passed, or it is cancelled. It
-    /// blocks.
+    /// Works on a claimed job until it is done, past its deadline, or cancelled. It blocks.
     ///
     /// # Errors
     ///
-    /// When the store does not even take that the job failed. The job is then taken again when its
-    /// lease has ended.
+    /// If the store cannot even record the failure of the job. Then the job is taken again after
+    /// its lease.
     pub fn run(
         &self,
         job: &ClaimedJob,
@@ -216,18 +215,18 @@ impl Refresher {
         let (working, ended) = channel::<()>();
         thread::scope(|scope| {
             let keeper = thread::Builder::new().name("svc-mirror-lease".to_owned());
-            keeper.spawn_scoped(scope, move || self.keep(job, &ended))?;
+            keeper.spawn_scoped(scope, move || self.renew(job, &ended))?;
             let outcome = self.attempt(job, cancellation);
             drop(working);
             outcome
         })
     }
 
-    /// Renews the lease of a job until the work on it has ended.
-    fn keep(&self, job: &ClaimedJob, ended: &Receiver<()>) {
+    /// Renews the lease of a job until the work has ended.
+    fn renew(&self, job: &ClaimedJob, ended: &Receiver<()>) {
         while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(RENEWAL) {
             let renewed = self.jobs.renew(job, later(self.clock.now(), LEASE));
-            // Whoever takes it does the same again, and nothing is stored twice.
+            // Whoever takes the job repeats the work, and nothing is stored twice.
             if !renewed.is_ok_and(|renewed| renewed) {
                 tracing::warn!(mirror = %job.lifetime, "mirror_lease_not_renewed");
             }
@@ -264,7 +263,7 @@ impl Refresher {
     }
 }
 
-/// Returns the moment so long after another.
+/// Returns the time this long after another.
 pub(crate) fn later(now: Instant, wait: Duration) -> Instant {
     let wait = i64::try_from(wait.as_micros()).unwrap_or(i64::MAX);
     Instant::from_microseconds(now.microseconds().saturating_add(wait)).unwrap_or(now)

@@ -1,9 +1,9 @@
-//! From where a mirror may be fetched.
+//! Where a mirror may be fetched from.
 //!
-//! The URL comes from outside, and git would go wherever it points: into this machine, into the
-//! network behind the firewall, to a program. So it is taken apart, and git gets one that is put
-//! together here, with the addresses that were checked, so that a name which resolves differently a
-//! second later leads nowhere else.
+//! The URL comes from outside, and git would follow it anywhere: into this machine, into the
+//! network behind the firewall, to a program. So the URL is parsed, and git gets one that is
+//! composed here, with the checked addresses. A name that resolves differently a second later leads
+//! nowhere else.
 
 mod arguments;
 mod clone_url;
@@ -27,29 +27,29 @@ use self::public::is_public;
 use super::allowance::{Allowance, Stopped};
 use crate::deadline::Passed;
 
-/// How long a name may take to resolve.
+/// The time limit for resolving a name.
 const RESOLUTION_MAX: Duration = Duration::from_secs(10);
-/// How often is looked whether the work was cancelled meanwhile.
+/// How often to check for a cancellation meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Which hosts a mirror may be fetched from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllowedHosts {
-    /// These, wherever they are: whole names, without a port.
+    /// These hosts, at any address: whole names, without a port.
     Listed(Vec<String>),
     /// Every host whose addresses are all public.
     Public,
-    /// Every host, local paths and files too. For development only.
+    /// Every host, and local paths and files. For development only.
     Anything,
 }
 
-/// Why there is nothing to fetch from.
+/// Why nothing can be fetched.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RemoteError {
-    /// The URL is refused, for good.
+    /// The URL is refused permanently.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The name of the host does not resolve, now.
+    /// The host name does not resolve at the moment.
     #[error("the host does not resolve")]
     Unresolved(#[source] io::Error),
     /// The allowance was used up.
@@ -60,7 +60,7 @@ pub(super) enum RemoteError {
 /// Returns the addresses of a name.
 pub type Resolve = dyn Fn(&str, u16) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
-/// Decides from where a mirror may be fetched, and with which credential.
+/// Decides where a mirror may be fetched from, and with which credential.
 #[derive(Clone)]
 pub struct Remotes {
     allowed: AllowedHosts,
@@ -78,7 +78,7 @@ impl fmt::Debug for Remotes {
 }
 
 impl Remotes {
-    /// Allows these hosts, with these tokens, by the resolver of the system.
+    /// Allows these hosts, with these tokens, and uses the resolver of the system.
     pub fn new(allowed: AllowedHosts, tokens: BTreeMap<RepositoryHost, SecretString>) -> Self {
         Self {
             allowed,
@@ -95,14 +95,14 @@ impl Remotes {
         &self.allowed
     }
 
-    /// Resolves names with this.
+    /// Uses another resolver.
     #[must_use]
     pub fn resolving_with(mut self, resolve: Arc<Resolve>) -> Self {
         self.resolve = resolve;
         self
     }
 
-    /// Returns what git is told to fetch from a clone URL.
+    /// Returns the arguments for fetching from a clone URL.
     pub(super) fn check(&self, url: &str, allowance: &Allowance) -> Result<Remote, RemoteError> {
         let url = match CloneUrl::parse(url) {
             Ok(url) => url,
@@ -135,7 +135,7 @@ impl Remotes {
         Ok(arguments::remote(&url, &addresses, token))
     }
 
-    /// Resolves a name. The system's resolver cannot be stopped, but it can be left behind.
+    /// Resolves a name. The system's resolver cannot be stopped, but its answer can be ignored.
     fn addresses(
         &self,
         name: &str,

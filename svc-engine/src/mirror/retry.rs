@@ -1,4 +1,4 @@
-//! How long a failed job waits before it is tried again.
+//! How long a failed job waits before it is repeated.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 const FIRST: Duration = Duration::from_secs(5);
 /// The longest wait.
 const LONGEST: Duration = Duration::from_hours(1);
-/// Failures in a row after which nothing is tried until something is delivered. It takes some hours
-/// to get there: longer than a forge is out of order, shorter than a repository is gone.
+/// The failures in a row after which a job waits for the next delivery. Reaching them takes some
+/// hours: longer than the usual outage of a forge.
 const ATTEMPTS_MAX: u64 = 20;
 
-/// Returns how long to wait after so many failures in a row; nothing when it is time to give up.
+/// Returns the pause after this many failures in a row; nothing after the last one.
 ///
-/// The wait doubles and is shortened by up to a half at random, so that jobs which failed together
-/// do not come back together.
+/// The pause doubles and is shortened by up to half at random, so that jobs that failed together
+/// are not repeated together.
 pub(super) fn wait(failures: u64, chance: Uuid) -> Option<Duration> {
     if failures >= ATTEMPTS_MAX {
         return None;

@@ -1,20 +1,21 @@
-//! What a program that was killed in the middle of its work leaves in a mirror.
+//! What a killed program leaves in a mirror.
 //!
-//! git guards its files with lock files and gathers what it receives in temporary ones. Killed with
-//! its server it leaves both: the lock files would refuse every later fetch, and the others would
-//! take space for ever. Whoever holds the lock of the mirror knows that nobody works on it, so they
-//! are removed: when a mark says that the last work did not come to its end, and after each failure.
+//! git protects its files with lock files and receives data in temporary ones. If it is killed with
+//! its server, both remain: the lock files would block every later fetch, and the temporary files
+//! would take space forever. Whoever holds the lock of the mirror knows that nobody else uses it,
+//! so these files are removed: if a mark shows that the last work was not completed, and after each
+//! failure.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The mark. It lies in the mirror from the beginning of the work to its end.
+/// The mark. It is in the mirror while work is in progress.
 const MARK: &str = "svc-unfinished";
-/// Folders beneath `refs` that are looked into, one in another.
+/// The maximum depth of folders below `refs` that are searched.
 const DEPTH_MAX: usize = 64;
 
-/// Marks that work begins, and removes what earlier work has left.
+/// Marks the start of work, and removes what earlier work left.
 pub(super) fn begin(repository: &Path) -> io::Result<()> {
     let mark = repository.join(MARK);
     if mark.exists() {
@@ -23,12 +24,12 @@ pub(super) fn begin(repository: &Path) -> io::Result<()> {
     fs::write(mark, "")
 }
 
-/// Marks that the work has come to its end.
+/// Marks the end of work.
 pub(super) fn end(repository: &Path) -> io::Result<()> {
     absent_is_fine(fs::remove_file(repository.join(MARK)))
 }
 
-/// Removes what work has left that did not come to its end.
+/// Removes what incomplete work left.
 pub(super) fn sweep(repository: &Path) -> io::Result<()> {
     let objects = repository.join("objects");
     for folder in [
@@ -57,11 +58,11 @@ fn is_lock(name: &str) -> bool {
         .is_some_and(|extension| extension == "lock")
 }
 
-/// Removes the files of a folder that are chosen by their names, and of those in it, so deep.
+/// Removes the files in a folder whose names are chosen, and in its folders up to a depth.
 fn remove(folder: &Path, depth: usize, chosen: fn(&str) -> bool) -> io::Result<()> {
     for name in names(folder)? {
         let path = folder.join(&name);
-        // What a link points to is nobody's business here.
+        // Links are not followed.
         let kind = match fs::symlink_metadata(&path) {
             Ok(kind) => kind.file_type(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -78,7 +79,7 @@ fn remove(folder: &Path, depth: usize, chosen: fn(&str) -> bool) -> io::Result<(
     Ok(())
 }
 
-/// Returns the names in a folder that are text; none when it is absent.
+/// Returns the names in a folder that are text; none if the folder is absent.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

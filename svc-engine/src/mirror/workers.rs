@@ -1,11 +1,11 @@
-//! The workers of one server: each claims a due job, refreshes its mirror, and looks for the next.
+//! The workers of a server. Each claims a due job, refreshes its mirror, and takes the next job.
 //!
-//! One worker takes only repositories whose last refresh did not fail, so that those of a forge that
-//! hangs never have all workers.
+//! One worker takes only repositories whose last refresh did not fail, so that a forge that hangs
+//! never occupies all workers.
 //!
-//! Jobs wait in the store and nowhere else, so a server that is stopped loses none and any server
-//! takes any. A job never runs twice at once: its row is claimed. Nobody waits for a worker; it is
-//! woken when a push is stored, and looks now and then for what other processes have made due.
+//! Jobs wait only in the store, so a stopped server loses none and any server can take any. A job
+//! never runs twice at once, because its row is claimed. Nobody waits for a worker. It wakes up
+//! when a push is stored, and checks regularly for jobs that other processes made due.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,12 +21,12 @@ use crate::deadline::{Cancellation, Deadline};
 use crate::fact::Push;
 use crate::store::{JobChoice, MirrorJobs, RefreshRequest, Store};
 
-/// How long looking for git may take.
+/// The time limit for looking for git.
 const PROBE_MAX: Duration = Duration::from_secs(10);
-/// How long is waited before git is looked for again, or the store is asked again.
+/// The pause before looking for git, or querying the store, again.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(30);
 
-/// The workers of one server. Dropping them stops them.
+/// The workers of a server. Dropping them stops them.
 pub struct Mirrors {
     bell: Arc<Bell>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -59,7 +59,7 @@ impl Bell {
         *self.rings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it has rung again, at most so long.
+    /// Waits for the next ring, with a time limit.
     fn wait(&self, heard: u64, at_most: Duration) {
         let rings = self.rings.lock().unwrap_or_else(PoisonError::into_inner);
         let quiet = |rings: &mut u64| *rings == heard && !self.cancellation.is_cancelled();
@@ -68,11 +68,11 @@ impl Bell {
 }
 
 impl Mirrors {
-    /// Starts the workers, which tell of every refresh.
+    /// Starts the workers, which report every refresh.
     ///
     /// # Errors
     ///
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn start(
         store: &Arc<Store>,
         config: &MirrorConfig,
@@ -112,7 +112,7 @@ impl Mirrors {
         Ok(mirrors)
     }
 
-    /// Asks for a refresh of what was pushed, once that is stored.
+    /// Returns the request for a refresh of what was pushed, to be stored with the push.
     pub fn request(&self, push: &Push) -> RefreshRequest {
         RefreshRequest {
             push: push.clone(),
@@ -120,13 +120,13 @@ impl Mirrors {
         }
     }
 
-    /// Tells the workers that something may be due.
+    /// Tells the workers that a job may be due.
     pub fn wake(&self) {
         self.bell.ring();
     }
 
-    /// Stops the workers. What they work on is put back, and their programs are killed. It takes
-    /// some two seconds at most.
+    /// Stops the workers. Their jobs are returned and their programs killed. It takes about two
+    /// seconds at most.
     pub fn stop(&self) {
         self.bell.cancellation.cancel();
         self.bell.ring();
@@ -168,10 +168,10 @@ impl Worker {
             self.clock.clone(),
             self.ids.clone(),
         )
-        .telling(self.on_refreshed.clone());
+        .with_listener(self.on_refreshed.clone());
         while !self.bell.cancellation.is_cancelled() {
             let heard = self.bell.rings();
-            // One repository that makes a worker stumble must not cost the others their worker.
+            // A panic over one repository must not cost the others their worker.
             let next = catch_unwind(AssertUnwindSafe(|| self.work(&refresher)));
             match next.unwrap_or_else(|_| {
                 tracing::error!("mirror_job_panicked");
@@ -179,13 +179,13 @@ impl Worker {
             }) {
                 Next::Look => {}
                 Next::Wait(at_most) => self.bell.wait(heard, at_most),
-                // Nothing that is delivered changes it.
+                // No delivery changes this.
                 Next::Pause(time) => self.pause(time),
             }
         }
     }
 
-    /// Looks for git until it can be used. Jobs wait for as long.
+    /// Looks for git until it can be used. Jobs wait meanwhile.
     fn find_git(&self) -> Option<Git> {
         while !self.bell.cancellation.is_cancelled() {
             let deadline = Deadline::after(PROBE_MAX).cancelled_by(&self.bell.cancellation);
@@ -236,13 +236,13 @@ impl Worker {
     }
 }
 
-/// What a worker does next.
+/// The next step of a worker.
 enum Next {
-    /// It looks for the next job.
+    /// Look for the next job.
     Look,
-    /// It waits until something may be due.
+    /// Wait until a job may be due.
     Wait(Duration),
-    /// It does nothing for a while.
+    /// Pause.
     Pause(Duration),
 }
 
@@ -398,7 +398,10 @@ mod tests {
         }
         let mirrors = stage.start(|config| config.deadline = Duration::from_millis(500));
         eventually("each has failed once", || {
-            stage.states().iter().all(|it| it.last_failure.is_some())
+            stage
+                .states()
+                .iter()
+                .all(|state| state.last_failure.is_some())
         });
         mirrors.stop();
         // They are pushed to again, and hang for longer than anybody would wait.
@@ -411,7 +414,10 @@ mod tests {
         stage.deliver(9, "main", &stage.forge.url());
         mirrors.wake();
         eventually("the sound one is refreshed", || {
-            stage.states().iter().any(|it| it.last_success_at.is_some())
+            stage
+                .states()
+                .iter()
+                .any(|state| state.last_success_at.is_some())
         });
         let still_running = stage.states().into_iter().filter(running);
         assert_eq!(still_running.count(), 1);

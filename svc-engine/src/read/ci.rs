@@ -11,7 +11,7 @@ use svc_model::repository::RepositoryName;
 use svc_model::time::Instant;
 
 use super::cursor::{CursorKey, Position, Scope};
-use super::repository::{Touched, link, retain_selected, select, told};
+use super::repository::{Touched, link, repository_of, retain_selected, select};
 use super::runs;
 use crate::derive::repository::{Mention, Names, Repositories, Selection};
 use crate::error::Error;
@@ -22,15 +22,15 @@ use crate::store::{CiOutcomePage, CiOutcomeRow, Snapshot};
 ///
 /// # Errors
 ///
-/// When several repositories are meant, or the selector contradicts what is stored.
+/// If several repositories are meant, or the selector contradicts what is stored.
 pub fn ci_outcome(
     snapshot: &mut Snapshot<'_>,
     request: &CiOutcomeRequest,
 ) -> Result<CiOutcomeAnswer, Error> {
     let boundary = match request.as_of {
         Some(as_of) => snapshot.boundary(Some(as_of))?,
-        // The moment of the latest fact, not that of the question: two questions with nothing stored
-        // between them give the same link.
+        // The time of the latest fact instead of the current time: two queries with nothing stored
+        // between them return the same link.
         None => match snapshot.latest_repository_fact()? {
             Some(latest) => latest,
             None => return Ok(None.into()),
@@ -50,7 +50,7 @@ pub fn ci_outcome(
     let run = runs.pop();
     let attempts = run.as_ref().map(|run| run.attempts.clone());
     let outcome = run.map(|run| {
-        let repository = told(&repositories, &run.last);
+        let repository = repository_of(&repositories, &run.last);
         record(run.last, repository.as_ref(), boundary)
     });
     Ok(CiOutcomeAnswer {
@@ -63,15 +63,15 @@ pub fn ci_outcome(
 ///
 /// # Errors
 ///
-/// When several repositories are meant, the selector contradicts what is stored, or the cursor does
+/// If several repositories are meant, the selector contradicts what is stored, or the cursor does
 /// not belong to the question.
 pub fn ci_failures(
     snapshot: &mut Snapshot<'_>,
     key: &CursorKey,
     request: &CiFailuresRequest,
 ) -> Result<CiFailures, Error> {
-    // As it was asked for, on every page of a walk. What is stored later is captured later, so a
-    // boundary that has passed is final, and facts that are stored between two pages close no cursor.
+    // The same on every page. Facts stored later have a later capture time, so a past boundary is
+    // final, and facts stored between two pages do not invalidate a cursor.
     let boundary = request.as_of.unwrap_or(request.captured_before);
     let repositories = Touched::by(&request.repository).read(snapshot, boundary)?;
     let repository = match select(snapshot, &repositories, &request.repository, boundary)? {
@@ -103,10 +103,10 @@ pub fn ci_failures(
         .flat_map(Names::all)
         .map(RepositoryName::as_str)
         .collect();
-    // Some facts bear the identity and no name.
+    // Some facts have the identity and no name.
     let nameless = repository.identity().map(|_| "");
     let names: Vec<&str> = known.iter().copied().chain(nameless).collect();
-    // One more than the page tells whether another follows.
+    // One more row than the page shows whether another page follows.
     let limit = request.limit.get();
     let question = CiOutcomePage {
         identity: repository.identity(),
@@ -145,7 +145,7 @@ pub fn ci_failures(
         };
         page.repository_known = page.outcomes.is_empty()
             && match &repository {
-                // Facts gave the identity its names.
+                // An identity has its names from facts.
                 Lifetime::Identified(_) => true,
                 Lifetime::Named(name) => snapshot.is_repository_named(name, boundary)?,
             };
@@ -154,7 +154,8 @@ pub fn ci_failures(
     Ok(page)
 }
 
-/// Adds what bears a name of the repository, and no identity while the name is that of one.
+/// Adds outcomes with a name of the repository and without an identity, if the name belongs to an
+/// identity.
 fn unresolved(
     snapshot: &mut Snapshot<'_>,
     repositories: &Repositories,
@@ -207,8 +208,8 @@ const fn last_page(request: &CiFailuresRequest, outcomes: Vec<CiOutcomeRecord>) 
     }
 }
 
-/// Returns the first moment that is no longer asked for: of the exclusive bound of capture and the
-/// inclusive boundary the earlier one.
+/// Returns the first time that is outside the query: the earlier of the exclusive capture bound and
+/// the inclusive boundary.
 fn end(request: &CiFailuresRequest, boundary: Instant) -> Instant {
     let after = Instant::from_microseconds(boundary.microseconds() + 1);
     after.map_or(request.captured_before, |after| {

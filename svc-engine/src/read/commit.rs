@@ -26,28 +26,29 @@ use crate::store::{CiOutcomeRow, Snapshot};
 struct Evidence {
     sessions: BTreeMap<SessionId, BTreeSet<FactId>>,
     outcomes: Vec<CiOutcomeRow>,
-    /// The first push that left a branch at it.
+    /// The first push that left a branch at the commit.
     head: Option<Push>,
     calls: Vec<InferredCall>,
     decisions: u64,
 }
 
 impl Evidence {
-    /// Returns whether there is anything to show: that it was pushed is not.
+    /// Returns whether there is anything to show; a push alone is not shown.
     fn is_shown(&self) -> bool {
         !(self.sessions.is_empty() && self.outcomes.is_empty() && self.calls.is_empty())
     }
 }
 
-/// Returns what is known of a commit: up to the last stored fact when the request names no moment.
+/// Returns what is known about a commit, up to the last stored fact if the request has no boundary.
 ///
-/// Calls are looked for in the repositories that a stored fact ties to the commit: an observation, an
-/// outcome, or a push that left a branch at it. In another one only when it is selected.
+/// Calls are searched for in the repositories that a stored fact links to the commit: an
+/// observation, an outcome, or a push that left a branch at it. Another repository is searched only
+/// if it is selected.
 ///
 /// # Errors
 ///
-/// When several repositories are meant, the selector contradicts what is stored, more facts are near
-/// the commit than are read, or the reply would be too large.
+/// If several repositories match, the selector contradicts stored facts, too many facts are near
+/// the commit, or the reply would be too large.
 pub fn commit_evidence(
     snapshot: &mut Snapshot<'_>,
     sources: ReportSources<'_>,
@@ -87,7 +88,7 @@ pub fn commit_evidence(
     let mut unresolved = Vec::new();
     let mut found: BTreeMap<Lifetime, Evidence> = BTreeMap::new();
     for link in observed {
-        if let Some(repository) = declined.told(of_observation(&repositories, &link)) {
+        if let Some(repository) = declined.or_count(of_observation(&repositories, &link)) {
             let evidence = found.entry(repository).or_default();
             let session = evidence.sessions.entry(link.session_id).or_default();
             session.insert(link.observation_id);
@@ -100,7 +101,7 @@ pub fn commit_evidence(
             }
             _ => repositories.of(of_outcome(&row)),
         };
-        match declined.told(repository) {
+        match declined.or_count(repository) {
             Some(repository) => found.entry(repository).or_default().outcomes.push(row),
             None => unresolved.push(row),
         }
@@ -191,12 +192,13 @@ fn entry(
     let names = repositories.names(repository);
     let current = names.as_ref().map(|names| names.current().to_string());
     let identity = repository.identity().cloned();
-    let inferred: BTreeSet<&SessionId> = evidence.calls.iter().map(|it| &it.session_id).collect();
+    let inferred: BTreeSet<&SessionId> =
+        evidence.calls.iter().map(|call| &call.session_id).collect();
     let is_unobserved = |session: &&&SessionId| !evidence.sessions.contains_key(**session);
     let unobserved = inferred.iter().filter(is_unobserved).count() as u64;
     CommitRepository {
         repo: display(repositories, repository),
-        // A repository that is known by its name alone has no other.
+        // A repository that is known by name only has no other name.
         current_repo: current.filter(|_| identity.is_some()),
         repository_identity: identity.map(Into::into),
         observed_repo_slugs: names
@@ -226,7 +228,13 @@ fn entry(
 fn fact(row: CiOutcomeRow, org_id: &OrgId) -> CommitCiOutcome {
     let (repository_provider, repository_host, repository_id) = row
         .repository
-        .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
+        .map(|repository| {
+            (
+                repository.repository_provider,
+                repository.repository_host,
+                repository.repository_id,
+            )
+        })
         .map_or((None, None, None), |(a, b, c)| {
             (Some(a.into()), Some(b), Some(c))
         });

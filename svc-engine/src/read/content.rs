@@ -1,8 +1,8 @@
 //! Decoded messages, kept in memory.
 //!
-//! Stored content never changes and its id is never given twice, also when the database is set back
-//! to an earlier state, so what is kept is always valid; which calls may show it is decided in each
-//! snapshot, never here.
+//! Stored content never changes, and its id is never reused, even if the database is reset to an
+//! earlier state. So a cached message is always valid; which calls may show it is decided in each
+//! snapshot.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -39,7 +39,7 @@ impl Content {
         })
     }
 
-    /// Returns what retrieval sees of each part.
+    /// Returns the searchable form of each part.
     pub fn searchable(&self) -> &[Searchable] {
         self.searchable
             .get_or_init(|| self.message.parts.iter().map(Searchable::of).collect())
@@ -56,7 +56,7 @@ impl Weighter<i64, Arc<Content>> for Weight {
     }
 }
 
-/// Decoded messages by the id of their content, bounded by bytes.
+/// Decoded messages by content id, limited in bytes.
 pub struct ContentCache(Cache<i64, Arc<Content>, Weight>);
 
 impl fmt::Debug for ContentCache {
@@ -76,7 +76,7 @@ impl ContentCache {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer, or holds something else under an id.
+    /// If the store does not answer, or an id has other content.
     pub fn load(
         &self,
         snapshot: &mut Snapshot<'_>,

@@ -1,4 +1,4 @@
-//! Selecting the parts of one Session that answer a query: retrieval policy version 1.
+//! Selects the parts of one Session that match a query: retrieval policy version 1.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ use crate::derive::rank::{Packer, Packing};
 use crate::error::Error;
 use crate::store::Snapshot;
 
-/// Occurrences of one content. The best ranked of them stands for all.
+/// Occurrences of one content. The best ranked one represents all.
 struct Group<'a> {
     best: Occurrence<'a>,
     /// The bytes of the largest encoded item among them.
@@ -32,11 +32,11 @@ fn item_bytes(occurrence: &Occurrence<'_>) -> u64 {
     NAMES.len() as u64 + digits(occurrence.score()) + occurrence.item_bytes()
 }
 
-/// Returns the parts of a Session that answer a query.
+/// Returns the parts of a Session that match a query.
 ///
 /// # Errors
 ///
-/// Declined when the Session is unknown or a bound of the scan is broken. No partial scan succeeds.
+/// Declined if the Session is unknown or the scan exceeds a bound. There is no partial scan.
 pub fn selected(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,
@@ -128,7 +128,7 @@ pub fn selected(
     Ok(result)
 }
 
-/// Checks that a result without its items is within the bytes that were set aside for it.
+/// Checks that a result without its items fits into the bytes reserved for it.
 pub(super) fn check_envelope<T: serde::Serialize>(result: &T) -> Result<(), Decline> {
     json::to_vec(result, CONTEXT_ENVELOPE_BYTES_MAX)
         .map(drop)

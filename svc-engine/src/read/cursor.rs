@@ -1,8 +1,8 @@
-//! Where a page of CI outcomes ended, as text that only this service can make.
+//! The end of a page of CI outcomes, as text that only this service can create.
 //!
-//! A cursor is a position and the digest of the question that it belongs to, under a message
-//! authentication code. So a caller can neither begin a page where none ended, nor take a position
-//! from one question into another, and the service keeps nothing between two pages.
+//! A cursor is a position and the digest of its query, with a message authentication code. So a
+//! caller cannot start a page where none ended, or use a position of one query in another, and the
+//! service stores nothing between two pages.
 
 use std::fmt;
 
@@ -18,34 +18,34 @@ use uuid::Uuid;
 
 use crate::fact::Lifetime;
 
-/// The version of the layout: it is the first byte of every cursor.
+/// The version of the layout, the first byte of every cursor.
 const VERSION: u8 = 1;
-/// Bytes of the digest of a question that are kept.
+/// Bytes of the digest of a query.
 pub(super) const SCOPE_BYTES: usize = 16;
-/// Bytes of the authentication code that are kept.
+/// Bytes of the authentication code.
 pub(super) const CODE_BYTES: usize = 16;
 /// Bytes before the code: the version, the moment, the id, the scope.
 const SIGNED_BYTES: usize = 1 + 8 + 16 + SCOPE_BYTES;
-/// What the key is derived for. Another purpose of the same secret has another key.
+/// The purpose of the derived key. The same secret gives another key for another purpose.
 const PURPOSE: &[u8] = b"svc ci outcome cursor 1";
 
-/// The key under which cursors are made. Servers with the same key read each other's cursors.
+/// The key for cursors. Servers with the same key accept each other's cursors.
 #[derive(Clone)]
 pub struct CursorKey([u8; 32]);
 
 impl CursorKey {
-    /// Derives the key from a secret, which cannot be told from it.
+    /// Derives the key from a secret, which cannot be recovered from the key.
     pub fn derive(secret: &[u8]) -> Self {
         Self(code(secret, PURPOSE))
     }
 
-    /// Appends the authentication code of bytes to them.
+    /// Appends the authentication code of these bytes.
     pub(super) fn seal(&self, bytes: &mut Vec<u8>) {
         let code = code(&self.0, bytes);
         bytes.extend(&code[..CODE_BYTES]);
     }
 
-    /// Returns the first bytes, as many as are signed, when the rest is their authentication code.
+    /// Returns the first `signed` bytes, if the rest is their authentication code.
     pub(super) fn opened<'b>(&self, bytes: &'b [u8], signed: usize) -> Option<&'b [u8]> {
         let (signed, given) = bytes.split_at_checked(signed)?;
         let mut authentic = hmac(&self.0);
@@ -69,7 +69,7 @@ pub(super) struct Position {
     pub(super) outcome_id: FactId,
 }
 
-/// The question that a cursor belongs to. How many outcomes a page has is no part of it.
+/// The query that a cursor belongs to. The size of a page is not part of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) org_id: &'a OrgId,
@@ -80,7 +80,7 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Returns a digest of the question. No two questions are written alike.
+    /// Returns a digest of the query. Different queries are written differently.
     fn digest(&self) -> [u8; SCOPE_BYTES] {
         let mut hash = Sha256::new();
         let mut add = |member: &[u8]| {
@@ -131,8 +131,8 @@ impl Scope<'_> {
     ///
     /// # Errors
     ///
-    /// [`QueryFault::InvalidCursor`] when this service did not make it, and
-    /// [`QueryFault::CursorMismatch`] when it belongs to another question.
+    /// [`QueryFault::InvalidCursor`] if this service did not create it, and
+    /// [`QueryFault::CursorMismatch`] if it belongs to another query.
     pub(super) fn position(
         &self,
         key: &CursorKey,
@@ -147,7 +147,7 @@ impl Scope<'_> {
     }
 }
 
-/// Returns the position and the scope of a cursor that was made under this key.
+/// Returns the position and the query digest of a cursor that was created with this key.
 fn open(key: &CursorKey, cursor: &CiCursor) -> Option<(Position, [u8; SCOPE_BYTES])> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.as_str()).ok()?;
     let signed = key.opened(&bytes, SIGNED_BYTES)?;

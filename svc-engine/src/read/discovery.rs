@@ -1,4 +1,4 @@
-//! Finding the Sessions of a grant that answer a query or made a commit.
+//! Finds the granted Sessions that match a query or made a commit.
 
 use std::cmp::Reverse;
 
@@ -30,11 +30,11 @@ struct Found<'g> {
     commit_match: Option<CommitMatch>,
 }
 
-/// Returns the Sessions of the grant that answer the query or made the commit.
+/// Returns the granted Sessions that match the query or made the commit.
 ///
 /// # Errors
 ///
-/// Declined when a bound of the scan is broken. A grant without any known Session is no error.
+/// Declined if the scan exceeds a bound. A grant without a known Session is not an error.
 pub fn discover(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,
@@ -157,7 +157,7 @@ pub fn discover(
     Ok(result)
 }
 
-/// Adds what one Session of the grant brings to the scan.
+/// Adds one granted Session to the scan.
 fn add(total: &mut ScanMeasure, session: ScanMeasure, session_id: &SessionId, matched: bool) {
     let id_bytes = session_id.as_str().len() as u64;
     let link_bytes = if matched {
@@ -188,7 +188,7 @@ enum Preview {
     None,
     /// This one.
     Item(Box<EvidenceReadItem>),
-    /// One that fits into no reply. It is not copied: it may take megabytes.
+    /// One that fits into no reply. It is not copied, because it may take megabytes.
     TooLarge,
 }
 
@@ -218,8 +218,8 @@ impl Candidate {
         )
     }
 
-    /// Offers the candidate to the packer: with its preview, or without when the commit earns it
-    /// its place whether or not the preview fits.
+    /// Offers the candidate to the packer with its preview. If the commit matches, it is offered
+    /// without the preview where the preview does not fit.
     fn pack(self, packer: &mut Packer) -> Result<DiscoveryCandidate, Packing> {
         let by_commit = self.commit_match.is_some();
         let preview = match self.preview {
@@ -249,7 +249,7 @@ impl Candidate {
     }
 }
 
-/// Returns the encoded bytes of a candidate; more than any reply has when it cannot be encoded.
+/// Returns the encoded bytes of a candidate; more than any reply may have if it cannot be encoded.
 fn bytes(candidate: &DiscoveryCandidate) -> u64 {
     let most = 2 * usize::try_from(CONTEXT_REPLY_BYTES_HIGH).unwrap_or(usize::MAX);
     json::to_vec(candidate, most).map_or(u64::MAX / 2, |bytes| bytes.len() as u64)

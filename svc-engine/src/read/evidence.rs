@@ -1,4 +1,4 @@
-//! Inventory, manifest and exact reads.
+//! Inventories, manifests and exact reads.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ fn check_source(bytes: u64) -> Result<(), Decline> {
 ///
 /// # Errors
 ///
-/// Declined when there are too many of them or their metadata is too large.
+/// Declined if there are too many calls or their metadata is too large.
 pub fn inventory(
     snapshot: &mut Snapshot<'_>,
     request: InventoryRequest,
@@ -71,7 +71,7 @@ pub fn inventory(
 ///
 /// # Errors
 ///
-/// Declined when the call is not visible in this Session or is too large.
+/// Declined if the call is not visible in this Session or is too large.
 pub fn manifest(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,
@@ -140,8 +140,8 @@ pub fn manifest(
 /// Characters of a digest.
 const DIGEST_CHARACTERS: usize = 32;
 
-/// Returns what tells equal messages. Why the model stopped is no part of it: a client that sends an
-/// answer again does not say so.
+/// Returns a digest that equal messages share. It excludes the finish reason, which a client omits
+/// when it sends an answer again.
 fn digest(message: &Message) -> String {
     let message = Message {
         finish_reason: None,
@@ -161,8 +161,8 @@ fn digest(message: &Message) -> String {
 ///
 /// # Errors
 ///
-/// Declined when what they stand in is too large, when one of them is not there, was erased, or holds a
-/// number that is not finite.
+/// Declined if their columns are too large, or if a part is absent, erased, or contains a number
+/// that is not finite.
 pub fn read(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,
@@ -243,8 +243,8 @@ const fn side(call: &CallRow, side: Side) -> &CallSide {
     }
 }
 
-/// Returns the canonical bytes of the columns that the references stand in: per visible call its
-/// id, and each side that is referred to once.
+/// Returns the canonical bytes of the referenced columns: for each visible call its id, and each
+/// referenced side once.
 fn source_bytes(
     references: &[Reference],
     calls: &HashMap<&InferenceCallId, Option<CallRow>>,

@@ -1,5 +1,5 @@
-//! Facts for the programs of others, one after another: by kind, then by id, so that the same facts
-//! always come in the same order.
+//! Facts for other programs, one after another: by kind, then by id, so the same facts always come
+//! in the same order.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,27 +19,27 @@ use crate::error::Error;
 use crate::fact::PullRequest;
 use crate::store::{Snapshot, StoreError, StoredCall, StoredFact};
 
-/// Facts that are read at a time.
+/// Facts that are read at once.
 const FACTS_MAX: usize = 500;
-/// Facts that are read at a time with their contents: each may be tens of megabytes.
+/// Facts that are read at once with their contents, each of which may be tens of megabytes.
 const FACTS_WITH_CONTENT_MAX: usize = 16;
 
-/// Which facts are exported.
+/// Selects the facts to export.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// Of which kinds, in the order in which they come.
+    /// The kinds, in the order of the export.
     pub kinds: Vec<FactTable>,
-    /// Captured from a moment on, and before another, where these are given.
+    /// The range of capture times: from the first on and before the second, where given.
     pub captured: (Option<Instant>, Option<Instant>),
-    /// Whether with what people, models and machines wrote.
+    /// Whether to include what people, models and machines wrote.
     pub with_content: bool,
 }
 
-/// Calls `each` with every visible fact that is meant, all of one snapshot.
+/// Calls `each` with every selected visible fact, all from one snapshot.
 ///
 /// # Errors
 ///
-/// When the store gives no answer before the deadline, a row cannot be read, or `each` fails.
+/// If the store does not answer before the deadline, a row cannot be read, or `each` fails.
 pub fn export<E: From<Error>>(
     snapshot: &mut Snapshot<'_>,
     export: &Export,
@@ -73,7 +73,7 @@ fn exported(
     with_content: bool,
     erased_at: Option<Instant>,
 ) -> Result<ExportedFact, Error> {
-    // What stands in the place of erased content is nobody's.
+    // The placeholders of erased content are not exported.
     let with_content = with_content && erased_at.is_none();
     let raw = |raw: Json| with_content.then_some(RawContent { raw });
     Ok(match fact {

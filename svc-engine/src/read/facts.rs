@@ -20,7 +20,7 @@ use crate::store::Snapshot;
 ///
 /// # Errors
 ///
-/// When the store gives no answer.
+/// If the store does not answer.
 pub fn facts(snapshot: &mut Snapshot<'_>) -> Result<FactsCounts, Error> {
     Ok(FactsCounts {
         sessions: snapshot.session_count()?,
@@ -29,11 +29,11 @@ pub fn facts(snapshot: &mut Snapshot<'_>) -> Result<FactsCounts, Error> {
     })
 }
 
-/// Returns the counts of the facts of a Session.
+/// Returns the counts of a Session's facts.
 ///
 /// # Errors
 ///
-/// When the store gives no answer.
+/// If the store does not answer.
 pub fn session_facts(
     snapshot: &mut Snapshot<'_>,
     request: SessionRequest,
@@ -44,11 +44,11 @@ pub fn session_facts(
     })
 }
 
-/// Returns the scalars of the visible calls of a Session.
+/// Returns the metadata of a Session's visible calls.
 ///
 /// # Errors
 ///
-/// When there are too many of them.
+/// If there are too many.
 pub fn session_inference_calls(
     snapshot: &mut Snapshot<'_>,
     request: SessionRequest,
@@ -63,11 +63,11 @@ pub fn session_inference_calls(
     })
 }
 
-/// Returns what of a Session an agent harness can compare with its own records.
+/// Returns the facts of a Session that an agent harness can compare with its own records.
 ///
 /// # Errors
 ///
-/// When there is too much of it.
+/// If there are too many.
 pub fn compatibility_evidence(
     snapshot: &mut Snapshot<'_>,
     cache: &ContentCache,

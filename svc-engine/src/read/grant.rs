@@ -1,8 +1,8 @@
-//! What a caller may read: the configured Sessions, or what was granted to its token.
+//! What a caller may read: the configured Sessions, or those granted to its token.
 //!
-//! Grants were read when the token was looked at, so that a token which is revoked, or a Session that
-//! no grant could reach, costs no slot. In the snapshot of the question they are looked at again, with
-//! the statement that proves the rules.
+//! Grants were read when the token was checked, so a revoked token, or a Session that no grant can
+//! reach, takes no slot. They are checked again in the snapshot of the query, by the statement that
+//! proves the rules.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,18 +23,18 @@ use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::store::{GrantRow, GrantRule, GrantTarget, Snapshot};
 
-/// The Sessions that a question may be about.
+/// The Sessions that a caller may read.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// All of the organization.
+    /// All Sessions of the organization.
     All,
-    /// Those of the settings.
+    /// Those in the settings.
     Configured(Arc<[SessionId]>),
-    /// Those that were granted to a token.
+    /// Those granted to a token.
     Granted(Arc<TokenGrants>),
 }
 
-/// What was granted to a token that is not revoked.
+/// The grants of a token that is not revoked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenGrants {
     token: TokenName,
@@ -55,12 +55,12 @@ impl TokenGrants {
             .any(|target| matches!(target, GrantTarget::Session(named) if named == session_id))
     }
 
-    /// Returns whether a Session may be among those that the grants reach: without a rule, whether it is.
+    /// Returns whether the grants may reach a Session; without rules, whether they do.
     pub fn may_reach(&self, session_id: &SessionId) -> bool {
         self.names(session_id) || self.targets().any(|target| rule(target).is_some())
     }
 
-    /// Returns what was granted, oldest first.
+    /// Returns the grants, oldest first.
     pub fn scopes(&self) -> Vec<GrantScope> {
         self.targets().cloned().map(scope).collect()
     }
@@ -81,8 +81,8 @@ const fn rule(target: &GrantTarget) -> Option<&GrantRule> {
     }
 }
 
-/// The revocations that this process has seen. A database may be set back under it, to a state in
-/// which a token was not revoked: here it stays so, until a restoration that follows its revocation.
+/// The revocations that this process has seen. If the database is reset to a state in which a token
+/// was not revoked, the token stays revoked here until it is restored after that revocation.
 #[derive(Debug, Default)]
 pub struct SeenRevocations(Mutex<BTreeMap<TokenName, String>>);
 
@@ -108,11 +108,11 @@ impl SeenRevocations {
     }
 }
 
-/// Returns what was granted to a token.
+/// Returns the grants of a token.
 ///
 /// # Errors
 ///
-/// When the token is revoked.
+/// If the token is revoked.
 pub fn token_grants(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenRevocations,
@@ -140,7 +140,7 @@ pub fn token_grants(
 ///
 /// # Errors
 ///
-/// When it may not, whether or not the Session exists; or when its token is revoked by now.
+/// If it may not, whether or not the Session exists; or if its token has been revoked.
 pub fn check_reach(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenRevocations,
@@ -172,8 +172,8 @@ pub fn check_reach(
 ///
 /// # Errors
 ///
-/// Declined when the rules of a token reach more than one discovery takes; an error when the token is
-/// revoked by now.
+/// Declined if the rules of a token reach more Sessions than one discovery accepts; an error if the
+/// token has been revoked.
 pub fn reached<'r>(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenRevocations,
@@ -207,12 +207,12 @@ pub fn reached<'r>(
     Ok(Cow::Owned(sessions))
 }
 
-/// Returns what a request grants. The name of a repository stands for the repository that bears it now,
-/// so that no other that takes the name later is granted.
+/// Returns the scope of a request for a grant. A repository name stands for the repository that has
+/// it now, so a repository that takes the name later is not included.
 ///
 /// # Errors
 ///
-/// When no repository bears the name, or several do, or another than the one of the identity.
+/// If no repository has the name, several have it, or another than the given identity has it.
 pub fn grant_target(
     snapshot: &mut Snapshot<'_>,
     request: &GrantRequest,
@@ -235,7 +235,7 @@ pub fn grant_target(
             {
                 None
             }
-            // A name that no fact bears may be given to any repository.
+            // A name without facts may later belong to any repository.
             Selection::One(Lifetime::Named(_)) | Selection::All | Selection::None => {
                 return Err(QueryFault::RepositoryAbsent.into());
             }
@@ -254,7 +254,7 @@ pub fn grant_target(
 ///
 /// # Errors
 ///
-/// When the store gives no answer.
+/// If the store does not answer.
 pub fn grant_reach(snapshot: &mut Snapshot<'_>, row: &GrantRow) -> Result<GrantReach, Error> {
     Ok(match &row.target {
         None => GrantReach {
@@ -275,15 +275,15 @@ pub fn grant_reach(snapshot: &mut Snapshot<'_>, row: &GrantRow) -> Result<GrantR
     })
 }
 
-/// Returns the latest grants, or rows of the log, before the one that the request names, oldest first.
+/// Returns the latest grants, or rows of the log, before the one in the request, oldest first.
 ///
 /// # Errors
 ///
-/// When the store gives no answer.
+/// If the store does not answer.
 pub fn grants(snapshot: &mut Snapshot<'_>, request: &GrantsRequest) -> Result<GrantList, Error> {
     let limit = request.limit.min(QUARANTINE_LOG_MAX);
     let token = request.token.as_ref();
-    // One more than the page tells whether others are before it.
+    // One more row than the page shows whether there are earlier ones.
     let mut rows = snapshot.grant_rows(token, request.history, limit + 1, request.before)?;
     let more = rows.len() as u64 > limit;
     if more {
@@ -302,7 +302,7 @@ pub fn grants(snapshot: &mut Snapshot<'_>, request: &GrantsRequest) -> Result<Gr
 ///
 /// # Errors
 ///
-/// When the store gives no answer.
+/// If the store does not answer.
 pub fn explain_grant(
     snapshot: &mut Snapshot<'_>,
     request: GrantExplanationRequest,
@@ -349,7 +349,7 @@ pub fn explain_grant(
     })
 }
 
-/// Returns a row of the log as it is shown.
+/// Returns a row of the log in the form of replies.
 pub fn grant_entry(row: GrantRow) -> GrantEntry {
     GrantEntry {
         grant_revision: row.revision,

@@ -1,7 +1,7 @@
-//! Questions become replies: one snapshot, derivation, a reply. Every bound is checked before what
-//! it bounds is read, and no answer is partial.
+//! Queries become replies: one snapshot, a derivation, a reply. Every bound is checked before the
+//! bounded data is read, and no answer is partial.
 //!
-//! The functions block; [`crate::engine::Engine`] runs them on a blocking thread, under a slot and a
+//! The functions block; [`crate::engine::Engine`] runs them on a blocking thread, with a slot and a
 //! deadline.
 
 mod ci;

@@ -1,4 +1,4 @@
-//! Going through every part of the visible calls of a Session for one query.
+//! Matches every part of a Session's visible calls with a query.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Default for ScanLimits {
 }
 
 impl ScanLimits {
-    /// Checks what is to be scanned before any of it is read.
+    /// Checks the size of a scan before anything is read.
     pub(super) fn check(&self, measure: &ScanMeasure) -> Result<(), Decline> {
         if measure.calls > self.calls {
             return Err(Decline::EvidenceInventoryLimit {
@@ -66,7 +66,7 @@ impl ScanLimits {
         Ok(())
     }
 
-    /// Checks candidate state.
+    /// Checks the size of the candidate state.
     pub(super) fn check_state(&self, bytes: u64) -> Result<(), Decline> {
         if bytes > self.state_bytes {
             return Err(Decline::RetrievalStateLimit {
@@ -77,7 +77,7 @@ impl ScanLimits {
     }
 }
 
-/// How many parts of each kind there are.
+/// The number of parts of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PartCounts {
     pub(super) scanned: u64,
@@ -97,8 +97,7 @@ impl std::ops::AddAssign for PartCounts {
     }
 }
 
-/// One distinct message as the query sees it. It is worked out once, however often the message
-/// occurs.
+/// One distinct message, matched with the query once, however often it occurs.
 struct Matches {
     content: Arc<Content>,
     counts: PartCounts,
@@ -144,7 +143,7 @@ impl Matches {
     }
 }
 
-/// One matched part where it occurs.
+/// One occurrence of a matching part.
 #[derive(Clone, Copy)]
 pub(super) struct Occurrence<'a> {
     call: &'a CallContents,
@@ -174,7 +173,7 @@ impl<'a> Occurrence<'a> {
         }
     }
 
-    /// Returns the bytes that [`Occurrence::item`] takes when it is encoded, without encoding it.
+    /// Returns the encoded size of [`Occurrence::item`], without encoding it.
     pub(super) fn item_bytes(&self) -> u64 {
         const NAMES: &str = concat!(
             r#"{"reference":{"inference_call_id":"","side":"","message_index":,"part_index":},"#,
@@ -211,12 +210,12 @@ impl<'a> Occurrence<'a> {
     }
 }
 
-/// Returns how many decimal digits a number has.
+/// Returns the number of decimal digits.
 pub(super) fn digits(number: u64) -> u64 {
     u64::from(number.checked_ilog10().unwrap_or(0)) + 1
 }
 
-/// The visible calls of one Session with their messages as the query sees them.
+/// The visible calls of one Session, with their matched messages.
 pub(super) struct Scan {
     calls: Vec<CallContents>,
     matches: HashMap<i64, Matches>,
@@ -243,7 +242,7 @@ impl Scan {
         Ok(Self { calls, matches })
     }
 
-    /// Calls `each` with every matched part where it occurs, and returns the counts of all parts.
+    /// Calls `each` with every occurrence of a matching part, and returns the counts of all parts.
     pub(super) fn each<'a>(
         &'a self,
         mut each: impl FnMut(Occurrence<'a>) -> Result<(), Error>,

@@ -6,17 +6,17 @@ use svc_model::quarantine::{QuarantineLog, QuarantineLogEntry, QuarantineLogRequ
 use crate::error::Error;
 use crate::store::{LogEntry, Snapshot};
 
-/// Returns the latest rows of the log before the one that the request names, oldest first.
+/// Returns the latest rows of the log before the one in the request, oldest first.
 ///
 /// # Errors
 ///
-/// When the store gives no answer.
+/// If the store does not answer.
 pub fn quarantine_log(
     snapshot: &mut Snapshot<'_>,
     request: QuarantineLogRequest,
 ) -> Result<QuarantineLog, Error> {
     let limit = request.limit.min(QUARANTINE_LOG_MAX);
-    // One more than the page tells whether others are before it.
+    // One more row than the page shows whether there are earlier ones.
     let (mut rows, length) = snapshot.quarantine_log(limit + 1, request.before)?;
     let more = rows.len() as u64 > limit;
     if more {

@@ -1,4 +1,4 @@
-//! Which repositories a question is about, decided in its snapshot.
+//! Which repositories a query is about, decided in its snapshot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::store::{CiOutcomeRow, ObservedCommit, Snapshot};
 
-/// The names and identities that a question touches.
+/// The names and identities that a query mentions.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     names: BTreeSet<RepositoryName>,
@@ -21,7 +21,7 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Begins with those of a selector.
+    /// Starts with those of a selector.
     pub(super) fn by(selector: &RepositorySelector) -> Self {
         Self {
             names: selector.repo.iter().cloned().collect(),
@@ -29,17 +29,17 @@ impl Touched {
         }
     }
 
-    /// Adds those of a fact. Beside an identity a name decides nothing.
+    /// Adds those of a fact. If there is an identity, the name decides nothing.
     pub(super) fn add(&mut self, mention: Mention<'_>) {
         match mention.identity {
-            // Thousands of facts name the same few.
+            // Thousands of facts mention the same few identities.
             Some(identity) if self.identities.contains(identity) => {}
             Some(identity) => drop(self.identities.insert(identity.clone())),
             None => self.names.extend(RepositoryName::new(mention.name)),
         }
     }
 
-    /// Reads what visible facts received by the boundary say of them.
+    /// Reads what visible facts received by the boundary claim about them.
     pub(super) fn read(
         &self,
         snapshot: &mut Snapshot<'_>,
@@ -50,7 +50,7 @@ impl Touched {
     }
 }
 
-/// Returns what a selector selects, as visible facts received by the boundary say.
+/// Returns the repositories of a selector, according to visible facts received by the boundary.
 pub(super) fn select(
     snapshot: &mut Snapshot<'_>,
     repositories: &Repositories,
@@ -68,7 +68,7 @@ pub(super) fn select(
             SelectorError::Conflict => QueryFault::SelectorConflict.into(),
         })?;
     match (selection, selector) {
-        // A forge may have told the identity of a run's repository and never a name of it.
+        // The forge may have sent the identity of a run's repository and never its name.
         (
             Selection::None,
             Selector {
@@ -82,7 +82,7 @@ pub(super) fn select(
     }
 }
 
-/// Returns what the observation says of its repository.
+/// Returns what the observation states about its repository.
 pub(super) fn of_observation(
     repositories: &Repositories,
     observed: &ObservedCommit,
@@ -94,7 +94,8 @@ pub(super) fn of_observation(
     repositories.of_observation(mention(observed), push)
 }
 
-/// Returns what a link between a Session and a commit says of its repository, its push apart.
+/// Returns what a link between a Session and a commit states about its repository, without its
+/// push.
 pub(super) fn mention(observed: &ObservedCommit) -> Mention<'_> {
     Mention {
         name: observed.repo.as_str(),
@@ -102,7 +103,7 @@ pub(super) fn mention(observed: &ObservedCommit) -> Mention<'_> {
     }
 }
 
-/// Adds what a link between a Session and a commit touches.
+/// Adds what a link between a Session and a commit mentions.
 pub(super) fn touch(touched: &mut Touched, observed: &ObservedCommit) {
     touched.add(mention(observed));
     if let Some((name, identity)) = &observed.push {
@@ -113,7 +114,7 @@ pub(super) fn touch(touched: &mut Touched, observed: &ObservedCommit) {
     }
 }
 
-/// Returns what a push says of its repository.
+/// Returns what a push states about its repository.
 pub(super) fn of_push(push: &Push) -> Mention<'_> {
     Mention {
         name: &push.repo,
@@ -121,11 +122,11 @@ pub(super) fn of_push(push: &Push) -> Mention<'_> {
     }
 }
 
-/// Keeps the outcomes of the selected repository, and returns what is known of all that they name.
+/// Keeps the outcomes of the selected repository, and returns the repositories of all mentions.
 ///
 /// # Errors
 ///
-/// When several repositories are selected, or the selector contradicts what is stored.
+/// If several repositories are selected, or the selector contradicts stored facts.
 pub(super) fn retain_selected(
     snapshot: &mut Snapshot<'_>,
     selector: &RepositorySelector,
@@ -147,7 +148,7 @@ pub(super) fn retain_selected(
     Ok(repositories)
 }
 
-/// Returns what an outcome says of its repository.
+/// Returns what an outcome states about its repository.
 pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
     Mention {
         name: &row.repo,
@@ -155,23 +156,23 @@ pub(super) fn of_outcome(row: &CiOutcomeRow) -> Mention<'_> {
     }
 }
 
-/// Returns the repository to which an outcome leads: that of its identity, else of its name where
-/// nobody else bears it.
-pub(super) fn told(repositories: &Repositories, row: &CiOutcomeRow) -> Option<Lifetime> {
+/// Returns the repository of an outcome: by its identity, else by its name if no other repository
+/// has it.
+pub(super) fn repository_of(repositories: &Repositories, row: &CiOutcomeRow) -> Option<Lifetime> {
     match &row.repository {
         Some(identity) => Some(Lifetime::Identified(identity.clone())),
         None => repositories.of(of_outcome(row)).ok(),
     }
 }
 
-/// Returns the name that stands for a repository in a reply; empty when no fact gives it one.
+/// Returns the name of a repository in replies; empty if no fact names it.
 pub(super) fn display(repositories: &Repositories, repository: &Lifetime) -> String {
     let names = repositories.names(repository);
     names.map_or_else(String::new, |names| names.display().to_string())
 }
 
-/// Returns the link to a commit in a repository. Without a repository it leads to every one that has
-/// the commit.
+/// Returns the link to a commit in a repository. Without a repository, it leads to all repositories
+/// with the commit.
 pub(super) fn link(
     commit_sha: &CommitSha,
     repository: Option<&Lifetime>,
@@ -190,13 +191,13 @@ pub(super) fn link(
     })
 }
 
-/// How many facts are counted to no repository, by reason.
+/// The number of facts without a repository, by reason.
 #[derive(Debug, Default)]
 pub(super) struct Declined(BTreeMap<RepositoryDecline, u64>);
 
 impl Declined {
-    /// Returns the repository, or counts why there is none.
-    pub(super) fn told(
+    /// Returns the repository, or counts the reason why there is none.
+    pub(super) fn or_count(
         &mut self,
         repository: Result<Lifetime, RepositoryDecline>,
     ) -> Option<Lifetime> {

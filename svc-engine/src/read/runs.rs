@@ -1,4 +1,4 @@
-//! The runs that an id or a URL names, and what came with their commit.
+//! The runs with an id or a URL, and what was delivered with their commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,27 @@ use svc_model::repository::{CommitSha, RepositoryIdentity, RepositoryName};
 use svc_model::time::Instant;
 
 use super::ci::record;
-use super::repository::{retain_selected, told};
+use super::repository::{repository_of, retain_selected};
 use crate::error::Error;
 use crate::fact::Lifetime;
 use crate::store::{CiOutcomeRow, Snapshot};
 
-/// A run by its last attempt.
+/// A run, represented by its last attempt.
 pub(super) struct Run {
     pub(super) last: CiOutcomeRow,
     pub(super) attempts: Vec<Option<i64>>,
 }
 
-/// Returns the runs that outcomes are of, each once: a run is one of its system and its forge.
+/// Returns the runs of these outcomes, each once. A run belongs to one system and one forge.
 pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
     let mut runs: BTreeMap<_, Run> = BTreeMap::new();
     for row in rows {
-        let forge = row
-            .repository
-            .as_ref()
-            .map(|it| (it.repository_provider, it.repository_host.clone()));
+        let forge = row.repository.as_ref().map(|repository| {
+            (
+                repository.repository_provider,
+                repository.repository_host.clone(),
+            )
+        });
         let attempt = row.run_attempt;
         match runs.entry((row.provider, row.run_id.clone(), forge)) {
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -39,7 +41,7 @@ pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
             std::collections::btree_map::Entry::Occupied(mut entry) => {
                 let run = entry.get_mut();
                 run.attempts.push(attempt);
-                // No attempt is before the first.
+                // A run without an attempt comes before its first attempt.
                 if attempt > run.last.run_attempt {
                     run.last = row;
                 }
@@ -53,11 +55,12 @@ pub(super) fn by_run(rows: Vec<CiOutcomeRow>) -> Vec<Run> {
     runs
 }
 
-/// Returns the runs of a name, the latest capture first, and what came with their commit.
+/// Returns the runs with a name, the latest capture first, and what was delivered with their
+/// commit.
 ///
 /// # Errors
 ///
-/// When several repositories are selected, or the selector contradicts what is stored.
+/// If several repositories are selected, or the selector contradicts stored facts.
 pub fn ci_runs(snapshot: &mut Snapshot<'_>, request: &CiRunsRequest) -> Result<CiRuns, Error> {
     let boundary = snapshot.boundary(request.as_of)?;
     let mut rows = snapshot.ci_outcomes_named(&request.name, boundary)?;
@@ -72,7 +75,12 @@ pub fn ci_runs(snapshot: &mut Snapshot<'_>, request: &CiRunsRequest) -> Result<C
     runs.truncate(CI_RUNS_MAX);
     let of: BTreeSet<(Option<Lifetime>, CommitSha)> = runs
         .iter()
-        .map(|run| (told(&repositories, &run.last), run.last.commit_sha.clone()))
+        .map(|run| {
+            (
+                repository_of(&repositories, &run.last),
+                run.last.commit_sha.clone(),
+            )
+        })
         .collect();
     let delivery = match (of.first(), of.len()) {
         (Some((Some(repository), commit_sha)), 1) => {
@@ -81,7 +89,7 @@ pub fn ci_runs(snapshot: &mut Snapshot<'_>, request: &CiRunsRequest) -> Result<C
         _ => None,
     };
     let runs = runs.into_iter().map(|run| {
-        let repository = told(&repositories, &run.last);
+        let repository = repository_of(&repositories, &run.last);
         CiRun {
             attempts: run.attempts,
             outcome: record(run.last, repository.as_ref(), boundary),
@@ -94,7 +102,7 @@ pub fn ci_runs(snapshot: &mut Snapshot<'_>, request: &CiRunsRequest) -> Result<C
     })
 }
 
-/// Returns the repository that a fact with this identity, or this name alone, is of.
+/// Returns the repository of a fact with this identity, or with only this name.
 fn lifetime(identity: Option<&RepositoryIdentity>, name: Option<&str>) -> Option<Lifetime> {
     match identity {
         Some(identity) => Some(Lifetime::Identified(identity.clone())),
@@ -102,14 +110,14 @@ fn lifetime(identity: Option<&RepositoryIdentity>, name: Option<&str>) -> Option
     }
 }
 
-/// Returns what came with a commit.
+/// Returns what was delivered with a commit.
 fn delivery(
     snapshot: &mut Snapshot<'_>,
     repository: &Lifetime,
     commit_sha: &CommitSha,
     boundary: Instant,
 ) -> Result<CiDelivery, Error> {
-    // One more than may be shows that there is more.
+    // One more row than allowed shows that there is more.
     let rows_max = CI_DELIVERY_MAX + 1;
     let mut more = false;
     let mut is_cut = |rows: usize| more |= rows as u64 > CI_DELIVERY_MAX;
@@ -124,7 +132,7 @@ fn delivery(
     for found in at_head {
         let base = lifetime(found.repository.as_ref(), Some(&found.repo));
         let head = lifetime(found.head_repository.as_ref(), found.head_repo.as_deref());
-        // The commit may be one of a fork, or of another repository altogether.
+        // The commit may be one of a fork, or of a different repository.
         let is_of_run = [&base, &head]
             .into_iter()
             .flatten()
@@ -136,7 +144,7 @@ fn delivery(
         is_cut(every.len());
         for head in every {
             let of = lifetime(head.head_repository.as_ref(), head.head_repo.as_deref());
-            // A branch of the repository itself may be pushed there, whatever else is known.
+            // A branch of the repository itself may also be at the commit.
             for of in of.into_iter().chain(base.clone()) {
                 heads.entry(of).or_default().insert(head.head_sha.clone());
             }

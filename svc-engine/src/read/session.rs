@@ -1,4 +1,4 @@
-//! A Session's dossier: what was captured of it, and how its work was delivered.
+//! The dossier of a Session: what was captured, and how its work was delivered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ type Commits = BTreeMap<Lifetime, BTreeMap<CommitSha, Vec<FactId>>>;
 ///
 /// # Errors
 ///
-/// When a bound is broken. There is no partial dossier.
+/// If it exceeds a bound. There is no partial dossier.
 pub fn session_dossier(
     snapshot: &mut Snapshot<'_>,
     request: SessionDossierRequest,
@@ -56,7 +56,7 @@ pub fn session_dossier(
     let mut declined = Declined::default();
     let mut commits = Commits::new();
     for link in observed {
-        if let Some(repository) = declined.told(of_observation(&repositories, &link)) {
+        if let Some(repository) = declined.or_count(of_observation(&repositories, &link)) {
             let commits = commits.entry(repository).or_default();
             let observations = commits.entry(link.commit_sha).or_default();
             observations.push(link.observation_id);
@@ -121,14 +121,14 @@ pub fn session_dossier(
     })))
 }
 
-/// Returns what belongs to the commits of each repository, with the repository.
+/// Returns the deliveries of the commits of each repository, with the repository.
 fn deliveries<T>(
     commits: &Commits,
     mut of: impl FnMut(&Lifetime, &BTreeMap<CommitSha, Vec<FactId>>, usize) -> Result<Vec<T>, Error>,
 ) -> Result<Vec<(Lifetime, T)>, Error> {
     let mut found = Vec::new();
     for (repository, commits) in commits {
-        // One more than may be tells that there are too many.
+        // One more row than allowed shows that there are too many.
         let rows_max = DOSSIER_DELIVERIES_MAX + 1 - found.len();
         let rows = of(repository, commits, rows_max)?;
         found.extend(rows.into_iter().map(|row| (repository.clone(), row)));
@@ -139,13 +139,13 @@ fn deliveries<T>(
     Ok(found)
 }
 
-/// The pushes for which the links of a Session were made.
+/// The pushes that led to the links of a Session.
 struct Brought {
     /// By link.
     behind: BTreeMap<FactId, FactId>,
-    /// Those that left their branch at no commit of the Session.
+    /// Those that did not leave a branch at a commit of the Session.
     further_on: Vec<(Lifetime, Push)>,
-    /// The CI outcomes of where these left their branches, unless there are too many.
+    /// The CI outcomes at the commits where these left their branches, unless there are too many.
     outcomes: Option<Vec<(Lifetime, CiOutcomeRow)>>,
 }
 
@@ -154,14 +154,14 @@ impl Brought {
     fn of(&self, commit: &AttributedCommit) -> Vec<FactId> {
         let links = commit.session_commit_observation_ids.iter();
         let pushes: BTreeSet<FactId> = links
-            .filter_map(|it| self.behind.get(it))
+            .filter_map(|link| self.behind.get(link))
             .copied()
             .collect();
         pushes.into_iter().collect()
     }
 }
 
-/// Returns the pushes that brought the commits of a Session, beside those that left a branch at one.
+/// Returns the pushes that brought the commits of a Session without leaving a branch at one.
 fn brought(
     snapshot: &mut Snapshot<'_>,
     commits: &Commits,
@@ -172,7 +172,7 @@ fn brought(
     let known: BTreeSet<FactId> = at_commit.iter().map(|(_, push)| push.push_id).collect();
     let mut behind = BTreeMap::new();
     let mut further_on = BTreeMap::new();
-    // Of links whose repository cannot be determined nothing is shown.
+    // Links without a known repository are not shown.
     for (repository, links) in commits {
         for link in links.values().flatten() {
             let Some(push) = pushes.get(link) else {

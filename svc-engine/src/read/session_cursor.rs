@@ -1,5 +1,5 @@
-//! Where a page of Sessions ended, as text that only this service can make: a position and the digest
-//! of the question, under the code of [`super::cursor`].
+//! The end of a page of Sessions, as text that only this service can create: a position and the
+//! digest of the query, with the code of [`super::cursor`].
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use svc_model::time::Instant;
 use super::cursor::{CODE_BYTES, CursorKey, SCOPE_BYTES};
 use crate::store::ListedSession;
 
-/// The version of the layout: it is the first byte of every cursor, and none of another list.
+/// The version of the layout, the first byte of every cursor; cursors of other lists have another.
 const VERSION: u8 = 2;
 
 /// A place in the list of Sessions.
@@ -32,7 +32,7 @@ impl Position {
     }
 }
 
-/// The question that a cursor belongs to. How many Sessions a page has is no part of it.
+/// The query that a cursor belongs to. The size of a page is not part of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) org_id: &'a OrgId,
@@ -41,10 +41,10 @@ pub(super) struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// Returns a digest of the question. No two questions are written alike.
+    /// Returns a digest of the query. Different queries are written differently.
     fn digest(&self) -> [u8; SCOPE_BYTES] {
         let mut hash = Sha256::new();
-        // What is absent is no empty text.
+        // An absent value differs from an empty text.
         let mut add = |member: Option<&[u8]>| match member {
             None => hash.update([0]),
             Some(member) => {
@@ -57,18 +57,21 @@ impl Scope<'_> {
         add(Some(self.org_id.as_str().as_bytes()));
         add(Some(&self.quarantine_revision.to_be_bytes()));
         for moment in [request.captured_after, request.captured_before] {
-            let moment = moment.map(|it| it.microseconds().to_be_bytes());
+            let moment = moment.map(|moment| moment.microseconds().to_be_bytes());
             add(moment.as_ref().map(<[u8; 8]>::as_slice));
         }
         let identity = request.repository.identity.as_ref();
         let texts = [
             request.user_id.as_ref().map(UserId::as_str),
             request.model.as_ref().map(ModelName::as_str),
-            request.agent_harness.as_ref().map(|it| it.as_str()),
+            request
+                .agent_harness
+                .as_ref()
+                .map(|agent_harness| agent_harness.as_str()),
             request.repository.repo.as_ref().map(RepositoryName::as_str),
-            identity.map(|it| it.repository_provider.as_str()),
-            identity.map(|it| it.repository_host.as_str()),
-            identity.map(|it| it.repository_id.as_str()),
+            identity.map(|identity| identity.repository_provider.as_str()),
+            identity.map(|identity| identity.repository_host.as_str()),
+            identity.map(|identity| identity.repository_id.as_str()),
         ];
         for text in texts {
             add(text.map(str::as_bytes));
@@ -92,8 +95,8 @@ impl Scope<'_> {
     ///
     /// # Errors
     ///
-    /// [`QueryFault::InvalidSessionCursor`] when this service did not make it, and
-    /// [`QueryFault::SessionCursorMismatch`] when it belongs to another question.
+    /// [`QueryFault::InvalidSessionCursor`] if this service did not create it, and
+    /// [`QueryFault::SessionCursorMismatch`] if it belongs to another query.
     pub(super) fn position(
         &self,
         key: &CursorKey,
@@ -108,7 +111,7 @@ impl Scope<'_> {
     }
 }
 
-/// Returns the scope and the position of a cursor that was made under this key.
+/// Returns the query digest and the position of a cursor that was created with this key.
 fn open(key: &CursorKey, cursor: &SessionCursor) -> Option<([u8; SCOPE_BYTES], Position)> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor.as_str()).ok()?;
     let signed = key.opened(&bytes, bytes.len().checked_sub(CODE_BYTES)?)?;
@@ -175,15 +178,15 @@ mod tests {
         };
         let mut seen = vec![first.clone()];
         for other in [
-            request(|it| it.captured_after = Some(at(1))),
-            request(|it| it.captured_before = Some(at(1))),
-            request(|it| it.user_id = UserId::new("x").ok()),
-            request(|it| it.model = ModelName::new("x")),
-            request(|it| it.agent_harness = Some(AgentHarness::Pi)),
-            request(|it| {
-                it.repository = RepositorySelector::named(RepositoryName::new("a/b").unwrap());
+            request(|request| request.captured_after = Some(at(1))),
+            request(|request| request.captured_before = Some(at(1))),
+            request(|request| request.user_id = UserId::new("x").ok()),
+            request(|request| request.model = ModelName::new("x")),
+            request(|request| request.agent_harness = Some(AgentHarness::Pi)),
+            request(|request| {
+                request.repository = RepositorySelector::named(RepositoryName::new("a/b").unwrap());
             }),
-            request(|it| it.repository = RepositorySelector::identified(repository(7))),
+            request(|request| request.repository = RepositorySelector::identified(repository(7))),
         ] {
             let found = with(&other, |scope| scope.position(&key(), &first));
             assert_eq!(found, Err(QueryFault::SessionCursorMismatch));

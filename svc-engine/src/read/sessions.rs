@@ -1,4 +1,4 @@
-//! Sessions page by page, by what visible facts say of them.
+//! Pages of Sessions, by what visible facts state about them.
 
 use svc_model::facts::AgentHarness;
 use svc_model::id::{SessionId, UserId};
@@ -20,8 +20,8 @@ use crate::store::{
 ///
 /// # Errors
 ///
-/// When several repositories are meant, the selector contradicts what is stored, or the cursor does
-/// not belong to the question.
+/// If several repositories match, the selector contradicts stored facts, or the cursor does not
+/// belong to the query.
 pub fn sessions(
     snapshot: &mut Snapshot<'_>,
     key: &CursorKey,
@@ -47,7 +47,9 @@ pub fn sessions(
         }
         Selection::None => return Ok(SessionList::default()),
     };
-    let names = repository.as_ref().and_then(|it| repositories.names(it));
+    let names = repository
+        .as_ref()
+        .and_then(|repository| repositories.names(repository));
     let names: Vec<&str> = names
         .iter()
         .flat_map(Names::all)
@@ -55,7 +57,7 @@ pub fn sessions(
         .collect();
     let repository = repository.as_ref();
     let claim = |kind, value: Option<_>| value.map(|value| SessionCondition::Claim(kind, value));
-    // Rows are read along the first, so what few Sessions share comes first.
+    // Rows are read along the first condition, so the most selective one comes first.
     let conditions: Vec<SessionCondition<'_>> = [
         repository.map(|repository| SessionCondition::Repository {
             repository,
@@ -67,7 +69,10 @@ pub fn sessions(
         ),
         claim(
             ClaimKind::Harness,
-            request.agent_harness.as_ref().map(|it| it.as_str()),
+            request
+                .agent_harness
+                .as_ref()
+                .map(|agent_harness| agent_harness.as_str()),
         ),
         claim(
             ClaimKind::Model,
@@ -87,7 +92,7 @@ pub fn sessions(
     let ids: Vec<SessionId> = found
         .wanted
         .iter()
-        .map(|it| it.session_id.clone())
+        .map(|wanted| wanted.session_id.clone())
         .collect();
     let mut claims = snapshot.session_claims(&ids)?;
     let calls = snapshot.session_call_counts(&ids)?;
@@ -101,13 +106,13 @@ pub fn sessions(
     })
 }
 
-/// The Sessions of a page, and where the next one begins.
+/// The Sessions of a page, and where the next page starts.
 struct Found {
     wanted: Vec<ListedSession>,
     next: Option<Position>,
 }
 
-/// Looks through rows until a page is full, the rows end, or as many were looked at as a page may.
+/// Reads rows until the page is full, the rows end, or the limit for one page is reached.
 fn find(
     snapshot: &mut Snapshot<'_>,
     question: &SessionPage<'_>,
@@ -118,13 +123,13 @@ fn find(
     let mut wanted: Vec<ListedSession> = Vec::new();
     let mut looked_at = 0;
     loop {
-        // One more than the page tells whether another follows.
+        // One more row than the page shows whether another page follows.
         let rows_max = (limit as u64 + 1)
             .max(looked_at)
             .min(question.rows_max - looked_at);
         let position = after
             .as_ref()
-            .map(|it| (it.captured_at, Some(&it.session_id)));
+            .map(|after| (after.captured_at, Some(&after.session_id)));
         let before = position.or(question.before);
         let rows = snapshot.session_page(&SessionPage {
             before,
@@ -168,14 +173,14 @@ fn summary(
         first_observed_at: listed.first_observed_at,
         last_observed_at: listed.last_observed_at,
         user_ids: values(ClaimKind::User)
-            .filter_map(|it| UserId::new(&it).ok())
+            .filter_map(|value| UserId::new(&value).ok())
             .collect(),
         models: values(ClaimKind::Model).collect(),
         agent_harnesses: values(ClaimKind::Harness)
-            .filter_map(|it| AgentHarness::from_wire(&it).map(Into::into))
+            .filter_map(|value| AgentHarness::from_wire(&value).map(Into::into))
             .collect(),
         repositories: values(ClaimKind::Repository)
-            .filter_map(|it| RepositoryName::new(&it))
+            .filter_map(|value| RepositoryName::new(&value))
             .collect(),
         inference_calls,
         session_id,

@@ -1,4 +1,4 @@
-//! Facts on their way into a transaction: what may be appended, and what becomes of it.
+//! Appends facts: what may be appended, and the outcome of each fact.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -25,32 +25,32 @@ use crate::fact::{
     RejectedEdit, RepositoryRename, RetryLinkage, SessionCommitObservation,
 };
 
-/// What became of one fact.
+/// The outcome of appending a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is stored.
     Stored(FactId),
     /// It was stored before, under this id.
     Redelivered(FactId),
-    /// It was stored before. Of facts that no answer names, nobody asks under which id.
+    /// It was stored before. Nobody needs the id of a fact that no answer names.
     Known,
-    /// Its identity says otherwise than a stored fact.
+    /// A different fact with the same identity is stored.
     Conflict(Code),
 }
 
-/// A kind of fact: how it is prepared on the sender's thread and written by the writer's.
+/// A kind of fact: how it is prepared on the sender's thread and written by the writer.
 pub(super) trait Kind: Sized {
-    /// As the writer takes it.
+    /// The form that the writer takes.
     type Prepared;
 
-    /// Returns what writing it costs, in units of a small row.
+    /// Returns the cost of writing it, in units of a small row.
     fn weight(fact: &Self::Prepared) -> usize;
 
-    /// Prepares it. What costs more than writing it is done here.
+    /// Prepares it. Everything that costs more than writing it is done here.
     fn prepare(self: Box<Self>, org_id: &OrgId) -> Self::Prepared;
 
-    /// Stores what may be stored before the organization's row is locked: what is not captured at
-    /// any moment.
+    /// Stores what can be stored before the organization's row is locked, because it has no capture
+    /// time.
     fn stage(
         _appending: &mut Appending<'_, '_>,
         _facts: &[&Self::Prepared],
@@ -58,20 +58,20 @@ pub(super) trait Kind: Sized {
         Ok(())
     }
 
-    /// Sets when a fact is captured, and returns that.
+    /// Sets the capture time of a fact, and returns it.
     fn stamp(fact: &mut Self::Prepared, stamp: Stamp) -> Option<Instant>;
 
-    /// Stores facts of this kind and says what became of each.
+    /// Stores facts of this kind and returns the outcome of each.
     fn store(
         appending: &mut Appending<'_, '_>,
         facts: &[&Self::Prepared],
     ) -> Result<Vec<Outcome>, StoreError>;
 
-    /// Tells what a stored fact leaves beside its row.
+    /// Adds what a stored fact leaves besides its row.
     fn trace<'a>(fact: &'a Self::Prepared, traces: &mut Traces<'a>);
 }
 
-/// Returns the facts of one kind among others, with their places.
+/// Returns the facts of one kind, with their positions.
 macro_rules! of_kind {
     ($kind:ident, $facts:expr) => {
         $facts
@@ -88,19 +88,19 @@ macro_rules! of_kind {
 /// Declares the kinds of fact, in the order in which a transaction writes them.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident($fact:ty) in $table:ident,)+) => {
-        /// One fact that is to be stored.
+        /// A fact to store.
         #[derive(Debug)]
         pub enum Append {
             $($(#[$doc])* $kind(Box<$fact>),)+
         }
 
-        /// One fact that is ready to be written.
+        /// A fact that is ready to be written.
         pub(super) enum Prepared {
             $($kind(<$fact as Kind>::Prepared),)+
         }
 
         impl Prepared {
-            /// Returns what writing the fact costs, in units of a small row.
+            /// Returns the cost of writing the fact, in units of a small row.
             pub(super) fn weight(&self) -> usize {
                 match self {
                     $(Self::$kind(fact) => <$fact as Kind>::weight(fact),)+
@@ -113,7 +113,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// Sets when the fact is captured, and returns that.
+            /// Sets the capture time of the fact, and returns it.
             fn stamp(&mut self, stamp: Stamp) -> Option<Instant> {
                 match self {
                     $(Self::$kind(fact) => <$fact as Kind>::stamp(fact, stamp),)+
@@ -137,7 +137,7 @@ macro_rules! kinds {
             }
         }
 
-        /// Stores what may be stored before the organization's row is locked.
+        /// Stores what can be stored before the organization's row is locked.
         fn stage_facts(
             appending: &mut Appending<'_, '_>,
             facts: &[&Prepared],
@@ -153,7 +153,7 @@ macro_rules! kinds {
             Ok(())
         }
 
-        /// Writes facts, kind after kind, and says what became of each.
+        /// Writes facts, one kind after another, and returns the outcome of each.
         fn write_facts(
             appending: &mut Appending<'_, '_>,
             facts: &[&Prepared],
@@ -186,12 +186,12 @@ macro_rules! kinds {
     };
 }
 
-/// Canonical bytes of what a fact keeps up to which it is prepared beside other requests.
+/// The maximum canonical bytes of a fact that is prepared without a thread of its own.
 const SMALL_BYTES_MAX: usize = 64 * 1024;
 
 impl Append {
-    /// Returns whether the fact is prepared in no time: whether little is left to be serialised and
-    /// compressed.
+    /// Returns whether preparing the fact takes almost no time, because little has to be serialised
+    /// and compressed.
     pub(super) fn is_small(&self) -> bool {
         let raw = match self {
             Self::DeveloperDecision(fact) => &fact.raw,
@@ -199,7 +199,7 @@ impl Append {
             Self::RejectedEdit(fact) => &fact.raw,
             Self::RetryLinkage(fact) => &fact.raw,
             Self::CiOutcome(fact) => &fact.raw,
-            // A call is encoded already; the others hold nothing of any size.
+            // A call is encoded already, and the other kinds are small.
             Self::InferenceCall(_)
             | Self::Push(_)
             | Self::PullRequestRevision(_)
@@ -214,21 +214,21 @@ impl Append {
 kinds! {
     /// A model call.
     InferenceCall(Encoded) in InferenceCalls,
-    /// What was decided about an edit.
+    /// An accepted or rejected proposal.
     DeveloperDecision(DeveloperDecision) in DeveloperDecisions,
     /// What became of an applied edit.
     EditObservation(EditObservation) in EditObservations,
     /// A refused edit.
     RejectedEdit(RejectedEdit) in RejectedEdits,
-    /// A refused edit that was tried again with success.
+    /// A refused edit and the edit that was accepted instead.
     RetryLinkage(RetryLinkage) in RetryLinkages,
     /// A push to a branch.
     Push(Push) in Pushes,
-    /// A pull request as it was opened or changed.
+    /// A pull request when it was opened or changed.
     PullRequestRevision(PullRequestRevision) in PullRequestRevisions,
-    /// A pull request as it was merged.
+    /// A merged pull request.
     PullRequestMerge(PullRequestMerge) in PullRequestMerges,
-    /// A repository's change of name.
+    /// A renamed repository.
     RepositoryRename(RepositoryRename) in RepositoryRenames,
     /// The outcome of a CI run.
     CiOutcome(CiOutcome) in CiOutcomes,
@@ -236,30 +236,30 @@ kinds! {
     SessionCommitObservation(SessionCommitObservation) in SessionCommitObservations,
 }
 
-/// What one sender delivers. It is stored as a whole or not at all.
+/// The delivery of one sender. It is stored as a whole or not at all.
 #[derive(Debug, Default)]
 pub struct Delivery {
     /// The facts, in the order of the outcomes.
     pub facts: Vec<Append>,
-    /// The mirrors that are to be refreshed because of them, or of pushes that are stored already.
+    /// The mirrors to refresh because of the facts, or of pushes that are already stored.
     pub refreshes: Vec<RefreshRequest>,
-    /// What is counted of it beside its facts, when it is a delivery of a source.
+    /// What to count besides the facts, for a delivery of a source.
     pub counted: Option<Counted>,
 }
 
-/// What is counted of a delivery beside its facts.
+/// What to count of a delivery besides its facts.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Where it came from.
+    /// Its source.
     pub source: CaptureSource,
-    /// When.
+    /// When it arrived.
     pub at: Instant,
-    /// Itself, and what of it was skipped or rejected.
+    /// The delivery itself, and what was skipped or rejected.
     pub totals: CaptureTotals,
 }
 
 impl Counted {
-    /// Returns a delivery of a source, of which nothing was skipped or rejected so far.
+    /// Returns the counts of a delivery of which nothing was skipped or rejected so far.
     pub fn new(source: CaptureSource, at: Instant) -> Self {
         Self {
             source,
@@ -273,7 +273,7 @@ impl Counted {
         self.totals.of(self.source)
     }
 
-    /// Returns it with what became of its facts.
+    /// Returns the counts, with the outcomes of the facts added.
     pub fn with(mut self, facts: impl IntoIterator<Item = (FactTable, Outcome)>) -> CaptureTotals {
         let at = self.at;
         let counts = self.source();
@@ -326,7 +326,7 @@ impl PreparedDelivery {
         self.facts.is_empty() && self.refreshes.is_empty()
     }
 
-    /// Adds what is counted of it, with what became of its facts.
+    /// Adds the counts of the delivery, with the outcomes of its facts.
     pub(super) fn count(&self, outcomes: &[Outcome], totals: &mut CaptureTotals) {
         if let Some(counted) = &self.counted {
             let tables = self.facts.iter().map(Prepared::table);
@@ -339,29 +339,34 @@ impl PreparedDelivery {
         self.facts.iter().any(|fact| fact.table() == table)
     }
 
-    /// Returns what writing it costs, in units of a small row.
+    /// Returns the cost of writing it, in units of a small row.
     pub(super) fn weight(&self) -> usize {
         let facts: usize = self.facts.iter().map(Prepared::weight).sum();
         facts + self.refreshes.len()
     }
 }
 
-/// Writes deliveries, and says what became of the facts of each.
+/// Writes deliveries, and returns the outcomes of the facts of each.
 pub(super) fn write(
     appending: &mut Appending<'_, '_>,
     deliveries: &mut [&mut PreparedDelivery],
 ) -> Result<Vec<Vec<Outcome>>, StoreError> {
     stage_facts(appending, &facts(deliveries))?;
-    // From here on the transactions of the organization are written one after the other.
+    // From here on, the transactions of the organization run one after another.
     let stamp = appending.transaction.stamp()?;
-    let received = deliveries.iter_mut().flat_map(|it| &mut it.facts);
+    let received = deliveries
+        .iter_mut()
+        .flat_map(|delivery| &mut delivery.facts);
     let captured_at = received.filter_map(|fact| fact.stamp(stamp)).max();
     let mut outcomes = match captured_at {
         Some(captured_at) => write_facts(appending, &facts(deliveries), captured_at)?,
         None => Vec::new(),
     }
     .into_iter();
-    let refreshes: Vec<&RefreshRequest> = deliveries.iter().flat_map(|it| &it.refreshes).collect();
+    let refreshes: Vec<&RefreshRequest> = deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.refreshes)
+        .collect();
     jobs::request(appending.transaction, &refreshes)?;
     Ok(deliveries
         .iter()
@@ -370,7 +375,10 @@ pub(super) fn write(
 }
 
 fn facts<'d>(deliveries: &'d [&mut PreparedDelivery]) -> Vec<&'d Prepared> {
-    deliveries.iter().flat_map(|it| &it.facts).collect()
+    deliveries
+        .iter()
+        .flat_map(|delivery| &delivery.facts)
+        .collect()
 }
 
 /// Facts that are being written, in their transaction.
@@ -380,37 +388,37 @@ pub(super) struct Appending<'a, 't> {
     pub(super) known_claims: &'a KnownClaims,
     pub(super) known_session_claims: &'a KnownSessionClaims,
     pub(super) epoch: &'a mut Epoch,
-    /// The kind of fact whose table is being written.
+    /// The kind of fact that is being written.
     pub(super) table: &'a Cell<Option<FactTable>>,
-    /// The calls that are stored already, as the content of the others was.
+    /// The calls that are stored already, found while the contents of the others were stored.
     pub(super) retained_calls: Vec<Option<Outcome>>,
     pub(super) afterwards: Afterwards,
 }
 
-/// What is done once the transaction is committed, and not done when it fails.
+/// What to do after the transaction is committed; nothing if it fails.
 #[derive(Debug, Default)]
 pub(super) struct Afterwards {
-    /// The content that it stored.
+    /// The stored contents.
     pub(super) content: HashMap<ContentKey, i64>,
-    /// The content that was stored after a sender had looked for it.
+    /// The contents that were stored after a sender had looked for them.
     pub(super) known_content: HashMap<ContentKey, i64>,
-    /// The Sessions of its calls, whose contents are all known.
+    /// The Sessions of the calls, whose contents are all known.
     pub(super) recalled: Recalled,
-    /// The Sessions of its facts.
+    /// The Sessions of the facts.
     pub(super) touched_sessions: Vec<SessionKey>,
-    /// The claims on names that it stored.
+    /// The stored claims on names.
     pub(super) claims: Vec<KnownClaim>,
-    /// What it stored of what facts say of Sessions.
+    /// The stored claims about Sessions.
     pub(super) session_claims: Vec<KnownSessionClaim>,
-    /// The Sessions that nobody knew before.
+    /// The new Sessions.
     pub(super) new_sessions: Vec<String>,
-    /// The redeliveries that say otherwise than what is stored.
+    /// The redeliveries that differ from what is stored.
     pub(super) differences: Vec<Difference>,
 }
 
 impl Afterwards {
-    /// Names the new Sessions, and tells what differs from what is stored.
-    pub(super) fn tell(&self) {
+    /// Logs the new Sessions, and the redeliveries that differ.
+    pub(super) fn log(&self) {
         for session_id in &self.new_sessions {
             tracing::debug!(session_id, "session_stored");
         }
@@ -429,7 +437,7 @@ impl Afterwards {
         stored.copied().or_else(recalled)
     }
 
-    /// Remembers what is stored now.
+    /// Adds what was stored to the caches.
     pub(super) fn remember(
         self,
         encoder: &Encoder,

@@ -1,4 +1,4 @@
-//! Up to which moment the facts of repositories reach.
+//! The time up to which the facts of repositories reach.
 
 use std::sync::LazyLock;
 
@@ -7,9 +7,9 @@ use svc_model::time::Instant;
 use super::column::Columns;
 use super::{Snapshot, StoreError, kind};
 
-/// When the latest visible fact of each kind that names a repository was received, each in a column.
-/// It is found from the end of an index that only this question uses, whence the expression; only
-/// quarantined facts are stepped over.
+/// When the latest visible fact of each kind that names a repository was received, one column per
+/// kind. It is read from the end of an index that serves only this query, hence the expression;
+/// only quarantined facts are skipped.
 static LATEST: LazyLock<String> = LazyLock::new(|| {
     let kinds = kind::tables().filter(|table| !table.names.is_empty());
     let latest = kinds.map(|table| {
@@ -23,7 +23,7 @@ static LATEST: LazyLock<String> = LazyLock::new(|| {
 });
 
 impl Snapshot<'_> {
-    /// Returns when the latest visible fact that names a repository was received; nothing when there
+    /// Returns when the latest visible fact that names a repository was received; nothing if there
     /// is none.
     pub fn latest_repository_fact(&mut self) -> Result<Option<Instant>, StoreError> {
         let keys = [self.org_id.as_str().into()];

@@ -1,7 +1,7 @@
 //! Quarantine and release of many model calls at once.
 //!
-//! One statement selects the calls and says of each whether it is visible; rows are appended for
-//! those only that are not in the wanted state already. Selection and rows are one transaction.
+//! One statement selects the calls and whether each is visible. Rows are appended only for calls
+//! that are not in the wanted state yet. Selection and rows are one transaction.
 
 use svc_model::facts::FactTable;
 use svc_model::id::{OrgId, SessionId};
@@ -15,53 +15,53 @@ use super::quarantine::{self, QuarantineAction};
 use super::transaction::Transaction;
 use super::value::Value;
 
-/// Rows that are bound at once: a few MiB of values, whatever the number of calls.
+/// Rows that are bound at once: a few MiB of values, for any number of calls.
 const ROWS_AT_ONCE: usize = 8_192;
 
-/// Which calls of an organization are meant: those that meet every condition that is given.
+/// Selects calls of an organization: those that meet every given condition.
 #[derive(Clone, Debug, Default)]
 pub struct CallFilter {
-    /// They are of this Session.
+    /// Calls of this Session.
     pub session_id: Option<SessionId>,
-    /// They came from this kind of gateway.
+    /// Calls from this kind of gateway.
     pub gateway_provider: Option<GatewayProvider>,
-    /// They were observed between these instants, both included.
+    /// Calls observed between these times, both included.
     pub observed: Option<(Instant, Instant)>,
 }
 
-/// What is done to the calls that are meant.
+/// A change of the selected calls.
 #[derive(Clone, Debug)]
 pub struct BulkChange {
     /// Quarantine or release.
     pub action: QuarantineAction,
     /// Why, exactly as the operator wrote it.
     pub reason: String,
-    /// When.
+    /// When it was made.
     pub recorded_at: Instant,
-    /// Who does it.
+    /// Who made it.
     pub client_id: String,
 }
 
-/// How many calls are meant, and how many of them are visible.
+/// The number of selected calls, and how many of them are visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallTally {
-    /// All that are meant.
+    /// All selected calls.
     pub matched: u64,
-    /// Those that are visible.
+    /// The visible ones.
     pub visible: u64,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BulkReceipt {
-    /// The calls that were meant, as they were before.
+    /// The selected calls before the change.
     pub before: CallTally,
-    /// The high-water mark of the organization's log afterwards.
+    /// The revision of the organization's log afterwards.
     pub revision: u64,
 }
 
 impl CallTally {
-    /// Returns how many calls the action changes; the others are in its state already.
+    /// Returns how many calls the action changes; the others are in that state already.
     pub const fn changed_by(self, action: QuarantineAction) -> u64 {
         match action {
             QuarantineAction::Quarantine => self.visible,
@@ -86,8 +86,8 @@ const APPEND: Insert = Insert {
 impl CallFilter {
     /// Returns the statement that selects these columns of the calls, and its values.
     ///
-    /// A condition that is not given is not in the text, so that each of the few texts has the plan
-    /// of its own conditions.
+    /// A condition that is not given is not in the text, so each of the few texts gets a plan for
+    /// its conditions.
     fn select<'v>(&'v self, org_id: &'v OrgId, columns: &str) -> (String, Vec<Value<'v>>) {
         let mut text = format!("SELECT {columns} FROM inference_calls f WHERE f.org_id = $1");
         let mut values = vec![Value::Text(org_id.as_str())];
@@ -122,7 +122,7 @@ impl CallFilter {
     }
 }
 
-/// Counts the calls that are meant.
+/// Counts the selected calls.
 pub(super) fn tally(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -138,14 +138,15 @@ pub(super) fn tally(
     Ok(tally.unwrap_or_default())
 }
 
-/// Appends a row for each call that is meant and not in the state yet.
+/// Appends a row for each selected call that is not in the state yet.
 pub(super) fn change(
     transaction: &mut Transaction<'_>,
     filter: &CallFilter,
     change: &BulkChange,
     mut fresh_id: impl FnMut() -> Uuid,
 ) -> Result<BulkReceipt, StoreError> {
-    // Locked before a revision is drawn: the revisions of an organization are committed in their order.
+    // The row is locked before a revision is drawn, so an organization's revisions are committed in
+    // order.
     transaction.organization()?;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let mut before = CallTally::default();

@@ -18,7 +18,7 @@ use super::content::{self, ContentRef, Encoded, Encoder, NewContent};
 use super::error::corrupt;
 use super::organization::Stamp;
 use super::recall::Recalled;
-use super::said::Ids;
+use super::repetition::Ids;
 use super::sessions::Sighting;
 use super::skeleton::Pieces;
 use super::table::Table;

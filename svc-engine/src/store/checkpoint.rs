@@ -1,11 +1,11 @@
-//! Copies SQLite's write-ahead log back into the database, beside the writer and not in its way.
+//! Copies SQLite's write-ahead log back into the database without delaying the writer.
 //!
-//! Left to itself SQLite copies the log inside the commit that makes it too long, and every sender
-//! of that group waits. Here a thread of its own copies what is there every fifth of a second, while
-//! commits go on. SQLite begins the log anew once all of it is copied, which under load never
-//! happens by itself: there is always a commit that came last. So the copying goes on until little is
-//! left, and then takes the writer's turn for the few milliseconds of the rest. It never waits for a
-//! reader: the log of a long read goes on growing, and is cut short when the read has ended.
+//! By default, SQLite copies the log within the commit that makes it too long, and every sender of
+//! that group waits. Here a separate thread copies the log every fifth of a second while commits
+//! continue. SQLite restarts the log once all of it is copied, which never happens under load,
+//! because there is always a newer commit. So the thread copies until little is left, and then
+//! takes the writer's turn for the few milliseconds that the rest needs. It never waits for a
+//! reader: the log keeps growing during a long read, and is shortened after it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use super::StoreError;
 use super::sqlite::SqliteConnection;
 
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Pages of the log from which it is worth the writer's turn to begin it anew: 32 MiB.
+/// From this many pages on, restarting the log is worth the writer's turn: 32 MiB.
 const PAGES_MAX: i64 = 8_192;
-/// Pages that are few enough to be copied while the writer waits: 4 MiB.
+/// Pages that may be copied while the writer waits: 4 MiB.
 const PAGES_IN_TURN: i64 = 1_024;
-/// How often the log is copied in a row to come near its end.
+/// How often the log is copied in a row to get near its end.
 const PASSES_MAX: usize = 4;
 
-/// Whose turn it is: the writer's, or that of the copying of the log.
+/// Whose turn it is: the writer's, or the checkpoint's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turn(Arc<Shared>);
 
@@ -34,11 +34,11 @@ pub(super) struct Turn(Arc<Shared>);
 struct Shared {
     taken: Mutex<bool>,
     given_back: Condvar,
-    /// The copying waits for its turn: a writer that begins lets it go first.
+    /// The checkpoint waits for its turn: a writer lets it go first.
     copying_waits: AtomicBool,
 }
 
-/// The turn of one write transaction, given back when this is dropped.
+/// The turn of one write transaction, returned when this is dropped.
 #[derive(Debug)]
 pub(super) struct Writing(Turn);
 
@@ -75,7 +75,7 @@ impl Drop for Writing {
     }
 }
 
-/// The thread that copies; it ends when this is dropped.
+/// The thread that copies the log; it ends when this is dropped.
 pub(super) struct Checkpoint {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -115,7 +115,7 @@ fn copy(connection: &mut SqliteConnection, turn: &Turn) -> Result<(), StoreError
             return Ok(());
         }
         if copied_before == Some(copied) {
-            // A reader holds the rest.
+            // A reader needs the rest.
             return Ok(());
         }
         copied_before = Some(copied);
@@ -123,7 +123,7 @@ fn copy(connection: &mut SqliteConnection, turn: &Turn) -> Result<(), StoreError
             break;
         }
     }
-    // What is left came during the last pass, so it is about what a pass takes.
+    // The rest arrived during the last pass, so it takes about as long as a pass.
     let _writing = turn.copy();
     connection.checkpoint().map(drop)
 }
@@ -132,7 +132,7 @@ impl Drop for Checkpoint {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The thread says itself what goes wrong.
+            // The thread logs its own errors.
             drop(thread.join());
         }
     }

@@ -39,14 +39,14 @@ table! {
     derived "run_url_hash" = run_url_hash,
 }
 
-/// What a run is found by whose URL is known.
+/// The key for finding a run by its URL.
 fn run_url_hash(outcome: &CiOutcome) -> Value<'static> {
     let url = outcome.run_url.as_ref().and_then(Text::as_str);
-    // No URL is empty, so nobody looks for this.
+    // No URL is empty, so nobody looks this up.
     url.map_or(Value::OwnBlob(Vec::new()), url_hash)
 }
 
-/// Returns the hash of a URL, of the part that names the run: what follows it is a place in the page.
+/// Returns the hash of the part of a URL that names the run; the rest is a position in the page.
 pub(super) fn url_hash(url: &str) -> Value<'static> {
     identity::of(&[RunUrl::page(url).as_bytes()])
 }
@@ -70,7 +70,7 @@ impl Fact for CiOutcome {
         "neutral",
         "unknown"
     );
-    // A run is one of its forge: another repository with the same run is a conflict.
+    // A run belongs to one forge: the same run with another repository is a conflict.
     const KEYS: &'static [Key] = &[
         Key::with(
             "repository_id",

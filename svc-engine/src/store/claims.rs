@@ -1,8 +1,8 @@
-//! Claims: that a kind of fact gives a repository a name, each kept once.
+//! Claims: a kind of fact gives a repository a name. Each claim is stored once.
 //!
 //! The table only tells where to look. What counts is a visible fact, which an index by repository
-//! finds in one step ([`super::repositories`]). So a claim is written when its first fact is, never
-//! changed, and never removed.
+//! finds in one step ([`super::repositories`]). So a claim is written with its first fact, and
+//! never changed or removed.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ use super::row::NewRow;
 use super::table::Table;
 use super::value::Value;
 
-/// Claims that are known to be stored, kept in memory: about 200 bytes each.
+/// Claims remembered as stored, about 200 bytes each.
 const KNOWN_MAX: usize = 100_000;
 
 /// Where facts of one kind name a repository.
@@ -29,9 +29,9 @@ pub(super) struct Place {
     /// The columns of the name and of the identity.
     name: &'static str,
     repository: [&'static str; 3],
-    /// Which facts of the kind: those with this value in a column.
+    /// The facts of the kind that count: those with this value in a column.
     only: Option<(&'static str, &'static str)>,
-    /// Whether the repository gave the name up.
+    /// Whether the repository gave up the name.
     is_given_up: bool,
 }
 
@@ -41,7 +41,7 @@ impl Place {
         Self::named(source, "repo")
     }
 
-    /// Returns the place of the name of the repository that a pull request comes from.
+    /// Returns the place of the name of a pull request's head repository.
     pub(super) const fn of_head(source: &'static str) -> Self {
         Self {
             repository: [
@@ -72,7 +72,7 @@ impl Place {
         }
     }
 
-    /// Returns the place for those facts alone that have this value in a column.
+    /// Restricts the place to facts with this value in a column.
     pub(super) const fn only(self, column: &'static str, value: &'static str) -> Self {
         Self {
             only: Some((column, value)),
@@ -80,8 +80,8 @@ impl Place {
         }
     }
 
-    /// Returns the selection of when the latest visible fact that proves a claim `c` was received,
-    /// by the moment $2.
+    /// Returns the selection of the time of the latest visible fact that proves a claim `c`,
+    /// received by $2.
     fn proof(&self, table: &Table) -> String {
         let [provider, host, id] = self.repository;
         let only = self
@@ -99,13 +99,13 @@ impl Place {
     }
 }
 
-/// Returns every place in which facts name repositories, with the table of the facts.
+/// Returns every place where facts name repositories, with the table of the facts.
 fn places() -> impl Iterator<Item = (&'static Table, &'static Place)> {
     kind::tables().flat_map(|table| table.names.iter().map(move |place| (table, place)))
 }
 
-/// The selection of claims, up to its conditions, each with when the latest visible fact that proves
-/// it was received: by the moment $2.
+/// The selection of claims, up to its conditions, each with the time of the latest visible fact
+/// that proves it, received by $2.
 pub(super) static PROVEN: LazyLock<String> = LazyLock::new(|| {
     let mut text = "SELECT c.name, c.repository_provider, c.repository_host, c.repository_id, \
         c.source, CASE c.source"
@@ -118,7 +118,7 @@ pub(super) static PROVEN: LazyLock<String> = LazyLock::new(|| {
     text
 });
 
-/// Returns how many places there are.
+/// Returns the number of places.
 pub(super) fn place_count() -> usize {
     places().count()
 }
@@ -138,7 +138,7 @@ const INSERT: Insert = Insert {
     is_row_number: true,
 };
 
-/// That a fact gives a repository a name.
+/// A claim: a fact gives a repository a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Claim<'a> {
     name: &'a str,
@@ -146,7 +146,7 @@ struct Claim<'a> {
     source: &'static str,
 }
 
-/// A claim that is known to be stored.
+/// A claim that is stored.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct KnownClaim {
     name: Box<str>,
@@ -158,12 +158,12 @@ impl Equivalent<KnownClaim> for Claim<'_> {
     fn equivalent(&self, known: &KnownClaim) -> bool {
         self.source == known.source
             && self.name == &*known.name
-            && self.repository == known.repository.each_ref().map(|it| &**it)
+            && self.repository == known.repository.each_ref().map(|text| &**text)
     }
 }
 
-/// The claims that this process knows to be stored. A claim is never removed, so what is known stays
-/// true, whoever else writes.
+/// The claims that this process has found stored. A claim is never removed, so this stays true
+/// whoever else writes.
 #[derive(Debug)]
 pub(super) struct KnownClaims(Cache<KnownClaim, ()>);
 
@@ -174,19 +174,19 @@ impl Default for KnownClaims {
 }
 
 impl KnownClaims {
-    /// Remembers what a committed transaction stored.
+    /// Adds what a committed transaction stored.
     pub(super) fn remember(&mut self, claim: KnownClaim) {
         self.0.insert(claim, ());
     }
 }
 
-/// The claims of the facts of one transaction, in one order: servers that store the same ones at
-/// once wait for each other and never in a circle.
+/// The claims of the facts of one transaction, in one order, so that servers storing the same
+/// claims at once never wait for each other in a circle.
 #[derive(Debug, Default)]
 pub(super) struct Claims<'a>(BTreeSet<Claim<'a>>);
 
 impl<'a> Claims<'a> {
-    /// Adds what a stored row claims. Without a name or an identity that is nothing.
+    /// Adds the claims of a stored row: none without a name or an identity.
     pub(super) fn row(&mut self, table: &Table, row: &'a NewRow) {
         for place in table.names {
             let given = |(column, value)| row.text(table, column) == Some(value);
@@ -205,7 +205,7 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Returns the columns of each but the organization: the name, the identity, and the place.
+    /// Returns the columns of each claim besides the organization: name, identity and place.
     pub(super) fn keys(&self) -> impl Iterator<Item = [&'a str; 5]> {
         self.0.iter().map(|claim| {
             let [provider, host, id] = claim.repository;
@@ -213,7 +213,7 @@ impl<'a> Claims<'a> {
         })
     }
 
-    /// Stores the claims that are not known to be stored, and returns them.
+    /// Stores the claims that are not remembered as stored, and returns them.
     pub(super) fn write(
         &self,
         connection: &mut Connection,

@@ -1,6 +1,6 @@
-//! What reports read: the calls of an organization in a range of time, what their Sessions decided and
-//! edited, and the facts of repositories in a range of capture. Rows are handed on as they come, so
-//! that none is held twice.
+//! What reports read: the calls of an organization in a range of time, the decisions and edits of
+//! their Sessions, and the facts of repositories in a range of capture. Rows are passed on as they
+//! are read, so none is in memory twice.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::fact::{
     SessionCommitObservation,
 };
 
-/// A call as reports count it.
+/// A call, as counted by reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortCall {
     /// The id of the fact.
@@ -35,7 +35,7 @@ pub struct CohortCall {
     pub answer: Answer,
 }
 
-/// The contents of what a call answered.
+/// The contents of the answer of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Canonical bytes of its output messages.
@@ -62,7 +62,7 @@ impl CohortCall {
 }
 
 const CALL_COLUMNS: [&str; 4] = ["inference_call_id", "session_id", "observed_at_us", "model"];
-/// The selection of the columns of [`CALL_COLUMNS`], and of the answers, of visible calls.
+/// The selection of [`CALL_COLUMNS`], and of the answers, of visible calls.
 macro_rules! calls {
     ($condition:literal) => {
         concat!(
@@ -75,7 +75,8 @@ macro_rules! calls {
 }
 pub(super) use calls;
 
-/// The organization is an expression, so that the index is used that begins with the same.
+/// The organization is an expression, so that the index that begins with the same expression is
+/// used.
 const CALLS: &str = calls!(
     "f.org_id || '' = $1 AND f.observed_at_us >= $2 AND f.observed_at_us < $3
     ORDER BY f.observed_at_us"
@@ -83,7 +84,7 @@ const CALLS: &str = calls!(
 
 const SESSIONS: &str = "SELECT session_id FROM sessions WHERE org_id = $1";
 
-/// A decision as reports count it, without what its sender said besides.
+/// A decision, as counted by reports, without the sender's payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortDecision {
     /// The id of the fact.
@@ -92,7 +93,7 @@ pub struct CohortDecision {
     pub session_id: SessionId,
     /// The agent.
     pub agent_harness: AgentHarness,
-    /// The file; empty when it is not known.
+    /// The path of the file; empty if unknown.
     pub file_path: String,
     /// Whether the edit was accepted.
     pub accepted: bool,
@@ -125,7 +126,7 @@ const DECISIONS: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// An edit observation as reports count it, without its texts.
+/// An edit observation, as counted by reports, without its texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortEdit {
     /// The id of the fact.
@@ -136,7 +137,7 @@ pub struct CohortEdit {
     pub agent_harness: AgentHarness,
     /// The agent's id of the tool call.
     pub call_id: String,
-    /// The file, as the agent wrote its path.
+    /// The path of the file, as the agent wrote it.
     pub file_path: String,
     /// Lines added by something other than the agent.
     pub external_lines_added: Option<i64>,
@@ -172,17 +173,17 @@ const EDIT_TEXTS: Lookup<'_> = Lookup {
 };
 const EDIT_TEXT_COLUMNS: [&str; 3] = ["observation_id", "applied_text", "observed_file_text"];
 
-/// Facts of a range of capture, after the selection of the visible ones.
+/// Facts in a range of capture, after the selection of visible ones.
 const CAPTURED: &str = " AND f.org_id || '' = $1 AND f.captured_at_us >= $2
     AND f.captured_at_us < $3 ORDER BY f.captured_at_us";
-/// Facts of some Sessions that were received by a boundary, up to the Sessions.
+/// Facts of Sessions, received by a boundary, up to the list of Sessions.
 const OF_SESSIONS: &str = " AND f.captured_at_us <= $2 AND f.session_id";
 
 fn read_all<F: Record>(row: &Row<'_>) -> Result<F, StoreError> {
     F::read(&mut Columns::of(row, F::TABLE.name, F::TABLE.members))
 }
 
-/// Declares the methods that hand on the facts of a range, and of Sessions.
+/// Declares the methods that pass on the facts of a range, and of Sessions.
 macro_rules! cohorts {
     (
         captured { $($(#[$doc:meta])* $name:ident: $fact:ty;)+ }
@@ -219,25 +220,25 @@ macro_rules! cohorts {
 
 cohorts! {
     captured {
-    /// Hands on the visible pushes of a range of capture, in its order.
+    /// Passes on the visible pushes in a range of capture, in that order.
     pushes_captured: Push;
-    /// Hands on the visible merges of a range of capture, in its order.
+    /// Passes on the visible merges in a range of capture, in that order.
     merges_captured: PullRequestMerge;
-    /// Hands on the visible revisions of a range of capture, in its order.
+    /// Passes on the visible revisions in a range of capture, in that order.
     revisions_captured: PullRequestRevision;
-    /// Hands on the visible rename receipts of a range of capture, in its order.
+    /// Passes on the visible renames in a range of capture, in that order.
     renames_captured: RepositoryRename;
-    /// Hands on the visible observations of a range of capture, in its order.
+    /// Passes on the visible observations in a range of capture, in that order.
     observations_captured: SessionCommitObservation;
     }
     sessions {
-    /// Hands on the visible retry linkages of Sessions, received by a boundary, in no order.
+    /// Passes on the visible retry linkages of Sessions, received by a boundary, in any order.
     retries_of_sessions: RetryLinkage;
     }
 }
 
 impl Snapshot<'_> {
-    /// Hands on the visible calls that were observed in a range, in the order of their observation.
+    /// Passes on the visible calls observed in a range, in the order of observation.
     pub fn calls_observed(
         &mut self,
         observed: Range<Instant>,
@@ -252,7 +253,7 @@ impl Snapshot<'_> {
             .each(CALLS, &keys, |row| each(CohortCall::read(row)?))
     }
 
-    /// Hands on every Session of the organization that some fact named, in no order.
+    /// Passes on every Session of the organization, in any order.
     pub fn sessions(
         &mut self,
         mut each: impl FnMut(SessionId) -> Result<(), StoreError>,
@@ -263,7 +264,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands on the visible decisions of Sessions, received by a boundary, in no order.
+    /// Passes on the visible decisions of Sessions, received by a boundary, in any order.
     pub fn decisions_of_sessions(
         &mut self,
         sessions: &[SessionId],
@@ -286,7 +287,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands on the visible edit observations of Sessions, received by a boundary, in no order.
+    /// Passes on the visible edit observations of Sessions, received by a boundary, in any order.
     pub fn edits_of_sessions(
         &mut self,
         sessions: &[SessionId],
@@ -308,8 +309,8 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Hands on the texts of visible edit observations, in no order: what was applied, and what the file
-    /// held.
+    /// Passes on the texts of visible edit observations, in any order: the applied text, and the
+    /// content of the file.
     pub fn texts_of_edits(
         &mut self,
         observations: &[FactId],
@@ -328,7 +329,7 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Hands on the visible CI outcomes of a range of capture, in its order.
+    /// Passes on the visible CI outcomes in a range of capture, in that order.
     pub fn ci_outcomes_captured(
         &mut self,
         captured: Range<Instant>,
@@ -360,7 +361,10 @@ impl Snapshot<'_> {
         each: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
-        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
         self.connection()?.lookup(lookup, &shared, &keys, each)
     }
 }

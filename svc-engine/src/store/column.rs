@@ -1,4 +1,4 @@
-//! How the members of a fact are kept in columns and read back.
+//! How members of facts are written to columns and read back.
 //!
 //! Writing and reading go through the same trait, in the same order, so they cannot disagree.
 
@@ -17,9 +17,9 @@ use super::error::corrupt;
 use super::packing;
 use super::value::{Row, Value};
 
-/// A member of a fact that is kept in one or several columns.
+/// A member of a fact, in one or several columns.
 pub(super) trait Column: Sized {
-    /// How many columns.
+    /// The number of columns.
     const WIDTH: usize = 1;
 
     /// Appends the values of the columns.
@@ -29,7 +29,7 @@ pub(super) trait Column: Sized {
     fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError>;
 }
 
-/// Another form in which a member is kept in its column.
+/// Another form of a member in its column.
 pub(super) trait Form<T> {
     fn write(value: T, row: &mut Vec<Value<'static>>);
     fn read(columns: &mut Columns<'_>) -> Result<T, StoreError>;
@@ -44,7 +44,7 @@ pub(super) struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
-    /// Begins with the first column.
+    /// Starts with the first column.
     pub(super) const fn of(
         row: &'r Row<'r>,
         table: &'static str,
@@ -63,7 +63,8 @@ impl<'r> Columns<'r> {
         T::read(self)
     }
 
-    /// Reads the next column with `read`, which gives nothing for what cannot have been written.
+    /// Reads the next column with `read`, which returns nothing for a value that cannot have been
+    /// written.
     fn take<T>(
         &mut self,
         read: impl FnOnce(&Row<'_>, usize) -> Result<Option<T>, StoreError>,
@@ -79,7 +80,7 @@ impl<'r> Columns<'r> {
     }
 }
 
-/// Nothing is kept as NULL in each column.
+/// An absent value is NULL in each column.
 impl<T: Column> Column for Option<T> {
     const WIDTH: usize = T::WIDTH;
 
@@ -140,12 +141,12 @@ columns! {
     RepositoryName: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
     CommitSha: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
     Branch: |it| Value::OwnText(it.into()), |columns| columns.text(Self::new);
-    // A text that may hold NUL or a surrogate is kept as its escaped JSON string.
+    // A text that may contain NUL or a surrogate is stored as its escaped JSON string.
     Text: |it| Value::OwnText(String::from_utf8(it.document()).unwrap_or_default()),
         |columns| columns.text(|text| Self::of_document(text.as_bytes()));
 }
 
-/// Declares that a structure is kept in the columns of its members, one after another.
+/// Declares a structure that is stored in the columns of its members, in order.
 macro_rules! structure {
     ($structure:ident: $width:literal, $($member:ident),+ $(,)?) => {
         impl $crate::store::column::Column for $structure {
@@ -195,7 +196,7 @@ impl Document for Text {
     }
 }
 
-/// What may be large is compressed where that pays.
+/// A value that may be large, compressed if that saves space.
 pub(super) struct Packed;
 
 impl<T: Document> Form<T> for Packed {
@@ -211,7 +212,7 @@ impl<T: Document> Form<T> for Packed {
     }
 }
 
-/// Nothing is kept as 0, so that it has its place in a unique index. The number itself is never 0.
+/// An absent number is 0, so that it takes part in a unique index. The number itself is never 0.
 pub(super) struct OrZero;
 
 impl Form<Option<i64>> for OrZero {

@@ -1,4 +1,4 @@
-//! One connection to either backend. This is the only place that tells them apart.
+//! A connection to either backend. Only this module tells the backends apart.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::url::DatabaseUrl;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
 
-/// Rows of one insertion. As a statement stays prepared for each count, an insertion of no more rows
-/// is one statement.
+/// Rows of one insertion. A statement is prepared for each number of rows up to this one.
 const ROWS_MAX: usize = 32;
-/// Keys of one look-up. Their count is rounded up to a power of two, so that a handful of statements
-/// stays prepared.
+/// Keys of one look-up. Their number is rounded up to a power of two, so that only a few statements
+/// have to be prepared.
 const KEYS_MAX: usize = 64;
-/// Bytes of values that one insertion binds, unless one row has more: every value is copied once.
+/// Bytes of values that one insertion binds, unless a single row has more: every value is copied
+/// once.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Placeholders without numbers, which are taken in their order.
+/// Placeholders without numbers, bound in order.
 const NAMELESS: bool = false;
 /// Statements that stay prepared on a connection.
 pub(super) const STATEMENTS_MAX: usize = 512;
@@ -44,8 +44,8 @@ pub(super) struct Sql {
     pub(super) postgres: &'static str,
 }
 
-/// An insertion of many rows: `INSERT INTO table (columns) VALUES`, what follows the values, and how
-/// an inserted row is told from one that was there before.
+/// An insertion of many rows: `INSERT INTO table (columns) VALUES`, what follows the values, and
+/// how to tell an inserted row from an existing one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Insert {
     pub(super) into: &'static str,
@@ -53,25 +53,25 @@ pub(super) struct Insert {
     pub(super) then: &'static str,
     /// An integer, and a unique column.
     pub(super) returning: &'static str,
-    /// The place of the unique column among the columns.
+    /// The index of the unique column.
     pub(super) unique: usize,
-    /// Whether the integer is the number that SQLite gives to the row, or one that nobody reads:
-    /// SQLite then tells it for less than what a returned row costs.
+    /// Whether the integer is SQLite's number of the row, or not used: SQLite then reports it at
+    /// less cost than a returned row.
     pub(super) is_row_number: bool,
 }
 
-/// A look-up of many keys: a selection that ends with the column that is compared, and what follows.
-/// Its first placeholders are for the values that all keys share.
+/// A look-up of many keys: a selection that ends with the compared column, and what follows. Its
+/// first placeholders are for the values that all keys share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lookup<'a> {
     pub(super) select: &'a str,
     pub(super) then: &'a str,
 }
 
-/// What is called with each row.
+/// Called with each row.
 pub(super) type EachRow<'f> = &'f mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>;
 
-/// What fills in the next row that is to be put in, and says whether there is one.
+/// Fills in the next row to insert, and returns whether there is one.
 pub(super) type NextRow<'f> =
     &'f mut dyn FnMut(&mut Vec<Value<'static>>) -> Result<bool, StoreError>;
 
@@ -85,7 +85,7 @@ macro_rules! on {
 }
 
 impl Connection {
-    /// Connects. A SQLite file is made when it is absent.
+    /// Connects. An absent SQLite file is created.
     pub(super) fn open(url: &DatabaseUrl) -> Result<Self, StoreError> {
         Ok(Self::of(match url {
             DatabaseUrl::Sqlite(path) => {
@@ -128,18 +128,18 @@ impl Connection {
         matches!(self.backend, Backend::Sqlite(_))
     }
 
-    /// Begins a write transaction whose statements are given up at the deadline.
+    /// Begins a write transaction, whose statements fail after the deadline.
     pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.begin_write(deadline))
     }
 
-    /// Begins a read snapshot whose statements are stopped at the deadline.
+    /// Begins a read snapshot, whose statements are stopped at the deadline.
     pub(super) fn begin_read(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.begin_read(deadline))
     }
 
-    /// Lets another connection, which has begun a read snapshot too and has read nothing, see the state
-    /// that this one sees. Returns whether it does: SQLite cannot while somebody writes.
+    /// Gives another connection, which has begun a read snapshot and read nothing yet, the state of
+    /// this one. Returns whether it worked: SQLite cannot do this during a write.
     pub(super) fn share_snapshot(
         &mut self,
         other: &mut Self,
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// Ends a read snapshot. Afterwards the connection serves another.
+    /// Ends a read snapshot, so that the connection can serve another.
     pub(super) fn end_read(&mut self) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.end("COMMIT"))
     }
@@ -213,8 +213,7 @@ impl Connection {
         Ok(self.all(sql, values, read)?.into_iter().next())
     }
 
-    /// Inserts rows. Says of each its integer when it was inserted, and nothing when it was there
-    /// before.
+    /// Inserts rows. Returns the integer of each inserted row, and nothing for an existing one.
     pub(super) fn insert<'v>(
         &mut self,
         insert: &Insert,
@@ -248,7 +247,7 @@ impl Connection {
         Ok(rows.iter().map(unique).collect())
     }
 
-    /// Inserts rows of which nobody asks which were there before, and returns how many were not.
+    /// Inserts rows, and returns how many did not exist yet.
     pub(super) fn put<'v>(
         &mut self,
         insert: &Insert,
@@ -268,8 +267,8 @@ impl Connection {
         Ok(inserted)
     }
 
-    /// Puts rows into columns of a table until `next` gives none, and returns how many: by a statement
-    /// each on SQLite, as one stream on PostgreSQL.
+    /// Loads rows into columns of a table until `next` returns none, and returns their number: one
+    /// statement per row on SQLite, one stream on PostgreSQL.
     pub(super) fn load(
         &mut self,
         table: &str,
@@ -296,8 +295,8 @@ impl Connection {
         }
     }
 
-    /// Looks up keys, which share the first values, and calls `each` with every row that is found.
-    /// A bound on rows holds for some of the keys at a time.
+    /// Looks up keys that share the first values, and calls `each` with every row. A limit on rows
+    /// applies to each group of keys.
     pub(super) fn lookup(
         &mut self,
         lookup: &Lookup<'_>,
@@ -314,8 +313,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Looks up keys of two kinds, as [`lookup`](Self::lookup) does, with one statement for some of
-    /// each at a time. Both selections have the same columns.
+    /// Looks up keys of two kinds, as [`lookup`](Self::lookup) does, with one statement for a group
+    /// of each. Both selections have the same columns.
     pub(super) fn lookup_both(
         &mut self,
         one: &Lookup<'_>,
@@ -352,12 +351,12 @@ impl Connection {
         }
     }
 
-    /// Brings the schema to head with a migrator.
+    /// Upgrades the schema with a migrator.
     pub(super) fn migrate(&mut self, migrator: &sqlx::migrate::Migrator) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.migrate(migrator))
     }
 
-    /// Lets what is deleted from here on be overwritten where it lay, as far as the backend can.
+    /// Overwrites in place what is deleted from here on, as far as the backend can.
     pub(super) fn overwrite_what_is_deleted(&mut self) -> Result<(), StoreError> {
         match &mut self.backend {
             Backend::Sqlite(connection) => connection.batch("PRAGMA secure_delete = ON"),
@@ -373,7 +372,7 @@ impl Connection {
         }
     }
 
-    /// Connects again when the connection cannot serve any more.
+    /// Reconnects if the connection cannot be used any more.
     pub(super) fn reconnect(&mut self) -> Result<(), StoreError> {
         if self.is_usable() {
             return Ok(());
@@ -381,12 +380,12 @@ impl Connection {
         self.reopen()
     }
 
-    /// Connects again, whatever state the connection is in.
+    /// Reconnects in any case.
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.reopen())
     }
 
-    /// Returns whether the connection can serve again after an error.
+    /// Returns whether the connection can be used again after an error.
     pub(super) const fn is_usable(&self) -> bool {
         match &self.backend {
             Backend::Sqlite(_) => true,
@@ -399,7 +398,7 @@ impl Connection {
         on!(&mut self.backend, connection => connection.check_writing())
     }
 
-    /// Returns what the copying of SQLite's log shares with this connection, which writes.
+    /// Returns the turn that this writing connection shares with the checkpoint of SQLite's log.
     pub(super) fn turn(&self) -> Option<super::checkpoint::Turn> {
         match &self.backend {
             Backend::Sqlite(connection) => connection.turn(),
@@ -418,8 +417,8 @@ impl Connection {
         on!(&mut self.backend, connection => connection.run(sql, values, each))
     }
 
-    /// SQLite has no round trip to save, and a statement of one row is taken back by itself when it
-    /// fails: of many rows SQLite would keep a journal.
+    /// SQLite has no round trips to save, and rolls back a failed statement of one row by itself,
+    /// while it would need a journal for many rows.
     fn chunks<'r, 'v>(&self, rows: &'r [&'r [Value<'v>]]) -> Chunks<'r, 'v> {
         let rows_max = match self.backend {
             Backend::Sqlite(_) => 1,
@@ -434,7 +433,7 @@ impl Connection {
     }
 }
 
-/// The texts of insertions, by what is inserted, what is returned and how many rows.
+/// The texts of insertions, by the insertion, the returned column and the number of rows.
 #[derive(Debug, Default)]
 struct Insertions(HashMap<(&'static str, &'static str, usize), Arc<str>>);
 
@@ -459,7 +458,7 @@ impl Insertions {
     }
 }
 
-/// Takes rows as many at a time as one statement inserts.
+/// Splits rows into groups that one statement inserts.
 struct Chunks<'r, 'v> {
     rows: &'r [&'r [Value<'v>]],
     rows_max: usize,
@@ -486,7 +485,7 @@ impl<'r, 'v> Iterator for Chunks<'r, 'v> {
     }
 }
 
-/// Returns keys and some of them again, so many in all. What is asked for twice is found once.
+/// Returns this many keys, repeating some. A repeated key is found once.
 fn filled<'k, 'v>(
     keys: &'k [Value<'v>],
     count: usize,
@@ -495,8 +494,8 @@ fn filled<'k, 'v>(
 }
 
 impl Insert {
-    /// Returns the text that inserts this many rows. SQLite finds the name of a placeholder by
-    /// walking through all of them, so there its placeholders have none.
+    /// Returns the text that inserts this many rows. SQLite finds a named placeholder by searching
+    /// all of them, so its placeholders have no names.
     fn text(&self, rows: usize, numbered: bool) -> String {
         use std::fmt::Write as _;
         let mut text = String::with_capacity(self.into.len() + rows * self.columns * 5 + 64);

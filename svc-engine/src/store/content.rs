@@ -18,7 +18,7 @@ use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
 use super::known_contents::{KnownContents, KnownSession};
 use super::packing::{Packed, unpack};
-use super::said::Ids;
+use super::repetition::Ids;
 use super::skeleton::Skeleton;
 use super::value::Value;
 use super::witness::Epoch;

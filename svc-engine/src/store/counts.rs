@@ -1,5 +1,5 @@
-//! How many facts a Session has and how many of them are visible. Those of the organization are kept
-//! in its row ([`super::organization`]).
+//! The number of facts of a Session, and how many are visible. Those of the organization are in its
+//! row ([`super::organization`]).
 
 use svc_model::facts::{FactCount, FactTable, SessionFactTables};
 use svc_model::id::{OrgId, SessionId};

@@ -1,4 +1,4 @@
-//! Developer decisions. What tells one from another depends on what its agent sends.
+//! Developer decisions. Their identity depends on what the agent sends.
 
 use svc_model::facts::AgentHarness;
 
@@ -30,10 +30,10 @@ table! {
 
 impl Fact for DeveloperDecision {}
 
-/// What tells the decisions of a Session at one moment apart.
+/// The identity of a decision among those of the Session at the same time.
 fn identity(decision: &DeveloperDecision) -> Value<'static> {
     let call_id = decision.call_id.as_deref();
-    // Claude Code names each call once, and reports its path later or never.
+    // Claude Code gives each call a unique id, and reports its path later or never.
     let (file_path, delay) = match (decision.agent_harness, call_id) {
         (AgentHarness::ClaudeCode, Some(_)) => ("", None),
         _ => (&*decision.file_path, decision.observation_delay_ms),

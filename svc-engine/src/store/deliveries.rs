@@ -160,9 +160,9 @@ impl PullRequestHead {
     }
 }
 
-/// What a fact of a delivery says of its repository: that it has this identity and any name, or this
-/// name and no identity. They are expressions, of which no index has one, so that facts are found by
-/// their commit: a repository has any number.
+/// How a fact of a delivery names its repository: with this identity and any name, or with this
+/// name and no identity. These are expressions, which no index has, so that facts are found by
+/// their commit: a repository may have any number of facts.
 const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2
     AND f.repository_provider || '' = $4 AND f.repository_host || '' = $5
     AND f.repository_id || '' = $6 AND f.repo <> ''";
@@ -178,7 +178,7 @@ pub(super) fn identity_keys(identity: &RepositoryIdentity) -> [Value<'_>; 3] {
     ]
 }
 
-/// Facts that are looked up by the commits of one repository.
+/// Facts that are looked up by commits of one repository.
 #[derive(Clone, Copy)]
 pub(super) struct OfCommits {
     /// The selection of the visible facts of an organization.
@@ -193,7 +193,7 @@ impl OfCommits {
         format!("{}{repository} AND f.{}", self.select, self.commit)
     }
 
-    /// Returns the look-up of what such a selection finds.
+    /// Returns the look-up for such a selection.
     const fn lookup(select: &str) -> Lookup<'_> {
         Lookup {
             select,
@@ -209,7 +209,7 @@ const PUSHES: OfCommits = OfCommits {
 };
 
 impl Snapshot<'_> {
-    /// Returns the visible links of a Session to commits that were received by the boundary.
+    /// Returns the visible links of a Session to commits, received by the boundary.
     pub fn commits_of_session(
         &mut self,
         session_id: &SessionId,
@@ -219,7 +219,7 @@ impl Snapshot<'_> {
         self.observed(OF_SESSION, session_id.as_str(), boundary, rows_max)
     }
 
-    /// Returns the visible links of Sessions to a commit that were received by the boundary.
+    /// Returns the visible links of Sessions to a commit, received by the boundary.
     pub fn sessions_of_commit(
         &mut self,
         commit_sha: &CommitSha,
@@ -229,8 +229,8 @@ impl Snapshot<'_> {
         self.observed(OF_COMMIT, commit_sha.as_str(), boundary, rows_max)
     }
 
-    /// Returns the visible links of Sessions to commits for which a push was looked at, that were
-    /// received by the boundary.
+    /// Returns the visible links of Sessions to commits that were checked for a push, received by
+    /// the boundary.
     pub fn sessions_of_push(
         &mut self,
         push_id: FactId,
@@ -240,8 +240,8 @@ impl Snapshot<'_> {
         self.observed(OF_PUSH, &push_id.to_string(), boundary, rows_max)
     }
 
-    /// Returns the pull requests whose head was a commit, as visible facts received by the boundary
-    /// say.
+    /// Returns the pull requests with a commit as their head, according to visible facts received
+    /// by the boundary.
     pub fn pull_requests_at(
         &mut self,
         head_sha: &CommitSha,
@@ -258,7 +258,7 @@ impl Snapshot<'_> {
             .all(BY_HEAD, &keys, PullRequestHead::read)
     }
 
-    /// Returns every head that a pull request had, as visible facts received by the boundary say.
+    /// Returns every head of a pull request, according to visible facts received by the boundary.
     pub fn heads_of_pull_request(
         &mut self,
         of: &PullRequestHead,
@@ -281,8 +281,8 @@ impl Snapshot<'_> {
         self.connection()?.all(sql, &keys, PullRequestHead::read)
     }
 
-    /// Returns the visible pushes for which the visible links of a Session to commits were made, by
-    /// link, as far as both were received by the boundary.
+    /// Returns the visible pushes that led to the visible links of a Session to commits, by link,
+    /// if both were received by the boundary.
     pub fn pushes_behind_session(
         &mut self,
         session_id: &SessionId,
@@ -338,9 +338,9 @@ impl Snapshot<'_> {
         self.connection()?.all(sql, &keys, ObservedCommit::read)
     }
 
-    /// Returns the visible pushes that left a branch of a repository at one of these commits and
-    /// were received by the boundary, in no order. When there are more than `rows_max`, so many come
-    /// back.
+    /// Returns the visible pushes that left a branch of a repository at one of these commits,
+    /// received by the boundary, in any order. If there are more than `rows_max`, it returns that
+    /// many.
     pub fn pushes_of_delivery<'c>(
         &mut self,
         repository: &Lifetime,
@@ -353,8 +353,8 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the visible facts at these commits of one repository that were received by the
-    /// boundary, in no order. When there are more than `rows_max`, so many come back.
+    /// Returns the visible facts at these commits of one repository, received by the boundary, in
+    /// any order. If there are more than `rows_max`, it returns that many.
     pub(super) fn of_commits<'c, T>(
         &mut self,
         facts: OfCommits,

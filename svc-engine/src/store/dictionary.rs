@@ -1,23 +1,22 @@
-//! What payloads of agents have in common, known to both sides of compression beforehand.
+//! The common content of agents' payloads, as dictionaries for compression.
 //!
-//! A message or a skeleton is too short for zstd to find much in it alone. A dictionary is trained on
-//! payloads of our own, with
-//! `cargo run -p svc-engine --features testing --example train_dictionary -- 2`, which writes
-//! `svc-engine/src/store/dictionary/2.zdict`. Stored bytes name the dictionary that they need, so one
-//! that was ever released is neither changed nor removed: a better one is added, and is used from
-//! then on.
+//! A message or a skeleton is too short for zstd to find much repetition within it. A dictionary is
+//! trained on sample payloads with
+//! `cargo run -p svc-engine --features testing --example dictionary -- train 2`, which writes
+//! `svc-engine/src/store/dictionary/2.zdict`. Stored bytes name the dictionary that they need, so a
+//! released dictionary is never changed or removed: a better one is added, and used from then on.
 
 use std::sync::LazyLock;
 
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-/// The dictionaries, by their number less one.
+/// The dictionaries; the number of each is its index plus one.
 const DICTIONARIES: [&[u8]; 1] = [include_bytes!("dictionary/1.zdict")];
 
-/// Higher levels gain little on short texts and cost several times as much.
+/// Higher levels save little on short texts and cost several times as much.
 const LEVEL: i32 = 3;
 
-/// The number of the dictionary that is written with.
+/// The number of the dictionary for writing.
 pub(super) const CURRENT: u8 = 1;
 
 static ENCODER: LazyLock<Option<EncoderDictionary<'static>>> = LazyLock::new(|| {
@@ -47,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// Stored bytes need them as they are.
+    /// Stored bytes need the dictionaries unchanged.
     #[test]
     fn no_dictionary_was_changed() {
         let digest = |dictionary: &[u8]| {

@@ -1,4 +1,4 @@
-//! The events of a Session as metadata: what was said and who said it is not even read.
+//! The events of a Session as metadata. Their content and their users are not even read.
 
 use svc_model::id::SessionId;
 use svc_model::ingest::GatewayProvider;
@@ -64,7 +64,7 @@ const RETRIES: &str = events!(
 );
 
 impl Snapshot<'_> {
-    /// Returns the first and the last moment of a Session; nothing when no fact named it.
+    /// Returns the first and the last time of a Session; nothing if no fact names it.
     pub fn session_span(
         &mut self,
         session_id: &SessionId,
@@ -76,7 +76,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the visible events of a Session, in no order. Whoever asks has counted them.
+    /// Returns the visible events of a Session, in any order. The caller has checked their number.
     pub fn session_events(
         &mut self,
         session_id: &SessionId,
@@ -102,13 +102,13 @@ impl Snapshot<'_> {
 
 type Read = fn(&Row<'_>) -> Result<TimelineEvent, StoreError>;
 
-/// Begins to read an event.
+/// Starts reading an event.
 fn columns<'r>(row: &'r Row<'r>, table: &'static str) -> Columns<'r> {
-    // An error names the table; which column it was, the value tells.
+    // An error names the table; the value shows which column it was.
     Columns::of(row, table, &[])
 }
 
-/// Reads the path of a file; an empty one is none.
+/// Reads the path of a file; an empty one counts as absent.
 fn path(columns: &mut Columns<'_>) -> Result<Option<String>, StoreError> {
     let path: String = columns.next()?;
     Ok(Some(path).filter(|path| !path.is_empty()))

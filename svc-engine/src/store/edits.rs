@@ -1,4 +1,5 @@
-//! Edits: what became of an applied one, and the refused ones. One of each per call of a Session.
+//! Edits: what became of applied ones, and refused ones. There is one fact of each kind per call of
+//! a Session.
 
 use super::column::Packed;
 use super::fact::Fact;

@@ -5,7 +5,7 @@ use rusqlite::ErrorCode;
 use super::SchemaState;
 use crate::deadline::Passed;
 
-/// Why the store gives no answer. Texts of drivers are kept as sources, for the log.
+/// Why the store does not answer. The drivers' texts are kept as sources, for the log.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// PostgreSQL refused a statement, or cannot be reached.
@@ -14,13 +14,13 @@ pub enum StoreError {
     /// SQLite refused a statement.
     #[error("the database")]
     Sqlite(#[source] rusqlite::Error),
-    /// PostgreSQL gave no answer while it was connected to.
+    /// PostgreSQL did not answer a connection attempt.
     #[error("the database server gives no answer")]
     Unreachable,
-    /// The folder or file of the database cannot be used.
+    /// The folder or the file of the database cannot be used.
     #[error("the database file")]
     File(#[source] std::io::Error),
-    /// The file of the database was deleted, or replaced by another one, while it was open.
+    /// The database file was deleted or replaced while it was open.
     #[error("the database file was deleted or replaced under the service; restart the service")]
     Replaced,
     /// The database can only be read.
@@ -29,16 +29,16 @@ pub enum StoreError {
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
-    /// The reader was handed more rows than it takes.
+    /// There are more rows than the reader accepts.
     #[error("more rows than the reader takes")]
     TooMany,
     /// The schema is not at head.
     #[error("the schema is {0}, this service needs its head revision")]
     Schema(SchemaState),
-    /// A migration was changed after it had been applied.
+    /// A migration was changed after it was applied.
     #[error("migration {0} was changed after it had been applied")]
     MigrationChanged(i64),
-    /// A row cannot be read back as what it is.
+    /// A row does not contain what its table should contain.
     #[error("a row of {table} that cannot be read: {what}")]
     Corrupt {
         /// The table.
@@ -46,18 +46,18 @@ pub enum StoreError {
         /// What is wrong.
         what: &'static str,
     },
-    /// The database was set back to an earlier state since it was written to last. What was
-    /// remembered of it is dropped.
+    /// The database was reset to an earlier state since it was last written. Caches of it are
+    /// dropped.
     #[error("the database was set back to an earlier state")]
     SetBack,
-    /// Content was erased since the writer began its epoch. What was remembered of it is dropped.
+    /// Content was erased since the writer's epoch began. Caches of it are dropped.
     #[error("content was erased meanwhile")]
     Erased,
-    /// Another erasure went on since it was looked what is to be erased.
+    /// Another erasure ran since this one was planned.
     #[error("another erasure went on meanwhile")]
     ErasedByAnother,
-    /// A delivery relies on content that the database lost when it was set back, or that was erased. The same delivery,
-    /// prepared again, is stored.
+    /// A delivery relies on content that was lost when the database was reset, or that was erased.
+    /// The same delivery can be stored after it is prepared again.
     #[error("content that was stored is there no more")]
     ContentLost,
     /// The writer has stopped.
@@ -129,30 +129,30 @@ impl StoreError {
         }
     }
 
-    /// Returns whether the database gave one of several transactions up that waited for each other.
-    /// The same again may succeed.
+    /// Returns whether the database aborted one of several transactions that waited for each other.
+    /// The same transaction may succeed when it is repeated.
     pub(super) fn is_given_up(&self) -> bool {
         // A serialization failure, and a deadlock.
         self.postgres_code()
             .is_some_and(|code| matches!(code, "40001" | "40P01"))
     }
 
-    /// Returns whether another process holds what a statement needs, for longer than it waits.
+    /// Returns whether another process holds a needed lock for longer than the statement waits.
     pub(super) fn is_busy(&self) -> bool {
         self.sqlite_code()
             .is_some_and(|code| matches!(code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
             || self.postgres_code() == Some("55P03")
     }
 
-    /// Returns whether the connection is of no use any more.
+    /// Returns whether the connection cannot be used any more.
     pub(super) fn is_connection_lost(&self) -> bool {
         let Self::Postgres(error) = self else {
             return false;
         };
         match error {
-            // Shutdown, crash, and the like; connection exceptions; the server's own time limits that
-            // end a connection. A connection that can only read can do so for ever, also when the
-            // database was meanwhile made one that can be written.
+            // Shutdown, crash and the like; connection exceptions; time limits of the server that
+            // end a connection.
+            // A connection that can only read stays so, even after the database became writable.
             sqlx::Error::Database(_) => self.postgres_code().is_some_and(|code| {
                 code.starts_with("57P")
                     || code.starts_with("08")
@@ -164,14 +164,14 @@ impl StoreError {
         }
     }
 
-    /// Returns whether something in one delivery is the cause: the others may be stored without it.
-    /// Everything else befalls whatever is tried.
+    /// Returns whether the data of one delivery is the cause, so that others can be stored without
+    /// it. Anything else affects every attempt.
     pub(super) fn is_of_data(&self) -> bool {
         match self {
             Self::Corrupt { .. } | Self::ContentLost | Self::Postgres(sqlx::Error::Encode(_)) => {
                 true
             }
-            // A value that the column does not take, a constraint that it breaks, too much of it.
+            // A value that its column does not accept, a violated constraint, too much data.
             Self::Sqlite(_) => self.sqlite_code().is_some_and(|code| {
                 matches!(
                     code,
@@ -256,7 +256,7 @@ impl From<std::io::Error> for StoreError {
     }
 }
 
-/// Returns the error of a row that cannot be read back.
+/// Returns the error of a row with invalid content.
 pub(super) const fn corrupt(table: &'static str, what: &'static str) -> StoreError {
     StoreError::Corrupt { table, what }
 }

@@ -1,5 +1,5 @@
-//! Every visible fact of a kind: their ids first, then some facts at a time. A page that goes on
-//! behind the last id would cost PostgreSQL a look at all that are left.
+//! All visible facts of a kind: first their ids, then groups of facts. Pages that continue after
+//! the last id would make PostgreSQL check all remaining facts each time.
 
 use svc_model::evidence::LeftOut;
 use svc_model::facts::FactTable;
@@ -90,7 +90,7 @@ const CALLS: &str = "SELECT f.inference_call_id, f.session_id, f.user_id, f.gate
         f.input_contents, f.output_contents
     FROM visible_inference_calls f WHERE COALESCE(f.org_id, '') = $1";
 
-/// Facts in this condition of the selection of visible facts.
+/// The facts among the visible ones that meet this condition.
 const CAPTURED: &str = " AND f.captured_at_us + 0 >= $2 AND f.captured_at_us + 0 < $3";
 
 impl StoredFact {
@@ -111,7 +111,7 @@ impl StoredFact {
         }
     }
 
-    /// Returns the Session of a fact that may hold captured content of one.
+    /// Returns the Session of a fact that may contain captured content.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::InferenceCall(it) => Some(&it.session_id),
@@ -130,8 +130,8 @@ impl StoredFact {
 }
 
 impl Snapshot<'_> {
-    /// Returns the ids of the visible facts of a kind that were captured from a moment on and before
-    /// another, where these are given, in their order.
+    /// Returns the ids of the visible facts of a kind, captured from one time on and before another
+    /// where given, in order.
     pub fn visible_ids(
         &mut self,
         kind: FactTable,
@@ -154,7 +154,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the visible facts of a kind with these ids, in the order of their ids.
+    /// Returns the visible facts of a kind with these ids, ordered by id.
     pub fn facts_of(
         &mut self,
         kind: FactTable,

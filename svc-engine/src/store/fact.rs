@@ -1,4 +1,4 @@
-//! Facts that are one row each: how they are stored, and read back.
+//! Facts that are one row each: how they are stored and read back.
 
 use svc_model::id::OrgId;
 use svc_model::time::Instant;
@@ -12,15 +12,15 @@ use super::row::NewRow;
 use super::table::Record;
 use super::traces::Traces;
 
-/// A kind of fact that is one row: what tells a redelivery from a conflict.
+/// A kind of fact with one row per fact: how a redelivery is told from a conflict.
 pub(super) trait Fact: Record {
-    /// Its natural keys. Without one nobody asks which fact was there before.
+    /// Its natural keys. Without one, nobody needs to know which fact existed before.
     const KEYS: &'static [Key] = &[];
 
     /// Where its facts name repositories.
     const NAMES: &'static [Place] = &[];
 
-    /// The columns beside a key in which a redelivery equals the retained fact, separated by `, `.
+    /// The columns besides a key that must be equal in a redelivery, separated by `, `.
     const IDENTITY: &'static str = "";
 }
 

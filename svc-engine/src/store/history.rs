@@ -1,5 +1,5 @@
-//! The pushes and merges of one repository in the order in which they were received, from a moment on,
-//! and the pushes that left a branch at a commit. None of it costs more where a repository is older.
+//! The pushes and merges of one repository in order of receipt, from a time on, and the pushes that
+//! left a branch at a commit. The cost does not grow with the age of the repository.
 
 use svc_model::repository::{CommitSha, RepositoryName};
 use svc_model::time::Instant;
@@ -11,20 +11,20 @@ use super::value::{Row, Value};
 use super::{Snapshot, StoreError};
 use crate::fact::{Lifetime, PullRequestMerge, Push};
 
-/// After the selection of the visible facts of an organization. A name is a part of the index, so each
-/// name of a repository is looked up apart.
+/// After the selection of an organization's visible facts. A name is part of the index, so each
+/// name of a repository is looked up separately.
 const IDENTIFIED: &str = " AND f.repo = $2 AND f.org_id = $1 AND f.captured_at_us >= $3
     AND f.captured_at_us <= $4 AND f.repository_provider = $6 AND f.repository_host = $7
     AND f.repository_id = $8 ORDER BY f.captured_at_us LIMIT $5";
 const NAMED: &str = " AND f.repository_id IS NULL AND f.repository_host IS NULL
     AND f.repo = $2 AND f.org_id = $1 AND f.captured_at_us >= $3 AND f.captured_at_us <= $4
     ORDER BY f.captured_at_us LIMIT $5";
-/// The organization and the moment are expressions, so that the index of commits is used.
+/// The organization and the time are expressions, so that the index of commits is used.
 const AT_COMMIT: &str = " AND f.captured_at_us + 0 <= $2 AND f.after_sha = $3 LIMIT $4";
 
 impl Snapshot<'_> {
-    /// Returns the first visible pushes of a repository under these names that were received from one
-    /// moment to another, both included, in the order of their receipt.
+    /// Returns the first visible pushes of a repository under these names, received between two
+    /// times, both included, in order of receipt.
     pub fn first_pushes(
         &mut self,
         repository: &Lifetime,
@@ -53,8 +53,8 @@ impl Snapshot<'_> {
         Ok(merges)
     }
 
-    /// Returns visible pushes that left a branch of any repository at a commit and were received by the
-    /// boundary, in no order. When there are more than `rows_max`, so many come back.
+    /// Returns visible pushes that left a branch of any repository at a commit, received by the
+    /// boundary, in any order. If there are more than `rows_max`, it returns that many.
     pub fn pushes_at(
         &mut self,
         commit: &CommitSha,

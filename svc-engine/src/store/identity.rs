@@ -1,13 +1,13 @@
-//! The hash that stands for what identifies a fact, where that is longer than an index takes.
+//! A hash in place of an identity that is too long for an index.
 
 use sha2::{Digest as _, Sha256};
 
 use super::value::Value;
 
-/// Bytes of the hash that are kept: two facts that share them by chance are not to be expected.
+/// Bytes of the hash: enough that two identities do not share them by chance.
 const BYTES: usize = 16;
 
-/// Returns the hash of a list of members. No two lists are written alike.
+/// Returns the hash of a list of members. Different lists are written differently.
 pub(super) fn of(members: &[&[u8]]) -> Value<'static> {
     let mut hash = Sha256::new();
     for member in members {

@@ -1,4 +1,4 @@
-//! What is shown of calls that were found in a commit.
+//! Calls that were found in a commit, as answers show them.
 
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::GatewayProvider;
@@ -8,7 +8,7 @@ use super::connection::Lookup;
 use super::value::Value;
 use super::{Snapshot, StoreError};
 
-/// A call as an answer names it, without what was said.
+/// A call without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedCall {
     /// The id of the fact.
@@ -38,7 +38,7 @@ const CALLS: Lookup<'_> = Lookup {
 };
 
 impl Snapshot<'_> {
-    /// Returns the visible calls with these ids, in no order.
+    /// Returns the visible calls with these ids, in any order.
     pub fn named_calls(&mut self, calls: &[FactId]) -> Result<Vec<NamedCall>, StoreError> {
         let shared = [self.org_id.as_str().into()];
         let ids: Vec<String> = calls.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The kinds of fact. What is done for every kind goes through here: its table says what it needs.
+//! The kinds of fact, each described by its table.
 
 use svc_model::facts::FactTable;
 

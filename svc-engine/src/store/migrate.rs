@@ -1,4 +1,4 @@
-//! The schema and its revisions. A migration is never edited after it was released.
+//! The schema and its revisions. A released migration is never changed.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -33,20 +33,20 @@ const HAS_TABLE: Sql = Sql {
                WHERE relname = CAST($1 AS TEXT) AND pg_table_is_visible(oid)",
 };
 
-/// How long bringing a schema to head may take: building an index of a large table takes hours, and
-/// several servers wait for the one that does it.
+/// The time limit for upgrading a schema: building an index of a large table takes hours, and other
+/// servers wait for the one that does it.
 const MIGRATING_HOURS: u64 = 24;
 
-/// How the stored schema relates to the one this service needs.
+/// The state of the stored schema, compared with the one that this service needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaState {
-    /// There is none.
+    /// There is no schema.
     Absent,
-    /// It is of an earlier service.
+    /// It is of an earlier version.
     Behind(i64),
-    /// It is the right one.
+    /// It is current.
     AtHead(i64),
-    /// It is of a later service.
+    /// It is of a later version.
     Ahead(i64),
 }
 
@@ -95,12 +95,12 @@ pub(super) fn has_table(connection: &mut Connection, name: &str) -> Result<bool,
     Ok(tables.unwrap_or(0) > 0)
 }
 
-/// Brings an absent or older schema to head. One that is of a later service stays as it is, and
-/// [`state`] tells.
+/// Upgrades an absent or older schema. One of a later version is left as it is, and [`state`] shows
+/// it.
 ///
 /// # Errors
 ///
-/// [`StoreError::MigrationChanged`] when an applied migration is not the one of this service.
+/// [`StoreError::MigrationChanged`] if an applied migration differs from the one of this version.
 pub(super) fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
     let migrations = (1_i64..).zip(MIGRATIONS).map(|(revision, (name, sql))| {
         let sql = SqlStr::from_static(connection.text(*sql));
@@ -116,7 +116,9 @@ pub(super) fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
 fn verify(connection: &mut Connection, migrator: &Migrator) -> Result<(), StoreError> {
     let applied = connection.all(APPLIED, &[], |row| Ok((row.integer(0)?, row.blob(1)?)))?;
     for (revision, checksum) in applied {
-        let migration = migrator.iter().find(|it| it.version == revision);
+        let migration = migrator
+            .iter()
+            .find(|migration| migration.version == revision);
         if migration.is_some_and(|migration| *migration.checksum != checksum) {
             return Err(StoreError::MigrationChanged(revision));
         }
@@ -124,7 +126,7 @@ fn verify(connection: &mut Connection, migrator: &Migrator) -> Result<(), StoreE
     Ok(())
 }
 
-/// Until when a migration may run.
+/// Returns the deadline of a migration.
 pub(super) fn until() -> Instant {
     Instant::now() + Duration::from_secs(MIGRATING_HOURS * 60 * 60)
 }

@@ -1,12 +1,12 @@
-//! Storage: facts become rows, rows become facts. Nothing derived is stored, nothing stored is
+//! Storage: facts become rows, rows become facts. Nothing derived is stored, and nothing stored is
 //! changed.
 //!
-//! Two verbs only. [`Store::append`] hands facts to the one writer of the process, which commits
-//! what is waiting as one transaction and answers after the commit. [`Store::snapshot`] opens one
-//! read transaction, and everything in a reply comes from it.
+//! There are two verbs. [`Store::append`] hands facts to the one writer of the process, which
+//! commits everything that waits in one transaction and answers after the commit.
+//! [`Store::snapshot`] opens one read transaction, from which everything in a reply comes.
 //!
-//! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; `connection` is the only
-//! place that knows which of them runs. Calls block, so they are made from a blocking thread.
+//! One SQL text with `$1` placeholders serves SQLite and PostgreSQL; only `connection` knows which
+//! of them runs. Calls block, so they are made on a blocking thread.
 
 mod append;
 pub mod backup;
@@ -55,12 +55,12 @@ mod quarantine;
 mod recall;
 mod redelivery;
 mod renames;
+mod repetition;
 mod report;
 mod repositories;
 mod retries;
 mod row;
 mod runtime;
-mod said;
 mod session_claims;
 mod session_pages;
 mod sessions;
@@ -128,20 +128,20 @@ use self::writer::{Uncounted, Writer};
 use crate::deadline::Deadline;
 use crate::fact::InferenceCall;
 
-/// What a store is opened with.
+/// How to open a store.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
-    /// Where the facts are.
+    /// The database.
     pub url: DatabaseUrl,
-    /// The organization whose facts are read and written.
+    /// The organization of the facts.
     pub org_id: OrgId,
-    /// Whether an absent or older schema is brought to head.
+    /// Whether to upgrade an absent or older schema.
     pub migrate: bool,
     /// Reads that may have a snapshot open at once.
     pub readers: usize,
 }
 
-/// More facts than these are prepared apart from the thread of other requests.
+/// More facts than these are prepared without blocking other requests.
 const INLINE_FACTS_MAX: usize = 16;
 
 /// The facts of one organization.
@@ -157,17 +157,16 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store: connects, brings the schema to head when that is wanted, starts the writer.
+    /// Opens the store: connects, upgrades the schema if configured, and starts the writer.
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached, or its schema is not at head.
+    /// If the store cannot be reached, or its schema is not at head.
     pub fn open(config: &StoreConfig) -> Result<Self, StoreError> {
         Self::open_with(config, Moments::default())
     }
 
-    /// Opens a store that keeps the moments of the facts as they are given, also when that is out of
-    /// order.
+    /// Opens a store that keeps the given times of facts, even if they are out of order.
     ///
     /// # Errors
     ///
@@ -221,11 +220,11 @@ impl Store {
         self.encoder.encode(call, received_at)
     }
 
-    /// Appends a delivery and waits for the commit. Returns what became of each fact.
+    /// Appends a delivery and waits for the commit. Returns the outcome of each fact.
     ///
     /// # Errors
     ///
-    /// When the delivery was not stored; then nothing of it is acknowledged.
+    /// If the delivery was not stored; then nothing of it is acknowledged.
     pub async fn append(&self, delivery: impl Into<Delivery>) -> Result<Vec<Outcome>, StoreError> {
         let delivery: Delivery = delivery.into();
         let facts = &delivery.facts;
@@ -241,11 +240,11 @@ impl Store {
         self.writer.append(prepared).await
     }
 
-    /// Appends a delivery and waits for the commit, on a thread that may be blocked.
+    /// Appends a delivery and waits for the commit, on a thread that may block.
     ///
     /// # Errors
     ///
-    /// When the delivery was not stored; then nothing of it is acknowledged.
+    /// If the delivery was not stored; then nothing of it is acknowledged.
     pub fn append_blocking(
         &self,
         delivery: impl Into<Delivery>,
@@ -254,13 +253,13 @@ impl Store {
         self.writer.append_blocking(prepared)
     }
 
-    /// Appends one row to the quarantine log, about the one fact that its id, or the beginning of one,
-    /// names, and waits for the commit. It is written by the one writer, behind the facts that were
-    /// accepted before.
+    /// Appends a row to the quarantine log about the one fact with this id or unique prefix of an
+    /// id, and waits for the commit. The writer appends it after all facts that were accepted
+    /// before.
     ///
     /// # Errors
     ///
-    /// When nothing was stored, or nobody knows whether it was.
+    /// If nothing was stored, or it is unknown whether it was.
     pub async fn quarantine(
         &self,
         entry: quarantine::NewEntry,
@@ -276,7 +275,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When nothing was stored, or nobody knows whether it was. So for every change of grants.
+    /// If nothing was stored, or nobody knows whether it was. So for every change of grants.
     pub async fn add_grant(
         &self,
         token: TokenName,
@@ -318,7 +317,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached before the deadline.
+    /// If the store cannot be reached before the deadline.
     pub fn snapshot(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open(&self.readers, &self.org_id, deadline)
     }
@@ -328,7 +327,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached before the deadline.
+    /// If the store cannot be reached before the deadline.
     pub fn snapshot_of_two(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open_twice(&self.readers, &self.org_id, deadline)
     }
@@ -349,13 +348,13 @@ impl Store {
         self.writer.is_running()
     }
 
-    /// Counts what arrived and stored nothing. It is written with what is stored next, or by
-    /// [`Store::write_counts`].
+    /// Counts deliveries that stored nothing. The counts are written with the next stored facts, or
+    /// by [`Store::write_counts`].
     pub fn count(&self, totals: &CaptureTotals) {
         self.uncounted.add(totals);
     }
 
-    /// Returns whether something arrived that is not counted in the store yet.
+    /// Returns whether there are counts that are not in the store yet.
     pub fn has_uncounted(&self) -> bool {
         !self.uncounted.is_empty()
     }
@@ -365,11 +364,11 @@ impl Store {
         self.uncounted.totals()
     }
 
-    /// Writes what arrived and is not counted in the store yet.
+    /// Writes the counts that are not in the store yet.
     ///
     /// # Errors
     ///
-    /// When it was not written. Then it is still to be.
+    /// If they were not written. Then they still wait.
     pub async fn write_counts(&self) -> Result<(), StoreError> {
         if self.uncounted.is_empty() {
             return Ok(());
@@ -377,12 +376,12 @@ impl Store {
         self.writer.run(organization::count_alone).await
     }
 
-    /// Forgets which contents are stored. What is prepared from here on is looked for when it is stored.
+    /// Forgets which contents are stored, so the next deliveries look them up again.
     pub fn forget_contents(&self) {
         self.encoder.known().forget();
     }
 
-    /// Finishes what was accepted, counts included, and stops the writer.
+    /// Stores what was accepted, counts included, and stops the writer.
     pub fn close(&self) {
         if !self.uncounted.is_empty()
             && let Err(error) = self.writer.run_blocking(organization::count_alone)
@@ -396,7 +395,7 @@ impl Store {
     }
 }
 
-/// Returns the rows of a selection of texts, for a test that looks at what is stored.
+/// Returns rows of text columns, for tests of what is stored.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn text_rows(
     url: &DatabaseUrl,
@@ -411,7 +410,7 @@ pub(crate) fn text_rows(
     })
 }
 
-/// Runs what a test asks for itself, whatever its plan.
+/// Runs a statement of a test without checking its plan.
 #[cfg(any(test, feature = "testing"))]
 fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     #[cfg(test)]
@@ -420,8 +419,8 @@ fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// Changes rows by a statement without values, and returns how many: tests break with it what is
-/// stored.
+/// Runs a statement without values and returns the number of changed rows; with it, tests damage a
+/// store.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn change_rows(url: &DatabaseUrl, sql: &str) -> Result<u64, StoreError> {
     let mut connection = Connection::open(url)?;
@@ -432,7 +431,7 @@ pub(crate) fn change_rows(url: &DatabaseUrl, sql: &str) -> Result<u64, StoreErro
 ///
 /// # Errors
 ///
-/// When the store cannot be reached.
+/// If the store cannot be reached.
 pub fn schema_state(url: &DatabaseUrl) -> Result<SchemaState, StoreError> {
     if !Connection::exists(url) {
         return Ok(SchemaState::Absent);
@@ -453,7 +452,7 @@ pub fn check_writing(url: &DatabaseUrl) -> Result<(), StoreError> {
 ///
 /// # Errors
 ///
-/// When the store cannot be reached, or its schema is of a later service.
+/// If the store cannot be reached, or its schema is of a later service.
 pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     let mut connection = Connection::open(url)?;
     migrate::upgrade(&mut connection)?;
@@ -463,17 +462,17 @@ pub fn upgrade(url: &DatabaseUrl) -> Result<i64, StoreError> {
     }
 }
 
-/// Runs statements, to bring a database into a state that no service leaves.
+/// Runs statements that put a database into a state in which no service leaves it.
 ///
 /// # Errors
 ///
-/// When the store cannot be reached, or refuses them.
+/// If the store cannot be reached, or refuses them.
 #[cfg(any(test, feature = "testing"))]
 pub fn run_sql(url: &DatabaseUrl, sql: &str) -> Result<(), StoreError> {
     Connection::open(url)?.batch(sql)
 }
 
-/// Facts of one organization, for an operator at the shell: no server, no writer, no cache.
+/// The facts of one organization for an operator's commands: no server, no writer, no cache.
 #[derive(Debug)]
 pub struct Ledger {
     org_id: OrgId,
@@ -485,7 +484,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached.
+    /// If the store cannot be reached.
     pub fn open(url: &DatabaseUrl, org_id: OrgId) -> Result<Self, StoreError> {
         match schema_state(url)? {
             SchemaState::Absent => return Err(StoreError::Schema(SchemaState::Absent)),
@@ -501,18 +500,18 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached.
+    /// If the store cannot be reached.
     pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
         let deadline =
             Deadline::after(Duration::from_secs(svc_model::limit::READ_DEADLINE_SECONDS));
         self.snapshot_until(&deadline)
     }
 
-    /// Opens a snapshot for a read that ends with this deadline.
+    /// Opens a snapshot for a read with this deadline.
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached.
+    /// If the store cannot be reached.
     pub fn snapshot_until(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open(&self.readers, &self.org_id, deadline)
     }
@@ -521,7 +520,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the store cannot be reached.
+    /// If the store cannot be reached.
     pub fn snapshot_of_two(&self, deadline: &Deadline) -> Result<Snapshot<'_>, StoreError> {
         Snapshot::open_twice(&self.readers, &self.org_id, deadline)
     }
@@ -530,7 +529,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the schema is not at head, or the store cannot be reached.
+    /// If the schema is not at head, or the store cannot be reached.
     pub fn quarantine(
         &self,
         entries: &[quarantine::NewEntry],
@@ -538,8 +537,8 @@ impl Ledger {
         self.write(|transaction| quarantine::append(transaction, entries))
     }
 
-    /// Appends one row to the quarantine log, about the one fact that its id, or the beginning of one,
-    /// names.
+    /// Appends a row to the quarantine log about the one fact with this id or unique prefix of an
+    /// id.
     ///
     /// # Errors
     ///
@@ -552,12 +551,12 @@ impl Ledger {
         self.write(|transaction| quarantine::change(transaction, entry, absent))
     }
 
-    /// Quarantines or releases the calls that are meant, in one transaction. A call that is in the
-    /// state already gets no row.
+    /// Quarantines or releases the selected calls in one transaction. A call that is already in
+    /// that state gets no row.
     ///
     /// # Errors
     ///
-    /// When the schema is not at head, or the store cannot be reached.
+    /// If the schema is not at head, or the store cannot be reached.
     pub fn quarantine_calls(
         &self,
         filter: &CallFilter,
@@ -571,7 +570,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// As [`Ledger::quarantine`]. So for every change of grants.
+    /// As [`Ledger::quarantine`], as for every change of grants.
     pub fn add_grant(
         &self,
         token: &TokenName,
@@ -581,7 +580,7 @@ impl Ledger {
         self.write(|transaction| grants::add(transaction, token, target, change))
     }
 
-    /// Ends the one grant that its id, or the beginning of one, names.
+    /// Removes the one grant with this id or unique prefix of an id.
     pub fn remove_grant(
         &self,
         grant_id: &str,
@@ -600,7 +599,7 @@ impl Ledger {
         self.write(|transaction| grants::change_token(transaction, token, action, change))
     }
 
-    /// Opens a connection that may write, to a schema at head.
+    /// Opens a connection for writing to a schema at head.
     fn writing_at_head(&self) -> Result<Connection, StoreError> {
         let mut connection = self.readers.writing()?;
         match migrate::state(&mut connection)? {
@@ -609,7 +608,7 @@ impl Ledger {
         }
     }
 
-    /// Writes a transaction over a connection of its own, to a schema at head.
+    /// Runs a transaction over its own connection, on a schema at head.
     fn write<T>(
         &self,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,

@@ -12,7 +12,7 @@ pub(super) fn write(number: u64, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Takes a number off the front; nothing when there is none.
+/// Removes a number from the front; nothing if there is none.
 pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {

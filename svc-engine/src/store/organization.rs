@@ -1,14 +1,14 @@
-//! The row of an organization: when its last fact was captured, and how many facts it has.
+//! The row of an organization: the capture time of its last fact, and its numbers of facts.
 //!
-//! Every transaction that writes facts, the quarantine log or jobs locks the row before it does, and
-//! holds it until it is committed. So these transactions of one organization are committed one after
-//! the other, whichever server writes them, and what follows from their order is true:
+//! Every transaction that writes facts, the quarantine log or jobs locks the row first, and holds
+//! the lock until it is committed. So these transactions of one organization are committed one
+//! after another, whichever server writes them. Three things follow:
 //!
-//! - A fact is captured when it was received, or a microsecond after the last fact that was committed
-//!   before, whichever is later. Nothing that is committed later was captured earlier, so an answer
-//!   up to a moment that is no later than the last one is final.
-//! - A revision of the quarantine log that is seen is seen with all before it.
-//! - The counts are exact, also where a quarantine came before its fact.
+//! - A fact is captured when it was received, or a microsecond after the last fact committed before
+//!   it, whichever is later. So nothing committed later has an earlier capture time, and an answer
+//!   up to a time no later than the last one is final.
+//! - Whoever sees a revision of the quarantine log sees all earlier ones.
+//! - The counts are exact, even if a quarantine arrived before its fact.
 
 use std::sync::LazyLock;
 
@@ -42,7 +42,7 @@ const ENTER: &str = "INSERT INTO organizations (org_id, erasures)
     VALUES ($1, (SELECT COALESCE(MAX(erasures), 0) FROM organizations)) ON CONFLICT DO NOTHING";
 const CAPTURED: &str = "SELECT captured_at_us FROM organizations WHERE org_id = $1";
 const COUNTED: &str = "SELECT captured FROM organizations WHERE org_id = $1";
-/// The facts of a kind that are quarantined, of these.
+/// Which of these facts of a kind are quarantined.
 const QUARANTINED: Lookup<'_> = Lookup {
     select: "SELECT q.fact_id FROM quarantine_log q WHERE q.org_id = $1 AND q.fact_table = $2
         AND q.action = 'quarantine' AND NOT EXISTS (SELECT 1 FROM quarantine_log later
@@ -53,7 +53,7 @@ const QUARANTINED: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// Adds what a transaction changed. The columns of the counts are named after the kinds of fact.
+/// Adds the changes of a transaction. The columns of the counts are named after the kinds of fact.
 static CHANGE: LazyLock<String> = LazyLock::new(|| {
     use std::fmt::Write as _;
     let mut text = "UPDATE organizations SET captured_at_us = $2, \
@@ -70,7 +70,7 @@ static CHANGE: LazyLock<String> = LazyLock::new(|| {
     text + " WHERE org_id = $1"
 });
 
-/// Selects the counts: of Sessions, and of each kind of fact.
+/// Selects the counts of Sessions and of each kind of fact.
 static COUNTS: LazyLock<String> = LazyLock::new(|| {
     let kinds = FactTable::ALL.iter();
     let columns = kinds.map(|table| format!(", {table}, {table}_quarantined"));
@@ -78,18 +78,18 @@ static COUNTS: LazyLock<String> = LazyLock::new(|| {
     format!("SELECT sessions{columns} FROM organizations WHERE org_id = $1")
 });
 
-/// When the facts of a transaction are captured.
+/// How the capture times of a transaction are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamp {
-    /// When they were received, but no earlier than this.
+    /// The time of receipt, but no earlier than this.
     NotBefore(Instant),
-    /// When they were received.
+    /// The time of receipt.
     #[cfg(any(test, feature = "testing"))]
     AsReceived,
 }
 
 impl Stamp {
-    /// Returns when a fact is captured.
+    /// Returns the capture time of a fact.
     pub(super) fn of(self, received_at: Instant) -> Instant {
         match self {
             Self::NotBefore(earliest) => received_at.max(earliest),

@@ -230,9 +230,9 @@ const ROWS_OF_RUNS: i64 = CI_RUN_OUTCOMES_MAX as i64 + 1;
 /// Which outcomes of a repository are wanted. The latest come first.
 #[derive(Clone, Copy, Debug)]
 pub struct CiOutcomePage<'a> {
-    /// The identity of the repository, when it has one.
+    /// The identity of the repository, if it has one.
     pub identity: Option<&'a RepositoryIdentity>,
-    /// Every name under which it may have outcomes; an empty one is no name.
+    /// Every name under which it may have outcomes; an empty one is not a name.
     pub names: &'a [&'a str],
     /// The result.
     pub result: CiResult,
@@ -423,7 +423,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the visible outcomes of a commit that were received by the boundary, in any
-    /// repository, by capture, then id; nothing when a reply of so many bytes cannot hold them.
+    /// repository, by capture, then id; nothing if a reply of so many bytes cannot hold them.
     pub fn ci_outcomes_of_commit(
         &mut self,
         commit_sha: &CommitSha,

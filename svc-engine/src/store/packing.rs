@@ -1,4 +1,4 @@
-//! Bytes as they are kept: compressed where that pays.
+//! Stored bytes, compressed if that saves space.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -9,21 +9,21 @@ use super::StoreError;
 use super::error::corrupt;
 use super::{dictionary, number};
 
-/// Below this many bytes compression does not pay.
+/// Shorter bytes are not worth compressing.
 const COMPRESSED_FROM: usize = 32;
-/// From this many bytes on a text is long enough to be compressed by itself.
+/// From this many bytes on, a text is compressed without a dictionary.
 const ALONE_FROM: usize = 32 * 1_024;
-/// What is long is compressed once and repeats often, but a sender waits for it.
+/// Long texts are compressed once and repeated often, but a sender waits for it.
 const ALONE_LEVEL: i32 = 3;
 
-/// How bytes are kept. The numbers are stored.
+/// The encoding of stored bytes. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
-    /// As they are: 0.
+    /// Uncompressed: 0.
     Plain,
-    /// Compressed with zstd by themselves: 1.
+    /// Compressed with zstd: 1.
     Zstd,
-    /// Compressed with zstd and the dictionary of this number: 1 more than that.
+    /// Compressed with zstd and the dictionary of this number: 1 more than the number.
     ZstdWith(u8),
 }
 
@@ -59,7 +59,7 @@ impl Codec {
             Self::ZstdWith(_) => compress(&WITH_DICTIONARY, bytes, || {
                 let mut compressor =
                     Compressor::with_prepared_dictionary(dictionary::encoder()?).ok()?;
-                // The codec says which it is.
+                // The codec names the dictionary.
                 compressor.include_dictid(false).ok()?;
                 Some(compressor)
             }),
@@ -90,7 +90,7 @@ impl Codec {
     }
 }
 
-/// Bytes as they are kept.
+/// Encoded bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
     pub(super) codec: Codec,
@@ -101,10 +101,10 @@ pub(super) struct Packed {
 type ThreadCompressor = RefCell<Option<Compressor<'static>>>;
 
 thread_local! {
-    /// Making one costs more than using it.
+    /// Creating one costs more than using it.
     static ALONE: ThreadCompressor = const { RefCell::new(None) };
     static WITH_DICTIONARY: ThreadCompressor = const { RefCell::new(None) };
-    /// By the number of the dictionary, 0 for none.
+    /// By the number of the dictionary, 0 without one.
     static DECOMPRESSORS: RefCell<Vec<(u8, Decompressor<'static>)>> =
         const { RefCell::new(Vec::new()) };
 }
@@ -123,7 +123,7 @@ fn compress(
 }
 
 impl Packed {
-    /// Compresses where it pays.
+    /// Compresses the bytes if that saves space.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         let byte_count = bytes.len();
         let codec = Codec::for_length(byte_count);
@@ -142,7 +142,7 @@ impl Packed {
     }
 }
 
-/// Returns the bytes that were packed.
+/// Returns the original bytes.
 pub(super) fn unpack<'b>(
     codec: i64,
     byte_count: u64,
@@ -160,7 +160,7 @@ pub(super) fn unpack<'b>(
     }
 }
 
-/// Packs bytes into one column: the codec, the length when they are compressed, and the bytes.
+/// Encodes bytes as one column: the codec, the length if they are compressed, and the bytes.
 pub(super) fn cell(bytes: Vec<u8>) -> Vec<u8> {
     let packed = Packed::new(bytes);
     let mut cell = Vec::with_capacity(packed.bytes.len() + 4);
@@ -172,7 +172,7 @@ pub(super) fn cell(bytes: Vec<u8>) -> Vec<u8> {
     cell
 }
 
-/// Returns the bytes that were packed into one column.
+/// Decodes the bytes of one column.
 pub(super) fn of_cell(cell: &[u8]) -> Result<Vec<u8>, StoreError> {
     let mut rest = cell;
     let codec = number::read(&mut rest).ok_or(corrupt("a cell", "its codec"))?;

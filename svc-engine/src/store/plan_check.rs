@@ -1,9 +1,9 @@
-//! How the backends find facts, while a table is still empty and for SQLite ever after: under test,
-//! the plan of every statement is looked at when the statement is first used.
+//! Checks how the backends find facts. Under test, the plan of every statement is checked when the
+//! statement is first used.
 //!
-//! A plan that is good on an empty table only by chance walks through the whole organization once it
-//! is full. So a statement searches each table by something that few facts share, and sorts nothing,
-//! unless it stands in [`ALLOWED`].
+//! A plan may be good on an empty table only by chance, and scan a whole organization once the
+//! table is full. So a statement searches each table by something that few facts share, and sorts
+//! nothing, unless it is listed in [`ALLOWED`].
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -15,27 +15,27 @@ use super::connection::Connection;
 /// What a statement may do besides searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum May {
-    /// It sorts what it found, of which there is little.
+    /// Sort a small result.
     Sort,
-    /// It goes through much of an organization, and nobody asks it often.
+    /// Read much of an organization, because it is rarely run.
     Walk,
 }
 use May::{Sort, Walk};
 
-/// The statements that may do more than search, by a part of their text that no other has.
+/// The statements that may do more than search, each by a unique part of its text.
 const ALLOWED: &[(May, &str)] = &[
-    // What stands in the schema, before and after it is there.
+    // The state of the schema, before and after it exists.
     (Walk, "FROM _sqlx_migrations"),
     (Walk, "FROM sqlite_master"),
     (Walk, "FROM pg_catalog.pg_class"),
     (Sort, "FROM pg_catalog.pg_class"),
     (Sort, "JOIN pragma_table_info"),
-    // What goes through all there is: a backup, a verification, and what follows a restore.
+    // Reads of everything: a backup, a verification, and the work after a restore.
     (Walk, "SELECT /* every row */"),
     (Sort, "SELECT /* every row */"),
     (Walk, "SELECT setval("),
     (Walk, "DELETE /* every row */"),
-    // The one row of an organization, and the latest of the few writers.
+    // The row of an organization, and the latest of the few writers.
     (Walk, "FROM organizations WHERE org_id = $1"),
     (Walk, "UPDATE organizations SET"),
     (Walk, "FROM writers"),
@@ -44,7 +44,7 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1",
     ),
-    // The end of the log of erasures, and what an operator reads of it.
+    // The end of the erasure log, and an operator's list of it.
     (
         Walk,
         "SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1",
@@ -58,9 +58,9 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads",
     ),
-    // How often content was erased, which stands in the row of each of the few organizations.
+    // The number of erasures, in the row of each of the few organizations.
     (Walk, "MAX(erasures), 0) FROM organizations"),
-    // The end of the log of grants, and what an operator reads of it.
+    // The end of the grant log, and an operator's list of it.
     (
         Walk,
         "SELECT COALESCE(MAX(grant_revision), 0) FROM grant_log WHERE (org_id || '') = $1",
@@ -73,7 +73,8 @@ const ALLOWED: &[(May, &str)] = &[
         Walk,
         "WHERE (g.org_id || '') = $1 AND g.grant_revision < $2 ORDER BY g.grant_revision DESC LIMIT $3",
     ),
-    // What an operator reads of the quarantine log and of the mirrors, or asks of one of them.
+    // An operator's lists of the quarantine log and of the mirrors, or a question about one of
+    // them.
     (
         Walk,
         "FROM quarantine_log WHERE org_id = $1 AND quarantine_revision < $3 ORDER BY quarantine_revision DESC LIMIT $2",
@@ -86,18 +87,18 @@ const ALLOWED: &[(May, &str)] = &[
         Sort,
         "ORDER BY f.captured_at_us DESC, f.push_id DESC LIMIT 1",
     ),
-    // A page of the outcomes of a repository without an identity: PostgreSQL does not know that rows
-    // are in order which have in common that a column is NULL.
+    // A page of outcomes of a repository without an identity: PostgreSQL does not know that rows
+    // with a NULL in a column are sorted.
     (
         Sort,
         "AND f.repository_id IS NULL AND f.repo = $2 AND f.result = $3",
     ),
-    // The first pushes and merges of such a repository from a moment on, for the same reason.
+    // The first pushes and merges of such a repository after a time, for the same reason.
     (
         Sort,
         "AND f.repository_id IS NULL AND f.repository_host IS NULL AND f.repo = $2 AND f.org_id = $1",
     ),
-    // The jobs that are due, of which there are few.
+    // The few jobs that are due.
     (Sort, "ORDER BY due_at_us, mirror LIMIT 1"),
     (
         Walk,
@@ -105,12 +106,12 @@ const ALLOWED: &[(May, &str)] = &[
     ),
     // Every Session, for an operator's report of all history.
     (Walk, "SELECT session_id FROM sessions WHERE org_id = $1"),
-    // The tally and the list of an operator's bulk change, by whatever conditions are given.
+    // The count and the list of an operator's bulk change, with any conditions.
     (Walk, "FROM inference_calls f WHERE f.org_id = $1"),
-    // The calls of a Session in the list, which are counted up to a bound.
+    // The calls of a listed Session, counted up to a limit.
     (Walk, "AND f.session_id = s.session_id LIMIT 1000) counted"),
-    // A Session's calls: the index has them in the order of their moments, and leaves those of one
-    // moment to be put in the order of their ids, which would take half its size again.
+    // The calls of a Session. The index has them by time; sorting those of one time by id as well
+    // would take half its size again.
     (
         Sort,
         "FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2 ORDER BY",
@@ -143,7 +144,7 @@ thread_local! {
     static STATEMENTS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs what a test asks for itself, unchecked.
+/// Runs a statement of a test without checking it.
 pub(super) fn unchecked<T>(run: impl FnOnce() -> T) -> T {
     let before = UNCHECKED.replace(true);
     let result = run();
@@ -156,11 +157,11 @@ pub(super) fn statements() -> u64 {
     STATEMENTS.get()
 }
 
-/// Counts a statement, and looks at its plan when it is used for the first time.
+/// Counts a statement, and checks its plan when it is first used.
 ///
 /// # Panics
 ///
-/// When it walks or sorts and is not allowed to.
+/// If it scans or sorts without permission.
 pub(super) fn first_use(connection: &mut Connection, sql: &str) {
     if !UNCHECKED.get() {
         STATEMENTS.set(STATEMENTS.get() + 1);
@@ -185,7 +186,7 @@ pub(super) fn first_use(connection: &mut Connection, sql: &str) {
     assert!(faults.is_empty(), "{faults:#?}\n{sql}\n{plan:#?}");
 }
 
-/// Returns the plans of the statements that were used on a backend and hold a text.
+/// Returns the plans of the statements used on a backend whose text contains `part`.
 pub(super) fn of(connection: &Connection, part: &str) -> Vec<(String, String)> {
     let postgres = is_postgres(connection);
     with_seen(|seen| {
@@ -208,7 +209,7 @@ fn is_postgres(connection: &Connection) -> bool {
 /// The number of the next prepared statement.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns how a backend runs a statement, whatever values are bound to it.
+/// Returns the plan of a statement for any values.
 fn plan(connection: &mut Connection, sql: &str) -> Option<Vec<String>> {
     if !is_postgres(connection) {
         let explain = format!("EXPLAIN QUERY PLAN {sql}");
@@ -229,7 +230,7 @@ fn plan(connection: &mut Connection, sql: &str) -> Option<Vec<String>> {
     plan
 }
 
-/// Returns the lines of a plan that the statement should not have.
+/// Returns the lines of a plan that are not allowed.
 fn faults(sql: &str, plan: &[String]) -> Vec<String> {
     let text = sql.split_whitespace().collect::<Vec<_>>().join(" ");
     let may = |what| {
@@ -260,13 +261,14 @@ fn faults(sql: &str, plan: &[String]) -> Vec<String> {
 }
 
 fn is_scan(line: &str) -> bool {
-    // What the statement itself has cut to a bounded number of rows is called candidates.
+    // The result of the statement itself that is cut to a limited number of rows is named
+    // candidates.
     let is_of_rows =
         line.starts_with("SCAN") && !line.contains("CONSTANT ROW") && line != "SCAN candidates";
     line.contains("Seq Scan") || is_of_rows
 }
 
-/// Returns what a line of a plan searches an index by.
+/// Returns the conditions by which a line of a plan searches an index.
 fn conditions(line: &str) -> Option<Vec<String>> {
     let conditions = match line.trim().strip_prefix("Index Cond: ") {
         Some(conditions) => conditions,
@@ -276,7 +278,7 @@ fn conditions(line: &str) -> Option<Vec<String>> {
     Some(conditions.split(" AND ").map(str::to_owned).collect())
 }
 
-/// Returns whether a search touches few facts of an organization: those that share something, those of
+/// Returns whether a search reads few facts of an organization: those that share a value, those in
 /// a range, or the latest one.
 fn is_bounded(sql: &str, conditions: &[String]) -> bool {
     let is_whole = |it: &String| {
@@ -287,7 +289,7 @@ fn is_bounded(sql: &str, conditions: &[String]) -> bool {
     if conditions.first().is_some_and(is_whole) {
         return conditions.iter().any(is_range) || sql.contains("LIMIT 1");
     }
-    conditions.iter().any(|it| is_selective(it))
+    conditions.iter().any(|condition| is_selective(condition))
 }
 
 /// Returns whether few facts of an organization meet a condition.

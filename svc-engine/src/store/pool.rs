@@ -1,7 +1,7 @@
-//! Connections for reading: opened when needed, kept for the next snapshot, bounded.
+//! Connections for reading: opened on demand, kept for the next snapshot, limited in number.
 //!
-//! A taken connection is a guard: dropped, it goes back when it can serve again and is counted as
-//! gone when it cannot, whatever happened in between. So no failure shrinks the pool.
+//! A connection is taken as a guard. When the guard is dropped, a usable connection returns to the
+//! pool, and an unusable one is replaced on demand. So no failure shrinks the pool.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 #[derive(Debug)]
 pub(super) struct Pool {
     url: DatabaseUrl,
-    /// The file of SQLite, which stays the same one.
+    /// The SQLite file, which must stay the same.
     file: Option<File>,
     state: Mutex<State>,
     returned: Condvar,
@@ -24,11 +24,11 @@ pub(super) struct Pool {
 #[derive(Debug)]
 struct State {
     idle: Vec<Connection>,
-    /// How many more may be taken.
+    /// How many more connections may be taken.
     left: usize,
 }
 
-/// A connection that was taken from the pool, or a place for one.
+/// A connection from the pool, or a place for one.
 #[derive(Debug)]
 pub(super) struct Lease<'p> {
     pool: &'p Pool,
@@ -38,7 +38,7 @@ pub(super) struct Lease<'p> {
 impl Pool {
     pub(super) fn new(url: DatabaseUrl, connections_max: usize) -> Self {
         let file = match &url {
-            // One that is absent is said to be so when it is opened.
+            // An absent file is reported when it is opened.
             DatabaseUrl::Sqlite(path) => File::at(path).ok(),
             DatabaseUrl::Postgres(_) => None,
         };
@@ -53,14 +53,14 @@ impl Pool {
         }
     }
 
-    /// Takes a connection, waiting until the deadline for one, and begins a read snapshot on it.
+    /// Takes a connection, waiting for one until the deadline, and begins a read snapshot.
     pub(super) fn begin_read(&self, deadline: &Deadline) -> Result<Lease<'_>, StoreError> {
         let mut lease = self.place(deadline)?;
         if let Some(file) = &self.file {
             file.check()?;
         }
-        // A server that was restarted leaves connections behind that only look alive, perhaps as many
-        // as there are.
+        // A restarted database server leaves connections that only seem usable, possibly all of
+        // them.
         while let Some(mut connection) = self.idle() {
             match connection.begin_read(deadline) {
                 Ok(()) => {
@@ -77,8 +77,8 @@ impl Pool {
         Ok(lease)
     }
 
-    /// Begins two read snapshots of one state, the second only if a connection is to spare and nobody
-    /// writes just then.
+    /// Begins two read snapshots of the same state; the second only if a connection is free and
+    /// nobody writes at that moment.
     pub(super) fn begin_read_twice(
         &self,
         deadline: &Deadline,
@@ -118,7 +118,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a connection that may write, outside the pool.
+    /// Opens a connection for writing, outside the pool.
     pub(super) fn writing(&self) -> Result<Connection, StoreError> {
         Connection::open(&self.url)
     }

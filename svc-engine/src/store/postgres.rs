@@ -1,4 +1,4 @@
-//! PostgreSQL: any number of server processes over one database.
+//! PostgreSQL: any number of servers on one database.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -16,14 +16,14 @@ use super::runtime::Reactor;
 use super::value::{Row, Value, binary_row};
 use crate::deadline::Deadline;
 
-/// How long connecting may take.
+/// The time limit for connecting.
 const CONNECTING_SECONDS: u64 = 5;
-/// How long a statement outside a transaction may take.
+/// The time limit for a statement outside a transaction.
 const ALONE_SECONDS: u64 = 30;
 
-/// Every statement looks up by index. A plan that was made while a table was empty would scan it,
-/// making a plan for each list of keys costs more than the look-up, and compiling one more than
-/// running it.
+/// Every statement searches by index. A generic plan made while a table was empty would scan it, a
+/// plan for each list of keys costs more than the search, and compiling one costs more than running
+/// it.
 const SESSION: &str = "SET synchronous_commit = on;
     SET lock_timeout = '5s';
     SET statement_timeout = '30s';
@@ -33,13 +33,13 @@ const SESSION: &str = "SET synchronous_commit = on;
     SET enable_seqscan = off;
     SET jit = off";
 
-/// How long the rewriting of tables waits for those who read what was there before.
+/// How long rewriting tables waits for readers of the previous state.
 const COMPACTING_SECONDS: u64 = 60;
-/// The number of a transaction: every transaction that was committed has a lower one.
+/// The number of the transaction; every committed transaction has a lower one.
 const TRANSACTION: &str = "SELECT txid_current()";
-/// Who keeps rows that transactions before this one have deleted: snapshots of this database, standbys,
-/// and transactions that still run in any database of the cluster, because the snapshot of the rewriting
-/// itself would be as old as they are.
+/// What keeps rows that earlier transactions deleted: snapshots of this database, standbys, and
+/// running transactions in any database of the cluster, because the snapshot of the rewriting
+/// itself is as old as they are.
 const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) AS xid) AS number)
     SELECT (SELECT COUNT(*) FROM pg_catalog.pg_stat_activity, since
             WHERE (datname = current_database() OR datname IS NULL) AND pid <> pg_backend_pid()
@@ -52,9 +52,9 @@ const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) 
 const CAN_WRITE: &str = "SELECT CASE WHEN current_setting('transaction_read_only') = 'on'
     THEN CAST(0 AS BIGINT) ELSE CAST(1 AS BIGINT) END";
 
-/// What a stream of rows in the binary format begins with: its signature, no flags, no extension.
+/// The start of a stream of rows in the binary format: its signature, no flags, no extension.
 const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// Bytes of rows that are sent at a time.
+/// Bytes of rows that are sent at once.
 const COPY_BYTES: usize = 256 * 1024;
 
 pub(super) struct PostgresConnection {
@@ -67,9 +67,9 @@ pub(super) struct PostgresConnection {
 
 /// The transaction that is open.
 struct Transaction {
-    /// When its statements are given up.
+    /// The time after which its statements fail.
     deadline: Deadline,
-    /// How long the server lets one statement run, as the server was told.
+    /// The statement timeout that was last set on the server.
     told: Duration,
 }
 
@@ -81,7 +81,7 @@ impl PostgresConnection {
             .statement_cache_capacity(STATEMENTS_MAX)
             .disable_statement_logging();
         let until = Instant::now() + Duration::from_secs(CONNECTING_SECONDS);
-        // A server that hangs is out of reach; no question's deadline has passed.
+        // A server that hangs is unreachable; the deadline of a question has not passed.
         let reactor = Reactor::new()?;
         let connected = reactor.wait(until, async {
             let mut driver = options.connect().await?;
@@ -120,8 +120,8 @@ impl PostgresConnection {
         self.batch(&format!("{how}; {}", timeout(told)))
     }
 
-    /// Lets another connection, which has begun a read snapshot too and has read nothing, see the state
-    /// that this one sees.
+    /// Gives another connection, which has begun a read snapshot and read nothing yet, the state of
+    /// this one.
     pub(super) fn share_snapshot(&mut self, other: &mut Self) -> Result<(), StoreError> {
         let mut name = String::new();
         self.run("SELECT pg_export_snapshot()", [].iter(), &mut |row| {
@@ -181,7 +181,7 @@ impl PostgresConnection {
         failed.map(|()| changed)
     }
 
-    /// Copies rows into a table, as one stream in the binary format, and returns how many.
+    /// Loads rows into a table as one stream in the binary format, and returns their number.
     pub(super) fn copy_in(&mut self, sql: &str, next: NextRow<'_>) -> Result<u64, StoreError> {
         self.arm()?;
         let until = self.until();
@@ -193,7 +193,7 @@ impl PostgresConnection {
                 let more = match next(&mut values) {
                     Ok(more) => more,
                     Err(error) => {
-                        // Otherwise the connection is of no use any more.
+                        // Otherwise the connection cannot be used any more.
                         copy.abort("the rows cannot be read").await?;
                         return Err(error);
                     }
@@ -216,8 +216,8 @@ impl PostgresConnection {
         self.checked(done)
     }
 
-    /// Brings the schema to head. Several servers may begin at once: the migrator lets one of them
-    /// do it, and the others wait for as long as it takes, as does the building of a large index.
+    /// Upgrades the schema. If several servers try at once, the migrator lets one of them do it
+    /// while the others wait as long as it takes, for example to build a large index.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
         self.batch("SET statement_timeout = 0; SET lock_timeout = 0")?;
         let migrated = self.reactor.wait(
@@ -228,8 +228,8 @@ impl PostgresConnection {
         self.batch(SESSION)
     }
 
-    /// Rewrites tables without deleted rows. Rows that somebody can still see would stay, so it waits
-    /// for everybody who may see them.
+    /// Rewrites tables without deleted rows. Rows that somebody can still see would stay, so it
+    /// waits for everybody who may see them.
     pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
         let mut since = None;
         self.run(TRANSACTION, [].iter(), &mut |row| {
@@ -292,8 +292,8 @@ impl PostgresConnection {
         self.usable
     }
 
-    /// Tells the server how long the next statement may run, when that has become much shorter than
-    /// the server was told: the deadline is one of all statements together.
+    /// Sets the server's statement timeout, if it has become much shorter: the deadline covers all
+    /// statements together.
     fn arm(&mut self) -> Result<(), StoreError> {
         let Some(transaction) = &mut self.transaction else {
             return Ok(());
@@ -306,7 +306,7 @@ impl PostgresConnection {
         self.batch(&timeout(left))
     }
 
-    /// Until when an answer is waited for.
+    /// Returns how long to wait for an answer.
     fn until(&self) -> Instant {
         match &self.transaction {
             Some(transaction) => transaction.deadline.instant(),
@@ -314,8 +314,8 @@ impl PostgresConnection {
         }
     }
 
-    /// Without an answer nobody knows what the connection does, and after some errors the server has
-    /// closed it.
+    /// Without an answer the state of the connection is unknown, and after some errors the server
+    /// has closed it.
     fn checked<T, E>(&mut self, done: Result<Result<T, E>, StoreError>) -> Result<T, StoreError>
     where
         StoreError: From<E>,
@@ -331,8 +331,8 @@ impl PostgresConnection {
     }
 }
 
-/// The one place where a text becomes a statement: the texts are constants of the store, and what is
-/// put together from them; values are only ever bound.
+/// The one place where a text becomes a statement. The texts are constants of the store and
+/// combinations of them; values are always bound.
 fn text(sql: &str) -> SqlStr {
     AssertSqlSafe(sql).into_sql_str()
 }

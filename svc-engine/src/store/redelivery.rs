@@ -151,7 +151,7 @@ pub(super) fn judge(
     let identifies = |column: &&str| {
         let beside = NAMES.iter().find(|(name, _)| name == column);
         let says_something = beside.is_none_or(|(_, id)| !row.given(table, id));
-        says_something && identity.split(", ").any(|it| it == *column)
+        says_something && identity.split(", ").any(|name| name == *column)
     };
     if difference.columns.iter().any(identifies) {
         return Ok(Outcome::Conflict(Code::RepositoryIdentityConflict));

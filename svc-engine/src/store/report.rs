@@ -288,7 +288,10 @@ impl Snapshot<'_> {
             observed.start.into(),
             observed.end.into(),
         ];
-        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
         self.connection()?
             .lookup(&CALLS, &shared, &keys, |row| each(CohortCall::read(row)?))
     }
@@ -301,7 +304,10 @@ impl Snapshot<'_> {
         mut each: impl FnMut(ObservedCommit) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
-        let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = sessions
+            .iter()
+            .map(|session| session.as_str().into())
+            .collect();
         self.connection()?
             .lookup(&OBSERVED_OF_SESSIONS, &shared, &keys, |row| {
                 each(ObservedCommit::read(row)?)
@@ -317,7 +323,10 @@ impl Snapshot<'_> {
         mut each: impl FnMut(ObservedCommit) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
-        let keys: Vec<Value<'_>> = commits.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = commits
+            .iter()
+            .map(|commit| commit.as_str().into())
+            .collect();
         self.connection()?
             .lookup(&OBSERVED_OF_COMMITS, &shared, &keys, |row| {
                 each(ObservedCommit::read(row)?)
@@ -333,7 +342,10 @@ impl Snapshot<'_> {
         mut each: impl FnMut(CohortOutcome) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
-        let keys: Vec<Value<'_>> = commits.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = commits
+            .iter()
+            .map(|commit| commit.as_str().into())
+            .collect();
         self.connection()?
             .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
                 each(CohortOutcome::read(row)?)

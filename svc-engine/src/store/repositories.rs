@@ -83,7 +83,10 @@ pub(super) fn claims(
     })?;
     let mut bearers = repositories.clone();
     bearers.extend(proven.0.keys().map(|(_, repository)| repository.clone()));
-    let ids: BTreeSet<&str> = bearers.iter().map(|it| it.repository_id.as_str()).collect();
+    let ids: BTreeSet<&str> = bearers
+        .iter()
+        .map(|bearer| bearer.repository_id.as_str())
+        .collect();
     let ids: Vec<Value<'_>> = ids.into_iter().map(Value::from).collect();
     let select = of_identities();
     for ids in ids.chunks(IDENTITIES_AT_ONCE) {

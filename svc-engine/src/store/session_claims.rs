@@ -204,7 +204,7 @@ pub(super) fn write(
         };
         !claim.is_in_row && known.0.peek(&sought).is_some()
     };
-    let unknown: Vec<&SessionClaim<'_>> = claims.iter().filter(|it| !is_known(it)).collect();
+    let unknown: Vec<&SessionClaim<'_>> = claims.iter().filter(|claim| !is_known(claim)).collect();
     let new = without_stored(connection, org_id, &unknown)?;
 
     let mut values = Vec::with_capacity(new.len() * INSERT.columns);
@@ -220,7 +220,7 @@ pub(super) fn write(
     connection.put(&INSERT, values.chunks_exact(INSERT.columns))?;
     for of_session in new.chunk_by(|a, b| a.session_id == b.session_id) {
         let mut text = String::new();
-        for claim in of_session.iter().filter(|it| !it.is_in_row) {
+        for claim in of_session.iter().filter(|claim| !claim.is_in_row) {
             write_into(&mut text, claim.kind, claim.value);
         }
         if !text.is_empty() {
@@ -247,8 +247,8 @@ fn without_stored<'c, 'a>(
     org_id: &OrgId,
     claims: &[&'c SessionClaim<'a>],
 ) -> Result<Vec<&'c SessionClaim<'a>>, StoreError> {
-    let earlier = claims.iter().filter(|it| !it.is_in_row);
-    let earlier: BTreeSet<&str> = earlier.map(|it| it.session_id).collect();
+    let earlier = claims.iter().filter(|claim| !claim.is_in_row);
+    let earlier: BTreeSet<&str> = earlier.map(|claim| claim.session_id).collect();
     let keys: Vec<Value<'_>> = earlier.into_iter().map(Value::Text).collect();
     let shared = [org_id.as_str().into()];
     let mut stored = BTreeSet::new();
@@ -281,7 +281,10 @@ pub(super) fn proven(
     sessions: &[SessionId],
 ) -> Result<SessionClaims, StoreError> {
     let shared = [org_id.as_str().into()];
-    let keys: Vec<Value<'_>> = sessions.iter().map(|it| it.as_str().into()).collect();
+    let keys: Vec<Value<'_>> = sessions
+        .iter()
+        .map(|session| session.as_str().into())
+        .collect();
     // A look-up may be told one key twice.
     let mut claims: BTreeMap<ClaimKind, BTreeSet<(String, String)>> = BTreeMap::new();
     connection.lookup(&OF_SESSIONS, &shared, &keys, |row| {
@@ -334,7 +337,7 @@ fn proven_places(
     let mut places = BTreeSet::new();
     connection.each(&selects.join(" UNION ALL "), &values, |row| {
         let place = usize::try_from(row.integer(0)?).ok();
-        places.extend(place.filter(|it| *it < claims.len()));
+        places.extend(place.filter(|place| *place < claims.len()));
         Ok(())
     })?;
     Ok(places)

@@ -239,7 +239,7 @@ impl Snapshot<'_> {
     ) -> Result<BTreeMap<SessionId, u64>, StoreError> {
         let shared = [self.org_id.as_str().into()];
         let distinct: BTreeSet<&SessionId> = sessions.iter().collect();
-        let keys: Vec<Value<'_>> = distinct.iter().map(|it| it.as_str().into()).collect();
+        let keys: Vec<Value<'_>> = distinct.iter().map(|text| text.as_str().into()).collect();
         let lookup = Lookup {
             select: &CALLS,
             then: "",

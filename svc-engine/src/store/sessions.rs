@@ -1,4 +1,4 @@
-//! Sessions: metadata that every stored fact of a Session moves. They are no facts.
+//! Sessions: metadata that every stored fact of a Session updates. They are not facts.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ const TOUCH: Insert = Insert {
         (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us,
          captured_at_us, touch_count, claims)",
     columns: 9,
-    // The first user stays; a second, different one makes the user unknown for ever.
+    // The first user is kept; a second, different one makes the user unknown forever.
     then: "ON CONFLICT (session_id, org_id) DO UPDATE SET
         user_id_conflict = CASE
             WHEN sessions.user_id_conflict = 1 OR excluded.user_id_conflict = 1
@@ -39,8 +39,8 @@ const TOUCH: Insert = Insert {
 };
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
-/// What the facts of one transaction say of their Sessions. It is written once a Session, in the
-/// order of their ids: servers that touch the same Sessions at once wait for each other in one
+/// What the facts of one transaction state about their Sessions. It is written once per Session, in
+/// the order of the ids, so servers that touch the same Sessions at once wait for each other in one
 /// order.
 #[derive(Debug, Default)]
 pub(super) struct Touched<'a>(BTreeMap<&'a str, Touch<'a>>);
@@ -55,7 +55,7 @@ struct Touch<'a> {
 }
 
 impl Touch<'_> {
-    /// Returns the claims as the row of a new Session has them.
+    /// Returns the claims for the row of a new Session.
     fn written_claims(&self) -> String {
         let mut text = String::new();
         for (kind, value) in &self.claims {
@@ -65,7 +65,7 @@ impl Touch<'_> {
     }
 }
 
-/// What one stored fact says of its Session.
+/// What one stored fact states about its Session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sighting<'a> {
     pub(super) session_id: &'a str,
@@ -76,17 +76,17 @@ pub(super) struct Sighting<'a> {
     pub(super) repo: Option<&'a str>,
 }
 
-/// What became of the Sessions of a transaction.
+/// The Sessions that a transaction touched.
 #[derive(Debug, Default)]
 pub(super) struct TouchedSessions<'a> {
-    /// Those that were not known before.
+    /// The new ones.
     pub(super) new: Vec<&'a str>,
-    /// What was said of all of them.
+    /// The claims about all of them.
     pub(super) claims: Vec<SessionClaim<'a>>,
 }
 
 impl<'a> Touched<'a> {
-    /// Adds what one stored fact says.
+    /// Adds a stored fact.
     pub(super) fn add(&mut self, sighting: &Sighting<'a>) {
         let Sighting {
             user_id,
@@ -113,13 +113,13 @@ impl<'a> Touched<'a> {
                 touch
             }
         };
-        let said = [
+        let claims = [
             (ClaimKind::User, user_id),
             (ClaimKind::Model, sighting.model),
             (ClaimKind::Harness, sighting.agent_harness),
             (ClaimKind::Repository, sighting.repo),
         ];
-        for (kind, value) in said {
+        for (kind, value) in claims {
             let value = value.filter(|value| session_claims::is_kept(value));
             touch.claims.extend(value.map(|value| (kind, value)));
         }
@@ -130,16 +130,16 @@ impl<'a> Touched<'a> {
         self.0.keys().copied()
     }
 
-    /// Returns what is said of each Session.
-    pub(super) fn said(&self) -> impl Iterator<Item = (&'a str, ClaimKind, &'a str)> {
+    /// Returns the claims about each Session.
+    pub(super) fn claims(&self) -> impl Iterator<Item = (&'a str, ClaimKind, &'a str)> {
         self.0.iter().flat_map(|(session_id, touch)| {
             let claims = touch.claims.iter();
             claims.map(|(kind, value)| (*session_id, *kind, *value))
         })
     }
 
-    /// Writes it. The Sessions that are new were captured at a moment: that of the transaction, so
-    /// that every later one's is later.
+    /// Writes the Sessions. New ones get the time of the transaction, so that every later one has a
+    /// later time.
     pub(super) fn write(
         &self,
         connection: &mut Connection,

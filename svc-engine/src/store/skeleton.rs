@@ -14,7 +14,7 @@ use svc_model::json::Json;
 
 use super::content::{ContentRef, References, Scope};
 use super::number;
-use super::said::{Ids, Place, Said, Way};
+use super::repetition::{Form, Ids, Place, Repetition};
 use crate::fact::{RawPayload, Repeats, Segment};
 
 /// Stands for a content, whose place among the contents of the payload follows.
@@ -27,7 +27,7 @@ const SESSION_ID: u8 = 3;
 const MODEL_CALL_ID: u8 = 4;
 /// From here on a part, whose place follows, stands in one of the ways.
 const PART: u8 = 8;
-const MARKS_END: u8 = PART + Way::COUNT;
+const MARKS_END: u8 = PART + Form::COUNT;
 
 /// A segment of fewer canonical bytes stays, when it comes again everywhere.
 const EVERYWHERE_FROM: usize = 256;
@@ -42,7 +42,7 @@ pub(super) struct Skeleton<'r, 'm> {
     ids: Ids<'m>,
     input: &'m [Message],
     /// What the answer says, which is said again outside of the segments.
-    said: Said<'m>,
+    repeated: Repetition<'m>,
     segments: &'m [Segment],
     /// Where the walk through the payload is.
     path: Vec<usize>,
@@ -68,7 +68,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
             references,
             ids,
             input,
-            said: Said::of(ids, output),
+            repeated: Repetition::of(ids, output),
             segments: &raw.segments,
             path: Vec::new(),
             next_message: 0,
@@ -89,7 +89,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
             self.segments = rest;
         }
         let Some(segment) = self.segments.first() else {
-            return write(value, &mut self.said, &mut self.text);
+            return write(value, &mut self.repeated, &mut self.text);
         };
         if segment.place == self.path {
             self.segments = &self.segments[1..];
@@ -118,7 +118,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
                 }
                 self.text.push(b']');
             }
-            value => write(value, &mut self.said, &mut self.text),
+            value => write(value, &mut self.repeated, &mut self.text),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
             .message
             .and_then(|place| Some((place, self.input.get(place..=place)?)));
         if let Some((place, message)) = message {
-            write(value, &mut Said::of(self.ids, message), &mut bytes);
+            write(value, &mut Repetition::of(self.ids, message), &mut bytes);
             if place == self.next_message {
                 self.text.push(NEXT_MESSAGE);
             } else {
@@ -154,7 +154,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
         };
         value.write_canonical(&mut bytes);
         if bytes.len() < from {
-            return write(value, &mut self.said, &mut self.text);
+            return write(value, &mut self.repeated, &mut self.text);
         }
         self.text.push(CONTENT);
         self.content(scope, bytes);
@@ -173,16 +173,16 @@ impl<'r, 'm> Skeleton<'r, 'm> {
 }
 
 /// Writes a value canonically, with a mark for whatever is said elsewhere.
-fn write(value: &Json, said: &mut Said<'_>, out: &mut Vec<u8>) {
+fn write(value: &Json, repeated: &mut Repetition<'_>, out: &mut Vec<u8>) {
     let place = match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => None,
-        Json::String(_) | Json::Array(_) | Json::Object(_) => said.find(value),
+        Json::String(_) | Json::Array(_) | Json::Object(_) => repeated.find(value),
     };
     match (place, value) {
         (Some(Place::SessionId), _) => out.push(SESSION_ID),
         (Some(Place::ModelCallId), _) => out.push(MODEL_CALL_ID),
-        (Some(Place::Part(way, part)), _) => {
-            out.push(PART + way.number());
+        (Some(Place::Part(form, part)), _) => {
+            out.push(PART + form.number());
             number::write(part as u64, out);
         }
         (None, Json::Array(items)) => {
@@ -191,7 +191,7 @@ fn write(value: &Json, said: &mut Said<'_>, out: &mut Vec<u8>) {
                 if position > 0 {
                     out.push(b',');
                 }
-                write(item, said, out);
+                write(item, repeated, out);
             }
             out.push(b']');
         }
@@ -203,7 +203,7 @@ fn write(value: &Json, said: &mut Said<'_>, out: &mut Vec<u8>) {
                 }
                 name.write_escaped(out);
                 out.push(b':');
-                write(value, said, out);
+                write(value, repeated, out);
             }
             out.push(b'}');
         }
@@ -263,9 +263,9 @@ impl Pieces<'_> {
     /// Returns the raw payload of a skeleton.
     pub(super) fn join(&self, skeleton: &[u8]) -> Option<Vec<u8>> {
         let mut raw = Vec::with_capacity(skeleton.len());
-        let said = Said::of(self.ids, self.output);
+        let repeated = Repetition::of(self.ids, self.output);
         let mut next_message = 0;
-        fill(skeleton, &said, &mut raw, |mark, rest, raw| {
+        fill(skeleton, &repeated, &mut raw, |mark, rest, raw| {
             let message = match mark {
                 CONTENT => None,
                 NEXT_MESSAGE => Some(next_message),
@@ -278,8 +278,8 @@ impl Pieces<'_> {
                 return Some(());
             };
             next_message = message.checked_add(1)?;
-            let said = Said::of(self.ids, self.input.get(message..next_message)?);
-            fill(content, &said, raw, |_, _, _| None)
+            let repeated = Repetition::of(self.ids, self.input.get(message..next_message)?);
+            fill(content, &repeated, raw, |_, _, _| None)
         })?;
         Some(raw)
     }
@@ -289,7 +289,7 @@ impl Pieces<'_> {
 /// mark of another kind and what follows it.
 fn fill(
     text: &[u8],
-    said: &Said<'_>,
+    repeated: &Repetition<'_>,
     raw: &mut Vec<u8>,
     mut other: impl FnMut(u8, &mut &[u8], &mut Vec<u8>) -> Option<()>,
 ) -> Option<()> {
@@ -299,11 +299,11 @@ fn fill(
         let mark = rest[at];
         rest = &rest[at + 1..];
         match mark {
-            SESSION_ID => said.write(Place::SessionId, raw)?,
-            MODEL_CALL_ID => said.write(Place::ModelCallId, raw)?,
+            SESSION_ID => repeated.write(Place::SessionId, raw)?,
+            MODEL_CALL_ID => repeated.write(Place::ModelCallId, raw)?,
             PART..MARKS_END => {
-                let way = Way::from_number(mark - PART)?;
-                said.write(Place::Part(way, read_place(&mut rest)?), raw)?;
+                let form = Form::from_number(mark - PART)?;
+                repeated.write(Place::Part(form, read_place(&mut rest)?), raw)?;
             }
             mark => other(mark, &mut rest, raw)?,
         }
@@ -533,7 +533,7 @@ mod tests {
             &[5],
             &[PART, 0],
             &[
-                PART + Way::COUNT - 1,
+                PART + Form::COUNT - 1,
                 0xff,
                 0xff,
                 0xff,

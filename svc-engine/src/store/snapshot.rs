@@ -151,7 +151,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer before the deadline; so for every method here.
+    /// If the store gives no answer before the deadline; so for every method here.
     pub fn revisions(&mut self) -> Result<Revisions, StoreError> {
         if let Some(revisions) = self.revisions {
             return Ok(revisions);

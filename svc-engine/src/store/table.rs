@@ -38,7 +38,9 @@ impl Table {
             return Some(0);
         }
         let mut columns = self.members.iter().chain(self.derived);
-        columns.position(|name| *name == column).map(|it| it + 1)
+        columns
+            .position(|name| *name == column)
+            .map(|index| index + 1)
     }
 }
 

@@ -12,7 +12,7 @@ pub enum DatabaseUrl {
     Postgres(Box<PgConnectOptions>),
 }
 
-/// A text that is no database URL.
+/// A text that is not a database URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be sqlite://PATH or postgres://USER@HOST/DATABASE")]
 pub struct DatabaseUrlError;
@@ -22,7 +22,7 @@ impl DatabaseUrl {
     ///
     /// # Errors
     ///
-    /// When it has another scheme or cannot be read. The text is not repeated.
+    /// If it has another scheme or cannot be read. The text is not repeated.
     pub fn parse(text: &str) -> Result<Self, DatabaseUrlError> {
         let text = text.trim_end_matches(['\r', '\n']);
         if let Some(path) = text

@@ -578,7 +578,7 @@ impl Worker {
             written.inspect_err(|_| self.uncounted.put_back(Some(&waiting)))?;
         let later = (changed == Changed::No).then_some(&counted);
         self.uncounted.put_back(later);
-        afterwards.tell();
+        afterwards.log();
         // What is remembered is what the witness of this commit stands for.
         if changed == Changed::Yes {
             if let Some(epoch) = &mut self.epoch {

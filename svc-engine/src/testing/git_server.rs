@@ -114,7 +114,7 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// It says nothing, for long.
     Nothing,
-    /// It says a little for ever, a piece every so often.
+    /// It says a little forever, a piece every so often.
     Endless(Vec<u8>, Duration),
 }
 

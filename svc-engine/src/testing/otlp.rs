@@ -8,7 +8,7 @@ use svc_model::json::{Json, Number, Object, Text};
 ///
 /// # Panics
 ///
-/// When a member has not the type that the protocol gives it.
+/// If a member has not the type that the protocol gives it.
 pub fn protobuf(export: &Json) -> Vec<u8> {
     let mut message = Message::default();
     message.each(1, object(export), "resourceLogs", resource_logs);

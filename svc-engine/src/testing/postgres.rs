@@ -72,7 +72,7 @@ pub struct Database<'a> {
     name: String,
 }
 
-/// Returns the cluster of this run, or nothing when there is none; the reason is then printed once.
+/// Returns the cluster of this run, or nothing if there is none; the reason is then printed once.
 pub fn shared() -> Option<&'static Cluster> {
     static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
     SHARED

@@ -27,7 +27,7 @@ pub struct TestStore {
 }
 
 impl TestStore {
-    /// Makes an empty database; nothing when the backend is skipped in this run.
+    /// Makes an empty database; nothing if the backend is skipped in this run.
     pub fn create(backend: Backend) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let (url, database) = match backend {

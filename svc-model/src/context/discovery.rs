@@ -142,7 +142,7 @@ pub struct DiscoverySkipped {
     /// Candidates that did not fit into `max_bytes`.
     pub response_budget: u64,
     /// Visible calls whose content was erased: of them there is nothing to scan. They are calls and no
-    /// parts; absent when there are none.
+    /// parts; absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub content_erased: u64,
 }

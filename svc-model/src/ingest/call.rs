@@ -191,7 +191,7 @@ impl GatewayCallBuilder {
         add("model", self.model.map(Json::from));
         add("custom_llm_provider", self.model_provider.map(Json::from));
         let messages = self.messages.into_iter();
-        let messages = messages.map(|it| message(it.role, it.parts));
+        let messages = messages.map(|sent| message(sent.role, sent.parts));
         add("messages", Some(messages.collect()));
         let answer = (!self.answer.is_empty()).then(|| {
             let mut choice = Object::new();

@@ -320,7 +320,13 @@ impl Request for VendorCIRequest {
         fields.deny_undeclared(&DECLARED, Undeclared::ByName, v);
         let compare = Self::COMPARE.read(incoming, v);
         let (repository_provider, repository_host, repository_id) = identity
-            .map(|it| (it.repository_provider, it.repository_host, it.repository_id))
+            .map(|identity| {
+                (
+                    identity.repository_provider,
+                    identity.repository_host,
+                    identity.repository_id,
+                )
+            })
             .map_or((None, None, None), |(a, b, c)| (Some(a), Some(b), Some(c)));
         Ok(violations.finish(|| {
             Some(Self {

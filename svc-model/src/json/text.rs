@@ -117,7 +117,7 @@ impl Text {
                 }
             }
             Repr::Broken(bytes) => {
-                // The surrogates themselves are no blanks: only what stands before the first and
+                // The surrogates themselves are not blanks: only what stands before the first and
                 // after the last of them can go.
                 let (head, _) = split_surrogate(bytes);
                 let start = head.len() - head.trim_start_matches(is_blank).len();

@@ -177,7 +177,7 @@ fn list_values(schema: &mut Schema) {
                 let value = |alternative: &Value| {
                     alternative
                         .get("const")
-                        .filter(|it| it.is_string())
+                        .filter(|alternative| alternative.is_string())
                         .cloned()
                 };
                 alternatives.iter().map(value).collect()

@@ -119,7 +119,12 @@ mod tests {
     fn every_parameter_that_a_request_must_have_is_in_its_example() {
         for route in endpoint::all() {
             let example = Example::of(route.name).unwrap();
-            let known = |name: &String| route.parameters.iter().any(|it| it.name == name);
+            let known = |name: &String| {
+                route
+                    .parameters
+                    .iter()
+                    .any(|parameter| parameter.name == name)
+            };
             assert!(example.parameters.keys().all(known), "{}", route.name);
             assert!(example.headers.keys().all(known), "{}", route.name);
             for parameter in route.parameters {

@@ -99,17 +99,17 @@ pub(super) fn spreads(caption: &str, spreads: &[(&str, &ScoreDistribution)]) -> 
 /// A difference of two rates, from -1 to 1.
 pub(super) struct Difference {
     pub(super) label: String,
-    /// Where it is; absent where one of the rates has no case.
+    /// The difference; absent if one of the rates has no cases.
     pub(super) at: Option<f64>,
-    /// From where to where it may be.
+    /// Its interval.
     pub(super) interval: Option<(f64, f64)>,
-    /// What it is held against.
+    /// The threshold to compare it with.
     pub(super) threshold: Option<f64>,
     /// The same in words.
-    pub(super) said: String,
+    pub(super) text: String,
 }
 
-/// Draws differences of rates: a line where each is, a whisker as long as its interval, dashes at the
+/// Draws differences of rates: a line at each difference, a whisker for its interval, dashes at the
 /// threshold.
 pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
     figure(
@@ -118,7 +118,13 @@ pub(super) fn differences(caption: &str, differences: &[Difference]) -> Markup {
         "1",
         differences
             .iter()
-            .map(|it| (html! { (it.label) }, difference(it), it.said.clone()))
+            .map(|drawn| {
+                (
+                    html! { (drawn.label) },
+                    difference(drawn),
+                    drawn.text.clone(),
+                )
+            })
             .collect(),
     )
 }
@@ -269,13 +275,13 @@ mod tests {
             at: Some(-0.2),
             interval: Some((-1.4, 0.5)),
             threshold: Some(-0.1),
-            said: "-0.2000".to_owned(),
+            text: "-0.2000".to_owned(),
         };
         let drawn = differences("A less B", std::slice::from_ref(&difference)).0;
         for part in [
             "rate &lt;b&gt;",
             "line at -0.2000, whisker from -1.4000 to 0.5000",
-            // What is beyond the drawing ends at its edge.
+            // What exceeds the drawing ends at its edge.
             "x1=\"0.0\"",
             "x2=\"750.0\"",
             "x1=\"400.0\"",

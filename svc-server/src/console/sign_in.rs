@@ -13,8 +13,8 @@ use super::layout::{self, Page, Section};
 use super::link::Link;
 use super::visit::Visit;
 use super::{Console, refused};
+use crate::log_limit::LogLimit;
 use crate::observe;
-use crate::seldom::Seldom;
 
 /// A cookie's names: over an encrypted connection, where the browser binds it to this host, and
 /// over a plain one on this machine.
@@ -31,12 +31,12 @@ const KNOWN: Cookie = Cookie {
     https: "__Host-svc-browser",
     loopback: "svc-browser",
 };
-/// The most bytes of a query that sign-in leads back to.
+/// The maximum bytes of a query that sign-in returns to.
 const WAY_BACK_BYTES_MAX: usize = 2_048;
 /// How long a browser stays known: a year.
 const KNOWN_SECONDS: u64 = 365 * 24 * 60 * 60;
 
-static FAILED: Seldom = Seldom::new();
+static FAILED: LogLimit = LogLimit::new();
 
 /// Returns the values of a cookie.
 pub(super) fn cookies<'h>(headers: &'h HeaderMap, cookie: &Cookie) -> Vec<&'h str> {
@@ -50,7 +50,7 @@ pub(super) fn cookies<'h>(headers: &'h HeaderMap, cookie: &Cookie) -> Vec<&'h st
 }
 
 impl Cookie {
-    /// Adds it to an answer; without a time it ends with the browser.
+    /// Sets the cookie in an answer; without a time it ends with the browser.
     fn set(&self, response: &mut Response, scheme: Scheme, value: &str, seconds: Option<u64>) {
         let (name, more) = match scheme {
             Scheme::Https => (self.https, "; Secure"),
@@ -70,7 +70,7 @@ pub(super) fn link(path: &str, query: &str) -> Link {
     match (path, query) {
         ("/console", "") => sign_in,
         (path, "") => sign_in.with("to", path),
-        // Encoded once more it would be too long for any head, ours included.
+        // Encoded once more, it would be too long for a head, even for this service.
         (path, query) if query.len() > WAY_BACK_BYTES_MAX => sign_in.with("to", path),
         (path, query) => sign_in.with("to", &format!("{path}?{query}")),
     }

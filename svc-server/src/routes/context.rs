@@ -17,7 +17,7 @@ use crate::settings::Grant;
 
 /// Returns what the caller may read.
 fn reach(exchange: &Exchange) -> Result<Reach, Problem> {
-    // Every context route asks for a token, and what was granted to it.
+    // Every context route requires a token.
     let caller = exchange.caller.as_ref().ok_or(Problem::Unauthorized)?;
     match &caller.rights {
         Rights::Configured => Ok(Reach::Configured(Arc::clone(&exchange.app.sessions))),
@@ -26,8 +26,9 @@ fn reach(exchange: &Exchange) -> Result<Reach, Problem> {
     }
 }
 
-/// Returns what the caller may read, when a Session may be among it. Where that can be told, it is told
-/// before the question takes a slot: whether the Session exists is not disclosed.
+/// Returns what the caller may read, if it may include the Session. Where the token alone decides,
+/// the caller is refused before the question takes a slot: whether the Session exists is not
+/// disclosed.
 fn reach_of(exchange: &Exchange, session_id: &SessionId) -> Result<Reach, Problem> {
     let reach = reach(exchange)?;
     let is_possible = match &reach {

@@ -7,19 +7,19 @@ use svc_model::problem::Problem;
 use crate::app::App;
 use crate::dispatch::Exchange;
 
-/// Returns whether this server has a token of this name.
+/// Returns whether this server has a token with this name.
 fn is_configured(app: &App, token: &TokenName) -> bool {
     app.token_names.binary_search(token).is_ok()
 }
 
 /// Returns the client in whose name a change is recorded.
 fn client(exchange: &Exchange) -> Result<String, Problem> {
-    // The routes are the operator's, so there is a caller.
+    // The routes require the operator, so there is a caller.
     let caller = exchange.caller.as_ref().ok_or(Problem::Unauthorized)?;
     Ok(caller.client_id.clone())
 }
 
-/// Logs a change, and says whether the token is one of this server.
+/// Logs a change, and adds whether this server has the token.
 fn recorded(exchange: &Exchange, client: &str, receipt: GrantReceipt) -> GrantReceipt {
     let entry = &receipt.entry;
     tracing::info!(

@@ -261,8 +261,10 @@ pub(super) async fn ci(
         // The receipt is correct without it.
         let retained = exchange.app.engine.ci_outcome(asked).await;
         let retained = retained.ok().and_then(|answer| answer.outcome);
-        let retained = retained.filter(|it| it.outcome_id == appended.fact_id);
-        appended.stored_result = retained.map(|it| it.result).filter(|it| *it != sent);
+        let retained = retained.filter(|retained| retained.outcome_id == appended.fact_id);
+        appended.stored_result = retained
+            .map(|retained| retained.result)
+            .filter(|retained| *retained != sent);
     }
     Ok(appended)
 }

@@ -25,7 +25,7 @@ async fn change(
     request: QuarantineRequest,
     action: QuarantineAction,
 ) -> Result<QuarantineReceipt, Problem> {
-    // The route is the operator's, so there is a caller.
+    // The route requires the operator, so there is a caller.
     let caller = exchange.caller.ok_or(Problem::Unauthorized)?;
     let engine = &exchange.app.engine;
     let receipt = engine

@@ -15,7 +15,7 @@ pub(crate) struct ConsoleSettings {
     pub(crate) hosts: Vec<Host>,
 }
 
-/// Reads the settings; nothing when it is not served.
+/// Reads the settings; nothing if it is not served.
 pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<ConsoleSettings> {
     let enabled = reader.boolean(env::ENABLE_CONSOLE, false);
     let hosts = reader.parsed(

@@ -21,7 +21,7 @@ pub(crate) struct McpSettings {
     pub(crate) origins: Vec<String>,
 }
 
-/// Reads the settings; nothing when it is not served.
+/// Reads the settings; nothing if it is not served.
 pub(super) fn read(reader: &mut Reader<'_>, listen: SocketAddr) -> Option<McpSettings> {
     let enabled = reader.boolean(env::ENABLE_MCP, false);
     let hosts = reader.parsed(

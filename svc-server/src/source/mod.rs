@@ -83,7 +83,9 @@ impl Source {
             Origin::Flag
         } else if in_environment(name) || file.is_some_and(|file| in_environment(&file)) {
             Origin::Environment
-        } else if variable.is_some_and(|it| self.file.get(&it.key()).is_some_and(is_set)) {
+        } else if variable
+            .is_some_and(|variable| self.file.get(&variable.key()).is_some_and(is_set))
+        {
             Origin::File
         } else {
             Origin::Default

@@ -64,7 +64,9 @@ impl Sink {
         self.under_way.spawn_on(
             async move {
                 let outcomes = store.append(batch).await?;
-                let new = outcomes.iter().all(|it| matches!(it, Outcome::Stored(_)));
+                let new = outcomes
+                    .iter()
+                    .all(|outcome| matches!(outcome, Outcome::Stored(_)));
                 if new {
                     Ok(())
                 } else {

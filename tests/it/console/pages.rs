@@ -243,7 +243,7 @@ fn reports_print_their_denominators_intervals_and_caveats(backend: Backend) {
         (
             "/console/retention",
             &[
-                "with all that is known of them since.",
+                "with everything known about them since.",
                 "a lower bound on retention, because moved and reworded lines do not count.",
                 "for investigation only, not ranking.",
                 "No file is scored.",

@@ -221,7 +221,7 @@ fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
     let of = |port: &str| {
         names
             .iter()
-            .find(|it| it.to_string_lossy().ends_with(port))
+            .find(|name| name.to_string_lossy().ends_with(port))
             .expect("one")
     };
     let (gone, back) = (
@@ -230,7 +230,10 @@ fn what_a_pipeline_and_an_editor_report_is_kept_while_the_service_is_away() {
     );
     for entry in fs::read_dir(gone).expect("an outbox") {
         let path = entry.expect("a file").path();
-        if path.extension().is_some_and(|it| it == "delivery") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "delivery")
+        {
             fs::rename(&path, back.join(path.file_name().unwrap())).expect("moved");
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn enable(configuration: &mut Configuration) {
     variables.insert("SVC_ENABLE_MCP".into(), "true".into());
 }
 
-/// Starts a server that serves the protocol; nothing when the backend is skipped in this run.
+/// Starts a server that serves the protocol; nothing if the backend is skipped in this run.
 pub(super) fn start(backend: Backend, sessions: &[&str]) -> Option<Server> {
     Server::start(backend, &serving(sessions))
 }

@@ -81,7 +81,10 @@ fn a_page_that_was_led_here_is_refused() {
         connection.write_all(&body).expect("a body");
         let mut answer = String::new();
         connection.read_to_string(&mut answer).expect("an answer");
-        let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         status.unwrap_or(0_u16)
     };
     let given = |name: &str, value: &str| given_all(&[(name, value)]);

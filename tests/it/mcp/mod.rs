@@ -250,7 +250,7 @@ fn a_refusal_comes_back_with_its_code_and_what_to_do(backend: Backend) {
             assert_eq!(parts["code"], *code, "{transport:?} {tool} {parts}");
             assert_eq!(parts["status"], *status, "{transport:?} {tool} {parts}");
         }
-        // What is no call of a tool at all is an error of the protocol.
+        // What is not a call of a tool at all is an error of the protocol.
         let error = agent.try_call("run_shell", serde_json::Map::new());
         assert!(format!("{error:?}").contains("-32602"), "{error:?}");
         for (uri, code) in [

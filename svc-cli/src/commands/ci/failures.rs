@@ -202,7 +202,7 @@ fn adjective(result: &Open<CiResult>) -> &str {
 }
 
 fn table(result: &Open<CiResult>, outcomes: &[CiOutcomeRecord], now: Instant) -> String {
-    let commits = outcomes.iter().map(|it| it.commit_sha.as_str());
+    let commits = outcomes.iter().map(|outcome| outcome.commit_sha.as_str());
     let commits = ShortIds::of(COMMIT_CHARACTERS, commits);
     let mut table = Table::new([
         result.as_str(),

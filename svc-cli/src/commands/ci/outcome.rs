@@ -115,7 +115,7 @@ pub(crate) fn attempt_of(attempt: Option<i64>) -> String {
     attempt.map_or_else(String::new, |attempt| format!(" attempt {attempt}"))
 }
 
-/// Returns the other runs of the same name, when there are any.
+/// Returns the other runs of the same name, if there are any.
 pub(crate) fn others(others: &[CiRun], now: Instant) -> Option<String> {
     if others.is_empty() {
         return None;

@@ -128,7 +128,10 @@ fn jenkins(page: &str, segments: &[&str], named: &mut Named) {
         names.push(segments[place + 1]);
         place += 2;
     }
-    let Some(number) = segments.get(place).filter(|it| it.parse::<u64>().is_ok()) else {
+    let Some(number) = segments
+        .get(place)
+        .filter(|segment| segment.parse::<u64>().is_ok())
+    else {
         return;
     };
     // The page of the build itself; the console and test pages are below it.
@@ -168,7 +171,11 @@ fn circleci(segments: &[&str], named: &mut Named) {
         for vcs in [short, long] {
             let url = format!("https://circleci.com/{vcs}/{owner}/{name}/{job}");
             let name = Name::Url(url);
-            if !named.candidates.iter().any(|it| it.name == name) {
+            if !named
+                .candidates
+                .iter()
+                .any(|candidate| candidate.name == name)
+            {
                 named.add(CiProvider::CiC, name);
             }
         }
@@ -213,10 +220,13 @@ mod tests {
     /// Returns what is looked for, in order.
     fn names(text: &str) -> Vec<String> {
         let named = read(text);
-        let names = named.candidates.iter().map(|it| match &it.name {
-            Name::Id(id) => format!("id {id}"),
-            Name::Url(url) => url.clone(),
-        });
+        let names = named
+            .candidates
+            .iter()
+            .map(|candidate| match &candidate.name {
+                Name::Id(id) => format!("id {id}"),
+                Name::Url(url) => url.clone(),
+            });
         names.collect()
     }
 

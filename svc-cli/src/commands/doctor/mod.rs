@@ -104,7 +104,7 @@ impl Doctor {
         checks.extend(local::checks(&self.mirror));
         checks.extend(clone::checks());
         checks.extend(agents::checks());
-        let failed = checks.iter().filter(|it| it.state == State::Failed);
+        let failed = checks.iter().filter(|check| check.state == State::Failed);
         let diagnosis = Diagnosis {
             failed: failed.count(),
             checks,
@@ -122,7 +122,7 @@ impl Doctor {
 }
 
 fn render(diagnosis: &Diagnosis) -> String {
-    let width = diagnosis.checks.iter().map(|it| it.name.len()).max();
+    let width = diagnosis.checks.iter().map(|check| check.name.len()).max();
     let width = width.unwrap_or(0);
     let lines = diagnosis.checks.iter().flat_map(|check| {
         let (state, found) = (check.state.word(), escape(&check.found));

@@ -60,7 +60,7 @@ async fn asked(client: &Client) -> Vec<Check> {
     let mut checks = vec![
         Check::ok("service", url.clone()),
         version(&health.version),
-        clock(trace.last().and_then(|it| it.answered_at)),
+        clock(trace.last().and_then(|attempt| attempt.answered_at)),
     ];
     let probe = match client.me().await {
         Ok(probe) => probe,
@@ -163,9 +163,9 @@ fn captured(counts: &CaptureCounts) -> Vec<Check> {
     let last = |sources: &[CaptureSource]| {
         let counts = sources
             .iter()
-            .filter_map(|it| counts.sources.get(&Open::Known(*it)));
+            .filter_map(|source| counts.sources.get(&Open::Known(*source)));
         // An export without records counts as a delivery, but delivers nothing.
-        counts.filter_map(|it| it.last_stored_at).max()
+        counts.filter_map(|count| count.last_stored_at).max()
     };
     let arrived = |name, sources: &[CaptureSource], install: &str| match last(sources) {
         Some(at) => Check::ok(name, format!("last fact {}", relative(at, now))),

@@ -122,7 +122,7 @@ impl How {
 /// Returns the options of a store as a command is to repeat them, after a blank.
 fn repeated(store: &StoreOptions) -> String {
     let option = |name: &str, value: &Option<String>| {
-        let value = value.as_deref().filter(|it| !it.trim().is_empty());
+        let value = value.as_deref().filter(|value| !value.trim().is_empty());
         value.map_or_else(String::new, |value| format!(" {name} {}", quote(value)))
     };
     option("--database-url", &store.database_url) + &option("--org", &store.org_id)

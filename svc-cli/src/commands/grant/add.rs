@@ -102,7 +102,7 @@ fn warn(receipt: &GrantReceipt, output: &mut Output) {
         .entry
         .scope
         .as_ref()
-        .is_some_and(|it| it.session_id.is_some());
+        .is_some_and(|scope| scope.session_id.is_some());
     match receipt.reach {
         Some(reach) if reach.over_limit => output.warning(&format!(
             "retrieval_grant_limit: the rule reaches more than {GRANT_SESSIONS_MAX} Sessions, or \

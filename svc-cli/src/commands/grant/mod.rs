@@ -9,18 +9,18 @@ mod scope;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use svc_client::{Client, Error, ErrorKind};
+use svc_client::{Client, Error};
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::error::Error as EngineError;
 use svc_engine::store::{ChangedGrant, GrantChange};
 use svc_model::grant::{GrantAction, GrantReach, GrantReceipt, GrantScope, TokenName};
 use svc_model::open::Open;
-use svc_model::problem::QueryFault;
+use svc_model::problem::{Problem, QueryFault};
 use svc_model::quarantine::QuarantineReason;
 
 use crate::commands::place::{Opened, Otherwise, Place, check_organization};
 use crate::commands::{quarantine, service};
-use crate::error::{CommandError, advice};
+use crate::error::CommandError;
 use crate::options::{ServiceOptions, StoreOptions};
 use crate::output::{Output, escape, quote};
 
@@ -170,11 +170,7 @@ fn receipt(opened: &Opened, changed: ChangedGrant, reach: Option<GrantReach>) ->
 
 /// Turns a refusal by a store into the same error as a refusal by a service.
 fn refused(fault: QueryFault) -> CommandError {
-    let refused = CommandError::refused(fault.as_str(), fault.to_string());
-    match advice(&ErrorKind::Query(fault)) {
-        Some(hint) => refused.hint(hint),
-        None => refused,
-    }
+    CommandError::refused(fault.as_str(), fault.to_string()).advised(Problem::Query(fault).advice())
 }
 
 /// Turns the failure of a read on a store into an error.
@@ -183,6 +179,7 @@ fn unanswered(error: EngineError) -> CommandError {
         EngineError::Query(fault) => refused(fault),
         EngineError::Declined(decline) => {
             CommandError::refused(decline.as_str(), decline.to_string())
+                .advised(Problem::Declined(decline).advice())
         }
         other => other.into(),
     }

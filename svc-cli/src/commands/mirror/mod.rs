@@ -62,7 +62,9 @@ impl MirrorOptions {
     /// Returns whether a store or a folder of mirrors is given.
     pub(super) fn are_named(&self) -> bool {
         let named = [&self.store.database_url, &self.mirror_path];
-        named.into_iter().any(|it| given(it.as_deref()).is_some())
+        named
+            .into_iter()
+            .any(|name| given(name.as_deref()).is_some())
     }
 
     /// Returns the organization that is given.

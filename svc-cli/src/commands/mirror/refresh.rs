@@ -71,7 +71,7 @@ impl Refresh {
         let ledger = Ledger::open(&url, org_id.clone())?;
         let lifetimes = if self.all {
             let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
-            mirrors.into_iter().map(|it| it.lifetime).collect()
+            mirrors.into_iter().map(|mirror| mirror.lifetime).collect()
         } else {
             let repositories = self.repositories.iter();
             repositories
@@ -98,7 +98,10 @@ impl Refresh {
                 .push(refresh(&refresher, &ledger, &lifetime, &cancellation)?);
         }
         output.value(&shown, render)?;
-        let failed = shown.mirrors.iter().filter(|it| it.outcome != "refreshed");
+        let failed = shown
+            .mirrors
+            .iter()
+            .filter(|mirror| mirror.outcome != "refreshed");
         match failed.count() {
             0 => Ok(()),
             count => Err(CommandError::refused(
@@ -207,8 +210,10 @@ fn refresh(
 /// Returns why a mirror could not be claimed.
 fn why_not(ledger: &Ledger, lifetime: &Lifetime) -> Result<&'static str, CommandError> {
     let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
-    let mirror = mirrors.into_iter().find(|it| it.lifetime == *lifetime);
-    Ok(match mirror.map(|it| it.state) {
+    let mirror = mirrors
+        .into_iter()
+        .find(|mirror| mirror.lifetime == *lifetime);
+    Ok(match mirror.map(|mirror| mirror.state) {
         Some(JobState::Running(_)) => "another process is refreshing it",
         _ => "no visible push names it",
     })

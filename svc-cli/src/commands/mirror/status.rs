@@ -102,8 +102,12 @@ fn render(shown: &Shown, now: Instant) -> String {
     .numbers(&[3, 4]);
     for row in &shown.mirrors {
         let identity = row.repository_identity.as_ref();
-        let identity =
-            identity.map(|it| format!("{}/{}/{}", it.provider, it.host, it.repository_id));
+        let identity = identity.map(|identity| {
+            format!(
+                "{}/{}/{}",
+                identity.provider, identity.host, identity.repository_id
+            )
+        });
         let state = match row.state_at {
             Some(at) if row.state == "running" => format!("started {}", relative(at, now)),
             Some(at) => format!("{} {}", row.state, relative(at, now)),

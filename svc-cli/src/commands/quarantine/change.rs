@@ -6,7 +6,7 @@ use svc_engine::store::{NewQuarantineEntry, NoTarget, WhenAbsent};
 use svc_model::facts::FactTable;
 use svc_model::id::ForeignId;
 use svc_model::open::Open;
-use svc_model::problem::QueryFault;
+use svc_model::problem::{Problem, QueryFault};
 use svc_model::quarantine::{
     QuarantineAction, QuarantineReason, QuarantineReceipt, QuarantineRequest,
 };
@@ -106,7 +106,7 @@ impl Change {
                 "quarantine_target_ambiguous",
                 format!("several ids in {place} begin with {name}: nothing was recorded"),
             )
-            .hint("give more characters of the id"),
+            .advised(Problem::Query(QueryFault::TargetAmbiguous).advice()),
         }
     }
 }

@@ -194,7 +194,7 @@ mod tests {
             let numbers: Vec<_> = log
                 .entries
                 .iter()
-                .map(|it| it.quarantine_revision)
+                .map(|entry| entry.quarantine_revision)
                 .collect();
             assert!(numbers.is_sorted(), "oldest first");
             (numbers.first().copied(), numbers.len())

@@ -26,7 +26,7 @@ impl Abandonment {
 fn render(report: &AbandonmentReport) -> String {
     let with = |status: SessionStatus| {
         let sessions = report.accepted_session_outcomes.iter();
-        sessions.filter(|it| it.status == status).count()
+        sessions.filter(|session| session.status == status).count()
     };
     let mut page = Page::default();
     page.line(format!("org: {}", escape(report.org_id.as_str())));

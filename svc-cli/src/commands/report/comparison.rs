@@ -57,10 +57,10 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
                 "  {metric}: every case has the same result, so nothing says how small a difference is found."
             )),
             Some(effect) if effect <= 1.0 => page.line(format!(
-                "  {metric}: with so many cases a difference of {effect:.4} is found four times in five."
+                "  {metric}: with this many cases, a difference of {effect:.4} is found four times out of five."
             )),
             Some(_) => page.line(format!(
-                "  {metric}: with so few cases hardly any difference is found."
+                "  {metric}: with so few cases, hardly any difference is found."
             )),
             None => {}
         }
@@ -77,8 +77,8 @@ pub(super) fn comparison(page: &mut Page, comparison: &Comparison) {
         }
     }
     page.line(
-        "  Look once: each further look at growing data finds differences that are not there. Models \
-         that do different work are not made alike by a test.",
+        "  Look once: every further look at growing data makes a false difference more likely. No test \
+         corrects for models that do different work.",
     );
 }
 

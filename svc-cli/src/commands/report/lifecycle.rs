@@ -246,7 +246,10 @@ fn coverage<M: Copy + Ord + Display>(page: &mut Page, coverage: &Coverage<M>) {
 }
 
 fn examples(page: &mut Page, examples: &[Examples]) {
-    for examples in examples.iter().filter(|it| !it.session_ids.is_empty()) {
+    for examples in examples
+        .iter()
+        .filter(|example| !example.session_ids.is_empty())
+    {
         let sessions: Vec<String> = examples
             .session_ids
             .iter()

@@ -24,6 +24,7 @@ use svc_engine::mirror::MirrorReading;
 use svc_engine::read::{ReportMemory, ReportSources};
 use svc_engine::store::{Ledger, Snapshot};
 use svc_model::limit::{REPORT_CALLS_MAX, REPORT_FACTS_MAX};
+use svc_model::problem::{Problem, ReportBound};
 use svc_model::time::Instant;
 
 use self::progress::Progress;
@@ -165,5 +166,5 @@ fn too_much() -> CommandError {
              {REPORT_FACTS_MAX} facts of each kind about them"
         ),
     )
-    .hint("use fewer days or an earlier end, such as svc report model --since-days 7 --as-of 30d")
+    .advised(Problem::ReportBound(ReportBound::Evidence).advice())
 }

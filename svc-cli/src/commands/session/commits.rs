@@ -96,7 +96,9 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit, short: ShortIds)
         results(at.map(|outcome| &outcome.result))
     };
     let own = of(&mut dossier.ci_outcomes.iter(), &commit.commit_sha);
-    let heads: BTreeSet<&CommitSha> = bringing(dossier, commit).map(|it| &it.after_sha).collect();
+    let heads: BTreeSet<&CommitSha> = bringing(dossier, commit)
+        .map(|push| &push.after_sha)
+        .collect();
     let outcomes = || dossier.delivering_ci_outcomes.iter().flatten();
     let heads = heads.into_iter().filter_map(|head| {
         let results = of(&mut outcomes(), head);

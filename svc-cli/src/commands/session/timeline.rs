@@ -36,7 +36,7 @@ pub(super) fn render(events: &[Open<TimelineEvent>], tail: usize) -> Option<Stri
         return None;
     }
     let ids = shown.iter().filter_map(Open::known);
-    let ids: Vec<String> = ids.map(|it| it.fact_id().to_string()).collect();
+    let ids: Vec<String> = ids.map(|id| id.fact_id().to_string()).collect();
     let facts = ShortIds::of(least_characters(&ids), &ids);
     let mut table = Table::new(["time (UTC)", "", "event", "from", "what", "file", "fact"]);
     let mut before = None;

@@ -11,10 +11,10 @@ use super::value::{content, count, id, object, sha, text};
 use super::{Delivery, Notes};
 use crate::fact::CiOutcome;
 
-/// What the outcome of a webhook says that it was taken from.
+/// The event type in the outcome of a webhook.
 const SOURCE_EVENT_TYPE: &str = "github.workflow_run.completed";
 
-/// Turns a completed run into an outcome. The run itself is kept whole, its credentials redacted.
+/// Turns a completed run into an outcome. The whole run is kept, with credentials redacted.
 pub(super) fn capture(
     mut payload: Object,
     delivery: &Delivery<'_>,
@@ -70,7 +70,7 @@ pub(super) fn capture(
     Ok(outcome)
 }
 
-/// Returns what the forge's word for the result means.
+/// Returns the result for the forge's word.
 fn result(conclusion: Option<&Text>) -> CiResult {
     match conclusion.and_then(Text::as_str) {
         Some("success") => CiResult::Passed,
@@ -83,7 +83,7 @@ fn result(conclusion: Option<&Text>) -> CiResult {
     }
 }
 
-/// Returns the branch of a run, which may have none; nothing when it cannot be one.
+/// Returns the branch of a run; nothing if it has none, or an invalid one.
 fn branch(run: Option<&Object>) -> Option<Branch> {
     match text(run, "head_branch") {
         Some(branch) => Branch::new(branch.as_str()?),
@@ -91,7 +91,7 @@ fn branch(run: Option<&Object>) -> Option<Branch> {
     }
 }
 
-/// Returns the path of the workflow's definition, when the run has one.
+/// Returns the path of the workflow's definition, if the run has one.
 fn path(run: Option<&Object>) -> Result<Option<String>, IdentityError> {
     let Some(path) = text(run, "path") else {
         return Ok(None);

@@ -3,8 +3,8 @@ use svc_model::limit::PATH_BYTES_MAX;
 
 use super::value::text;
 
-/// Returns where a repository is fetched from, without a credential; empty when the payload says
-/// nothing that could be fetched from.
+/// Returns the clone URL of a repository, without a credential; empty if the payload has no usable
+/// one.
 pub(super) fn clone_url(repository: Option<&Object>) -> String {
     text(repository, "clone_url")
         .and_then(|url| url.as_str())
@@ -13,9 +13,9 @@ pub(super) fn clone_url(repository: Option<&Object>) -> String {
         .unwrap_or_default()
 }
 
-/// Takes the user info out of a URL and leaves the rest as it is. Over SSH the name is no secret and
-/// the forge needs it, so there only what follows it goes. What has no `://` is a path, or
-/// `name@host:path`, and carries no credential.
+/// Removes the user info from a URL and leaves the rest unchanged. Over SSH, the user name is not a
+/// secret and the forge needs it, so only the password is removed. Without `://` it is a path, or
+/// `name@host:path`, and contains no credential.
 fn without_credential(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();

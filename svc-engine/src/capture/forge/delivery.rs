@@ -8,12 +8,12 @@ use crate::capture::Receipt;
 use crate::capture::redaction::Counts;
 use crate::fact::{CiOutcome, PullRequestMerge, PullRequestRevision, Push, RepositoryRename};
 
-/// What capture is told about a webhook's delivery beside its payload.
+/// What capture knows about a webhook's delivery besides its payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery<'a> {
     /// The receipt.
     pub receipt: Receipt<'a>,
-    /// The host of the forge. A payload is not asked for it.
+    /// The host of the forge, which is configured and not read from a payload.
     pub host: &'a RepositoryHost,
     /// The forge's id of the delivery, as it came.
     pub id: Option<&'a str>,
@@ -24,7 +24,7 @@ impl Delivery<'_> {
         self.receipt.fresh_id()
     }
 
-    /// Returns the id of the delivery as it is stored.
+    /// Returns the id of the delivery in its stored form.
     pub(super) fn source_event_id(&self) -> Result<Option<String>, SkipReason> {
         match self.id.map(identity) {
             None | Some(Err(IdentityError::Blank)) => Ok(None),
@@ -36,7 +36,7 @@ impl Delivery<'_> {
     }
 }
 
-/// What one delivery says.
+/// The fact in a delivery.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ForgeFact {
     /// A branch was pushed.
@@ -51,22 +51,22 @@ pub enum ForgeFact {
     Rename(Box<RepositoryRename>),
 }
 
-/// What is to be said of a delivery, captured or not, without its content.
+/// What to log about a delivery, captured or not, without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Repositories on the fact that have no identity.
+    /// Why repositories on the fact have no identity.
     pub declined_identities: Vec<IdentityDecline>,
-    /// Whether a push names no repository, so that none can be fetched for it.
+    /// Whether a push names no repository, so that nothing can be fetched for it.
     pub unnamed_repository: bool,
-    /// Credentials that were replaced.
+    /// Redacted credentials.
     pub redactions: Counts,
 }
 
-/// Turns a delivery into a fact, or says why there is none in it.
+/// Turns a delivery into a fact.
 ///
 /// # Errors
 ///
-/// The reason for which the delivery is declined.
+/// The reason why the delivery is declined.
 pub fn capture(
     event: ForgeEvent,
     payload: Object,

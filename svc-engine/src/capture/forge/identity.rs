@@ -10,19 +10,19 @@ use super::value::{given, text};
 /// Why a repository has no identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityDecline {
-    /// The payload gives it no id.
+    /// The payload contains no id.
     Absent,
-    /// Its id is no positive decimal number of at most twenty digits.
+    /// Its id is not a positive decimal number of at most twenty digits.
     Invalid,
 }
 
 impl IdentityDecline {
-    /// Returns the closed word for it.
+    /// Returns the closed word.
     pub const fn as_str(self) -> &'static str {
         self.skip_reason().as_str()
     }
 
-    /// Returns the reason for which a fact is declined that cannot do without an identity.
+    /// Returns the skip reason for a fact that needs an identity.
     pub(super) const fn skip_reason(self) -> SkipReason {
         match self {
             Self::Absent => SkipReason::RepositoryIdentityAbsent,
@@ -31,7 +31,7 @@ impl IdentityDecline {
     }
 }
 
-/// Returns the identity of a repository: the forge's number of it, never a name.
+/// Returns the identity of a repository: the forge's number, never a name.
 pub(super) fn identity(
     repository: Option<&Object>,
     host: &RepositoryHost,
@@ -54,11 +54,11 @@ pub(super) fn name(repository: Option<&Object>) -> Option<RepositoryName> {
     RepositoryName::new(text(repository, "full_name")?.as_str()?)
 }
 
-/// Returns the name of a repository on a fact that can do without it; empty when it is of no use.
+/// Returns the name of a repository on a fact that does not need one; empty if it is unusable.
 ///
 /// # Errors
 ///
-/// When it is too long: without its name the fact might pass for another one.
+/// If it is too long: without its name the fact could be mistaken for another one.
 pub(super) fn name_or_empty(repository: Option<&Object>) -> Result<String, SkipReason> {
     let too_long = text(repository, "full_name")
         .is_some_and(|name| identity_text(name) == Err(IdentityError::TooLong));

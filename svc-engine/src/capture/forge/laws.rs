@@ -1,4 +1,4 @@
-//! What holds of every payload.
+//! Properties that hold for every payload.
 
 use proptest::prelude::*;
 use svc_model::id::identity;
@@ -9,7 +9,7 @@ use svc_model::repository::RepositoryName;
 use super::testing::delivery;
 use super::{Delivery, ForgeFact, Notes, capture};
 
-/// The names that mean something, here or to redaction, and a few values for each to meet.
+/// Names with a meaning here or for redaction, and some values for each.
 const WORDS: [&str; 46] = [
     "action",
     "ref",
@@ -97,7 +97,7 @@ fn value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// A payload that can be captured but for some of its values, which are anything.
+/// A valid payload with some arbitrary values.
 fn nearly_valid() -> impl Strategy<Value = (ForgeEvent, Object)> {
     let valid = prop::sample::select(vec![
         (
@@ -152,7 +152,7 @@ fn places(value: &Json) -> usize {
     }
 }
 
-/// Replaces the value that comes after `left` others.
+/// Replaces the value after `left` others.
 fn replace(value: &mut Json, left: &mut usize, other: &Json) -> bool {
     let mut visit = |inner: &mut Json| {
         if *left == 0 {
@@ -195,7 +195,7 @@ proptest! {
         }
     }
 
-    /// Every text that a store indexes is one that it can hold.
+    /// Every indexed text fits into the store's index.
     #[test]
     fn what_is_captured_can_be_stored((event, payload) in nearly_valid()) {
         let delivery = Delivery { id: Some(" d "), ..delivery() };
@@ -206,7 +206,7 @@ proptest! {
         };
         let bounded = |text: &str| identity(text) == Ok(text);
         let name = |name: &str| {
-            name.is_empty() || RepositoryName::new(name).is_some_and(|it| it.as_str() == name)
+            name.is_empty() || RepositoryName::new(name).is_some_and(|parsed| parsed.as_str() == name)
         };
         match fact {
             ForgeFact::Push(push) => {

@@ -1,12 +1,12 @@
-//! The deliveries of a forge's webhooks become facts.
+//! Turns the deliveries of a forge's webhooks into facts.
 //!
-//! A payload is whatever the forge sends, and forges differ and change. So a member is looked for
-//! where the forges put it, only a string is text and only an integer is a number, and what is odd
-//! counts as absent. A fact that can do without the member is stored without it; otherwise the
-//! delivery is declined with a reason, once and for all: sending it again would change nothing.
+//! Forges differ and change, and a payload may contain anything. So a member is looked up where the
+//! forges put it, only a string is text and only an integer is a number, and an unusable value
+//! counts as absent. A fact that does not need the member is stored without it. Otherwise the
+//! delivery is declined with a reason, permanently: sending it again would change nothing.
 //!
-//! Names and URLs never identify a repository; its number does. A fact without a number is stored
-//! under its name alone, except for a renaming, which would say nothing then.
+//! Only its number identifies a repository, not its names or URLs. A fact without a number is
+//! stored under its name alone, except a rename, which would then have no meaning.
 
 mod ci;
 mod clone_url;

@@ -14,9 +14,9 @@ use crate::fact::{PullRequest, PullRequestMerge, PullRequestRevision};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Opened,
-    /// It was pushed to. GitHub says between which commits.
+    /// It was pushed to. GitHub names both commits.
     Synchronize,
-    /// It was pushed to. Gitea and Forgejo say no more.
+    /// It was pushed to. Gitea and Forgejo do not name the commits.
     Synchronized,
     Closed,
 }
@@ -33,7 +33,8 @@ impl Action {
     }
 }
 
-/// Turns a pull request's opening and each push to it into a revision, and its merge into a merge.
+/// Turns the opening of a pull request and each push to it into a revision, and its merge into a
+/// merge.
 pub(super) fn capture(
     payload: &Object,
     delivery: &Delivery<'_>,
@@ -85,8 +86,8 @@ fn revision(
     })
 }
 
-/// Returns an end of the push that updated a pull request. Only a lenient reader takes a payload
-/// without it.
+/// Returns a commit of the push that updated a pull request. Only a lenient reader accepts a
+/// payload without it.
 fn pushed(payload: &Object, name: &str, lenient: bool) -> Result<Option<CommitSha>, SkipReason> {
     if lenient && given(Some(payload), name).is_none() {
         return Ok(None);
@@ -102,7 +103,7 @@ fn merge(
     notes: &mut Notes,
 ) -> Result<PullRequestMerge, SkipReason> {
     let described = object(Some(payload), "pull_request");
-    let merged = described.and_then(|it| it.get("merged")?.as_bool());
+    let merged = described.and_then(|described| described.get("merged")?.as_bool());
     if merged != Some(true) {
         return Err(SkipReason::PullRequestNotMerged);
     }
@@ -125,12 +126,12 @@ fn merge(
     })
 }
 
-/// Returns the repository that the pull request comes from; nothing when it is gone.
+/// Returns the head repository of the pull request; nothing if it was deleted.
 fn head_repository(described: Option<&Object>) -> Option<&Json> {
     given(object(described, "head"), "repo")
 }
 
-/// Reads what a revision and a merge have in common; nothing when a part of it is malformed.
+/// Reads what revisions and merges have in common; nothing if a part is malformed.
 fn pull_request(
     payload: &Object,
     delivery: &Delivery<'_>,
@@ -226,7 +227,7 @@ mod tests {
         revision_of(fact).previous_head_sha.map(Into::into)
     }
 
-    /// Parts without which neither a revision nor a merge is one, each with values that spoil it.
+    /// Parts that revisions and merges need, each with invalid values.
     fn spoilt() -> Vec<(&'static str, String)> {
         let long = format!("\"{}\"", "x".repeat(1_025));
         let mut spoilt = Vec::new();

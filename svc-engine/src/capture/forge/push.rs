@@ -11,7 +11,7 @@ use super::value::{object, sha, text};
 use super::{Delivery, Notes};
 use crate::fact::Push;
 
-/// What a ref of a branch begins with.
+/// The prefix of a branch's ref.
 const BRANCHES: &[u8] = b"refs/heads/";
 
 /// Turns a push to a branch into a fact. Pushes of tags and notes, and deletions, are declined.
@@ -55,7 +55,7 @@ pub(super) fn capture(
     })
 }
 
-/// Returns whether a commit id stands for no commit, however long it is.
+/// Returns whether a commit id of any length is all zeros, which stands for no commit.
 fn is_zeros(sha: &Text) -> bool {
     let sha = sha.trimmed();
     !sha.is_empty() && sha.as_bytes().iter().all(|byte| *byte == b'0')
@@ -91,7 +91,7 @@ mod tests {
         (capture(payload, &delivery(), &mut notes), notes)
     }
 
-    /// Captures the payload with another value at a place; nothing there when it is `-`.
+    /// Captures the payload with another value at a place; `-` removes the value.
     fn with(place: &str, value: &str) -> Result<Push, SkipReason> {
         captured(&changed(&payload(), place, value)).0
     }

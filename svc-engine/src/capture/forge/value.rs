@@ -1,4 +1,4 @@
-//! What a value is worth: text, a number, an id.
+//! Reads values: text, a number, an id.
 
 use svc_model::id::IdentityError;
 use svc_model::json::{Json, Object, Text};
@@ -32,18 +32,17 @@ pub(super) fn count(parent: Option<&Object>, name: &str) -> Option<i64> {
     number.as_i64().filter(|count| *count >= 1)
 }
 
-/// Returns the text under a name without the blanks around it; nothing when nothing else is in it.
+/// Returns the text under a name without surrounding blanks; nothing if it is blank.
 pub(super) fn content(parent: Option<&Object>, name: &str) -> Option<Text> {
     Some(text(parent, name)?.trimmed()).filter(|content| !content.is_empty())
 }
 
-/// Returns the id in a value, which a forge gives as a positive number of any size or as text;
-/// nothing when the value is neither.
+/// Returns the id in a value, which is a positive number of any size or a text; nothing for any
+/// other value.
 ///
 /// # Errors
 ///
-/// When the text cannot be an identity, other than by being blank, or the number has too many
-/// digits.
+/// If a text that is not blank cannot be an identity, or the number has too many digits.
 pub(super) fn id(value: Option<&Json>) -> Result<Option<String>, IdentityError> {
     let id = match value {
         Some(Json::String(text)) => identity(text)?,

@@ -1,4 +1,4 @@
-//! Under which ids a call is known, whichever gateway logged it.
+//! The ids of a call, whichever gateway logged it.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use svc_model::evidence::{Message, Part};
 use svc_model::id::{FactId, OrgId};
 use uuid::Uuid;
 
-/// The namespace of fact ids that are derived from a capture id. Changing it would store every
-/// repeated delivery again.
+/// The namespace of fact ids that are derived from a capture id. If it changed, every repeated
+/// delivery would be stored again.
 pub(super) const CAPTURE_NAMESPACE: Uuid =
     Uuid::from_u128(0x68fd_420d_834b_49ea_b702_29e3_5609_70b7);
 
-/// Returns the fact id of a named delivery.
+/// Returns the fact id of a delivery with a capture id.
 pub(super) fn derived_id(org_id: &OrgId, capture_id: Uuid) -> FactId {
-    // Neither text holds anything that JSON escapes.
+    // Neither text contains characters that JSON escapes.
     let name = format!("[\"{}\",\"{}\"]", org_id.as_str(), capture_id.hyphenated());
     FactId::new(Uuid::new_v5(&CAPTURE_NAMESPACE, name.as_bytes()))
 }
 
-/// Returns the ids of the tools that were called in an answer and that of the call itself.
+/// Returns the ids of the tool calls in an answer, and the id of the call itself.
 pub(super) fn aliases(output: &[Message], model_call_id: Option<&String>) -> Vec<String> {
     let called = output
         .iter()

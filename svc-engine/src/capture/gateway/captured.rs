@@ -7,12 +7,12 @@ use crate::capture::messages::{Degradation, MessagesError};
 use crate::capture::redaction::Counts;
 use crate::fact::InferenceCall;
 
-/// What became of a payload.
+/// The result of capturing a payload.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Captured {
-    /// It is a call.
+    /// A call.
     Call(Box<InferenceCall>),
-    /// It is declined with success.
+    /// A payload that is skipped with success.
     Skipped {
         /// Why.
         reason: SkipReason,
@@ -24,14 +24,14 @@ pub enum Captured {
 /// Why a payload can never be captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
-    /// There is no adapter for this kind of gateway.
+    /// The kind of gateway has no adapter.
     #[error("the gateway has no adapter")]
     UnsupportedProvider,
-    /// An identity in the payload is over its bound, or holds NUL or a surrogate.
+    /// An identity in the payload is too long, or contains NUL or a surrogate.
     #[error("the payload holds an identity that cannot be kept")]
     InvalidPayload,
-    /// The messages of the payload, with what is decoded for them, take more memory than those of one
-    /// request may.
+    /// The messages of the payload, including decoded documents, need more memory than one request
+    /// may use.
     #[error("the payload holds more than one request may")]
     TooLarge,
 }
@@ -42,7 +42,7 @@ impl From<OverBudget> for GatewayError {
     }
 }
 
-/// What happened to a payload on its way, for the log.
+/// What to log about a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// What was left out.
@@ -60,8 +60,8 @@ impl From<MessagesError> for GatewayError {
     }
 }
 
-/// Turns a delivery of a gateway into an inference call. What its messages take is taken from `memory`,
-/// beside what the payload took when it was parsed.
+/// Turns a gateway's delivery into an inference call. The memory for its messages is taken from
+/// `memory`, in addition to the memory of the parsed payload.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What holds of every payload.
+//! Properties that hold for every payload.
 
 use proptest::prelude::*;
 use svc_model::evidence::{Message, Part};
@@ -11,7 +11,7 @@ use crate::capture::Redaction;
 use crate::capture::redaction::{Redactor, redact_json};
 use crate::fact::InferenceCall;
 
-/// The names that mean something, here or to redaction, and a few values for each to meet.
+/// Names with a meaning here or for redaction, and some values for each.
 const WORDS: [&str; 66] = [
     "messages",
     "response",
@@ -109,7 +109,7 @@ fn object(members: Vec<(Text, Json)>) -> Json {
     Json::Object(members.into_iter().collect::<Object>())
 }
 
-/// A content, often with blocks that say what they are.
+/// A content, often with typed blocks.
 fn content() -> impl Strategy<Value = Json> {
     let kind = prop::sample::select(vec![
         "text",
@@ -135,7 +135,7 @@ fn content() -> impl Strategy<Value = Json> {
     ]
 }
 
-/// A message, often complete.
+/// A message, often a complete one.
 fn message() -> impl Strategy<Value = Json> {
     let role = prop::sample::select(vec!["user", "assistant", "tool"]);
     let arguments = word().prop_map(Json::String);
@@ -229,7 +229,7 @@ proptest! {
         }
     }
 
-    /// Parts that repeat the payload are not looked at when nothing in it was replaced; it comes out
+    /// Parts that repeat the payload are not searched if nothing in it was replaced. The result is
     /// as if they were.
     #[test]
     fn no_part_escapes_redaction(payload in payload()) {

@@ -1,17 +1,17 @@
-//! A gateway's description of a model call becomes an inference call.
+//! Turns a gateway's description of a model call into an inference call.
 //!
-//! Each gateway has a folder of its own, which knows the names of its payload; the forms of messages
-//! are those of the models and are read by `capture::messages`.
+//! Each gateway has a folder that knows the names in its payload. The forms of messages depend on
+//! the models, and are read by `capture::messages`.
 //!
-//! A payload is whatever the gateway logged: its members may be absent or of any type, and no
-//! member that is odd may cost the rest of the call. So each field of the fact is read for itself,
-//! from the first of its sources that is usable, and what cannot be used is left out and counted
-//! ([`Degradation`]). Only two things refuse a call as a whole: an identity that could not be stored
-//! or compared, and a gateway that has no adapter. A call without a Session is skipped.
+//! A payload is whatever the gateway logged: its members may be absent or of any type, and an
+//! unusable member must not cost the rest of the call. So each field of the fact is read from the
+//! first usable one of its sources, and what is unusable is left out and counted ([`Degradation`]).
+//! Only two things refuse a whole call: an identity that cannot be stored or compared, and a
+//! gateway without an adapter. A call without a Session is skipped.
 //!
-//! The call is read from the payload as it came, so that redaction never changes an identity; then
-//! its parts and the kept payload are redacted. A folder also names what of its payload repeats from
-//! call to call, so that the store keeps it once.
+//! The call is read from the original payload, so redaction never changes an identity. Then its
+//! parts and the kept payload are redacted. A folder also names the segments of its payload that
+//! repeat from call to call, so the store keeps them once.
 
 mod call_id;
 mod captured;

@@ -1,4 +1,4 @@
-//! Redacting a call: its parts and the payload that is kept.
+//! Redacts a call: its parts and the kept payload.
 
 use svc_model::evidence::Part;
 
@@ -6,12 +6,11 @@ use crate::capture::messages::Origin;
 use crate::capture::redaction::{Counts, Redactor};
 use crate::fact::InferenceCall;
 
-/// Redacts a call in place. `origins` says of each part, input first, how it came out of the
-/// payload.
+/// Redacts a call in place. `origins` is the origin of each part, input first.
 ///
-/// A credential that stands under its name in the arguments or the result of a tool is looked for in
-/// the whole call. The payload goes first: when nothing in it is replaced, nothing can be replaced in
-/// a part that repeats its strings, and only the decoded parts are left to do.
+/// A credential under its name in the arguments or the result of a tool is searched for in the
+/// whole call. The payload is redacted first: if nothing in it is replaced, nothing can be replaced
+/// in a part that repeats its strings, and only the decoded parts remain.
 pub(super) fn redact(
     call: &mut InferenceCall,
     origins: &[Origin],
@@ -21,7 +20,7 @@ pub(super) fn redact(
         .input_messages
         .iter()
         .chain(&call.output_messages)
-        .flat_map(|it| &it.parts)
+        .flat_map(|message| &message.parts)
     {
         match part {
             Part::ToolCall { arguments, .. } => redactor.learn_object(arguments),

@@ -1,4 +1,4 @@
-//! What the tests of this module share.
+//! Shared by the tests of this module.
 
 use svc_model::id::{OrgId, SessionId};
 use svc_model::ingest::{GatewayIngestRequest, GatewayProvider};
@@ -12,7 +12,7 @@ use crate::capture::{Receipt, Redaction};
 use crate::clock::Ids;
 use crate::fact::InferenceCall;
 
-/// The first id that a delivery is given.
+/// The first id of a delivery.
 pub(super) const FRESH_ID: Uuid = Uuid::from_u128(1);
 
 pub(super) fn request(payload: Json) -> GatewayIngestRequest {
@@ -32,7 +32,7 @@ pub(super) fn deliver(
     deliver_within(request, redaction, &NodeBudget::unlimited())
 }
 
-/// Captures a delivery whose messages may take so much memory.
+/// Captures a delivery with this much memory for its messages.
 pub(super) fn deliver_within(
     request: GatewayIngestRequest,
     redaction: Redaction,

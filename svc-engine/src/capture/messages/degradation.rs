@@ -1,13 +1,13 @@
 use svc_model::evidence::LeftOut;
 
-/// What was left out of a call, as counts.
+/// Counts of what was left out of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Degradation {
-    /// Arguments of tool calls that are no JSON object.
+    /// Arguments of tool calls that are not JSON objects.
     pub malformed_arguments: u64,
     /// Tool calls and results without an id.
     pub missing_id: u64,
-    /// Messages and content of a kind that is not kept: images, files, searches.
+    /// Messages and content of a kind that is not kept, such as images, files and searches.
     pub unsupported_content: u64,
     /// Reasoning that is encrypted or empty.
     pub opaque_reasoning: u64,

@@ -1,16 +1,17 @@
-//! JSON documents that a payload carries inside of strings.
+//! JSON documents in the strings of a payload.
 
 use svc_model::json::{Json, NodeBudget, Object, Text};
 
-/// Bytes of memory that a document may take which is only looked into: as much as any of ordinary
-/// density that a body has room for.
+/// The memory for a document that is only searched: enough for any of ordinary density that fits
+/// into a body.
 const LOOKED_INTO_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Returns the document that a text is, blanks around it allowed; nothing when it is none, or is
-/// nested too deep to be read. It is taken from a budget, which is exhausted when it does not fit.
+/// Returns the JSON document in a text, surrounding blanks allowed; nothing if it is not one, or
+/// nested too deeply. Its memory is taken from a budget, which is used up if the document does not
+/// fit.
 ///
-/// Most texts that are asked about are none: prose, source code, listings of files. Their first and
-/// last byte say so.
+/// Most texts are not documents but prose, source code or listings of files. Their first and last
+/// byte show it.
 pub(in crate::capture) fn document(text: &Text, memory: &NodeBudget) -> Option<Json> {
     let bytes = trimmed(text.as_bytes());
     let fits = match bytes.first()? {
@@ -21,18 +22,17 @@ pub(in crate::capture) fn document(text: &Text, memory: &NodeBudget) -> Option<J
         b't' | b'f' | b'n' | b'N' | b'I' => bytes.len() <= b"Infinity".len(),
         _ => false,
     };
-    // A text is text: a NUL at its beginning must not make the parser take it for UTF-16.
+    // A text is text: a NUL at its start must not make the parser assume UTF-16.
     let fits = fits && !bytes.iter().take(4).any(|byte| *byte == 0);
     fits.then(|| Json::parse_within(bytes, memory).ok())?
 }
 
-/// Returns the object that a text is, to be looked into; nothing also when it is one of more values
-/// than that is worth.
+/// Returns the object in a text, for searching it; nothing also if it has too many values.
 pub(in crate::capture) fn object(text: &Text) -> Option<Object> {
     object_within(text, &NodeBudget::new(LOOKED_INTO_BYTES_MAX))
 }
 
-/// Returns the object that a text is. It is taken from a budget, as [`document`] is.
+/// Returns the object in a text. Its memory is taken from a budget, as for [`document`].
 pub(super) fn object_within(text: &Text, memory: &NodeBudget) -> Option<Object> {
     if trimmed(text.as_bytes()).first() != Some(&b'{') {
         return None;

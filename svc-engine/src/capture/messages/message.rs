@@ -1,4 +1,4 @@
-//! One logged item becomes a message, or none.
+//! Converts one logged item to a message, if it is one.
 
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, NodeBudget, Object, Text};
@@ -7,36 +7,36 @@ use super::MessagesError;
 use super::degradation::Degradation;
 use super::identity::{identity, usable};
 
-/// Bytes that a message takes on its way into the store beside its content: itself, in lists that may
-/// have room to spare, its digest and the reference to it.
+/// Bytes per message while it is stored, besides its content: the message in lists with spare
+/// capacity, its digest, and the reference to it.
 const MESSAGE_BYTES: usize = 512;
-/// Bytes that an item of a prompt takes likewise: its place, its segment, and its template.
+/// Bytes per item of a prompt: its index, its segment, and its template.
 const ITEM_BYTES: usize = 256;
-/// Bytes that a part takes on its way into a message, likewise.
+/// Bytes per part while it is converted.
 const PART_BYTES: usize = 256;
 
-/// Turns the items of one payload into messages and counts what is left out.
+/// Converts the items of a payload to messages, and counts what is left out.
 #[derive(Debug)]
 pub(in crate::capture) struct Normaliser {
-    /// What the messages are taken from, and the documents decoded for them.
+    /// The memory budget for the messages and the documents decoded for them.
     pub(in crate::capture) memory: NodeBudget,
     pub(in crate::capture) degradation: Degradation,
-    /// The origin of each part of the messages that were made, in order.
+    /// The origin of each part of the messages, in order.
     pub(in crate::capture) origins: Vec<Origin>,
-    /// Which message each item of the prompt became, by its place among them.
+    /// The index of the message of each item of the prompt.
     pub(in crate::capture) prompt_places: Vec<Option<usize>>,
 }
 
-/// How a part came out of the payload.
+/// Where a part came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::capture) enum Origin {
     /// Its strings are strings of the payload.
     Verbatim,
-    /// It was decoded from a document inside of a string.
+    /// It was decoded from a document in a string.
     Decoded,
 }
 
-/// A part on its way into a message.
+/// A part before it is added to a message.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) part: Part,
@@ -62,8 +62,8 @@ impl Draft {
         }
     }
 
-    /// Returns the bytes that its texts take in the form in which they are stored. Arguments and
-    /// results were taken when they were made.
+    /// Returns the bytes of its texts in stored form. The bytes of arguments and results were taken
+    /// when they were decoded.
     fn text_bytes(&self) -> usize {
         match &self.part {
             Part::Text { content } | Part::Reasoning { content } => content.escaped_len(),
@@ -97,7 +97,7 @@ impl Normaliser {
         Ok(())
     }
 
-    /// Returns the messages of a prompt: a list of items, or an object that holds one, or plain text
+    /// Returns the messages of a prompt: a list of items, an object with such a list, or plain text
     /// of the user.
     pub(in crate::capture) fn prompt(
         &mut self,
@@ -142,7 +142,7 @@ impl Normaliser {
         Ok(messages)
     }
 
-    /// Returns the message of one item of a list.
+    /// Returns the message of an item in a list.
     fn item(&mut self, item: &Json) -> Result<Option<Message>, MessagesError> {
         if let Some(item) = item.as_object() {
             return self.object(item, None);
@@ -151,7 +151,7 @@ impl Normaliser {
         Ok(None)
     }
 
-    /// Returns the message of one item, of either of the interfaces that models have.
+    /// Returns the message of an item, in the form of either interface.
     pub(super) fn object(
         &mut self,
         item: &Object,
@@ -190,7 +190,7 @@ impl Normaliser {
         Ok(draft.map(|draft| self.message(role.into(), vec![draft], None)))
     }
 
-    /// Returns a message of one text.
+    /// Returns a message with one text.
     pub(super) fn plain(
         &mut self,
         role: &str,
@@ -288,7 +288,7 @@ mod tests {
         )
     }
 
-    /// Returns the one message of an item, as its role and parts.
+    /// Returns the role and the parts of an item's single message.
     fn read(item: &str) -> Option<String> {
         prompted(&format!("[{item}]")).0.pop()
     }

@@ -1,8 +1,8 @@
-//! Messages in the forms of the interfaces that models have, whoever carries them.
+//! Reads messages in the forms of the models' interfaces, whichever gateway logged them.
 //!
-//! Chat completions, the responses interface and content blocks mix freely in what gateways log. An
-//! item becomes a message, what cannot be used is left out and counted ([`Degradation`]), and only an
-//! identity that could not be stored or compared refuses the whole.
+//! Chat completions, the responses interface and content blocks are mixed freely in what gateways
+//! log. An item becomes a message, and what is unusable is left out and counted ([`Degradation`]).
+//! Only an identity that cannot be stored or compared refuses the whole call.
 
 mod content;
 mod degradation;

@@ -1,4 +1,4 @@
-//! Readable reasoning of a model, which interfaces put in several places.
+//! Readable reasoning of a model, which interfaces put into several places.
 
 use svc_model::json::{Json, Object, Text};
 
@@ -6,14 +6,14 @@ use super::MessagesError;
 use super::identity::usable;
 use super::message::{Draft, Normaliser};
 
-/// What an item holds that is nothing but reasoning.
+/// The content of an item that consists of reasoning.
 enum Reasoning {
     Readable(Vec<Draft>),
     Opaque,
 }
 
 impl Reasoning {
-    /// Returns the summaries of a reasoning item, or the reasoning itself where it is given.
+    /// Returns the summaries of a reasoning item, or the reasoning itself if present.
     fn of_item(normaliser: &Normaliser, item: &Object) -> Result<Self, MessagesError> {
         let texts = |member: &str| -> Result<Vec<Draft>, MessagesError> {
             let blocks = item
@@ -40,7 +40,7 @@ impl Reasoning {
     }
 }
 
-/// Returns the reasoning of a content block: its first present text, when that is a string and not
+/// Returns the reasoning of a content block: its first present text, if that is a string and not
 /// blank. It is not trimmed.
 pub(super) fn of_block(block: &Object) -> Option<&Text> {
     usable(
@@ -51,8 +51,7 @@ pub(super) fn of_block(block: &Object) -> Option<&Text> {
 }
 
 impl Normaliser {
-    /// Returns the reasoning beside the content of a message of the assistant: blocks, else flat
-    /// text.
+    /// Returns the reasoning beside the content of an assistant's message: blocks, else plain text.
     pub(super) fn sibling_reasoning(
         &mut self,
         message: &Object,
@@ -87,7 +86,7 @@ impl Normaliser {
         Ok(drafts)
     }
 
-    /// Returns the reasoning of an item, of which there may be several; nothing when it is opaque.
+    /// Returns the texts of a reasoning item; nothing if it is opaque.
     pub(super) fn item_reasoning(
         &mut self,
         item: &Object,

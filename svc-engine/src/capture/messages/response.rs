@@ -1,4 +1,4 @@
-//! What a model answered, in the form of whichever interface was used.
+//! Reads a model's answer, in the form of whichever interface was used.
 
 use svc_model::evidence::Message;
 use svc_model::json::{Json, Object, Text};
@@ -7,7 +7,7 @@ use super::MessagesError;
 use super::identity::usable;
 use super::message::Normaliser;
 
-/// Returns the messages of an answer. Of several choices the first is kept.
+/// Returns the messages of an answer. Only the first of several choices is kept.
 pub(in crate::capture) fn output(
     normaliser: &mut Normaliser,
     answer: Option<&Json>,
@@ -44,7 +44,7 @@ fn first_choice(answer: &Object) -> Option<&Object> {
     answer.get("choices")?.as_array()?.first()?.as_object()
 }
 
-/// Returns the message of an answer that is itself one, with content blocks.
+/// Returns the message of an answer that is itself a message with content blocks.
 fn native(normaliser: &mut Normaliser, answer: &Object) -> Result<Vec<Message>, MessagesError> {
     if !matches!(
         answer.get("content"),

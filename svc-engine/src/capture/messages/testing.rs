@@ -1,4 +1,4 @@
-//! What the tests of messages share.
+//! Shared by the tests of messages.
 
 use svc_model::evidence::Message;
 use svc_model::json::{Json, to_value};

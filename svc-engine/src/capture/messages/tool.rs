@@ -8,7 +8,7 @@ use super::embedded;
 use super::identity::identity;
 use super::message::{Draft, Normaliser, Origin};
 
-/// The argument under which a tool that takes free text gets it.
+/// The argument of a tool that takes free text.
 const FREE_INPUT: &str = "input";
 
 impl Normaliser {
@@ -74,11 +74,11 @@ impl Normaliser {
         Ok(())
     }
 
-    /// Returns the arguments of a tool call: an object, or a text that is one; else none at all.
+    /// Returns the arguments of a tool call: an object, or a text that contains one; else none.
     pub(super) fn arguments(&mut self, arguments: Option<&Json>) -> (Object, Origin) {
         let given = match arguments {
             Some(Json::Object(object)) => {
-                // What does not fit is left out, and the call is refused for it in the end.
+                // Arguments that do not fit are left out, and the call is refused in the end.
                 let arguments = match self.memory.take(object.memory()) {
                     Ok(()) => object.clone(),
                     Err(OverBudget) => Object::new(),
@@ -105,7 +105,7 @@ impl Normaliser {
         Object::new()
     }
 
-    /// Returns a result; a text that is a document is what it says.
+    /// Returns a result. A text that is a JSON document is decoded.
     pub(super) fn decoded(&self, result: Option<&Json>) -> (Json, Origin) {
         let result = result.unwrap_or(&Json::Null);
         if let Json::String(text) = result

@@ -1,5 +1,5 @@
 //! Authorship notes of git-ai: attestations of lines, a line `---`, and metadata as JSON. Only the
-//! metadata is read, and of it only which agents took part.
+//! metadata is read, and only the agents in it.
 
 use svc_model::id::SessionId;
 use svc_model::json::{Json, Object};
@@ -8,12 +8,12 @@ use super::{GIT_AI_SESSIONS_MAX, NoteError, Sessions};
 
 /// The line between attestations and metadata.
 const DIVIDER: &str = "---";
-/// What the schema version begins with. Later minor versions only add members.
+/// The prefix of the schema version. Later minor versions only add members.
 const SCHEMA: &str = "authorship/3.";
-/// Where agents are listed: in the present form, and in the one before it.
+/// The lists of agents, in the current form and in the previous one.
 const LISTS: [&str; 2] = ["sessions", "prompts"];
 
-/// Returns the Sessions of a note. What this service does not know is passed over.
+/// Returns the Sessions of a note. Unknown members are ignored.
 pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
     let metadata = metadata(note).ok_or(NoteError::Shape)?;
     let metadata = Json::parse(metadata.as_bytes()).map_err(|_| NoteError::NotJson)?;
@@ -39,7 +39,7 @@ pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
     Ok(sessions.named)
 }
 
-/// Returns what stands behind the divider.
+/// Returns the text after the divider.
 fn metadata(note: &str) -> Option<&str> {
     let mut rest = note;
     loop {

@@ -1,4 +1,4 @@
-//! What holds for every note.
+//! Properties that hold for every note.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ fn kind() -> impl Strategy<Value = NotesRef> {
     prop_oneof![Just(NotesRef::Svc), Just(NotesRef::GitAi)]
 }
 
-/// Texts that are nearly notes.
+/// Texts that resemble notes.
 fn nearly() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{".to_owned()),

@@ -1,9 +1,9 @@
-//! Commit notes become the Sessions that they name.
+//! Reads the Sessions that commit notes name.
 //!
-//! Two kinds are read, each from a ref of its own: the notes of this service, whose grammar is
-//! strict because such a note must never carry more than ids, and the authorship notes of git-ai,
-//! of which only the agents' own Session ids are taken. A note says what somebody claims; it is
-//! evidence and no authority.
+//! Two kinds are read, each from its own ref: the notes of this service, with a strict grammar
+//! because such a note must never contain more than ids, and the authorship notes of git-ai, of
+//! which only the agents' own Session ids are read. A note is a claim of its author; it is evidence
+//! without authority.
 
 mod git_ai;
 #[cfg(test)]
@@ -15,11 +15,12 @@ pub use stamp::{Stamp, StampError, addition};
 
 use svc_model::id::SessionId;
 
-/// Bytes of a note of this service.
+/// Maximum bytes of a note of this service.
 pub const SVC_NOTE_BYTES_MAX: usize = 65_536;
-/// Bytes of a git-ai note: its contract promises senders no more.
+/// Maximum bytes of a git-ai note, as its specification promises to writers.
 pub const GIT_AI_NOTE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Distinct Sessions of a git-ai note. A note of this service holds no more for its size.
+/// Maximum distinct Sessions of a git-ai note. A note of this service has no more because of its
+/// size.
 pub const GIT_AI_SESSIONS_MAX: usize = 1_024;
 
 /// A ref whose notes are read.
@@ -32,7 +33,7 @@ pub enum NotesRef {
 }
 
 impl NotesRef {
-    /// Every ref, in the order in which a Session that both name is observed.
+    /// Every ref, in the order in which a Session in both notes is observed.
     pub const ALL: [Self; 2] = [Self::Svc, Self::GitAi];
 
     /// Returns the name of the ref.
@@ -43,12 +44,12 @@ impl NotesRef {
         }
     }
 
-    /// Returns the ref of this name.
+    /// Returns the ref with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == name)
     }
 
-    /// Returns how many bytes a note may have.
+    /// Returns the maximum bytes of a note.
     pub const fn bytes_max(self) -> usize {
         match self {
             Self::Svc => SVC_NOTE_BYTES_MAX,
@@ -56,17 +57,16 @@ impl NotesRef {
         }
     }
 
-    /// Returns the distinct Sessions that a note names, in its order. A Session id that is none
-    /// drops only itself.
+    /// Returns the distinct Sessions of a note, in order. An invalid Session id is ignored.
     ///
     /// # Errors
     ///
-    /// When the note is not one of this kind; then nothing of it counts.
+    /// If the note is not of this kind; then none of it counts.
     pub fn sessions(self, note: &[u8]) -> Result<Vec<SessionId>, NoteError> {
         if note.len() > self.bytes_max() {
             return Err(NoteError::TooLarge);
         }
-        // A text in another encoding would be read as something that no tool shows to people.
+        // Text in another encoding would be read differently than tools show it.
         if note.contains(&0) {
             return Err(NoteError::NotJson);
         }
@@ -78,16 +78,16 @@ impl NotesRef {
     }
 }
 
-/// Why a note is ignored. Nothing of the note is repeated.
+/// Why a note is ignored. It repeats nothing of the note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// It has more bytes than a note of its kind may have.
+    /// It is larger than a note of its kind may be.
     #[error("it is too large")]
     TooLarge,
-    /// It is not the JSON that its kind consists of.
+    /// It is not the JSON that its kind requires.
     #[error("it is not JSON")]
     NotJson,
-    /// A member is missing, is more than the kind has, or is not what it should be.
+    /// A member is missing, invalid, or not one of its kind.
     #[error("it is not of the expected shape")]
     Shape,
     /// It names more than [`GIT_AI_SESSIONS_MAX`] Sessions.
@@ -95,7 +95,7 @@ pub enum NoteError {
     TooManySessions,
 }
 
-/// The distinct Sessions of a note, in the order in which they were named.
+/// The distinct Sessions of a note, in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Sessions {
     named: Vec<SessionId>,
@@ -103,7 +103,7 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// Adds a Session, unless the text is no Session id.
+    /// Adds a Session, unless the text is not a Session id.
     fn add(&mut self, session_id: &svc_model::json::Text) {
         let session_id = session_id.as_str().map(SessionId::new);
         if let Some(Ok(session_id)) = session_id

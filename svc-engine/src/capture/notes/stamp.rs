@@ -1,4 +1,4 @@
-//! Writing a note of this service: what is appended to the note that a commit has.
+//! Writes notes of this service: the text to append to the note of a commit.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub struct Stamp {
 /// Why a commit cannot be stamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StampError {
-    /// The commit has a note that readers ignore, and would with the addition too.
+    /// The commit has a note that readers ignore, and would still ignore with the addition.
     #[error("the commit has a note that is not one of this service")]
     Foreign,
     /// The note would be too large for its readers.
@@ -28,8 +28,8 @@ pub enum StampError {
     TooLarge,
 }
 
-/// Returns the line that adds these Sessions to a commit's note; nothing when it names them already.
-/// The same Sessions give the same line, whatever their order.
+/// Returns the line that adds these Sessions to a commit's note; nothing if the note names them
+/// all. It does not depend on the order of the Sessions.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn addition(
         .collect();
     let canonical = Json::Object(object).to_canonical();
     let line = String::from_utf8_lossy(&canonical).into_owned();
-    // Between two parts git leaves a line blank, and it ends the last.
+    // git separates two parts with a blank line, and ends the last with a line break.
     let length = note.map_or(0, |note| note.len() + 2) + line.len() + 1;
     if length > SVC_NOTE_BYTES_MAX {
         return Err(StampError::TooLarge);
@@ -71,7 +71,7 @@ pub fn addition(
     Ok(Some(line))
 }
 
-/// Returns what a note names.
+/// Returns the Sessions that a note names.
 fn known(note: &[u8]) -> Result<BTreeSet<Stamp>, StampError> {
     let text = String::from_utf8_lossy(note);
     let objects = svc::objects(&text).map_err(|_| StampError::Foreign)?;

@@ -1,4 +1,4 @@
-//! The notes of this service: one or more JSON objects, one after another, because git joins notes
+//! The notes of this service: one or more JSON objects in a row, because git concatenates notes
 //! when commits are amended or rebased.
 
 use svc_model::id::{SessionId, is_trimmed};
@@ -6,14 +6,14 @@ use svc_model::json::{Json, Object, Text};
 
 use super::{NoteError, Sessions};
 
-/// One Session as a note names it.
+/// One Session in a note.
 pub(super) struct Stamped<'a> {
     pub(super) tool: &'a Text,
     pub(super) session_id: &'a Text,
 }
 
-/// Returns the Sessions of a note. One bad object spoils the whole note: whatever else it holds was
-/// not meant to be published.
+/// Returns the Sessions of a note. One invalid object invalidates the whole note: nobody meant to
+/// publish the rest.
 pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
     let mut sessions = Sessions::default();
     for object in objects(note)? {
@@ -24,7 +24,7 @@ pub(super) fn sessions(note: &str) -> Result<Vec<SessionId>, NoteError> {
     Ok(sessions.named)
 }
 
-/// Returns the objects that a note consists of.
+/// Returns the objects of a note.
 pub(super) fn objects(note: &str) -> Result<Vec<Object>, NoteError> {
     let mut objects = Vec::new();
     let mut rest = note.trim_matches(is_trimmed);
@@ -40,7 +40,7 @@ pub(super) fn objects(note: &str) -> Result<Vec<Object>, NoteError> {
     Ok(objects)
 }
 
-/// Splits a text behind the brace that closes the one it begins with.
+/// Splits a text after the brace that closes its first object.
 fn split_object(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     if bytes.first() != Some(&b'{') {

@@ -14,8 +14,8 @@ pub(super) struct Attributes<'r> {
 }
 
 impl<'r> Attributes<'r> {
-    /// Reads the attributes of a record or resource. An element that is no object, and one whose key
-    /// is no string, are passed over.
+    /// Reads the attributes of a record or resource. An element that is not an object, and one whose key
+    /// is not a string, are passed over.
     pub(super) fn of(holder: &'r Object) -> Self {
         match holder.get("attributes") {
             None | Some(Json::Null) => Self::default(),
@@ -133,14 +133,14 @@ fn integer(value: &Json) -> Option<i64> {
         Json::Number(number) => truncated(number),
         Json::String(text) => {
             let digits = text.as_str()?.trim();
-            // The sign `+` is no digit, though the standard library takes it.
+            // The sign `+` is not a digit, though the standard library takes it.
             digits.parse().ok().filter(|_| !digits.starts_with('+'))
         }
         Json::Null | Json::Bool(_) | Json::Array(_) | Json::Object(_) => None,
     }
 }
 
-/// Names of a person's account: they are no evidence, and never kept.
+/// Names of a person's account: they are not evidence, and never kept.
 const ACCOUNT: [&str; 3] = ["user.email", "user.account_id", "user.account_uuid"];
 
 /// Returns whether an element of an attribute list names a person's account.

@@ -78,7 +78,7 @@ pub(super) fn decision(
     Ok((decision, kept))
 }
 
-/// Returns the path in the input of a tool, as it is written; empty when there is none.
+/// Returns the path in the input of a tool, as it is written; empty if there is none.
 fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
     let input = result
         .attributes

@@ -1,7 +1,7 @@
 //! Codex: `codex.tool_decision`, completed by `codex.tool_result`.
 //!
 //! A decision is about files when its tool is `apply_patch`, or when the result shows that a shell
-//! command was one. One decision becomes a fact for each file of the patch. Codex emits nothing when
+//! command was one. One decision becomes a fact for each file of the patch. Codex emits nothing if
 //! a person refuses interactively, so its refusals are rare.
 
 use svc_model::facts::AgentHarness;
@@ -231,7 +231,7 @@ mod tests {
         let paths: Vec<&str> = captured
             .decisions
             .iter()
-            .map(|it| it.file_path.as_str())
+            .map(|decision| decision.file_path.as_str())
             .collect();
         assert_eq!(paths, ["a.rs", "b.rs", "c.rs"]);
         let first = &captured.decisions[0];
@@ -406,7 +406,7 @@ mod tests {
         let paths: Vec<&str> = captured
             .decisions
             .iter()
-            .map(|it| it.file_path.as_str())
+            .map(|decision| decision.file_path.as_str())
             .collect();
         assert_eq!(paths, ["a", "c"]);
         let skipped: Vec<_> = captured.report.skipped.into_iter().collect();

@@ -31,7 +31,7 @@ pub(super) fn feedback(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     let accepted = match str("outcome") {
         Some("accepted") => true,
         Some("rejected") => false,
-        // Saving a file is no decision.
+        // Saving a file is not a decision.
         _ => return Err(LogSkip::UnknownDecision),
     };
     let interaction_mode = match str("edit_surface") {

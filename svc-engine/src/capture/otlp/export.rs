@@ -12,21 +12,21 @@ pub(super) struct Export {
     pub(super) resources: Vec<Object>,
     /// The records, each with the place of its resource.
     pub(super) records: Vec<(usize, Object)>,
-    /// Records that are no object.
+    /// Records that are not objects.
     pub(super) malformed_records: u64,
-    /// Containers that are no list or no object, as their place asks for.
+    /// Containers that are not lists or not objects, as their place requires.
     pub(super) malformed_containers: u64,
     /// How many more records there may be.
     records_left: usize,
 }
 
 impl Export {
-    /// Takes an export apart. A level that is no list counts as empty and an element that is no
+    /// Takes an export apart. A level that is not a list counts as empty and an element that is no
     /// object is passed over; neither costs its siblings.
     ///
     /// # Errors
     ///
-    /// When there are too many records.
+    /// If there are too many records.
     pub(super) fn of(mut request: Object) -> Result<Self, LogsError> {
         let mut export = Self {
             resources: Vec::new(),

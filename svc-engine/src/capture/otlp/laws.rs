@@ -160,7 +160,7 @@ fn values(items: Vec<Json>) -> Json {
     Object::from_iter([("values", Json::Array(items))]).into()
 }
 
-/// A text that is not empty, which in protobuf would be no text at all.
+/// A text that is not empty, which in protobuf would not be a text at all.
 fn named() -> impl Strategy<Value = Text> {
     word().prop_filter("empty", |text| !text.is_empty())
 }
@@ -332,7 +332,7 @@ proptest! {
         let whole = || whole_events().into_iter();
         let alone = captured(export("{}", whole()));
         prop_assert_eq!(facts(&alone), 7);
-        // Nothing of the junk is an event, for its attributes are no list.
+        // Nothing of the junk is an event, for its attributes are not lists.
         let junk = junk.into_iter().map(|value| match value {
             Json::Object(mut record) => {
                 record.insert("attributes", 5);

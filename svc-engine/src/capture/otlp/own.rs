@@ -12,7 +12,7 @@
 //! | `explicit`, a boolean: whether a person decided | required | - | - | - |
 //! | `tool_name` | optional | optional | optional | required: `Edit` or `Write` |
 //! | `applied_text`, what the edit put in, and `observed_file_text`, the file later, `""` when it is gone | - | required | - | - |
-//! | `external_lines_added`, `external_lines_removed`, integers: lines that something other than the agent changed before the next look; absent when nobody measured | - | optional | - | - |
+//! | `external_lines_added`, `external_lines_removed`, integers: lines that something other than the agent changed before the next look; absent if nobody measured | - | optional | - | - |
 //! | `proposed`, the refused text | - | - | required | - |
 //! | `rejected_call_id`, `accepted_call_id`, two different calls | - | - | - | required |
 //! | `user.id`, of the resource or else the record | optional | optional | optional | optional |

@@ -31,7 +31,7 @@ type Read<T> = Result<T, LogsError>;
 ///
 /// # Errors
 ///
-/// When the bytes are none, or hold more than one request may.
+/// If the bytes are none, or hold more than one request may.
 pub(super) fn decode(message: &[u8], memory: &NodeBudget) -> Read<Object> {
     let mut decoder = Decoder {
         memory,

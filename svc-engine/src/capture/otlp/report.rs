@@ -9,7 +9,7 @@ use crate::capture::redaction;
 pub struct LogsReport {
     /// Its records.
     pub records: RecordCounts,
-    /// Containers of records that are no list or no object.
+    /// Containers of records that are not lists or not objects.
     pub malformed_containers: u64,
     /// The facts that it gave.
     pub facts: FactCounts,
@@ -28,7 +28,7 @@ pub struct RecordCounts {
     pub translated: u64,
     /// Those that became none; results that complete a decision are among them.
     pub untranslated: u64,
-    /// Those that are no object.
+    /// Those that are not objects.
     pub malformed: u64,
 }
 

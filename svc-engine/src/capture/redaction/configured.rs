@@ -13,7 +13,7 @@ const PIECE: usize = 4;
 /// The secrets of the service itself, which are redacted wherever they stand.
 ///
 /// They are known by their value and need no name or prefix around them. A secret is also found as
-/// it is written inside of JSON and of a URL. Cloning gives another handle to the same ones; no
+/// it is written inside of JSON and of a URL. A clone is another handle to the same ones; no
 /// value is ever shown.
 #[derive(Clone, Default)]
 pub struct Secrets {

@@ -107,7 +107,7 @@ pub(super) fn is_several_words(value: &[u8]) -> bool {
     words(value).is_some_and(|words| words >= 2)
 }
 
-/// Returns of how many words a value consists; nothing when it holds something else.
+/// Returns of how many words a value consists; nothing if it holds something else.
 fn words(value: &[u8]) -> Option<usize> {
     let mut words = 0;
     let mut gap = 0;

@@ -19,7 +19,7 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
             .is_some_and(|at| is(&name[at..], b"_api_key"))
 }
 
-/// What a name that is no certain sign of a credential speaks of.
+/// What a name that is not a certain sign of a credential speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Token,
@@ -76,7 +76,7 @@ const WORDS: [(&[u8], Subject); 27] = [
     (b"secretkeybase", Subject::Secret),
 ];
 
-/// What stands before `token` in names of tokens that are no secret.
+/// What stands before `token` in names of tokens that are not secret.
 const HARMLESS_TOKENS: [&[u8]; 16] = [
     b"page",
     b"next",

@@ -11,7 +11,7 @@ const DASHES: &[u8] = b"-----";
 /// Returns the private key whose first line begins at the anchor, its first and last line included.
 ///
 /// Line breaks may be escaped, and the key may be pieced together in code, but a good part of the
-/// body has to be Base64: the mere mention of the two lines is no key, and neither is prose between
+/// body has to be Base64: the mere mention of the two lines is not a key, and neither is prose between
 /// them. A key that is cut off goes as far as it looks like one.
 pub(super) fn block(text: &[u8], anchor: Anchor) -> Option<Range<usize>> {
     const LABEL_BYTES_MAX: usize = 64;

@@ -48,7 +48,7 @@ pub(super) fn is_marked(value: &[u8]) -> bool {
     header::without_bearer(value) == MARKER.as_bytes()
 }
 
-/// Returns the text with its credentials replaced; nothing when it holds none.
+/// Returns the text with its credentials replaced; nothing if it holds none.
 pub(super) fn rewritten(text: &[u8], counts: &mut Counts) -> Option<Vec<u8>> {
     let mut rewritten: Option<Vec<u8>> = None;
     for _ in 0..ROUNDS_MAX {

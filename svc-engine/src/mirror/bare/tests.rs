@@ -281,7 +281,11 @@ fn blobs_come_back_whole() {
             read.push((place, String::from_utf8(bytes.to_vec()).unwrap()));
         })
         .unwrap();
-    let expected: Vec<_> = texts.iter().map(|&it| it.to_owned()).enumerate().collect();
+    let expected: Vec<_> = texts
+        .iter()
+        .map(|&text| text.to_owned())
+        .enumerate()
+        .collect();
     assert_eq!(read, expected);
     let absent = mirrored
         .mirror()

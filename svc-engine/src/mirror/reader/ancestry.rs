@@ -29,7 +29,7 @@ pub struct Ancestry {
 
 impl Ancestry {
     /// Returns whether a commit that was asked about is a tip or an ancestor of it; nothing where the
-    /// mirror lacks the tip. What it lacks itself is no ancestor of what it has.
+    /// mirror lacks the tip. What it lacks itself is not an ancestor of what it has.
     pub fn reaches(&self, commit: &CommitSha, tip: &CommitSha) -> Option<bool> {
         let (walk, number) = self.tips.get(tip)?;
         let reached = self.walks[*walk].get(commit);

@@ -21,7 +21,7 @@ pub enum ChangeKind {
     Modified,
     /// It is gone.
     Deleted,
-    /// It is no file that can be read, or was none, or became something else.
+    /// It is not a file that can be read, or was none, or became something else.
     Other,
 }
 

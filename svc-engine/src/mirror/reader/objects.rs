@@ -51,7 +51,7 @@ impl MirrorReader {
                 }
                 buffer.clear();
                 output.take(header.bytes + 1).read_to_end(&mut buffer)?;
-                // The line break that follows is no part of it.
+                // The line break that follows is not part of it.
                 if buffer.pop() != Some(b'\n') || buffer.len() as u64 != header.bytes {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }

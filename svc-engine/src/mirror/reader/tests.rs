@@ -612,7 +612,7 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
         Some(false),
         "it was not asked about"
     );
-    // The walk ends as soon as the answer is known, and that is no failure.
+    // The walk ends as soon as the answer is known, and that is not a failure.
     let known = are_ancestors(&mut reader, &[pair(3, 3), pair(0, 1)]);
     assert_eq!(known, [true, true]);
     assert!(are_ancestors(&mut reader, &[]).is_empty());

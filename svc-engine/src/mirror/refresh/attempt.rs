@@ -1,4 +1,4 @@
-//! One attempt at a claimed job, from the pushes that wait to the observations that are stored.
+//! One attempt at a claimed job, from the waiting pushes to the stored observations.
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ use crate::mirror::remote::{Remote, RemoteError};
 use crate::mirror::retry;
 use crate::store::{Append, ClaimedJob, JobEnd, Outcome, StoreError, WaitingPush};
 
-/// Observations of one transaction.
+/// Observations per transaction.
 const OBSERVATIONS_PER_TRANSACTION: usize = 128;
-/// How long a job waits for another process of this machine that works on its mirror.
+/// How long a job waits for another process on this machine that uses its mirror.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
-/// When a job is taken again that found its mirror in use.
+/// The pause of a job that found its mirror in use.
 const TAKEN_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long heads of merged pull requests may be asked for. The job is done by then, and other work waits
-/// for the worker.
+/// The time limit for fetching heads of merged pull requests. The job is done by then, and other
+/// work waits for the worker.
 const HEADS_MAX: Duration = Duration::from_secs(10);
 
 /// What ends an attempt early.
@@ -79,8 +79,8 @@ impl Attempt<'_> {
         let is_new = !self.refresher.folder.exists(lifetime);
         let like = ObjectId::of(&newest.push.after_sha);
         self.fetch(&mirror, &remote, like, &lock)?;
-        // Somebody pushed to a branch. A server that shows none is out of order, and its next answer
-        // brings back what this one has taken.
+        // A branch was pushed. A remote without branches is broken, and its next answer restores
+        // what this one has removed.
         if !mirror.has_branch(self.allowance)? {
             let detail = "the repository has no branch".to_owned();
             return Err(Setback::Failed(MirrorFailure::FetchFailed, detail).into());
@@ -97,7 +97,7 @@ impl Attempt<'_> {
             self.allowance,
         )?;
         let outcome = self.store(&pushes, &observed)?;
-        // The facts are stored; whatever becomes of what follows, the job is done.
+        // The facts are stored, so the job is done whatever happens next.
         if let Err(error) = self.fetch_heads(&mirror, newest, &remote, &lock) {
             tracing::warn!(mirror = %lifetime, detail = %error, "mirror_heads_not_fetched");
         }
@@ -115,8 +115,8 @@ impl Attempt<'_> {
         Ok(outcome)
     }
 
-    /// Fetches. A mirror that git itself cannot read any more is made anew: whatever happened to it,
-    /// the forge has it all.
+    /// Fetches. A mirror that git itself cannot read any more is created anew, because the forge
+    /// has everything.
     fn fetch(
         &self,
         mirror: &Mirror<'_>,
@@ -130,7 +130,7 @@ impl Attempt<'_> {
         let Err(error) = mirror.fetch(remote, &config.notes, lock, self.allowance) else {
             return Ok(());
         };
-        // What it had received so far would stay for ever, and take the space that it lacked.
+        // The partially received data would stay forever, and take the space that was missing.
         mirror.sweep();
         if error.is_stopped() || mirror.is_sound(like, self.allowance)? {
             return Err(error.into());
@@ -142,7 +142,7 @@ impl Attempt<'_> {
         again.inspect_err(|_| mirror.sweep()).map_err(Into::into)
     }
 
-    /// Fetches the heads of merged pull requests that the mirror still lacks.
+    /// Fetches the heads of merged pull requests that the mirror lacks.
     fn fetch_heads(
         &self,
         mirror: &Mirror<'_>,
@@ -167,15 +167,15 @@ impl Attempt<'_> {
             absent,
             failed,
         } = asked;
-        // Also when the last of them was given up: nobody looks at the others again.
+        // Even if the last head was given up: nobody looks for the others again.
         if asked != Asked::default() {
             tracing::info!(mirror = %lifetime, fetched, absent, failed, "mirror_heads_fetched");
         }
         done
     }
 
-    /// Returns the pushes that the mirror may be fetched for, the oldest delivery first; why not,
-    /// when there is none.
+    /// Returns the pushes that the mirror may be fetched for, oldest delivery first; if there are
+    /// none, the reason.
     fn admitted(&self) -> Result<Result<Vec<WaitingPush>, Option<MirrorFailure>>, StoreError> {
         let Refresher { store, clock, .. } = self.refresher;
         let declines = gate::declines(store, self.waiting, clock.now())?;
@@ -186,7 +186,7 @@ impl Attempt<'_> {
                 admitted.push(waiting.clone());
                 continue;
             };
-            // That a push is quarantined is no news to the operator.
+            // A quarantined push is not news to the operator.
             if decline != RepositoryDecline::SourceAbsent {
                 reason = Some(MirrorFailure::NameAmbiguous);
             }
@@ -204,8 +204,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Returns from where to fetch: what was delivered last, unless that is refused. A push whose
-    /// URL is refused is not looked at.
+    /// Returns the remote: that of the latest delivery, unless it is refused. A push with a refused
+    /// URL is ignored.
     fn remote(&self, mut pushes: Vec<WaitingPush>) -> Result<(Remote, Vec<WaitingPush>), Setback> {
         let remotes = &self.refresher.config.remotes;
         let mut refusal = None;
@@ -223,7 +223,7 @@ impl Attempt<'_> {
         Err(Setback::Refused(MirrorFailure::CloneUrlRefused, detail))
     }
 
-    /// Stores what the notes say and ends the job.
+    /// Stores the observations and ends the job.
     fn store(
         &self,
         pushes: &[WaitingPush],
@@ -238,7 +238,7 @@ impl Attempt<'_> {
             ..
         } = self.refresher;
         let lifetime = &self.job.lifetime;
-        // One moment for everything that this refresh saw.
+        // One time for everything that this refresh saw.
         let captured_at = clock.now();
         let mut facts = self.observations(pushes, observed, captured_at);
         let (mut stored, mut duplicates) = (0, 0);
@@ -260,7 +260,7 @@ impl Attempt<'_> {
             config.budget.waiting,
             captured_at,
         )?;
-        // A refresh that goes on needs a push to go on from.
+        // A refresh that continues later needs a push to continue from.
         let kept = pushes.last().filter(|_| observed.more);
         let done: Vec<WaitingPush> = self
             .waiting
@@ -281,7 +281,7 @@ impl Attempt<'_> {
             more: observed.more,
         };
         self.end(end)?;
-        let repo = pushes.last().map(|it| it.push.repo.as_str());
+        let repo = pushes.last().map(|push| push.push.repo.as_str());
         let repo = repo.unwrap_or_default();
         tracing::info!(
             repo,
@@ -289,11 +289,11 @@ impl Attempt<'_> {
             duplicates,
             "session_commit_observations_captured"
         );
-        if let Some(OnRefreshed(tell)) = on_refreshed {
+        if let Some(OnRefreshed(listener)) = on_refreshed {
             let done = pushes.iter().filter(|waiting| Some(*waiting) != kept);
             let done: Vec<Push> = done.map(|waiting| waiting.push.clone()).collect();
             if !done.is_empty() {
-                tell(&done);
+                listener(&done);
             }
         }
         if let Some(reason) = remark {
@@ -315,7 +315,7 @@ impl Attempt<'_> {
         captured_at: Instant,
     ) -> Vec<Append> {
         let fact = |sighting: &Sighting| {
-            // A note that no waiting push brought was found because of the newest.
+            // A note that no waiting push brought was found because of the newest push.
             let place = sighting.push.unwrap_or(pushes.len() - 1);
             let push = &pushes.get(place)?.push;
             Some(SessionCommitObservation {
@@ -338,13 +338,13 @@ impl Attempt<'_> {
     fn end(&self, end: JobEnd) -> Result<(), StoreError> {
         let Refresher { jobs, clock, .. } = self.refresher;
         if !jobs.end(self.job, end, clock.now())? {
-            // Another server has taken it, and will find the same.
+            // Another server has taken the job, and will find the same.
             tracing::warn!(mirror = %self.job.lifetime, "mirror_lease_lost");
         }
         Ok(())
     }
 
-    /// Forgets the waiting pushes, which may not be fetched for.
+    /// Drops the waiting pushes, which may not be fetched for.
     fn decline(&self, reason: Option<MirrorFailure>) -> Result<RefreshOutcome, StoreError> {
         let end = JobEnd::Declined {
             done: self.waiting.to_vec(),
@@ -357,8 +357,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Counts a failure of the store as one of the job: a row that cannot be read would otherwise be
-    /// tried for ever. A store that does not take even that is out of reach, for every job.
+    /// Counts a failure of the store as one of the job: otherwise an unreadable row would be tried
+    /// forever. If the store does not accept even that, it is unavailable for every job.
     pub(super) fn store_failed(&self, error: StoreError) -> Result<RefreshOutcome, StoreError> {
         tracing::warn!(
             mirror = %self.job.lifetime,

@@ -234,7 +234,7 @@ fn a_server_that_hangs_or_never_ends_is_left_at_the_deadline() {
     ] {
         let began = Moment::now();
         let (reason, detail) = failure(refresh_from(&service, &url, &head));
-        // What the trickle says is no protocol, so git may end it first.
+        // What the trickle says is not a protocol, so git may end it first.
         assert!(
             reason == MirrorFailure::FetchTimeout || url == trickle.url("forge.git"),
             "{url}: {detail}"

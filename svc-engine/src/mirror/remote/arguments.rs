@@ -1,5 +1,5 @@
-//! What git is told of the other side: a URL that is put together here, the addresses that were
-//! checked, and the credential in settings, which travel in the environment.
+//! What git is told about a remote: a URL composed here, the checked addresses, and the credential
+//! in settings, which are passed in the environment.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::clone_url::{CloneUrl, Host, Scheme, bracketed};
 
-/// What git is told about the other side of a fetch.
+/// What git is told about the remote of a fetch.
 #[derive(Clone, PartialEq, Eq)]
 pub(in super::super) struct Remote {
     pub(in super::super) url: String,
@@ -19,7 +19,7 @@ pub(in super::super) struct Remote {
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The settings hold the credential.
+        // The settings contain the credential.
         f.debug_struct("Remote")
             .field("url", &self.url)
             .finish_non_exhaustive()
@@ -48,11 +48,14 @@ fn pin_http(
     remote: &mut Remote,
 ) {
     if let Host::Name(name) = &url.host {
-        let pinned: Vec<String> = addresses.iter().map(|it| bracketed(*it)).collect();
+        let pinned: Vec<String> = addresses
+            .iter()
+            .map(|address| bracketed(*address))
+            .collect();
         let pin = format!("{name}:{}:{}", url.port(), pinned.join(","));
         remote.settings.push(setting("http.curlOptResolve", &pin));
     }
-    // A token would be readable on its way over http.
+    // Over http, a token would be readable in transit.
     if let (Scheme::Https, Some(token)) = (url.scheme, token) {
         let base = format!("https://{}/", url.authority());
         let header = authorization(token);
@@ -62,7 +65,7 @@ fn pin_http(
     }
 }
 
-/// git connects to the address and asks for the host by name.
+/// git connects to the address and requests the host by name.
 fn pin_git(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
     if let (Host::Name(_), Some(address)) = (&url.host, addresses.first()) {
         remote.url = format!("git://{}:{}{}", bracketed(*address), url.port(), url.path);
@@ -72,8 +75,8 @@ fn pin_git(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
     }
 }
 
-/// ssh connects to the address and knows the key of the host by name. The service's own key and the
-/// hosts it knows are those of the account it runs under.
+/// ssh connects to the address and checks the host key by name. The service's own key and its known
+/// hosts are those of the account that it runs under.
 fn pin_ssh(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
     let pin = if let (Host::Name(name), Some(address)) = (&url.host, addresses.first()) {
         let alias = match url.port() {
@@ -96,7 +99,7 @@ fn pin_ssh(url: &CloneUrl, addresses: &[IpAddr], remote: &mut Remote) {
 }
 
 impl Remote {
-    /// Returns a path or file of this machine.
+    /// Returns a path or file on this machine.
     pub(super) fn local(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -110,7 +113,7 @@ pub(super) fn setting(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-/// Returns the header of a token: `TOKEN`, which forges take as the password of any user, or
+/// Returns the header for a token: `TOKEN`, which forges accept as the password of any user, or
 /// `USER:PASSWORD`.
 pub(super) fn authorization(token: &SecretString) -> String {
     let token = token.expose_secret();

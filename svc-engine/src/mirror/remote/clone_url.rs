@@ -1,7 +1,7 @@
-//! A clone URL, taken apart.
+//! A parsed clone URL.
 //!
-//! Only what git is told of is kept, and only if it is written plainly: git would read much more
-//! into a URL than a forge ever delivers.
+//! Only what git needs is kept, and only in plain form: git would interpret URLs in more ways than
+//! a forge ever uses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,13 +11,13 @@ use svc_model::repository::RepositoryHost;
 /// Why a clone URL is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Its scheme is none of http, https, git and ssh, or it is no URL.
+    /// Its scheme is none of http, https, git and ssh, or it is not a URL.
     #[error("the scheme is not http, https, git or ssh")]
     Scheme,
-    /// It names no host, or one that is no host name.
+    /// It names no host, or one that is not a host name.
     #[error("there is no host name")]
     Host,
-    /// Its path or port is none.
+    /// Its path or port is invalid.
     #[error("the path or port is malformed")]
     Shape,
     /// Its host is not among the allowed ones.
@@ -26,7 +26,7 @@ pub enum Refusal {
     /// Its host has an address that is not public.
     #[error("the host has an address that is not public")]
     Internal,
-    /// Nothing says who is at the other end, and the host is not among the allowed ones.
+    /// The protocol does not authenticate the host, and the host is not among the allowed ones.
     #[error("git:// needs a host that is listed")]
     Unauthenticated,
 }
@@ -76,7 +76,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// A clone URL in its parts. User and password are dropped.
+/// The parts of a clone URL, without user and password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CloneUrl {
     pub(super) scheme: Scheme,

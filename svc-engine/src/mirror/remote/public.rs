@@ -1,8 +1,8 @@
-//! Which addresses are of the public internet.
+//! Whether addresses belong to the public internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns whether an address is one of the public internet.
+/// Returns whether an address belongs to the public internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -28,7 +28,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Returns the address that an IPv6 address stands for: mapped, or behind a translator.
+/// Returns the IPv4 address in an IPv6 address: mapped, or behind a translator.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let translated = address.segments()[..6] == [0x64, 0xff9b, 0, 0, 0, 0];
     if !translated {
@@ -38,7 +38,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::new(a, b, c, d))
 }
 
-/// Only 2000::/3 is given out; parts of it are for documentation, tunnels and other special ends.
+/// Only 2000::/3 is assigned; parts of it are for documentation, tunnels and other special
+/// purposes.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     match a {

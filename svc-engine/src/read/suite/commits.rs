@@ -18,7 +18,11 @@ fn entries(evidence: &CommitEvidence) -> Vec<(String, usize, Vec<FactId>)> {
     let repositories = evidence.repos.iter().flatten();
     repositories
         .map(|it| {
-            let outcomes = it.ci_outcomes.iter().map(|it| it.outcome_id).collect();
+            let outcomes = it
+                .ci_outcomes
+                .iter()
+                .map(|ci_outcome| ci_outcome.outcome_id)
+                .collect();
             (it.repo.clone(), it.observed_sessions.len(), outcomes)
         })
         .collect()
@@ -87,7 +91,7 @@ fn evidence_is_grouped_by_repository_identified_ones_first(
     let sessions: Vec<_> = own
         .observed_sessions
         .iter()
-        .map(|it| it.session_id.as_str())
+        .map(|observed_session| observed_session.session_id.as_str())
         .collect();
     assert_eq!(sessions, ["a", "s"]);
     assert_eq!(
@@ -201,7 +205,7 @@ fn facts_whose_repository_cannot_be_told_stand_apart(
         .unresolved_ci_outcomes
         .iter()
         .flatten()
-        .map(|it| it.outcome_id)
+        .map(|outcome| outcome.outcome_id)
         .collect();
     assert_eq!(unresolved, [id(11), id(10)]);
     assert_eq!(entries(&evidence).len(), 1);
@@ -246,7 +250,7 @@ fn every_fact_of_an_answer_is_visible_and_within_the_boundary(
         let evidence = stage.commit(request).unwrap();
         (
             evidence.attributed,
-            entries(&evidence).iter().map(|it| it.2.len()).sum(),
+            entries(&evidence).iter().map(|entry| entry.2.len()).sum(),
         )
     };
     assert_eq!(at_moment(4), (false, 0));

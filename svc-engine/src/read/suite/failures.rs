@@ -11,7 +11,10 @@ fn ask(repository: RepositorySelector) -> CiFailuresRequest {
 }
 
 fn ids(page: &CiFailures) -> Vec<FactId> {
-    page.outcomes.iter().map(|it| it.outcome_id).collect()
+    page.outcomes
+        .iter()
+        .map(|outcome| outcome.outcome_id)
+        .collect()
 }
 
 fn limit(limit: u64) -> PageLimit {
@@ -356,7 +359,10 @@ fn what_bears_the_name_and_no_identity_is_counted_and_shown(
             [(RepositoryDecline::IdentityUnresolved.into(), 2)].into()
         );
         let unresolved = page.unresolved_ci_outcomes.unwrap();
-        let shown: Vec<_> = unresolved.iter().map(|it| it.outcome_id).collect();
+        let shown: Vec<_> = unresolved
+            .iter()
+            .map(|unresolved| unresolved.outcome_id)
+            .collect();
         assert_eq!(shown, [id(3)], "as many as a page has, the latest first");
         assert_eq!(unresolved[0].repository_identity, None);
     }

@@ -27,13 +27,15 @@ impl Stage {
 /// Returns the calls of the only repository that is shown: number, source, score and files.
 fn calls(evidence: &CommitEvidence) -> Vec<(FactId, AttributionSource, f64, u64)> {
     let repositories = evidence.repos.as_deref().unwrap_or_default();
-    let calls = repositories.iter().flat_map(|it| &it.inference_calls);
+    let calls = repositories
+        .iter()
+        .flat_map(|repository| &repository.inference_calls);
     calls
-        .map(|it| {
-            let score = it.similarity_score.unwrap();
-            let files = it.attributed_files.unwrap();
-            let source = *it.attribution_source.known().unwrap();
-            (it.inference_call_id, source, score, files)
+        .map(|call| {
+            let score = call.similarity_score.unwrap();
+            let files = call.attributed_files.unwrap();
+            let source = *call.attribution_source.known().unwrap();
+            (call.inference_call_id, source, score, files)
         })
         .collect()
 }
@@ -41,7 +43,7 @@ fn calls(evidence: &CommitEvidence) -> Vec<(FactId, AttributionSource, f64, u64)
 fn skips(evidence: &CommitEvidence) -> Vec<(InferenceSkip, u64)> {
     let skipped = evidence.inference_skipped.iter();
     skipped
-        .flat_map(|it| it.iter().collect::<Vec<_>>())
+        .flat_map(|skipped| skipped.iter().collect::<Vec<_>>())
         .collect()
 }
 
@@ -194,7 +196,7 @@ fn what_is_quarantined_or_later_than_asked_competes_no_more(
     let second = stage.store.encode(second.build(), at(3_000));
     stage.add([Append::InferenceCall(Box::new(second))]);
     let guessed = &forge.commits[2];
-    let first = |evidence: &CommitEvidence| calls(evidence).first().map(|it| it.0);
+    let first = |evidence: &CommitEvidence| calls(evidence).first().map(|call| call.0);
     assert_eq!(first(&stage.inferred(&sources, guessed)), Some(id(2)));
     stage.quarantine(FactTable::InferenceCalls, id(2));
     assert_eq!(first(&stage.inferred(&sources, guessed)), Some(id(3)));
@@ -241,7 +243,7 @@ fn both_backends_give_the_same_bytes_of_a_commit() {
             let commits = forge.commits.iter();
             let answers = commits.map(|commit| stage.inferred(&sources, commit));
             answers
-                .map(|it| serde_json::to_string(&it).unwrap())
+                .map(|answer| serde_json::to_string(&answer).unwrap())
                 .collect()
         })
         .collect();

@@ -40,7 +40,10 @@ fn ask() -> SessionsRequest {
 }
 
 fn names(sessions: &[SessionSummary]) -> Vec<&str> {
-    sessions.iter().map(|it| it.session_id.as_str()).collect()
+    sessions
+        .iter()
+        .map(|session| session.session_id.as_str())
+        .collect()
 }
 
 fn limit(limit: u64) -> SessionPageLimit {
@@ -98,7 +101,11 @@ fn pages_hold_each_session_once_while_sessions_go_on_and_begin(
     let mut seen = Vec::new();
     for number in 10.. {
         let page = stage.list(&request).unwrap();
-        seen.extend(page.sessions.iter().map(|it| it.session_id.to_string()));
+        seen.extend(
+            page.sessions
+                .iter()
+                .map(|session| session.session_id.to_string()),
+        );
         // Between two pages one Session goes on, and another begins.
         stage.call(number, "s3", 100);
         stage.call(number + 100, &format!("new{number}"), 100);
@@ -138,7 +145,7 @@ fn a_session_is_found_by_what_its_visible_facts_say(
         let sessions = stage.listed(&request);
         sessions
             .iter()
-            .map(|it| it.session_id.to_string())
+            .map(|session| session.session_id.to_string())
             .collect::<Vec<_>>()
     };
     assert_eq!(found(by_user("ann")), ["s"]);
@@ -212,7 +219,7 @@ fn a_session_is_found_by_the_repository_of_its_commits(
         let sessions = of(repository).unwrap().sessions;
         sessions
             .iter()
-            .map(|it| it.session_id.to_string())
+            .map(|session| session.session_id.to_string())
             .collect::<Vec<_>>()
     };
     assert_eq!(found(by_identity(7)), ["s"]);
@@ -291,7 +298,7 @@ fn a_page_looks_at_a_bounded_number_of_sessions_and_goes_on_behind_them(
         .unwrap()
         .sessions
         .into_iter()
-        .map(|it| it.session_id)
+        .map(|session| session.session_id)
         .collect();
     assert_eq!(pages.len(), 50);
 }

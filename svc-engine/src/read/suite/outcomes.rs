@@ -20,7 +20,10 @@ fn found(stage: &Stage, repository: RepositorySelector) -> Option<FactId> {
         repository,
         ..run("r")
     };
-    stage.outcome(&request).unwrap().map(|it| it.outcome_id)
+    stage
+        .outcome(&request)
+        .unwrap()
+        .map(|outcome| outcome.outcome_id)
 }
 
 #[rstest]
@@ -77,7 +80,10 @@ fn an_absent_attempt_is_no_attempt_and_never_the_latest(
             run_attempt,
             ..run("r")
         };
-        stage.outcome(&request).unwrap().map(|it| it.outcome_id)
+        stage
+            .outcome(&request)
+            .unwrap()
+            .map(|outcome| outcome.outcome_id)
     };
     assert_eq!(attempt(Some(2)), Some(id(2)));
     assert_eq!(attempt(Some(1)), None);
@@ -245,11 +251,16 @@ fn an_outcome_without_a_name_is_found_by_the_identity_of_its_repository(
         };
         let evidence = stage.commit(request).unwrap();
         let repos = evidence.repos.unwrap_or_default();
-        let of_commit = repos.iter().flat_map(|it| &it.ci_outcomes);
+        let of_commit = repos.iter().flat_map(|repo| &repo.ci_outcomes);
         (
             found(&stage, by_identity(7)),
-            failures.iter().map(|it| it.outcome_id).collect::<Vec<_>>(),
-            of_commit.map(|it| it.outcome_id).collect::<Vec<_>>(),
+            failures
+                .iter()
+                .map(|failure| failure.outcome_id)
+                .collect::<Vec<_>>(),
+            of_commit
+                .map(|outcome| outcome.outcome_id)
+                .collect::<Vec<_>>(),
         )
     };
     assert_eq!(seen(), (None, vec![], vec![]));
@@ -428,7 +439,7 @@ fn what_came_with_the_commit_of_a_run_is_found_through_its_pushes(
         let commits: Vec<_> = found
             .commits
             .iter()
-            .map(|it| (it.commit_sha.clone(), it.session_ids.len()))
+            .map(|commit| (commit.commit_sha.clone(), commit.session_ids.len()))
             .collect();
         assert_eq!(commits, [(commit('0'), 1), (commit('2'), 1)]);
         assert!(!found.more);

@@ -245,7 +245,7 @@ fn a_report_is_the_same_text_from_memory_and_without_a_mirror_nothing_is_attribu
             .all(|row| row.attributed_inference_calls == 0)
     );
     assert_eq!(models.attribution_share, []);
-    // What is not attributed is no failure.
+    // What is not attributed is not a failure.
     let attrition = stage.lifecycle(&bare).unwrap().report.session_attrition;
     assert_eq!((attrition.committed, attrition.abandoned), (1, 0));
 }

@@ -253,8 +253,12 @@ fn deliveries_are_those_of_the_same_repository_and_commit(
         ci(checked(24, "without an identity", None, 1)),
     ]);
     let dossier = stage.dossier("s");
-    let pushes: Vec<_> = dossier.pushes.iter().map(|it| it.push_id).collect();
-    let outcomes: Vec<_> = dossier.ci_outcomes.iter().map(|it| it.outcome_id).collect();
+    let pushes: Vec<_> = dossier.pushes.iter().map(|push| push.push_id).collect();
+    let outcomes: Vec<_> = dossier
+        .ci_outcomes
+        .iter()
+        .map(|ci_outcome| ci_outcome.outcome_id)
+        .collect();
     assert_eq!((pushes, outcomes), (vec![id(1)], vec![id(20)]));
     assert_eq!(dossier.session_commit_unobserved, 0);
     assert_eq!(

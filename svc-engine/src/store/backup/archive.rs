@@ -28,7 +28,7 @@ impl ArchiveWriter {
 }
 
 /// Reads a file of files: calls `each` with the path of a folder, or with that of a file and its next
-/// piece. Returns nothing when the file is damaged.
+/// piece. Returns nothing if the file is damaged.
 pub(crate) fn read_archive(
     path: &Path,
     mut each: impl FnMut(&str, Option<&[u8]>) -> io::Result<()>,

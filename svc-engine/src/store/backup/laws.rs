@@ -93,7 +93,9 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         } = self;
         (watch.progress)(table, 0);
         let shape = source.columns(table);
-        let first = shape.iter().find(|it| columns.first() == Some(&&*it.name));
+        let first = shape
+            .iter()
+            .find(|shape| columns.first() == Some(&&*shape.name));
         let is_number = first.is_some_and(|first| first.kind == CellKind::Integer);
         let mut rows = 0;
         let mut added = Findings::default();
@@ -242,7 +244,10 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
         self.scan(table.name, &columns, |row, known, found| {
             let (id, org) = (row.text(0)?, row.text(of_org)?);
             let org_id = OrgId::new(&org).map_err(|_| corrupt(table.name, "org_id"))?;
-            let captured_at = table.members.iter().position(|it| *it == "captured_at_us");
+            let captured_at = table
+                .members
+                .iter()
+                .position(|member| *member == "captured_at_us");
             let captured_at = captured_at.map_or(Ok(0), |place| row.integer(place))?;
             known.fact(kind, &org, &id, captured_at);
             if known.marks.meet(&org, kind, &id) {
@@ -269,7 +274,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             for session_id in traces.sessions.sessions() {
                 known.session(table.name, &id, &org, session_id, found);
             }
-            for claim in traces.sessions.said() {
+            for claim in traces.sessions.claims() {
                 known.claim(table.name, &id, &org, claim, found);
             }
             for [name, provider, host, repository_id, source] in traces.claims.keys() {
@@ -369,7 +374,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
 /// Returns what the first column says, by which a row is named.
 fn named(row: &Row<'_>, is_number: bool) -> Option<String> {
     if is_number {
-        return row.integer(0).ok().map(|it| it.to_string());
+        return row.integer(0).ok().map(|integer| integer.to_string());
     }
     row.text(0).ok()
 }

@@ -145,7 +145,7 @@ const TABLES: &str = "tables";
 ///
 /// # Errors
 ///
-/// When the schema is not at head, the store or the folder cannot be used, or the deadline passes.
+/// If the schema is not at head, the store or the folder cannot be used, or the deadline passes.
 pub fn take(url: &DatabaseUrl, folder: &Path, watch: &mut Watch<'_>) -> Result<Taken, CopyError> {
     let mut connection = opened(url)?;
     connection.begin_read(&watch.deadline)?;

@@ -20,7 +20,7 @@ const REPLACED_MAX: u32 = 10_000;
 ///
 /// # Errors
 ///
-/// When there is a database with rows already and it is not to be replaced, when a file is damaged, or
+/// If there is a database with rows already and it is not to be replaced, when a file is damaged, or
 /// the store cannot be used.
 pub fn put(
     url: &DatabaseUrl,
@@ -127,7 +127,10 @@ fn put_file(
         old = Some(kept);
     }
     std::fs::rename(&new, path)?;
-    if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
         std::fs::File::open(parent)?.sync_all()?;
     }
     Ok(old)
@@ -146,7 +149,7 @@ fn load(
     };
     if let Some(shape) = shapes
         .iter()
-        .find(|shape| tables.iter().all(|it| it.table != shape.table))
+        .find(|shape| tables.iter().all(|table| table.table != shape.table))
     {
         return Err(differ(&shape.table));
     }

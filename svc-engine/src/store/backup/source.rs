@@ -61,7 +61,10 @@ impl Source for Live {
     }
 
     fn tables(&self) -> Vec<String> {
-        self.shapes.iter().map(|it| it.table.clone()).collect()
+        self.shapes
+            .iter()
+            .map(|shape| shape.table.clone())
+            .collect()
     }
 
     fn columns(&self, table: &str) -> Vec<ColumnShape> {
@@ -89,7 +92,7 @@ impl Source for Kept<'_> {
             return Ok(());
         };
         let places = columns.iter().map(|name| {
-            let place = kept.columns.iter().position(|it| it.name == **name);
+            let place = kept.columns.iter().position(|column| column.name == **name);
             place.ok_or(corrupt("a table of a backup", "a column is absent"))
         });
         let places = places.collect::<Result<Vec<usize>, _>>()?;
@@ -141,7 +144,10 @@ impl Source for Kept<'_> {
     }
 
     fn tables(&self) -> Vec<String> {
-        self.tables.iter().map(|it| it.table.clone()).collect()
+        self.tables
+            .iter()
+            .map(|table| table.table.clone())
+            .collect()
     }
 
     fn columns(&self, table: &str) -> Vec<ColumnShape> {

@@ -13,7 +13,7 @@ use super::{TableFile, Watch, opened};
 ///
 /// # Errors
 ///
-/// When the schema is not at head, the store cannot be reached, or the deadline passes.
+/// If the schema is not at head, the store cannot be reached, or the deadline passes.
 pub fn verify_store(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings, StoreError> {
     let mut connection = opened(url)?;
     connection.begin_read(&watch.deadline)?;
@@ -46,7 +46,7 @@ pub fn verify_store(url: &DatabaseUrl, watch: &mut Watch<'_>) -> Result<Findings
 ///
 /// # Errors
 ///
-/// When the files cannot be read, or the deadline passes.
+/// If the files cannot be read, or the deadline passes.
 pub fn verify_tables(
     folder: &Path,
     tables: &[TableFile],

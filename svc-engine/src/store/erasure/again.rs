@@ -32,7 +32,7 @@ impl KeptErasures {
     ///
     /// # Errors
     ///
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn of(url: &DatabaseUrl, deadline: &Deadline) -> Result<Self, StoreError> {
         let mut kept = Vec::new();
         for org_id in organizations(url, deadline)? {
@@ -70,7 +70,7 @@ impl KeptErasures {
     ///
     /// # Errors
     ///
-    /// When the store cannot be written, or the deadline passes. What is erased by then stays erased.
+    /// If the store cannot be written, or the deadline passes. What is erased by then stays erased.
     pub fn erase_again(
         &self,
         url: &DatabaseUrl,

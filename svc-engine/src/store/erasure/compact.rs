@@ -30,7 +30,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the schema is not at head, or the database cannot be rewritten. Nothing is lost then.
+    /// If the schema is not at head, or the database cannot be rewritten. Nothing is lost then.
     pub fn compact(&self) -> Result<Compaction, StoreError> {
         self.writing_at_head()?.compact(&TABLES)
     }

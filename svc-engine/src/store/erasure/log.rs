@@ -166,7 +166,7 @@ impl Snapshot<'_> {
         if self.has_erasures()? {
             let shared = [self.org_id.as_str().into(), Value::Text(kind.as_str())];
             let sessions = sessions.into_iter();
-            let keys: Vec<Value<'_>> = sessions.map(|it| it.as_str().into()).collect();
+            let keys: Vec<Value<'_>> = sessions.map(|session| session.as_str().into()).collect();
             let connection = self.connection()?;
             connection.lookup(&ERASED_OF_SESSIONS, &shared, &keys, |row| {
                 facts.extend([marked(row)?]);

@@ -139,7 +139,7 @@ impl ErasurePlan {
         let mut need = |number: i64, list: &[u8]| {
             if !own.contains(&number) {
                 let contents = id_list::read_ids(list)?.into_iter();
-                needed.extend(contents.filter(|it| references.contains_key(it)));
+                needed.extend(contents.filter(|content| references.contains_key(content)));
             }
             Ok::<_, StoreError>(())
         };
@@ -191,7 +191,7 @@ impl ErasurePlan {
         let mut forecast = ErasureForecast {
             sessions: self.selected.sessions.len() as u64,
             facts: self.facts(),
-            stored_bytes: self.selected.others.iter().map(|it| it.bytes).sum(),
+            stored_bytes: self.selected.others.iter().map(|other| other.bytes).sum(),
             ..ErasureForecast::default()
         };
         let mut contents: Vec<i64> = self.references.keys().copied().collect();
@@ -243,7 +243,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer before the deadline: every call of the database is looked at.
+    /// If the store gives no answer before the deadline: every call of the database is looked at.
     pub fn forecast_erasure(
         &self,
         subject: &ErasureSubject,
@@ -258,7 +258,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// When the schema is not at head, or the store gives no answer before the deadline.
+    /// If the schema is not at head, or the store gives no answer before the deadline.
     pub fn plan_erasure(
         &self,
         subject: &ErasureSubject,

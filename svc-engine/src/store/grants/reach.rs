@@ -24,7 +24,7 @@ use crate::store::{Snapshot, StoreError};
 pub struct Proof {
     /// The revisions of the rows that are in force, sorted.
     pub in_force: Vec<u64>,
-    /// The obstacles of each rule, in their order; nothing when no fact names the Session.
+    /// The obstacles of each rule, in their order; nothing if no fact names the Session.
     pub obstacles: Option<Vec<Vec<GrantObstacle>>>,
 }
 

@@ -64,7 +64,7 @@ const NEXT_DUE: &str = "SELECT due_at_us FROM mirror_jobs
     WHERE org_id = $1 AND due_at_us > $2 ORDER BY due_at_us LIMIT 1";
 const RENEW: &str = "UPDATE mirror_jobs SET lease_until_us = $4
     WHERE org_id = $1 AND mirror = $2 AND holder = $3";
-/// What cannot be read cannot be worked on, and must not stand before all other jobs for ever.
+/// What cannot be read cannot be worked on, and must not stand before all other jobs forever.
 const SET_ASIDE: &str = "UPDATE mirror_jobs
     SET due_at_us = NULL, holder = NULL, lease_until_us = NULL, last_failure_at_us = $3,
         last_failure = $4,
@@ -107,7 +107,7 @@ impl MirrorJobs {
     ///
     /// # Errors
     ///
-    /// When the store gives no answer; so for every method here.
+    /// If the store gives no answer; so for every method here.
     pub fn claim(
         &self,
         choice: JobChoice,
@@ -165,7 +165,7 @@ impl MirrorJobs {
         let lifetime = lifetime.clone();
         self.0
             .writer
-            .run_blocking(move |it| schedule::make_due(it, &lifetime, now, due_at))
+            .run_blocking(move |connection| schedule::make_due(connection, &lifetime, now, due_at))
     }
 
     /// Makes the mirror of a repository due and claims its job, unless somebody works on it or there

@@ -188,7 +188,7 @@ impl Ending<'_> {
                 retry_at,
             } => {
                 self.remark(Some(reason))?;
-                let last = tried.iter().map(|it| it.delivered_at).max();
+                let last = tried.iter().map(|delivery| delivery.delivered_at).max();
                 // What came in the meantime may bring what was missing.
                 if last.is_some() && self.anything_later(last)? {
                     self.release(0, Some(self.now))?;

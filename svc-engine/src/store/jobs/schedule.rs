@@ -12,7 +12,7 @@ use super::super::transaction::Transaction;
 use super::super::value::Value;
 use crate::fact::{Lifetime, Push};
 
-/// That the mirror of a pushed repository is to be refreshed. It is no fact: it is done and
+/// That the mirror of a pushed repository is to be refreshed. It is not a fact: it is done and
 /// forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefreshRequest {

@@ -102,7 +102,7 @@ fn taken(database: &TestStore, name: &str) -> (std::path::PathBuf, Vec<TableFile
 fn digests(tables: &[TableFile]) -> Vec<(&str, u64, &str)> {
     let tables = tables.iter();
     tables
-        .map(|it| (&*it.table, it.rows, &*it.sha256))
+        .map(|table| (&*table.table, table.rows, &*table.sha256))
         .collect()
 }
 
@@ -117,7 +117,7 @@ fn a_copy_goes_into_either_backend_as_it_was(
     assert!(
         tables
             .iter()
-            .all(|it| it.rows > 0 || it.table.starts_with("mirror_deferred")),
+            .all(|table| table.rows > 0 || table.table.starts_with("mirror_deferred")),
         "{:#?}",
         digests(&tables)
     );
@@ -180,11 +180,11 @@ fn a_store_that_is_replaced_under_a_server_is_noticed(
 fn named(found: &Findings) -> BTreeSet<(Damage, String, String)> {
     let findings = found.findings.iter();
     findings
-        .map(|it| {
+        .map(|finding| {
             (
-                it.damage,
-                it.table.clone(),
-                it.id.clone().unwrap_or_default(),
+                finding.damage,
+                finding.table.clone(),
+                finding.id.clone().unwrap_or_default(),
             )
         })
         .collect()
@@ -435,7 +435,7 @@ fn a_damage_of_any_table_is_named(#[values(Backend::Sqlite, Backend::Postgres)] 
         found
             .findings
             .iter()
-            .any(|it| it.damage == Damage::WriterAbsent)
+            .any(|finding| finding.damage == Damage::WriterAbsent)
     );
 }
 
@@ -454,10 +454,9 @@ fn every_file_of_a_copy_that_is_cut_or_changed_is_named_and_never_put_in() {
         for damaged in [&flipped[..], &whole[..middle], &whole[..0]] {
             std::fs::write(&path, damaged).unwrap();
             let found = watched(|watch| verify_tables(&folder, &tables, watch)).unwrap();
-            let is_named = found
-                .findings
-                .iter()
-                .any(|it| it.table == table.table && it.damage == Damage::FileDamaged);
+            let is_named = found.findings.iter().any(|finding| {
+                finding.table == table.table && finding.damage == Damage::FileDamaged
+            });
             assert!(is_named, "{}: {found:#?}", table.table);
             let refused = watched(|watch| put(other.url(), &folder, &tables, false, watch));
             assert!(

@@ -92,7 +92,10 @@ fn a_change_skips_the_calls_that_are_in_the_state_and_says_how_many(
     let facts =
         |rows: &[LogEntry]| -> Vec<String> { rows.iter().map(|row| row.fact_id.clone()).collect() };
     let numbers = |numbers: &[u128]| -> Vec<String> {
-        numbers.iter().map(|it| id(*it).to_string()).collect()
+        numbers
+            .iter()
+            .map(|number| id(*number).to_string())
+            .collect()
     };
     assert_eq!(
         facts(quarantined),

@@ -123,7 +123,7 @@ const WINDOW: usize = 24;
 fn found(bytes: &[u8], pieces: &BTreeSet<&[u8]>) -> usize {
     let there: BTreeSet<&[u8]> = bytes
         .windows(WINDOW)
-        .filter(|it| pieces.contains(it))
+        .filter(|window| pieces.contains(window))
         .collect();
     there.len()
 }
@@ -178,7 +178,7 @@ fn no_byte_of_erased_content_is_left_in_the_files(
     assert_eq!(found(&left, &pieces), 0, "of {} pieces", pieces.len());
     let kept_pieces: BTreeSet<&[u8]> = after
         .iter()
-        .filter_map(|it| it.get(12..12 + WINDOW))
+        .filter_map(|after| after.get(12..12 + WINDOW))
         .collect();
     assert!(found(&left, &kept_pieces) > 80, "what stays is found so");
     assert!(left.len() < size, "{} of {size}", left.len());

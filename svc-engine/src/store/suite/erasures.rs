@@ -313,7 +313,10 @@ fn a_server_stores_anew_what_it_remembers_and_is_gone(
         let stored = append(store, vec![said(number, "s", "once").build()]);
         assert_eq!(stored, [Outcome::Stored(id(number))]);
     }
-    let lengths: Vec<usize> = messages(&store, "s").iter().map(|it| it.0.len()).collect();
+    let lengths: Vec<usize> = messages(&store, "s")
+        .iter()
+        .map(|message| message.0.len())
+        .collect();
     assert_eq!(lengths, [0, 2, 2]);
     verified(&database);
 }

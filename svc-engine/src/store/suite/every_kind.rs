@@ -169,7 +169,10 @@ fn facts_come_back_as_they_were() {
         .into_iter()
         .filter_map(TestStore::create)
         .collect();
-    let stores: Vec<Store> = databases.iter().map(|it| it.open("acme")).collect();
+    let stores: Vec<Store> = databases
+        .iter()
+        .map(|database| database.open("acme"))
+        .collect();
     let next = std::cell::Cell::new(1_u128);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
         cases: 32,

@@ -43,7 +43,9 @@ fn both_backends_export_the_same_lines() {
     assert_eq!(facts.len(), 4 + FactTable::ALL.len() - 2);
     assert_eq!(with_content.len(), facts.len());
     for lines in [&facts, &with_content] {
-        let erased = lines.iter().filter(|it| it.contains("content_erased_at"));
+        let erased = lines
+            .iter()
+            .filter(|line| line.contains("content_erased_at"));
         let erased: Vec<&String> = erased.collect();
         assert_eq!(erased.len(), 1, "{erased:?}");
         assert!(!erased[0].contains("\"content\""), "{erased:?}");

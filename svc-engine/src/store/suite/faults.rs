@@ -33,7 +33,10 @@ fn in_one_group(store: &Store, commands: Vec<Command<'_>>) -> Vec<Result<(), Sto
         }
         go_on.send(()).unwrap();
         blocker.join().unwrap().unwrap();
-        answers.into_iter().map(|it| it.join().unwrap()).collect()
+        answers
+            .into_iter()
+            .map(|answer| answer.join().unwrap())
+            .collect()
     })
 }
 
@@ -62,7 +65,7 @@ fn only_an_error_of_the_data_is_tried_delivery_by_delivery(
         let commands = (0..20).map(|_| counting(&tries));
         let commands = commands.chain([failing(error)]).collect();
         let stored = in_one_group(&store, commands);
-        let stored = stored.iter().filter(|it| it.is_ok()).count();
+        let stored = stored.iter().filter(|answer| answer.is_ok()).count();
         (stored, tries.load(Ordering::SeqCst))
     };
     let (stored, tries) = group(|| StoreError::Corrupt {

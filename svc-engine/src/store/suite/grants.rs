@@ -286,13 +286,17 @@ fn changes_at_once_leave_what_the_log_amounts_to(
         match &row.removed_grant_id {
             None => {
                 assert!(
-                    expected.iter().all(|it| it.target != row.target),
+                    expected
+                        .iter()
+                        .all(|candidate| candidate.target != row.target),
                     "granted once"
                 );
                 expected.push(row);
             }
             Some(id) => {
-                let place = expected.iter().position(|it| it.grant_id == *id);
+                let place = expected
+                    .iter()
+                    .position(|candidate| candidate.grant_id == *id);
                 expected.remove(place.expect("removed once, after it was granted"));
             }
         }
@@ -561,5 +565,5 @@ fn the_cost_of_a_rule_is_in_its_sessions(
         assert!(all.contains(index), "{index} in {all}");
     }
     let by_value = ["PRIMARY KEY (value=?", "session_claims_pkey"];
-    assert!(by_value.iter().any(|it| all.contains(it)), "{all}");
+    assert!(by_value.iter().any(|value| all.contains(value)), "{all}");
 }

@@ -59,7 +59,7 @@ fn the_first_facts_of_a_repository_come_in_the_order_of_their_receipt(
     let named = Lifetime::Named(name("own/new"));
     let mut snapshot = store.snapshot_now();
     let mut first = |lifetime: &Lifetime, names: &[&str], seconds, rows_max| {
-        let names: Vec<RepositoryName> = names.iter().map(|it| name(it)).collect();
+        let names: Vec<RepositoryName> = names.iter().map(|text| name(text)).collect();
         let seconds = range(seconds);
         let pushes = snapshot.first_pushes(lifetime, &names, seconds, rows_max);
         let pushes = pushes.unwrap().into_iter().map(|push| push.push_id);
@@ -111,7 +111,11 @@ fn pushes_are_found_by_the_commit_that_they_left_a_branch_at(
     let mut snapshot = store.snapshot_now();
     let mut at_commit = |seconds, rows_max| {
         let pushes = snapshot.pushes_at(&commit('d'), at(seconds), rows_max);
-        let mut ids: Vec<FactId> = pushes.unwrap().into_iter().map(|it| it.push_id).collect();
+        let mut ids: Vec<FactId> = pushes
+            .unwrap()
+            .into_iter()
+            .map(|push| push.push_id)
+            .collect();
         ids.sort_unstable();
         ids
     };
@@ -142,14 +146,14 @@ fn calls_are_named_by_their_ids(#[values(Backend::Sqlite, Backend::Postgres)] ba
         .snapshot_now()
         .named_calls(&[1, 2, 3, 4, 5].map(id))
         .unwrap();
-    named.sort_by_key(|it| it.inference_call_id);
-    let texts = named.iter().map(|it| {
-        let provider = it.model_provider.as_deref().unwrap_or("-");
-        let model = it.model.as_deref().unwrap_or("-");
-        let session = it.session_id.as_str();
+    named.sort_by_key(|named| named.inference_call_id);
+    let texts = named.iter().map(|named| {
+        let provider = named.model_provider.as_deref().unwrap_or("-");
+        let model = named.model.as_deref().unwrap_or("-");
+        let session = named.session_id.as_str();
         format!(
             "{} {session} {} {provider} {model}",
-            it.inference_call_id, it.gateway_provider
+            named.inference_call_id, named.gateway_provider
         )
     });
     let one = format!("{} s gateway_a p m", id(1));

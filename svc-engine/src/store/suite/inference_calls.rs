@@ -319,7 +319,10 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
                 })
             })
             .collect();
-        let outcomes: Vec<Outcome> = threads.into_iter().map(|it| it.join().unwrap()).collect();
+        let outcomes: Vec<Outcome> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect();
         let stored = outcomes
             .iter()
             .filter(|outcome| matches!(outcome, Outcome::Stored(_)))

@@ -130,7 +130,7 @@ fn pushes_of_one_repository_share_a_job(
     claimed.sort();
     assert_eq!(claimed, ["github/github.com/7", "own/repo"]);
     let pushes = waiting(&jobs, "own/repo");
-    let ids: Vec<_> = pushes.iter().map(|it| it.push.push_id).collect();
+    let ids: Vec<_> = pushes.iter().map(|push| push.push.push_id).collect();
     assert_eq!(ids, [id(1), id(2), id(3)], "the oldest first");
     assert_eq!(
         jobs.waiting_pushes(&lifetime("own/repo"), 2).unwrap().len(),
@@ -372,7 +372,7 @@ fn what_comes_while_a_job_runs_is_looked_at_next(
     assert!(succeed(&jobs, &job, &pushes, 6));
     let job = claim(&jobs, 6).unwrap();
     let pushes = waiting(&jobs, "own/repo");
-    let ids: Vec<_> = pushes.iter().map(|it| it.push.push_id).collect();
+    let ids: Vec<_> = pushes.iter().map(|push| push.push.push_id).collect();
     assert_eq!(ids, [id(2), id(1)], "the one that came again too");
     assert!(succeed(&jobs, &job, &pushes, 7));
     assert_eq!(claim(&jobs, 1_000), None);

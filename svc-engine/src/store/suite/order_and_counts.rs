@@ -244,7 +244,7 @@ fn what_was_answered_up_to_a_boundary_stays_so_while_two_servers_write(
             .unwrap()
             .unwrap()
             .into_iter()
-            .map(|it| it.outcome_id)
+            .map(|outcome| outcome.outcome_id)
             .collect::<Vec<_>>()
     };
     let mut answers = Vec::new();

@@ -345,7 +345,7 @@ fn a_redelivery_that_says_otherwise_is_told_by_its_columns(
         .0;
         differences
             .iter()
-            .map(|it| it.columns().join(" "))
+            .map(|difference| difference.columns().join(" "))
             .collect()
     };
     let other_result = changed(identified(2), |it| {
@@ -395,7 +395,10 @@ fn of_equal_deliveries_at_once_exactly_one_is_stored(
                     })
                 })
                 .collect();
-            threads.into_iter().map(|it| it.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         for kind in 0..2 {
             let stored = outcomes

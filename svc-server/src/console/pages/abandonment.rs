@@ -1,4 +1,4 @@
-//! What is known of every Session with accepted work.
+//! The status of every Session with accepted work.
 
 use maud::{Markup, html};
 use svc_engine::read::Extent;
@@ -13,9 +13,9 @@ use crate::console::plot::{self, Share};
 use crate::console::text::{ago, counts, whole, words};
 use crate::console::visit::Visit;
 
-/// Sessions of a page.
+/// Sessions per page.
 const SESSIONS: usize = 100;
-/// What may be known of a Session; nothing else is ever said of one.
+/// The possible statuses; a Session has no other.
 const STATUSES: [(&str, &str); 3] = [
     ("", "any"),
     (SessionStatus::Committed.as_str(), "committed"),
@@ -43,7 +43,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     };
     match report(&visit).await {
         Ok((extent, report)) => Ok(page(html! {
-            (past::said(("Every Session", "Sessions of the calls"), &extent))
+            (past::describe(("Every Session", "Sessions of the calls"), &extent))
             (shown(&visit, &report))
         })),
         Err(problem) => Ok(page(html! {}).with_problem(problem)),
@@ -61,7 +61,7 @@ fn shown(visit: &Visit, report: &AbandonmentReport) -> Markup {
     let outcomes = &report.accepted_session_outcomes;
     let all = outcomes.len() as u64;
     let with = |status: SessionStatus| {
-        let with = outcomes.iter().filter(|it| it.status == status);
+        let with = outcomes.iter().filter(|outcome| outcome.status == status);
         Share::new(words(status.as_str()), with.count() as u64, all)
     };
     html! {
@@ -89,7 +89,7 @@ fn listed(visit: &Visit, outcomes: &[SessionOutcome]) -> Markup {
     let status = visit.given("status");
     let chosen: Vec<&SessionOutcome> = outcomes
         .iter()
-        .filter(|it| status.is_none_or(|status| it.status.as_str() == status))
+        .filter(|outcome| status.is_none_or(|status| outcome.status.as_str() == status))
         .collect();
     let from = visit.number("from", 0_usize).min(chosen.len());
     let to = chosen.len().min(from.saturating_add(SESSIONS));

@@ -41,7 +41,7 @@ fn shown(manifest: &Manifest) -> Markup {
             ("Left out by the capture", html! { (left_out(manifest)) }),
         ]))
         @if let Some(at) = call.content_erased_at {
-            p { "What was said in this call was erased " (moment(at)) ". That it was made is still known." }
+            p { "The content of this call was erased " (moment(at)) ". The call itself is still recorded." }
         }
         (table("Messages, in the order in which they were sent", &[
             Column::Text("message"), Column::Text("role"),

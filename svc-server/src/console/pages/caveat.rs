@@ -1,4 +1,4 @@
-//! Why reports may know less than there is.
+//! Why reports may be incomplete.
 
 use maud::{Markup, html};
 use svc_engine::store::{JobState, MirrorStatus};
@@ -7,14 +7,14 @@ use svc_model::problem::Problem;
 use crate::console::text::whole;
 use crate::console::visit::Visit;
 
-/// Says what reports cannot know, because of the mirrors that they read. Nothing where all are as new as
-/// their pushes.
+/// Shows what reports miss because of the state of the mirrors. Nothing if all mirrors are as new
+/// as their pushes.
 pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
     if !visit.app().engine.keeps_mirrors() {
         return Ok(html! {
             p.caveat {
-                "This server keeps no mirrors, so no call can be tied to a commit: what is 0 here could \
-                 not be told. Set SVC_MIRROR_PATH."
+                "This server keeps no mirrors, so no call can be tied to a commit: a 0 here \
+                 means unknown. Set SVC_MIRROR_PATH."
             }
         });
     }
@@ -25,15 +25,15 @@ pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
         @if behind > 0 {
             p.caveat {
                 (whole(behind as u64)) " of " (whole(mirrors.len() as u64))
-                " mirrors are not as new as their pushes, so more calls may have reached a commit than is \
-                 told here: " a href="/console#mirrors" { "the mirrors" } "."
+                " mirrors are behind their pushes, so more calls may have reached a commit than \
+                 are shown here: " a href="/console#mirrors" { "the mirrors" } "."
             }
         }
     })
 }
 
-/// Returns whether pushes are not read yet. One that is read for the first time right after its push is
-/// behind too, for a moment.
+/// Returns whether there are pushes that the mirror has not read yet. A new mirror is behind for a
+/// moment too.
 fn is_behind(mirror: &MirrorStatus) -> bool {
     mirror.last_success_at.is_none()
         || mirror.waiting_pushes > 0

@@ -55,7 +55,7 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
                 }
             }
         }
-        @if let Some(unresolved) = evidence.unresolved_ci_outcomes.as_deref().filter(|it| !it.is_empty()) {
+        @if let Some(unresolved) = evidence.unresolved_ci_outcomes.as_deref().filter(|outcome| !outcome.is_empty()) {
             (outcomes("Runs whose repository cannot be determined", unresolved, now))
         }
         @for of in repositories { (of_repository(of, now)) }
@@ -135,7 +135,7 @@ const fn why(skip: InferenceSkip) -> &'static str {
         InferenceSkip::CommitDiffUnavailable => {
             "the mirror lacks the commit or cannot read its diff"
         }
-        InferenceSkip::ContentErased => "what a call said that may have written it was erased",
+        InferenceSkip::ContentErased => "the content of a call that may have written it was erased",
         InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
         InferenceSkip::MirrorAbsent => "the repository has no mirror",
         InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",

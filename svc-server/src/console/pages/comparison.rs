@@ -1,4 +1,4 @@
-//! Two models beside each other.
+//! A comparison of two models.
 
 use maud::{Markup, html};
 use svc_engine::derive::comparison;
@@ -17,10 +17,10 @@ use crate::console::text::{NONE, inert, percent, whole};
 use crate::console::visit::{Visit, invalid};
 use crate::routes::reports;
 
-/// Margins that are often asked for; any other may be entered.
+/// Common margins; any other may be entered.
 const MARGINS: [&str; 4] = ["0.02", "0.05", "0.1", "0.2"];
 
-/// What is compared, in the order of the tests.
+/// The compared metrics, in the order of the tests.
 const METRICS: [&str; 2] = ["ci_pass_rate", "attribution_rate"];
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -53,7 +53,7 @@ async fn outcomes(visit: &Visit) -> Result<(Period, ModelOutcomes), Problem> {
     Ok((period, outcomes))
 }
 
-/// Which models are compared, and how much worse the second may be.
+/// The models to compare, and how much worse the second may be.
 struct Asked<'v> {
     model_a: Option<&'v str>,
     model_b: Option<&'v str>,
@@ -111,7 +111,7 @@ fn form(visit: &Visit, rows: &[ModelRow]) -> Markup {
     narrowing("/console/comparison", "Choose two models", &fields)
 }
 
-/// The models that can be chosen: those of the report, and the one that is chosen already.
+/// The models to choose from: those of the report, and the one that is already chosen.
 struct Models(Vec<(String, String)>);
 
 impl Models {
@@ -147,7 +147,7 @@ fn shown(asked: &Asked<'_>, rows: &[ModelRow]) -> Markup {
     }
 }
 
-/// Asks for two models.
+/// Shows a form for choosing two models.
 fn choose(rows: &[ModelRow]) -> Markup {
     let of_a = |row: &ModelRow| Link::to("/console/comparison").with("model_a", &row.model);
     html! {
@@ -197,7 +197,7 @@ fn differences(compared: &Comparison) -> Markup {
             at: test.difference,
             interval: test.ci_low.zip(test.ci_high),
             threshold: None,
-            said: match (test.difference, interval(test)) {
+            text: match (test.difference, interval(test)) {
                 (Some(difference), Some(interval)) => format!("{difference:+.4} ({interval})"),
                 _ => "no difference without cases of both".to_owned(),
             },
@@ -229,19 +229,20 @@ fn differences(compared: &Comparison) -> Markup {
             ], rows.collect()))
             (note(&format!(
                 "Significant: corrected when p < {} (two metrics are tested), raw only when < {}. Look \
-                 once: each further look at growing data finds differences that are not there.",
+                 once: every further look at growing data makes a false difference more likely.",
                 compared.bonferroni_alpha, compared.alpha
             )))
             ul {
                 @for (metric, test) in tests {
                     @match test.minimum_detectable_effect {
-                        // Where both rates are 0 or 1 there is no error to tell it by.
+                        // If both rates are 0 or 1, the standard error is zero and there is no
+                        // test.
                         _ if test.degenerate_se => {}
                         Some(effect) if effect <= 1.0 => li {
-                            (metric) ": with so many cases a difference of " (format!("{effect:.4}"))
-                            " is found four times in five."
+                            (metric) ": with this many cases, a difference of " (format!("{effect:.4}"))
+                            " is found four times out of five."
                         },
-                        Some(_) => li { (metric) ": with so few cases hardly any difference is found." },
+                        Some(_) => li { (metric) ": with so few cases, hardly any difference is found." },
                         None => {}
                     }
                 }
@@ -266,19 +267,19 @@ fn likely(compared: &Comparison) -> Markup {
                     @for (metric, posteriors) in known {
                         li {
                             (metric) ": " (percent(posteriors.probability_a_gt_b))
-                            " (A less B lies between " (format!("{:+.4}", posteriors.ci_low)) " and "
-                            (format!("{:+.4}", posteriors.ci_high)) " with 95 %; cases: "
+                            " (A − B is between " (format!("{:+.4}", posteriors.ci_low)) " and "
+                            (format!("{:+.4}", posteriors.ci_high)) " with 95 % probability; cases: "
                             (whole(posteriors.n_a)) " and " (whole(posteriors.n_b)) ")"
                         }
                     }
                 }
-                (note("Seen these counts and nothing before."))
+                (note("Based on these counts alone."))
             }
         }
     }
 }
 
-/// Says whether B is at most so much worse than A.
+/// Describes whether B is worse than A by at most the margin.
 fn worse_by(tests: &ModelNonInferiority) -> Markup {
     let margin = tests.ci_pass_rate.margin;
     let tests = METRICS
@@ -291,7 +292,7 @@ fn worse_by(tests: &ModelNonInferiority) -> Markup {
             at: test.point_estimate,
             interval: test.ci_lower_bound.zip(test.point_estimate),
             threshold: Some(-margin),
-            said: match (test.point_estimate, test.ci_lower_bound) {
+            text: match (test.point_estimate, test.ci_lower_bound) {
                 (Some(estimate), Some(bound)) => {
                     format!("{estimate:+.4}, not below {bound:+.4}: {}", answer(test))
                 }
@@ -320,7 +321,7 @@ fn worse_by(tests: &ModelNonInferiority) -> Markup {
                 Column::Number("threshold"), Column::Text("answer"), Column::Number("cases of A"),
                 Column::Number("cases of B"), Column::Text("note"),
             ], rows.collect()))
-            (note("The lower bound holds with 95 %. Not shown is not the same as worse: it may take more \
+            (note("The lower bound holds with 95 % probability. Not shown is not the same as worse: it may take more \
                    cases."))
         }
     }

@@ -226,7 +226,7 @@ fn beside<M: Copy + Ord + Display>(
                     li { "An integration does not send: " (counts(unsupported)) }
                 }
                 @if !coverage.ambiguous.is_empty() { li { "Ambiguous: " (counts(&coverage.ambiguous)) } }
-                @for examples in examples.iter().filter(|it| !it.session_ids.is_empty()) {
+                @for examples in examples.iter().filter(|example| !example.session_ids.is_empty()) {
                     li {
                         "Sessions, " (words(examples.population.as_str())) ": "
                         @for (place, session) in examples.session_ids.iter().enumerate() {

@@ -81,7 +81,7 @@ fn rates(report: &ModelReport) -> Markup {
     }
 }
 
-/// Leads to a comparison of the two models that were called most.
+/// Links to a comparison of the two models with the most calls.
 fn compared(visit: &Visit, report: &ModelReport) -> Markup {
     let mut rows: Vec<&ModelRow> = report.rows.iter().collect();
     rows.sort_by_key(|row| Reverse(row.completions));

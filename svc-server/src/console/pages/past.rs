@@ -1,4 +1,4 @@
-//! How far back a report goes that no route answers: some days, or all history.
+//! The range of reports that no route offers: some days, or all history.
 
 use maud::{Markup, html};
 use svc_engine::read::Extent;
@@ -9,7 +9,7 @@ use crate::console::layout::{Field, Kind};
 use crate::console::text::moment;
 use crate::console::visit::{Visit, invalid};
 
-/// The calls of all history, which a large store has too many of.
+/// All history, which may be too much for a large store.
 const ALL: &str = "all";
 /// The days that can be chosen.
 const DAYS: [(&str, &str); 5] = [
@@ -22,7 +22,7 @@ const DAYS: [(&str, &str); 5] = [
 const DAYS_DEFAULT: &str = "31";
 const DAYS_MAX: u32 = 365;
 
-/// Returns a field that chooses how far back.
+/// Returns a field for the range.
 pub(super) fn field(visit: &Visit) -> Field<'_> {
     Field {
         label: "Calls of",
@@ -32,7 +32,7 @@ pub(super) fn field(visit: &Visit) -> Field<'_> {
     }
 }
 
-/// Reads from the address how far back, and until when.
+/// Reads the range from the address, and its end.
 pub(super) fn read(visit: &Visit) -> Result<Extent, Problem> {
     let as_of = until(visit)?;
     let days = visit.given("days").unwrap_or(DAYS_DEFAULT);
@@ -43,8 +43,8 @@ pub(super) fn read(visit: &Visit) -> Result<Extent, Problem> {
     }
 }
 
-/// Says of what a report is, in words for all history and for some days.
-pub(super) fn said((all, some): (&str, &str), extent: &Extent) -> Markup {
+/// Describes the range: in other words for all history than for some days.
+pub(super) fn describe((all, some): (&str, &str), extent: &Extent) -> Markup {
     let observed = extent.observed();
     html! {
         @if extent.is_all() {
@@ -52,7 +52,7 @@ pub(super) fn said((all, some): (&str, &str), extent: &Extent) -> Markup {
         } @else {
             p {
                 (some) " that were observed from " (moment(observed.start)) " to "
-                (moment(observed.end)) ", with all that is known of them since."
+                (moment(observed.end)) ", with everything known about them since."
             }
         }
     }

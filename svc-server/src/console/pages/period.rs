@@ -11,7 +11,7 @@ use crate::console::layout::{Field, Kind, narrowing};
 use crate::console::text::{day, moment};
 use crate::console::visit::{Visit, is_date};
 
-/// The days that can be chosen. More than 31 no report takes.
+/// The numbers of days to choose from. Reports accept at most 31.
 const DAYS: [(&str, &str); 4] = [
     ("1", "1 day"),
     ("7", "7 days"),

@@ -1,4 +1,4 @@
-//! What was taken out of view and shown again: who, when, why.
+//! What was quarantined and released: by whom, when, why.
 
 use maud::{Markup, html};
 use svc_model::endpoint::QuarantineLogPage;
@@ -11,7 +11,7 @@ use crate::console::text::{inert, moment, whole, words};
 use crate::console::visit::Visit;
 use crate::routes::quarantine;
 
-/// Rows of a page.
+/// Rows per page.
 const ROWS: &str = "50";
 
 pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
@@ -43,7 +43,7 @@ fn shown(visit: &Visit, log: &QuarantineLog) -> Markup {
         @if log.entries.is_empty() {
             p { @if log.rows == 0 { "Nothing was ever taken out of view." } @else { "No row is earlier." } }
         } @else {
-            // The route has the oldest first, as a log is written; who looks wants the latest.
+            // The route returns the oldest first, as in a log. A reader wants the latest.
             (table("Changes, the latest first", &[
                 Column::Text("when"), Column::Text("who"), Column::Text("what"), Column::Text("kind"),
                 Column::Text("fact"), Column::Text("why"), Column::Number("revision"),

@@ -28,7 +28,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     };
     match report(&visit).await {
         Ok((extent, report, unchecked)) => Ok(page(html! {
-            (past::said(("Calls of all history", "Calls"), &extent))
+            (past::describe(("Calls of all history", "Calls"), &extent))
             (caveat::of_mirrors(&visit).await?)
             (shown(&report, &unchecked))
         })),
@@ -36,7 +36,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
     }
 }
 
-/// The report, what could not be checked for it, and of which calls it is.
+/// The range of the report, the report, and the pull requests that could not be checked.
 type Retention = (Extent, MergeRetentionReport, Vec<UncheckedPullRequests>);
 
 async fn report(visit: &Visit) -> Result<Retention, Problem> {

@@ -1,4 +1,4 @@
-//! What is left of what agents wrote, from 0 to 1.
+//! How much of what agents wrote remained, from 0 to 1.
 
 use maud::{Markup, html};
 use svc_model::reports::{RetentionScores, ThresholdShare};

@@ -243,14 +243,17 @@ fn checked(dossier: &SessionDossier, commit: &AttributedCommit) -> Markup {
     let of = |outcomes: &mut dyn Iterator<Item = &DossierCiOutcome>, sha: &CommitSha| {
         results(
             outcomes
-                .filter(|it| {
-                    it.commit_sha == *sha && it.repository_identity == commit.repository_identity
+                .filter(|outcome| {
+                    outcome.commit_sha == *sha
+                        && outcome.repository_identity == commit.repository_identity
                 })
-                .map(|it| &it.result),
+                .map(|outcome| &outcome.result),
         )
     };
     let own = of(&mut dossier.ci_outcomes.iter(), &commit.commit_sha);
-    let heads: BTreeSet<&CommitSha> = bringing(dossier, commit).map(|it| &it.after_sha).collect();
+    let heads: BTreeSet<&CommitSha> = bringing(dossier, commit)
+        .map(|push| &push.after_sha)
+        .collect();
     let heads: Vec<(&CommitSha, String)> = heads
         .into_iter()
         .filter_map(|head| {

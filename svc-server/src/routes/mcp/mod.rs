@@ -1,8 +1,8 @@
 //! `POST /mcp`: the Model Context Protocol over streamable HTTP, without sessions.
 //!
-//! Size, credential and authority are checked as on every route, and then who the request was meant
-//! for: a page in a browser that was led to this server by a name of its own is refused. Each message
-//! is answered whole, so the limits of every other route hold here too.
+//! Size, credential and authority are checked as on every route. Then the host is checked: a
+//! browser page that reached this server under a name of its own is refused. Each message is
+//! answered as a whole, so the limits of the other routes apply here too.
 
 mod refusal;
 mod service;
@@ -33,15 +33,16 @@ use crate::{body, observe, places, problem};
 
 /// The path.
 const PATH: &str = "/mcp";
-/// Who may call it. Whether a grant is configured is said by the tools that need one.
+/// Who may call it. The tools that need a grant refuse by themselves if none is configured.
 const ACCESS: Access = Access::Context(Grant::Configured);
-/// The most bytes of a message. A read of 32 references is the largest; the rest is the protocol's.
+/// The maximum bytes of a message. A read of 32 references is the largest; the rest is for the
+/// protocol.
 const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// What JSON-RPC calls a body that is no JSON, and one that is no message.
+/// The codes of JSON-RPC for a body that is not JSON, and for one that is not a message.
 const PARSE_ERROR: i32 = -32_700;
 const INVALID_REQUEST: i32 = -32_600;
-/// The most bytes of a sentence by which the library refuses.
+/// The maximum bytes of a refusal by the library.
 const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 
 /// Adds the route.
@@ -102,13 +103,13 @@ async fn answer(
     let (content, _memory) = content.decoded()?;
     let bytes = admission::estimate(&content, Encoding::Json);
     let _held = admission::admit(&app.work, bytes, admission::WAIT).await?;
-    // The caller is known; nothing behind this has a use for the token, or could log it.
+    // The caller is known. Nothing behind this needs the token, and nothing should log it.
     parts.headers.remove(header::AUTHORIZATION);
-    // A page of this very service: its host is still to be one of ours, and then so is the page.
+    // A page of this very service. Its host is checked all the same, so its origin need not be.
     if is_of_its_host(&parts.headers) {
         parts.headers.remove(header::ORIGIN);
     }
-    // The memory that replies take is held until the answer is written.
+    // The memory for replies is held until the answer is written.
     let asker = Arc::new(Asker::new(app, caller));
     let server = McpServer::new(Arc::clone(&asker));
     let service = StreamableHttpService::new(
@@ -128,17 +129,17 @@ async fn answer(
     Ok(refused(response, message).await)
 }
 
-/// Makes an error of the protocol of what the library refuses with a bare text; the message is there
-/// where it was said to be JSON.
+/// Turns a refusal of the library with a bare text into an error of the protocol. `message` is
+/// present if the request declared it as JSON.
 ///
-/// What it cannot read as a message it calls a media type that is not supported, also where it is
-/// JSON: an array of messages, say, which today's revisions do not have.
+/// The library answers a message that it cannot read as an unsupported media type, even if it is
+/// JSON, such as an array of messages, which current revisions do not have.
 async fn refused(response: Response, message: Option<Bytes>) -> Response {
     let (mut parts, body) = response.into_parts();
-    // A sentence of the library: it repeats nothing of the message.
-    let said = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await;
-    let said = said.unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
+    // The library's own sentence, which repeats nothing of the message.
+    let text = axum::body::to_bytes(body, REFUSAL_BYTES_MAX).await;
+    let text = text.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let (code, why) = match (parts.status, message) {
         (StatusCode::UNSUPPORTED_MEDIA_TYPE, Some(message)) => {
             parts.status = StatusCode::BAD_REQUEST;
@@ -147,7 +148,7 @@ async fn refused(response: Response, message: Option<Bytes>) -> Response {
                 Err(_) => (PARSE_ERROR, "not JSON"),
             }
         }
-        _ => (INVALID_REQUEST, said.trim()),
+        _ => (INVALID_REQUEST, text.trim()),
     };
     let error = serde_json::json!({
         "jsonrpc": "2.0", "id": null, "error": {"code": code, "message": why},
@@ -164,7 +165,7 @@ fn is_of_its_host(headers: &HeaderMap) -> bool {
     Origin::of(headers).is_some_and(|origin| host.is_some_and(|host| origin.is_of(&host)))
 }
 
-/// Returns whether a request says that its body is JSON.
+/// Returns whether a request declares its body as JSON.
 fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE);
     let value = value

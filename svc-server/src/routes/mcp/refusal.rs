@@ -1,4 +1,4 @@
-//! Problems as agents are told them: the words are those of the client.
+//! Problems as refusals for agents, with the closed words of the client.
 
 use std::time::Duration;
 
@@ -7,12 +7,13 @@ use svc_model::problem::Problem;
 
 use crate::problem::{code, message, status};
 
-/// Says a problem to an agent.
+/// Turns a problem into a refusal for an agent.
 pub(super) fn refusal(problem: &Problem) -> Refusal {
     Refusal {
         code: code(problem).to_owned(),
         status: Some(status(problem).as_u16()),
         message: message(problem),
+        advice: problem.advice().agent(),
         retry_after: matches!(problem, Problem::CapacityExceeded).then(|| Duration::from_secs(1)),
     }
 }

@@ -1,4 +1,4 @@
-//! The routes, asked by a tool.
+//! Calls the routes for a tool.
 
 use std::sync::Mutex;
 
@@ -19,13 +19,13 @@ use crate::memory::Held;
 use crate::problem;
 use crate::routes::{context, evidence, query, reports};
 
-/// Asks the routes for one caller, as that caller would over HTTP.
+/// Calls the routes for one caller, as that caller would over HTTP.
 pub(super) struct Asker {
     app: App,
     caller: Caller,
-    /// The request that it is for, to which all that is logged belongs.
+    /// The span of the HTTP request, for everything that is logged.
     span: Span,
-    /// The memory that replies take while they are turned into an answer.
+    /// The memory reserved for replies until the answer is written.
     held: Mutex<Vec<Held>>,
 }
 
@@ -39,7 +39,7 @@ impl Asker {
         }
     }
 
-    /// Puts a request to a route: authority, grant, work, and the reply within its cap.
+    /// Calls a route: authority, grant, work, and the reply within its cap.
     async fn put<E, A>(
         &self,
         function: impl FnOnce(Exchange, E::Request) -> A,

@@ -338,7 +338,7 @@ mod tests {
     }
 
     fn status(word: &str) -> Flags {
-        flags(|it| it.status = Some(word.to_owned()))
+        flags(|flags| flags.status = Some(word.to_owned()))
     }
 
     fn written(flags: &Flags, variables: &[(&str, &str)]) -> String {
@@ -450,10 +450,10 @@ mod tests {
         let symbolic = [("BUILDKITE", "true"), ("BUILDKITE_COMMIT", "HEAD")];
         assert!(mistakes(&status("passed"), &symbolic).iter().any(|mistake| mistake
             == r#"the commit "HEAD" of BUILDKITE_COMMIT must be 40 or 64 hexadecimal digits: give --commit"#));
-        let wrong = flags(|it| {
-            it.result = Some(CiResult::Passed);
-            it.commit = Some("abc".to_owned());
-            it.run_attempt = Some("0".to_owned());
+        let wrong = flags(|flags| {
+            flags.result = Some(CiResult::Passed);
+            flags.commit = Some("abc".to_owned());
+            flags.run_attempt = Some("0".to_owned());
         });
         assert_eq!(
             mistakes(&wrong, GITHUB),
@@ -466,9 +466,9 @@ mod tests {
 
     #[test]
     fn a_run_of_github_needs_its_workflow_since_its_webhook_tells_it() {
-        let whole_run = flags(|it| {
-            it.status = Some("success".to_owned());
-            it.whole_run = true;
+        let whole_run = flags(|flags| {
+            flags.status = Some("success".to_owned());
+            flags.whole_run = true;
         });
         assert_eq!(
             mistakes(&whole_run, GITHUB),
@@ -497,9 +497,9 @@ mod tests {
         assert!(without.contains(r#""result":"failed","provider_result":"UNSTABLE""#));
         assert!(!without.contains("repository_") && !without.contains("secret"));
         let numbered = |word| {
-            flags(|it| {
-                it.status = Some(word);
-                it.repository_id = Some("7".to_owned());
+            flags(|flags| {
+                flags.status = Some(word);
+                flags.repository_id = Some("7".to_owned());
             })
         };
         let with = written(&numbered("SUCCESS".to_owned()), &jenkins);

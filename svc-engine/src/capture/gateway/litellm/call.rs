@@ -11,7 +11,8 @@ use crate::capture::messages::{Normaliser, output};
 use crate::capture::redaction::Counts;
 use crate::fact::{InferenceCall, RawPayload};
 
-/// Turns a delivery of LiteLLM into an inference call. What its messages take is taken from `memory`.
+/// Turns a delivery of LiteLLM into an inference call. The memory for its messages is taken from
+/// `memory`.
 pub(in crate::capture::gateway) fn capture(
     request: GatewayIngestRequest,
     receipt: Receipt<'_>,
@@ -412,7 +413,7 @@ mod tests {
         assert!(parts(&call.input_messages)[0].contains("sk-abcdefghijklmnopqrst"));
     }
 
-    /// What a test reads of a payload of a real proxy.
+    /// What a test reads from the payload of a real proxy.
     fn summary(payload: Json) -> String {
         match deliver(request(payload), Redaction::On).unwrap() {
             (Captured::Call(call), notes) => {
@@ -458,7 +459,7 @@ mod tests {
                 format!(
                     r#"{SESSION} "user_x_account_" "anthropic/claude-sonnet-4-5" Some(2095)/Some(503) {pager}+{window} 3 ms"#
                 ),
-                // Without its correlation setting the proxy names the Session only as the trace.
+                // Without its correlation setting, the proxy sends the Session only as the trace.
                 "no_session".to_owned(),
             ]
         );

@@ -4,11 +4,11 @@ use svc_model::json::{Json, Object};
 use svc_model::time::Instant;
 use uuid::Uuid;
 
-/// Returns the name of a delivery that came without an envelope, as a gateway's own webhook logger
-/// sends it: the gateway's id of the call, when that is a UUID, and when the call ended.
+/// Returns the capture id and time of a delivery without an envelope, as a gateway's webhook logger
+/// sends it: the gateway's id of the call, if that is a UUID, and the end of the call.
 ///
-/// A payload that is sent again then becomes the same fact, and a batch that was held back for a
-/// while is dated by its calls and not by its arrival.
+/// So a payload that is sent again becomes the same fact, and a delayed batch has the times of its
+/// calls and not of its arrival.
 pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> {
     let text = payload.get("litellm_call_id").and_then(Json::as_str)?;
     Some(Capture {
@@ -17,8 +17,8 @@ pub fn delivery_name(payload: &Object, received_at: Instant) -> Option<Capture> 
     })
 }
 
-/// Returns when the call of such a delivery was made, whatever its id: when it ended, or else began,
-/// as the payload says.
+/// Returns the time of the call in such a delivery, whatever its id: the end of the call, or else
+/// its start.
 pub fn delivery_moment(payload: &Object) -> Option<Instant> {
     let instant = |name: &str| {
         let value = payload

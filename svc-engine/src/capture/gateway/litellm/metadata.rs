@@ -1,18 +1,18 @@
-//! Where a payload speaks of who made the call.
+//! Where a payload names the caller.
 
 use svc_model::json::{Json, Object, Text};
 
 use crate::capture::messages::identity::usable;
 
-/// The places of a payload that may hold Sessions and users.
+/// The members of a payload that may name Sessions and users.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Metadata<'p> {
     payload: &'p Object,
-    /// What the gateway knows of the call.
+    /// The gateway's own metadata of the call.
     gateway: Option<&'p Object>,
-    /// What the client sent as metadata of its own.
+    /// The client's metadata.
     requester: Option<&'p Object>,
-    /// The client's headers: those that the gateway sets apart, then all it kept.
+    /// The client's headers: those that the gateway lists separately, then all that it kept.
     headers: [Option<&'p Object>; 2],
 }
 
@@ -46,14 +46,14 @@ impl<'p> Metadata<'p> {
             .find_map(|object| usable(object.get(name)))
     }
 
-    /// Returns the texts that may name a user and, inside of it, a Session.
+    /// Returns the texts that may name a user and a Session within the user.
     pub(super) fn user_identities(&self) -> impl Iterator<Item = &'p Text> + use<'p> {
         [self.top_level("end_user"), self.get("user_id")]
             .into_iter()
             .flatten()
     }
 
-    /// Returns a usable header of the client; its name is given in lower case.
+    /// Returns a usable header of the client by its lower-case name.
     pub(super) fn header(&self, name: &str) -> Option<&'p Text> {
         let named = |(known, value): (&Text, &'p Json)| {
             usable(Some(value)).filter(|_| known.as_bytes().eq_ignore_ascii_case(name.as_bytes()))

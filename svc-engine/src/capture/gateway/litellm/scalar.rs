@@ -6,7 +6,7 @@ use crate::capture::gateway::GatewayError;
 use crate::capture::messages::identity::identity;
 use crate::capture::value;
 
-/// Returns the gateway's id of the call, else the model's id of its answer.
+/// Returns the gateway's id of the call, else the id of the model's answer.
 pub(super) fn model_call_id(payload: &Object) -> Result<Option<String>, GatewayError> {
     if let Some(id) = identity(payload.get("litellm_call_id"))? {
         return Ok(Some(id.to_owned()));
@@ -15,7 +15,7 @@ pub(super) fn model_call_id(payload: &Object) -> Result<Option<String>, GatewayE
     Ok(identity(answer.and_then(|answer| answer.get("id")))?.map(str::to_owned))
 }
 
-/// Returns the object that says how many tokens were used.
+/// Returns the object with the token counts.
 pub(super) fn usage(payload: &Object) -> Option<&Object> {
     let own = payload
         .get("usage")
@@ -30,8 +30,7 @@ pub(super) fn usage(payload: &Object) -> Option<&Object> {
     })
 }
 
-/// Returns a number of tokens under the name that the gateway uses, else that of the model's own
-/// interface.
+/// Returns a token count under the gateway's name for it, else under the model's.
 pub(super) fn tokens(
     payload: &Object,
     usage: Option<&Object>,
@@ -44,10 +43,10 @@ pub(super) fn tokens(
         .or_else(|| used(native))
 }
 
-/// Returns how long the call took, in milliseconds.
+/// Returns the duration of the call in milliseconds.
 ///
-/// Of a streamed call the gateway's response time is that to the first token, so there its start and
-/// end are asked first.
+/// For a streamed call the gateway's response time is the time to the first token, so the start and
+/// the end are used first.
 pub(super) fn duration_ms(payload: &Object) -> Option<i64> {
     let seconds = |name| Some(payload.get(name)?.as_number()?.as_f64());
     let reported = || {
@@ -66,7 +65,7 @@ pub(in crate::capture) fn integer(value: Option<&Json>) -> Option<i64> {
     value::truncated(value?.as_number()?).filter(|integer| *integer >= 0)
 }
 
-/// Returns a number of seconds in milliseconds, when it is none before the beginning.
+/// Converts seconds to milliseconds; nothing if negative.
 fn milliseconds(seconds: f64) -> Option<i64> {
     value::whole(seconds * 1_000.0).filter(|milliseconds| *milliseconds >= 0)
 }

@@ -1,24 +1,25 @@
-//! What of a payload repeats from call to call.
+//! The segments of a payload that repeat from call to call.
 
 use svc_model::json::{Json, Object, Text};
 
 use crate::fact::{Repeats, Segment};
 
-/// Holders of what an agent or a model has at all: tool definitions, entries of the price table.
+/// Members whose values belong to an agent or a model: tool definitions, entries of the price
+/// table.
 const EVERYWHERE: [&str; 2] = ["model_parameters", "model_map_information"];
 
-/// The member of the prompt, and the member of a prompt that is an object.
+/// The member with the prompt, and the member of a prompt that is an object.
 const MESSAGES: &str = "messages";
 
-/// From this many canonical bytes on, a member of another name is taken to come again with the
-/// Session. What the gateway says of the call itself is shorter.
+/// From this many canonical bytes on, a member with another name is assumed to repeat within the
+/// Session. What the gateway reports about the call itself is shorter.
 const LARGE: usize = 1_024;
 
-/// New with each call.
+/// Different in each call.
 const NEW: [&str; 2] = ["response", "metadata"];
 
 /// Returns the segments of a payload: the items of its prompt, and large members of its first two
-/// levels. `places` says which message each item of the prompt became.
+/// levels. `places` contains the index of the message of each item.
 pub(super) fn of(payload: &Object, places: &[Option<usize>]) -> Vec<Segment> {
     let mut segments = Vec::with_capacity(places.len() + 8);
     for (place, (name, value)) in payload.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which Session a payload belongs to.
+//! Finds the Session of a payload.
 
 use svc_model::id::{IdentityError, SessionId};
 use svc_model::json::Text;
@@ -8,13 +8,13 @@ use crate::capture::gateway::GatewayError;
 use crate::capture::messages::embedded;
 use crate::capture::messages::identity::{is_uuid, usable};
 
-/// The word before the UUID of a Session at the end of a user identity.
+/// The word before the Session's UUID at the end of a user identity.
 const SUFFIX: &[u8] = b"session_";
 const UUID_BYTES: usize = 36;
 
-/// Returns the Session that the first usable source names.
+/// Returns the Session from the first usable source.
 ///
-/// The gateway's id of a trace is never taken for one: without a Session it is new for every call.
+/// The gateway's trace id is never used: without a Session it is different for every call.
 pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, GatewayError> {
     let uuid = |text: &Text| {
         let text = text.trimmed();
@@ -44,21 +44,21 @@ pub(super) fn session(metadata: &Metadata<'_>) -> Result<Option<SessionId>, Gate
     }
 }
 
-/// Returns the UUID under `session_id` of the object that a text is.
+/// Returns the UUID under `session_id` in a text that is a JSON object.
 fn in_object(text: &Text) -> Option<Text> {
     let object = embedded::object(text)?;
     let session = usable(object.get("session_id"))?.trimmed();
     is_uuid(session.as_bytes()).then_some(session)
 }
 
-/// Returns the UUID with which a text of the form `..._session_UUID` ends.
+/// Returns the UUID at the end of a text of the form `..._session_UUID`.
 fn in_suffix(text: &Text) -> Option<Text> {
     let text = text.trimmed();
     let (_, session) = split_suffix(text.as_bytes())?;
     Some(std::str::from_utf8(session).ok()?.into())
 }
 
-/// Splits a trimmed text into what stands before `session_UUID`, and the UUID.
+/// Splits a trimmed text into the part before `session_UUID`, and the UUID.
 pub(super) fn split_suffix(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (before, session) = text.split_at_checked(text.len().checked_sub(UUID_BYTES)?)?;
     let before = before.strip_suffix(SUFFIX)?;

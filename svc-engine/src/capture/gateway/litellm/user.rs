@@ -1,4 +1,4 @@
-//! Who made a call.
+//! Finds the user of a call.
 
 use svc_model::id::{IdentityError, UserId};
 use svc_model::json::{Object, Text};
@@ -9,10 +9,10 @@ use crate::capture::gateway::GatewayError;
 use crate::capture::messages::embedded;
 use crate::capture::messages::identity::usable;
 
-/// The characters of an account or device that are kept.
+/// The number of characters kept of an account or device.
 const ACCOUNT_CHARACTERS: usize = 12;
 
-/// Returns the user that the first usable source names, without the Session in it.
+/// Returns the user from the first usable source, without the Session in it.
 pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayError> {
     let named = metadata
         .get("user_id")
@@ -43,7 +43,7 @@ pub(super) fn user(metadata: &Metadata<'_>) -> Result<Option<UserId>, GatewayErr
     }
 }
 
-/// Returns the device or else the account of a user identity that is an object.
+/// Returns the device, or else the account, in a user identity that is an object.
 fn account(object: &Object) -> Option<Text> {
     [
         ("device_id", &b"device_"[..]),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use svc_model::json::{Json, Number, Object, Text};
 
-/// The bytes are no export.
+/// The bytes are not an export.
 #[derive(Debug, PartialEq)]
 pub(super) struct Malformed;
 

@@ -95,7 +95,7 @@ enum Read<'m> {
 }
 
 impl<'m> Fields<'m> {
-    /// Reads a field; nothing when the bytes are none.
+    /// Reads a field; nothing if the bytes are none.
     fn field(&mut self, depth: usize) -> Option<Read<'m>> {
         let key = u32::try_from(self.varint()?).ok()?;
         let number = key >> 3;

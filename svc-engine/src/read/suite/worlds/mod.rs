@@ -180,7 +180,7 @@ fn commit_text(evidence: &CommitEvidence) -> String {
     let Some(repos) = &evidence.repos else {
         return "nothing".to_owned();
     };
-    // That no mirror was there to look into is no evidence.
+    // That no mirror was there to look into is not evidence.
     if repos.is_empty() && evidence.repository_skipped.is_none() {
         return "nothing".to_owned();
     }
@@ -205,14 +205,14 @@ fn commit_text(evidence: &CommitEvidence) -> String {
         lines.extend(
             repo.ci_outcomes
                 .iter()
-                .map(|it| format!("ci {}", it.outcome_id)),
+                .map(|ci_outcome| format!("ci {}", ci_outcome.outcome_id)),
         );
     }
     if let Some(skipped) = &evidence.repository_skipped {
         lines.push(format!("skipped {}", counts_text(skipped)));
     }
     let unresolved = evidence.unresolved_ci_outcomes.iter().flatten();
-    lines.extend(unresolved.map(|it| format!("unresolved {}", it.outcome_id)));
+    lines.extend(unresolved.map(|unresolved| format!("unresolved {}", unresolved.outcome_id)));
     lines.join("\n")
 }
 
@@ -220,7 +220,7 @@ fn dossier_text(dossier: &SessionDossier) -> String {
     let counts = dossier.coverage.counts();
     let counts: Vec<String> = counts
         .iter()
-        .map(|it| format!("{}-{}", it.total, it.quarantined))
+        .map(|count| format!("{}-{}", count.total, count.quarantined))
         .collect();
     let mut lines = vec![
         format!("{} {}", dossier.first_observed_at, dossier.last_observed_at),
@@ -232,7 +232,14 @@ fn dossier_text(dossier: &SessionDossier) -> String {
             .timeline
             .iter()
             .filter_map(Open::known)
-            .map(|it| format!("{} {} {}", it.event_type(), it.fact_id(), it.occurred_at())),
+            .map(|event| {
+                format!(
+                    "{} {} {}",
+                    event.event_type(),
+                    event.fact_id(),
+                    event.occurred_at()
+                )
+            }),
     );
     for commit in &dossier.attributed_commits {
         let ids = commit.session_commit_observation_ids.iter();
@@ -249,13 +256,13 @@ fn dossier_text(dossier: &SessionDossier) -> String {
         dossier
             .pushes
             .iter()
-            .map(|it| format!("push {}", it.push_id)),
+            .map(|push| format!("push {}", push.push_id)),
     );
     lines.extend(
         dossier
             .ci_outcomes
             .iter()
-            .map(|it| format!("ci {} {}", it.outcome_id, it.commit_query)),
+            .map(|ci_outcome| format!("ci {} {}", ci_outcome.outcome_id, ci_outcome.commit_query)),
     );
     lines.push(format!("unobserved {}", dossier.session_commit_unobserved));
     lines.push(format!(

@@ -33,7 +33,7 @@ enum Chosen {
     None,
 }
 
-/// One name of an identity, said by a fact of this moment. A name that was given up is no current one.
+/// One name of an identity, said by a fact of this moment. A name that was given up is not a current one.
 struct Claim {
     name: String,
     identity: Identity,
@@ -52,7 +52,7 @@ impl<'w> Reference<'w> {
             ($($list:ident $id:ident),+) => {
                 Facts {
                     $($list: facts.$list.iter()
-                        .filter(|it| !facts.quarantined.contains(&it.$id))
+                        .filter(|fact| !facts.quarantined.contains(&fact.$id))
                         .cloned()
                         .collect(),)+
                     quarantined: BTreeSet::new(),
@@ -97,8 +97,8 @@ impl<'w> Reference<'w> {
         let revisions = self.seen.revisions.iter();
         let merges = self.seen.merges.iter();
         let pulls = revisions
-            .map(|it| (&it.pull_request, it.captured_at))
-            .chain(merges.map(|it| (&it.pull_request, it.captured_at)));
+            .map(|revision| (&revision.pull_request, revision.captured_at))
+            .chain(merges.map(|merge| (&merge.pull_request, merge.captured_at)));
         for (pull, at) in pulls {
             add(&pull.repo, pull.repository.as_ref(), at, false);
             let head = pull.head_repo.as_deref().unwrap_or_default();
@@ -124,16 +124,16 @@ impl<'w> Reference<'w> {
     fn bearers(&self, name: &str, boundary: Instant) -> BTreeSet<Identity> {
         let claims = self.claims(boundary).into_iter();
         claims
-            .filter(|it| it.name == name)
-            .map(|it| it.identity)
+            .filter(|claim| claim.name == name)
+            .map(|claim| claim.identity)
             .collect()
     }
 
     fn names(&self, identity: &Identity, boundary: Instant) -> BTreeSet<String> {
         let claims = self.claims(boundary).into_iter();
         claims
-            .filter(|it| it.identity == *identity)
-            .map(|it| it.name)
+            .filter(|claim| claim.identity == *identity)
+            .map(|claim| claim.name)
             .collect()
     }
 
@@ -141,8 +141,8 @@ impl<'w> Reference<'w> {
     fn current(&self, identity: &Identity, boundary: Instant) -> Option<String> {
         let claims = self.claims(boundary).into_iter();
         claims
-            .filter(|it| it.identity == *identity)
-            .map(|it| (Some(it.at).filter(|_| !it.given_up), it.name))
+            .filter(|claim| claim.identity == *identity)
+            .map(|claim| (Some(claim.at).filter(|_| !claim.given_up), claim.name))
             .max()
             .map(|(_, name)| name)
     }
@@ -196,9 +196,11 @@ impl<'w> Reference<'w> {
         if let Some(identity) = &selector.identity {
             let identity = texts(identity);
             let names = self.names(&identity, boundary);
-            let nameless = self.seen.outcomes.iter().any(|it| {
-                let own = it.repository.as_ref().map(texts);
-                it.repo.is_empty() && own.as_ref() == Some(&identity) && it.captured_at <= boundary
+            let nameless = self.seen.outcomes.iter().any(|outcome| {
+                let own = outcome.repository.as_ref().map(texts);
+                outcome.repo.is_empty()
+                    && own.as_ref() == Some(&identity)
+                    && outcome.captured_at <= boundary
             });
             return match name {
                 None if names.is_empty() && !nameless => Ok(Chosen::None),
@@ -231,12 +233,16 @@ impl<'w> Reference<'w> {
 
     pub(super) fn outcome(&self, request: &CiOutcomeRequest) -> String {
         let seen = &self.seen;
-        let latest = (seen.pushes.iter().map(|it| it.captured_at))
-            .chain(seen.outcomes.iter().map(|it| it.captured_at))
-            .chain(seen.observations.iter().map(|it| it.captured_at))
-            .chain(seen.revisions.iter().map(|it| it.captured_at))
-            .chain(seen.merges.iter().map(|it| it.captured_at))
-            .chain(seen.renames.iter().map(|it| it.captured_at))
+        let latest = (seen.pushes.iter().map(|push| push.captured_at))
+            .chain(seen.outcomes.iter().map(|outcome| outcome.captured_at))
+            .chain(
+                seen.observations
+                    .iter()
+                    .map(|observation| observation.captured_at),
+            )
+            .chain(seen.revisions.iter().map(|revision| revision.captured_at))
+            .chain(seen.merges.iter().map(|merge| merge.captured_at))
+            .chain(seen.renames.iter().map(|rename| rename.captured_at))
             .max();
         let Some(boundary) = request.as_of.or(latest) else {
             return "nothing".to_owned();
@@ -287,7 +293,7 @@ impl<'w> Reference<'w> {
         found.sort_by_key(|it| (it.captured_at, it.outcome_id.to_string()));
         found.reverse();
         let lines = found.into_iter();
-        let lines = lines.map(|it| outcome_line(it, Some(&chosen), boundary));
+        let lines = lines.map(|line| outcome_line(line, Some(&chosen), boundary));
         lines.collect::<Vec<_>>().join("\n")
     }
 
@@ -309,7 +315,9 @@ impl<'w> Reference<'w> {
         let mut unresolved = BTreeSet::new();
         let sha = &request.commit_sha;
         let observations = self.seen.observations.iter();
-        for it in observations.filter(|it| it.commit_sha == *sha && it.captured_at <= boundary) {
+        for it in observations.filter(|observation| {
+            observation.commit_sha == *sha && observation.captured_at <= boundary
+        }) {
             match self.resolve_observation(it, boundary) {
                 Ok(repository) => {
                     let sessions = &mut found.entry(repository).or_default().sessions;
@@ -320,7 +328,9 @@ impl<'w> Reference<'w> {
             }
         }
         let outcomes = self.seen.outcomes.iter();
-        for it in outcomes.filter(|it| it.commit_sha == *sha && it.captured_at <= boundary) {
+        for it in
+            outcomes.filter(|outcome| outcome.commit_sha == *sha && outcome.captured_at <= boundary)
+        {
             let line = (it.captured_at, it.outcome_id.to_string());
             let wanted = chosen.as_ref().filter(|one| self.is_of(it, one, boundary));
             match wanted
@@ -344,7 +354,7 @@ impl<'w> Reference<'w> {
         if found.is_empty() && skipped.is_empty() {
             return "nothing".to_owned();
         }
-        let attributed = found.values().any(|it| !it.sessions.is_empty());
+        let attributed = found.values().any(|value| !value.sessions.is_empty());
         let mut lines = vec![format!("attributed {attributed}")];
         for (repository, found) in found {
             lines.push(match &repository {

@@ -120,7 +120,7 @@ impl Facts {
         let mut ids = Vec::new();
         macro_rules! ids {
             ($($list:ident $id:ident in $table:ident;)+) => {
-                $(ids.extend(self.$list.iter().map(|it| (FactTable::$table, it.$id)));)+
+                $(ids.extend(self.$list.iter().map(|fact| (FactTable::$table, fact.$id)));)+
             };
         }
         ids! {
@@ -250,7 +250,7 @@ fn add_some(store: &Store, facts: &mut Facts, dice: &mut Dice) {
             _ => Sent::SessionCommitObservation(any_observation(facts, dice)),
         })
         .collect();
-    let appended: Vec<Append> = sent.iter().map(|it| it.append(store)).collect();
+    let appended: Vec<Append> = sent.iter().map(|sent| sent.append(store)).collect();
     let outcomes = store.append_now(appended).unwrap();
     for (sent, outcome) in sent.into_iter().zip(outcomes) {
         // A redelivery or a conflict leaves no fact.

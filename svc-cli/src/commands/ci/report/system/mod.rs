@@ -175,7 +175,7 @@ impl System {
     }
 }
 
-/// Joins the parts of an id; nothing when one is missing.
+/// Joins the parts of an id; nothing if one is missing.
 fn joined<const PARTS: usize>(parts: [Option<&str>; PARTS]) -> Option<String> {
     let parts: Option<Vec<&str>> = parts.into_iter().collect();
     Some(parts?.join("/"))

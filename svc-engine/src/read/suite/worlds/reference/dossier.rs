@@ -11,9 +11,9 @@ impl Reference<'_> {
         macro_rules! events {
             ($($list:ident $id:ident $word:literal $moment:ident $occurred:ident;)+) => {
                 $(
-                    let all = self.facts.$list.iter().filter(|it| it.session_id.as_str() == session);
+                    let all = self.facts.$list.iter().filter(|fact| fact.session_id.as_str() == session);
                     moments.extend(all.clone().map(|it| it.$moment));
-                    let seen = self.seen.$list.iter().filter(|it| it.session_id.as_str() == session);
+                    let seen = self.seen.$list.iter().filter(|fact| fact.session_id.as_str() == session);
                     coverage.push((all.count(), seen.clone().count()));
                     events.extend(seen.map(|it| (it.$occurred, $word, it.$id.to_string())));
                 )+
@@ -27,8 +27,9 @@ impl Reference<'_> {
             retries retry_linkage_id "retry_linkage" captured_at occurred_at;
         }
         let observations = self.facts.observations.iter();
-        let observations = observations.filter(|it| it.session_id.as_str() == session);
-        moments.extend(observations.map(|it| it.captured_at));
+        let observations =
+            observations.filter(|observation| observation.session_id.as_str() == session);
+        moments.extend(observations.map(|observation| observation.captured_at));
         let (Some(first), Some(last)) = (moments.iter().min(), moments.iter().max()) else {
             return "nothing".to_owned();
         };
@@ -72,7 +73,7 @@ impl Reference<'_> {
         let hidden = |(all, seen): &(usize, usize)| all - seen;
         let covered: Vec<String> = coverage
             .iter()
-            .map(|it| format!("{}-{}", it.0, hidden(it)))
+            .map(|coverage| format!("{}-{}", coverage.0, hidden(coverage)))
             .collect();
         let omitted: usize = coverage.iter().map(hidden).sum();
         let mut lines = vec![

@@ -1,19 +1,20 @@
-//! What a raw payload says that is stored beside it: the parts of messages, and the ids of the call.
+//! Values that a raw payload repeats although they are stored besides it: the parts of messages,
+//! and the ids of the call.
 
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, Object, Text};
 
 use super::spelling::Spelling;
 
-/// How many parts are looked at for one string. They stand in the order of the payload, or nearly.
+/// How many parts are compared with one string. They occur in the order of the payload, or nearly.
 const NEAR: usize = 64;
 
-/// From this many bytes on an id of the call is looked for.
+/// The minimum bytes of an id that is searched for.
 const ID_FROM: usize = 8;
 
-/// What is stored beside a raw payload and may be said in it.
+/// The values stored besides a raw payload, which the payload may repeat.
 #[derive(Debug)]
-pub(super) struct Said<'m> {
+pub(super) struct Repetition<'m> {
     ids: Ids<'m>,
     parts: Vec<&'m Part>,
     /// The part that was found last: the next one is near.
@@ -27,20 +28,20 @@ pub(super) struct Ids<'m> {
     pub(super) model_call_id: Option<&'m str>,
 }
 
-/// Where a value of a payload is said.
+/// The stored value that a value of the payload repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The Session of the call.
     SessionId,
     /// The model's own id of the call.
     ModelCallId,
-    /// A part, by its place.
-    Part(Way, usize),
+    /// A part, by its index.
+    Part(Form, usize),
 }
 
-/// How a part says a value of the payload. The numbers are stored.
+/// How a part contains a value of the payload. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Form {
     /// Its text is the string.
     Text,
     /// Its id is the string.
@@ -51,7 +52,7 @@ pub(super) enum Way {
     Document(usize),
 }
 
-impl Way {
+impl Form {
     pub(super) const COUNT: u8 = 7;
 
     #[expect(clippy::cast_possible_truncation, reason = "there are four spellings")]
@@ -75,26 +76,26 @@ impl Way {
     }
 }
 
-/// What a part says beside its id.
-enum Saying<'m> {
+/// The content of a part besides its id.
+enum Content<'m> {
     Text(&'m Text),
     Arguments(&'m Object),
     Result(&'m Json),
 }
 
-fn saying(part: &Part) -> (Option<&str>, Saying<'_>) {
+fn content(part: &Part) -> (Option<&str>, Content<'_>) {
     match part {
-        Part::Text { content } | Part::Reasoning { content } => (None, Saying::Text(content)),
-        Part::ToolCall { id, arguments, .. } => (Some(id), Saying::Arguments(arguments)),
+        Part::Text { content } | Part::Reasoning { content } => (None, Content::Text(content)),
+        Part::ToolCall { id, arguments, .. } => (Some(id), Content::Arguments(arguments)),
         Part::ToolCallResponse { id, result } => match result {
-            Json::String(text) => (Some(id), Saying::Text(text)),
-            result => (Some(id), Saying::Result(result)),
+            Json::String(text) => (Some(id), Content::Text(text)),
+            result => (Some(id), Content::Result(result)),
         },
     }
 }
 
-impl<'m> Said<'m> {
-    /// What the parts of these messages say, and the ids of the call.
+impl<'m> Repetition<'m> {
+    /// Returns the parts of these messages, and the ids of the call.
     pub(super) fn of(ids: Ids<'m>, messages: &'m [Message]) -> Self {
         Self {
             ids,
@@ -103,7 +104,7 @@ impl<'m> Said<'m> {
         }
     }
 
-    /// Returns where a string or a value with members or items is said.
+    /// Returns the stored value that equals a string, or a value with members or items.
     pub(super) fn find(&mut self, value: &Json) -> Option<Place> {
         if let Json::String(text) = value
             && text.len() >= ID_FROM
@@ -118,17 +119,17 @@ impl<'m> Said<'m> {
         let count = self.parts.len();
         for near in 0..count.min(NEAR) {
             let place = (self.last + near) % count;
-            if let Some(way) = way(self.parts[place], value) {
+            if let Some(form) = form(self.parts[place], value) {
                 self.last = place;
-                return Some(Place::Part(way, place));
+                return Some(Place::Part(form, place));
             }
         }
         None
     }
 
-    /// Appends the canonical form of what is said at a place.
+    /// Appends the canonical form of a stored value.
     pub(super) fn write(&self, place: Place, out: &mut Vec<u8>) -> Option<()> {
-        let (way, part) = match place {
+        let (form, part) = match place {
             Place::SessionId => {
                 Text::from(self.ids.session_id).write_escaped(out);
                 return Some(());
@@ -137,20 +138,20 @@ impl<'m> Said<'m> {
                 Text::from(self.ids.model_call_id?).write_escaped(out);
                 return Some(());
             }
-            Place::Part(way, part) => (way, *self.parts.get(part)?),
+            Place::Part(form, part) => (form, *self.parts.get(part)?),
         };
-        match (way, saying(part)) {
-            (Way::Id, (Some(id), _)) => Text::from(id).write_escaped(out),
-            (Way::Text, (_, Saying::Text(text))) => text.write_escaped(out),
-            (Way::Value, (_, Saying::Arguments(arguments))) => arguments.write_canonical(out),
-            (Way::Value, (_, Saying::Result(result))) => result.write_canonical(out),
-            (Way::Document(spelling), (_, saying)) => {
+        match (form, content(part)) {
+            (Form::Id, (Some(id), _)) => Text::from(id).write_escaped(out),
+            (Form::Text, (_, Content::Text(text))) => text.write_escaped(out),
+            (Form::Value, (_, Content::Arguments(arguments))) => arguments.write_canonical(out),
+            (Form::Value, (_, Content::Result(result))) => result.write_canonical(out),
+            (Form::Document(spelling), (_, content)) => {
                 let mut text = Vec::new();
                 let spelling = Spelling::ALL.get(spelling)?;
-                match saying {
-                    Saying::Arguments(arguments) => spelling.write_object(arguments, &mut text),
-                    Saying::Result(result) => spelling.write(result, &mut text),
-                    Saying::Text(_) => return None,
+                match content {
+                    Content::Arguments(arguments) => spelling.write_object(arguments, &mut text),
+                    Content::Result(result) => spelling.write(result, &mut text),
+                    Content::Text(_) => return None,
                 }
                 Text::from_wtf8(text)?.write_escaped(out);
             }
@@ -160,27 +161,27 @@ impl<'m> Said<'m> {
     }
 }
 
-/// Returns how a part says a value.
-fn way(part: &Part, value: &Json) -> Option<Way> {
-    let (id, saying) = saying(part);
-    match (value, saying) {
+/// Returns how a part contains a value.
+fn form(part: &Part, value: &Json) -> Option<Form> {
+    let (id, content) = content(part);
+    match (value, content) {
         (Json::String(text), _) if id.is_some_and(|id| !id.is_empty() && *text == *id) => {
-            Some(Way::Id)
+            Some(Form::Id)
         }
-        (Json::String(text), Saying::Text(said)) => {
-            (!text.is_empty() && text == said).then_some(Way::Text)
+        (Json::String(text), Content::Text(stored)) => {
+            (!text.is_empty() && text == stored).then_some(Form::Text)
         }
-        (Json::String(text), Saying::Arguments(said)) => {
-            Spelling::of_object(said, text.as_bytes()).map(Way::Document)
+        (Json::String(text), Content::Arguments(stored)) => {
+            Spelling::of_object(stored, text.as_bytes()).map(Form::Document)
         }
-        (Json::String(text), Saying::Result(said)) => {
-            Spelling::of(said, text.as_bytes()).map(Way::Document)
+        (Json::String(text), Content::Result(stored)) => {
+            Spelling::of(stored, text.as_bytes()).map(Form::Document)
         }
-        (Json::Object(value), Saying::Arguments(said)) => {
-            (!said.is_empty() && value == said).then_some(Way::Value)
+        (Json::Object(value), Content::Arguments(stored)) => {
+            (!stored.is_empty() && value == stored).then_some(Form::Value)
         }
-        (Json::Object(_) | Json::Array(_), Saying::Result(said)) => {
-            (value == said).then_some(Way::Value)
+        (Json::Object(_) | Json::Array(_), Content::Result(stored)) => {
+            (value == stored).then_some(Form::Value)
         }
         _ => None,
     }

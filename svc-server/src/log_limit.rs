@@ -1,14 +1,14 @@
-//! Log lines that anybody could cause, and so are written seldom.
+//! Log lines that anybody could cause, limited in their rate.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How far apart two lines are at least.
+/// The minimum time between two lines.
 const APART: Duration = Duration::from_secs(10);
 
-/// One kind of line. Whoever would write one asks first.
+/// The limit for one kind of line.
 #[derive(Debug)]
-pub(crate) struct Seldom(Mutex<Written>);
+pub(crate) struct LogLimit(Mutex<Written>);
 
 #[derive(Debug)]
 struct Written {
@@ -16,7 +16,7 @@ struct Written {
     left_out: u64,
 }
 
-impl Seldom {
+impl LogLimit {
     pub(crate) const fn new() -> Self {
         Self(Mutex::new(Written {
             last: None,
@@ -24,7 +24,7 @@ impl Seldom {
         }))
     }
 
-    /// Returns how many lines were left out since the last one when another may be written now.
+    /// Returns the number of lines left out since the last one, if another may be written now.
     pub(crate) fn due(&self) -> Option<u64> {
         self.due_at(Instant::now())
     }
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_counted() {
-        let seldom = Seldom::new();
+        let limit = LogLimit::new();
         let start = Instant::now();
-        assert_eq!(seldom.due_at(start), Some(0));
-        assert_eq!(seldom.due_at(start), None);
-        assert_eq!(seldom.due_at(start + APART / 2), None);
-        assert_eq!(seldom.due_at(start + APART), Some(2));
-        assert_eq!(seldom.due_at(start + APART * 2), Some(0));
+        assert_eq!(limit.due_at(start), Some(0));
+        assert_eq!(limit.due_at(start), None);
+        assert_eq!(limit.due_at(start + APART / 2), None);
+        assert_eq!(limit.due_at(start + APART), Some(2));
+        assert_eq!(limit.due_at(start + APART * 2), Some(0));
     }
 }

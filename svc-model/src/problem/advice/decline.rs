@@ -1,0 +1,101 @@
+//! What to do about a declined read.
+
+use super::{Advice, FEWER_REFERENCES, FULL_IDENTITY, to_client};
+use crate::problem::Decline;
+
+/// Returns what to do about a declined read.
+pub(super) const fn advice(decline: &Decline) -> Advice {
+    match decline {
+        Decline::EvidenceUnavailable { .. } => {
+            to_client("To see what is visible: `svc evidence inventory SESSION`.")
+                .in_console(
+                    "It is absent or hidden; which one is not disclosed. The quarantine log lists \
+                     what was hidden: `svc quarantine-log`.",
+                )
+                .to_agent(
+                    "It is absent or hidden; which one is not disclosed. Call open_evidence with \
+                     only the session_id to see what is available.",
+                )
+                .shared_with_shell()
+        }
+        Decline::EvidencePartAbsent { .. } => {
+            to_client("To see the parts of the call: `svc evidence manifest SESSION CALL`.")
+                .in_console("Go back to the call: it lists its parts.")
+                .to_agent(
+                    "Call open_evidence with session_id and inference_call_id: it lists the parts \
+                     of that call.",
+                )
+                .shared_with_shell()
+        }
+        Decline::ContentErased { .. } => {
+            to_client("Nothing brings it back; ask an operator why: `svc erase log`.")
+                .in_console(
+                    "What it said was erased, and nothing brings it back. The log says who did it \
+                     and why: `svc erase log`.",
+                )
+                .to_agent(
+                    "What was said in that call was erased for good. Go on without it; other calls \
+                     of the Session may say the same: search_session.",
+                )
+                .in_shell("To see when and why, on the machine of the store: `svc erase log`.")
+        }
+        Decline::EvidenceInventoryLimit { .. } => {
+            too_large("Select one Session, or one with fewer calls.")
+        }
+        Decline::EvidenceSourceLimit { .. } => {
+            too_large("Ask for fewer references in one request.")
+        }
+        Decline::EvidenceResponseLimit { .. } => {
+            too_large("Ask for fewer references in one request.").to_agent(FEWER_REFERENCES)
+        }
+        Decline::RetrievalPartLimit { .. } | Decline::RetrievalStateLimit { .. } => {
+            too_large("Select one Session; an operator can raise the limits of a scan.")
+        }
+        Decline::RetrievalGrantLimit { .. } => too_large(
+            "Open a Session by its id, or ask an operator to grant fewer: `svc grant list`.",
+        )
+        .to_agent(
+            "You may read more Sessions than one search accepts. Name one with search_session or \
+             open_evidence, or ask the person who set up this server for a narrower grant.",
+        )
+        .in_shell(
+            "Name a Session that you may read, or ask the operator to narrow the rule: `svc grant \
+             list`.",
+        ),
+        Decline::RepositorySelectorAmbiguous => {
+            to_client("Name the repository by provider, host and id.")
+                .in_console(OTHER_IDENTITY)
+                .to_agent(FULL_IDENTITY)
+                .in_shell(
+                    "Use the repository's number at the forge: `--repo PROVIDER/HOST/ID`, such as \
+                     `github/github.com/42`.",
+                )
+        }
+        Decline::RepositoryEvidenceLimit => {
+            to_client("Name the repository by provider, host and id, or ask for less.")
+                .in_console(OTHER_IDENTITY)
+        }
+        Decline::NonFiniteNumber => {
+            to_client("Leave out this part: it contains a number that JSON cannot express.")
+                .in_console(
+                    "It contains a number that JSON cannot express, so it cannot be shown here.",
+                )
+        }
+    }
+}
+
+const OTHER_IDENTITY: &str = "Several repositories have had this name. Select one by its identity in \
+                              the shell: `--repo PROVIDER/HOST/ID`.";
+
+/// Returns the advice for a read of evidence that would be too large.
+const fn too_large(client: &'static str) -> Advice {
+    to_client(client)
+        .in_console(
+            "The answer would be too large, and partial answers are never shown. Open a single \
+             call from the timeline, or read it in the shell: `svc evidence`.",
+        )
+        .to_agent(
+            "There is too much to search at once. Search one Session with search_session, or open a \
+             call that you know.",
+        )
+}

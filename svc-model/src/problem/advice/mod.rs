@@ -1,0 +1,304 @@
+//! What to do about a problem. The reference of errors, the console, the tools for agents and the
+//! shell all take their advice from here.
+//!
+//! The advice differs by reader, because each can do something else: the author of a client changes
+//! the request, a reader of the console goes to another page, and an agent can only ask another
+//! question.
+
+mod decline;
+mod query;
+
+use super::{Code, Problem, ReportBound, RequiredAuthority};
+
+/// What to do about a problem: a sentence for each reader, with commands in backticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advice {
+    client: &'static str,
+    console: &'static str,
+    agent: &'static str,
+    shell: Option<&'static str>,
+}
+
+impl Advice {
+    /// Nothing can be done; the reader has to go on without the answer.
+    pub const NONE: Self = Self {
+        client: "Nothing can be done.",
+        console: "Go back and try again.",
+        agent: "Do not repeat the same call; continue without it.",
+        shell: None,
+    };
+
+    /// The same request may succeed later.
+    pub const LATER: Self = to_client("Send the same request again later.")
+        .to_agent("Wait a moment and ask again; if it persists, continue without it.")
+        .in_shell("Try again later.");
+
+    /// The token does not allow the request.
+    pub const DENIED: Self = to_client("Use a token that allows the request.")
+        .in_console("Sign in with the operator's token.")
+        .to_agent(
+            "The token does not allow this. Continue without it, and tell the person who set up \
+             this server.",
+        );
+
+    const fn in_console(self, console: &'static str) -> Self {
+        Self { console, ..self }
+    }
+
+    const fn to_agent(self, agent: &'static str) -> Self {
+        Self { agent, ..self }
+    }
+
+    /// Replaces the advice to a user of the shell.
+    #[must_use]
+    pub const fn in_shell(self, shell: &'static str) -> Self {
+        Self {
+            shell: Some(shell),
+            ..self
+        }
+    }
+
+    /// Gives a user of the shell the advice to the author of a client.
+    const fn shared_with_shell(self) -> Self {
+        self.in_shell(self.client)
+    }
+
+    /// Replaces the advice to the author of a client.
+    const fn but_to_client(self, client: &'static str) -> Self {
+        Self { client, ..self }
+    }
+
+    /// Returns the advice to the author of a client, in Markdown.
+    pub const fn client(self) -> &'static str {
+        self.client
+    }
+
+    /// Returns the advice to a reader of the console.
+    pub fn console(self) -> String {
+        plain(self.console)
+    }
+
+    /// Returns the advice to an agent.
+    pub fn agent(self) -> String {
+        plain(self.agent)
+    }
+
+    /// Returns the advice to a user of the shell, as it stands after `hint:`; nothing if the error
+    /// says enough.
+    pub fn shell(self) -> Option<String> {
+        let mut text = plain(self.shell?.trim_end_matches('.'));
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_lowercase();
+        }
+        Some(text)
+    }
+}
+
+/// Advises the author of a client, and the other readers as [`Advice::NONE`] does.
+const fn to_client(client: &'static str) -> Advice {
+    Advice {
+        client,
+        ..Advice::NONE
+    }
+}
+
+/// Gives every reader the same advice.
+const fn to_all(sentence: &'static str) -> Advice {
+    Advice {
+        client: sentence,
+        console: sentence,
+        agent: sentence,
+        shell: Some(sentence),
+    }
+}
+
+fn plain(sentence: &str) -> String {
+    sentence.replace('`', "")
+}
+
+impl Problem {
+    /// Returns what to do about the problem. A problem without advice does not compile.
+    pub const fn advice(&self) -> Advice {
+        const OVERVIEW: &str = "Go back to the overview.";
+        const CORRECT: &str = "Correct the input and try again.";
+        match self {
+            Self::NotFound => to_client(
+                "Check the path and the URL of the service. The documentation is served only with \
+                 `SVC_ENABLE_DOCS`.",
+            )
+            .in_console(OVERVIEW)
+            .in_shell(
+                "Check that this is the URL of the service, and that the service is new enough.",
+            ),
+            Self::MethodNotAllowed { .. } => {
+                to_client("Use a method that `Allow` lists.").in_console(OVERVIEW)
+            }
+            Self::MalformedRequest => {
+                to_client("Send valid HTTP/1.1, with one `Host` and one `Authorization`.")
+                    .in_console(CORRECT)
+            }
+            Self::HeadTooLarge => to_client("Send a shorter URL or fewer headers."),
+            Self::BodyTooLarge => to_client(
+                "Send less in one request. `openapi.json` has the cap of each route as \
+                 `x-body-bytes-max`.",
+            ),
+            Self::TooManyValues => to_client("Split the request. None of it was stored."),
+            Self::BodyIncomplete | Self::BodyTimeout => {
+                to_client("Send the request again. None of it was used.")
+            }
+            Self::Unauthorized => Advice::DENIED
+                .but_to_client(
+                    "Send a configured token as `Authorization: Bearer TOKEN`; `svc me` shows the \
+                     client and authority of a token.",
+                )
+                .in_shell("The token comes from `SVC_TOKEN`; is it for this service?"),
+            Self::InvalidSignature => to_client(
+                "Set the forge's webhook secret to `SVC_FORGE_WEBHOOK_SECRET`, and send the body \
+                 exactly as it was signed.",
+            ),
+            Self::Forbidden(authority) => Advice::DENIED
+                .but_to_client(match authority {
+                    RequiredAuthority::Ingest => "Use an ingest token, or the operator's.",
+                    RequiredAuthority::Operator => "Use the operator's token.",
+                    RequiredAuthority::Retrieval => "Use the retrieval token, or the operator's.",
+                })
+                .in_shell("To see what the token allows: `svc me`."),
+            Self::OutsideGrant => Advice::DENIED
+                .but_to_client("Ask for a granted Session; `svc me` lists them.")
+                .to_agent(
+                    "You may not read this Session, whether or not it exists. find_evidence names \
+                     those that you may read.",
+                )
+                .in_shell("To see the granted Sessions, with the retrieval token: `svc me`."),
+            Self::RetrievalDisabled => to_client(
+                "Set `SVC_RETRIEVAL_TOKEN` and the granted Sessions; if several are granted, name \
+                 one.",
+            )
+            .in_console(OVERVIEW)
+            .to_agent(
+                "No Session is granted to agents here. Continue without earlier evidence, and tell \
+                 the person who runs the service.",
+            )
+            .in_shell(
+                "The service needs `SVC_RETRIEVAL_TOKEN` and `SVC_RETRIEVAL_SESSION_IDS`; with \
+                 several Sessions, name one: `--session SESSION`.",
+            ),
+            Self::MalformedJson => to_client("Send JSON."),
+            Self::FormBody => to_client(
+                "Set the content type of the webhook to `application/json` at the forge, and \
+                 redeliver.",
+            ),
+            Self::BodyNotObject => to_client("Send one JSON object."),
+            Self::MalformedProtobuf => to_client(
+                "Send the OTLP message of the route, or JSON. Sending the same bytes again does \
+                 not help.",
+            ),
+            Self::MalformedEncoding => to_client(
+                "Send the body uncompressed or as gzip, and name the encoding in \
+                 `Content-Encoding`.",
+            ),
+            Self::UnsupportedProvider => to_client(
+                "Send the payload of a supported gateway, or your own calls as `gateway_a`.",
+            )
+            .in_console(CORRECT),
+            Self::Invalid(_) => to_client(
+                "Correct every listed field: `loc` is its path, `type` the kind of violation.",
+            )
+            .in_console(CORRECT)
+            .to_agent("Correct the named arguments and call the tool again."),
+            Self::Query(fault) => query::advice(*fault),
+            Self::Conflict(code) => of_code(*code),
+            Self::Declined(decline) => decline::advice(decline),
+            Self::SessionBound(_) => to_client(
+                "The Session is too large for this read; there is no partial answer. Ask for its \
+                 inventory or its calls instead.",
+            )
+            .in_console(
+                "The Session is too large to show, and partial answers are never shown. Its calls \
+                 can be opened one by one.",
+            )
+            .to_agent(NARROWER),
+            Self::ReportBound(ReportBound::Evidence) => oversize()
+                .but_to_client(SHORTER_REPORT)
+                .to_agent(NARROWER)
+                .in_shell("Use fewer days or an earlier end: `--since-days 7`, `--as-of 30d`."),
+            Self::ReportBound(ReportBound::Reply) => oversize().but_to_client(SHORTER_REPORT),
+            Self::ReplyTooLarge => oversize(),
+            Self::CapacityExceeded => Advice::LATER
+                .but_to_client("Send the request again after `Retry-After` seconds.")
+                .in_console(
+                    "All read slots are in use. Wait a moment and reload; if it happens often, \
+                     raise `SVC_READ_SLOTS`.",
+                ),
+            Self::DeadlineExceeded => Advice::LATER
+                .but_to_client("Ask again, or ask for less.")
+                .in_console(
+                    "It would take too long here. Ask for less: fewer days, or one repository. The \
+                     shell has more time: `svc report`.",
+                ),
+            Self::StoreUnavailable => Advice::LATER
+                .but_to_client(
+                    "Send the same request again later. If the problem persists, check the \
+                     server's log and the database.",
+                )
+                .in_console(
+                    "The database does not answer, or the mirrors cannot be read. Check both and \
+                     reload; `svc doctor` finds the cause.",
+                ),
+        }
+    }
+}
+
+const SHORTER_REPORT: &str = "Use fewer days or an earlier end. There is no partial report.";
+const NARROWER: &str =
+    "There are no partial answers. Ask for less: another Session, or a smaller time range.";
+const FULL_IDENTITY: &str =
+    "Name the repository by repository_provider, repository_host and repository_id together.";
+const FEWER_REFERENCES: &str = "Ask for less: fewer references, a smaller time range, or one page \
+                                with limit. A person can read the whole with the `svc` command.";
+
+/// Returns the advice for a reply that would be too large.
+const fn oversize() -> Advice {
+    to_client("Ask for less: fewer rows, or a narrower query.")
+        .in_console(
+            "The answer would be too large, and partial answers are never shown. Ask for less: \
+             fewer days, an earlier end, one repository. The shell reads more: `svc report`.",
+        )
+        .to_agent(FEWER_REFERENCES)
+}
+
+const fn of_code(code: Code) -> Advice {
+    match code {
+        Code::InferenceCallIdentityConflict => {
+            to_client("Give each call unique ids; a call that is sent again keeps all of its ids.")
+        }
+        Code::RepositoryIdentityConflict => {
+            to_client("Use another run id or key for another repository.")
+        }
+        Code::DatabaseUnavailable => Advice::LATER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::QueryFault;
+
+    #[test]
+    fn each_reader_gets_its_own_form() {
+        let advice = Problem::Query(QueryFault::MalformedSha).advice();
+        assert_eq!(
+            advice.client(),
+            "Give the full commit id: `git rev-parse COMMIT`."
+        );
+        let plain = "Give the full commit id: git rev-parse COMMIT.";
+        assert_eq!(
+            (advice.console().as_str(), advice.agent().as_str()),
+            (plain, plain)
+        );
+        assert_eq!(
+            advice.shell().as_deref(),
+            Some("give the full commit id: git rev-parse COMMIT")
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! `svc doctor`, which checks the setup.
+
+use std::process::Command;
+
+use harness::http::Request;
+use harness::process;
+use harness::programs;
+use harness::server::{Configuration, OPERATOR_TOKEN, UNKNOWN_TOKEN};
+use svc_model::json::Json;
+
+use super::{COMMAND_MAX, at, done, json, start};
+
+#[test]
+fn the_doctor_says_what_fails_and_what_fixes_it() {
+    let server = start(&Configuration::default());
+    let home = tempfile::tempdir().unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let doctor = |token: &str, more: &[&str]| {
+        let mut command = Command::new(programs::path(programs::SHELL));
+        command
+            .env_clear()
+            .env("HOME", home.path())
+            .env("PATH", &path);
+        command
+            .env("SVC_URL", server.base_url())
+            .env("SVC_TOKEN", token);
+        command.current_dir(home.path()).arg("doctor").args(more);
+        process::run(&mut command, b"", COMMAND_MAX).expect("the command ends")
+    };
+    let text = done(&doctor(OPERATOR_TOKEN, &[]));
+    for line in [
+        "clock             ok       within a minute of the service",
+        "logs as protobuf  ok       received",
+        "agents' events    warning  nothing stored yet",
+        "fix: svc install claude-code --print",
+        "store             -        none on this machine",
+        "clone             -        this folder is not a git repository",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    // What the doctor sends is not evidence.
+    let again = done(&doctor(OPERATOR_TOKEN, &[]));
+    assert!(again.contains("agents' events    warning"), "{again}");
+    let checks = json(&doctor(OPERATOR_TOKEN, &["--json"]));
+    assert_eq!(at(&checks, &["failed"]), &Json::from(0_u64));
+
+    let refused = doctor(UNKNOWN_TOKEN, &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&refused.stdout).into_owned();
+    let mend = format!("fix: svc login {}", server.base_url());
+    assert!(text.contains(&mend), "{text}");
+
+    // A forge that signs with another secret.
+    let body = b"{}".to_vec();
+    let forged = Request::post("/ingest/forge/push", body).header("x-github-event", "push");
+    let forged = forged.header("x-hub-signature-256", format!("sha256={}", "0".repeat(64)));
+    assert_eq!(server.send(&forged).status, 401);
+    let text = doctor(OPERATOR_TOKEN, &[]);
+    assert_eq!(text.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains(
+            "webhooks          FAILED   signed with another secret since the service started: 1"
+        ),
+        "{text}"
+    );
+}

@@ -1,0 +1,94 @@
+//! The commands that a command suggests to run next.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use harness::process::{self, Output};
+use harness::programs;
+use harness::server::OPERATOR_TOKEN;
+
+use super::{COMMAND_MAX, DEMO, planted};
+
+/// Runs a line as if it were pasted into a shell with this search path.
+fn pasted(line: &str, home: &Path, path: &OsStr, variables: &[(&str, &str)]) -> Output {
+    let mut shell = Command::new("bash");
+    shell
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", path)
+        .envs(variables.iter().copied())
+        .args(["-c", line]);
+    process::run(&mut shell, b"", COMMAND_MAX).expect("the command ends")
+}
+
+/// Runs these lines and every command that they suggest. Returns all lines that were run.
+fn follow(lines: Vec<String>, path: &OsStr, variables: &[(&str, &str)]) -> BTreeSet<String> {
+    let mut waiting = lines;
+    let mut seen = BTreeSet::new();
+    while let Some(line) = waiting.pop() {
+        if !seen.insert(line.clone()) {
+            continue;
+        }
+        let output = pasted(&line, Path::new("/nowhere"), path, variables);
+        assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+        let next = output.stderr_text();
+        let next = next.split("next:\n").nth(1).unwrap_or_default();
+        waiting.extend(next.lines().map(|line| line.trim().to_owned()));
+        assert!(!output.stdout_text().contains("next:"), "{line}");
+    }
+    seen
+}
+
+#[test]
+fn what_is_named_to_run_next_works_where_it_is_pasted() {
+    let server = planted();
+    let url = server.base_url();
+    let installed = programs::search_path();
+    let elsewhere = OsString::from("/usr/bin:/bin");
+    let path = programs::path(programs::SHELL);
+    let path = fs::canonicalize(path).expect("the program");
+    // One has installed the program, the other has only built it.
+    for (program, search) in [("svc", &installed), (&*path.to_string_lossy(), &elsewhere)] {
+        // From another machine than the store's, so each command names the service.
+        let lines = [
+            format!("session {DEMO} --url {url}"),
+            format!("context discover half-open window --url {url}"),
+            format!("ci failures --repo demo/pager --since 2026-01-01T00:00:00Z --url {url}"),
+            format!("investigate svc-demo-1 --url {url}"),
+            format!("demo --url {url}"),
+        ];
+        let lines = lines.map(|line| format!("{program} {line}")).to_vec();
+        let seen = follow(lines, search, &[("SVC_TOKEN", OPERATOR_TOKEN)]);
+        assert!(seen.len() > 8, "{seen:?}");
+        let begins = |line: &String| line.starts_with(&format!("{program} "));
+        assert!(seen.iter().all(begins), "{seen:?}");
+    }
+}
+
+#[test]
+fn what_the_demo_names_to_run_next_works_without_an_installed_program() {
+    let home = tempfile::tempdir().expect("a home");
+    let path = fs::canonicalize(programs::path(programs::SHELL)).expect("the program");
+    let search = OsString::from("/usr/bin:/bin");
+    let folder = home.path().join("demo");
+    let demo = format!("{} demo --folder {}", path.display(), folder.display());
+    let planted = pasted(&demo, home.path(), &search, &[]);
+    assert_eq!(planted.status.code(), Some(0), "{planted:?}");
+    let next = planted.stderr_text();
+    let next = next.split("next:\n").nth(1).expect("suggested commands");
+    let lines: Vec<&str> = next.lines().map(str::trim).collect();
+    let (serves, others): (Vec<&str>, _) = lines.iter().partition(|line| line.ends_with(" serve"));
+    assert_eq!((serves.len(), others.len()), (1, 2), "{lines:?}");
+    for line in others {
+        let report = pasted(line, home.path(), &search, &[]);
+        assert_eq!(report.status.code(), Some(0), "{line}: {report:?}");
+    }
+    // The service never ends by itself; it is enough that the pasted command starts it.
+    let line = format!("{} --listen 127.0.0.1:0", serves[0]);
+    let line = format!("timeout --preserve-status --signal=TERM 5 env {line}");
+    let served = pasted(&line, home.path(), &search, &[]);
+    assert_eq!(served.status.code(), Some(0), "{served:?}");
+}

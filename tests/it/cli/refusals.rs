@@ -1,0 +1,102 @@
+//! What the shell prints when a command fails.
+
+use harness::server::{Configuration, INGEST_TOKEN, UNKNOWN_TOKEN};
+use svc_model::json::Json;
+
+use super::{at, refused, start, svc, svc_with};
+
+#[test]
+fn an_unknown_command_is_a_usage_error_on_stderr() {
+    let server = start(&Configuration::default());
+    let said = refused(&svc(&server, &["no-such-command"]), 2);
+    assert!(said.contains("no-such-command"), "{said}");
+    let said = refused(&svc(&server, &["no-such-command", "--json"]), 2);
+    assert_eq!(
+        at(&Json::parse(said.as_bytes()).unwrap(), &["error", "code"]),
+        &Json::from("usage")
+    );
+}
+
+#[test]
+fn what_goes_wrong_says_what_to_do_next() {
+    let server = start(&Configuration::default());
+    let remote = ("SVC_DATABASE_URL", "");
+    for (variables, arguments, code, hint) in [
+        (
+            &[remote, ("SVC_TOKEN", UNKNOWN_TOKEN)][..],
+            &["facts"][..],
+            "unauthorized",
+            "SVC_TOKEN",
+        ),
+        (
+            &[remote, ("SVC_TOKEN", INGEST_TOKEN)],
+            &["facts"],
+            "forbidden",
+            "svc me",
+        ),
+        (
+            &[remote, ("SVC_TOKEN", "")],
+            &["facts"],
+            "no_token",
+            "SVC_TOKEN",
+        ),
+        (
+            &[remote, ("SVC_URL", "http://127.0.0.1:1")],
+            &["facts"],
+            "unreachable",
+            "svc serve",
+        ),
+        (
+            &[remote, ("SVC_URL", "http://svc.example")],
+            &["facts"],
+            "configuration",
+            "SVC_ALLOW_PLAIN_HTTP",
+        ),
+        (
+            &[remote],
+            &["evidence", "manifest", "s", "c"],
+            "evidence_unavailable",
+            "inventory",
+        ),
+        (
+            &[],
+            &["context", "discover", "pager"],
+            "retrieval_disabled",
+            "SVC_RETRIEVAL_TOKEN",
+        ),
+        (&[], &["context", "discover", "the"], "invalid_argument", ""),
+        (
+            &[],
+            &["evidence", "read", "s", "nonsense"],
+            "invalid_argument",
+            "manifest",
+        ),
+        (
+            &[],
+            &["quarantine-log", "--tail", "0"],
+            "invalid_argument",
+            "",
+        ),
+        (
+            &[("SVC_DATABASE_URL", "mysql://a")],
+            &["db", "status"],
+            "configuration",
+            "",
+        ),
+    ] {
+        let said = refused(&svc_with(&server, variables, arguments), 1);
+        assert!(said.starts_with("error: "), "{said}");
+        assert!(
+            hint.is_empty()
+                || said
+                    .lines()
+                    .any(|line| line.starts_with("hint: ") && line.contains(hint)),
+            "{said}"
+        );
+        let arguments = [arguments, &["--json"]].concat();
+        let said = refused(&svc_with(&server, variables, &arguments), 1);
+        let said = Json::parse(said.as_bytes()).expect("JSON");
+        assert_eq!(at(&said, &["error", "code"]), &Json::from(code));
+        assert!(at(&said, &["error", "message"]).as_str().is_some());
+    }
+}
