@@ -1,9 +1,12 @@
 //! Replies as text for people: the words that the shell and the console share. Each surface escapes
 //! external text in its own way.
 
+use std::fmt::Write as _;
+
 use crate::ingest::{CiProvider, GatewayProvider};
+use crate::json::Text;
 use crate::open::Open;
-use crate::query::TimelineEvent;
+use crate::query::{InferenceSkip, TimelineEvent};
 use crate::time::Instant;
 
 /// A kind of system with a product name. JSON has a neutral word for it.
@@ -73,6 +76,52 @@ pub fn product<T: Product>(kind: &Open<T>) -> &str {
 pub fn clock(at: Instant) -> String {
     let text = at.to_string().replacen('T', " ", 1);
     text.chars().take("2026-01-31 09:30:00".len()).collect()
+}
+
+/// The bytes of a lone surrogate in generalised UTF-8.
+const SURROGATE_BYTES: usize = 3;
+
+/// Returns a captured text on several lines. Lone surrogates are escaped, and each character except
+/// line breaks and tabs is added by `push`, which escapes what its surface must not show.
+pub fn escaped(text: &Text, push: impl Fn(char, &mut String)) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    loop {
+        let whole = match str::from_utf8(rest) {
+            Ok(whole) => whole,
+            Err(error) => str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        for character in whole.chars() {
+            match character {
+                '\n' | '\t' => escaped.push(character),
+                other => push(other, &mut escaped),
+            }
+        }
+        let Some(surrogate) = rest[whole.len()..].first_chunk::<SURROGATE_BYTES>() else {
+            return escaped;
+        };
+        let [_, middle, last] = surrogate.map(u16::from);
+        let unit = 0xd000 | (middle & 0x3f) << 6 | last & 0x3f;
+        write!(escaped, "\\u{unit:04x}").expect("a string takes everything");
+        rest = &rest[whole.len() + SURROGATE_BYTES..];
+    }
+}
+
+/// Returns why calls were not searched for, or not in all of a commit.
+pub const fn reason(skip: InferenceSkip) -> &'static str {
+    match skip {
+        InferenceSkip::CommitDiffUnavailable => {
+            "the mirror lacks the commit or cannot read its diff"
+        }
+        InferenceSkip::ContentErased => "the content of a call that may have written it was erased",
+        InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
+        InferenceSkip::MirrorAbsent => "the repository has no mirror",
+        InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
+        InferenceSkip::PushUnknown => "it is unknown which push first brought the commit",
+        InferenceSkip::UnsupportedDiffSection => {
+            "part of the diff is not text, such as a binary file"
+        }
+    }
 }
 
 /// How a surface writes what is not the same everywhere.

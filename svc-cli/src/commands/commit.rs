@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use svc_engine::clock::Clock;
+use svc_model::display::reason;
 use svc_model::endpoint;
 use svc_model::id::SessionId;
 use svc_model::query::{
@@ -157,24 +158,13 @@ pub(super) fn not_looked_for(evidence: &CommitEvidence) -> Vec<String> {
     let skipped = evidence.inference_skipped.iter();
     let skipped = skipped.flat_map(|skipped| skipped.iter().collect::<Vec<_>>());
     skipped
-        .map(|(skip, count)| format!("calls not searched for: {count} {skip} ({})\n", why(skip)))
+        .map(|(skip, count)| {
+            format!(
+                "calls not searched for: {count} {skip} ({})\n",
+                reason(skip)
+            )
+        })
         .collect()
-}
-
-const fn why(skip: InferenceSkip) -> &'static str {
-    match skip {
-        InferenceSkip::CommitDiffUnavailable => {
-            "the mirror lacks the commit or cannot read its diff"
-        }
-        InferenceSkip::ContentErased => "the content of a call that may have written it was erased",
-        InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
-        InferenceSkip::MirrorAbsent => "the repository has no mirror",
-        InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
-        InferenceSkip::PushUnknown => "it is unknown which push first brought the commit",
-        InferenceSkip::UnsupportedDiffSection => {
-            "part of the diff is not text, such as a binary file"
-        }
-    }
 }
 
 fn ci(outcome: &CommitCiOutcome, now: Instant) -> String {

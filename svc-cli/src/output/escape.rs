@@ -5,10 +5,8 @@
 
 use std::fmt::Write as _;
 
+use svc_model::display::escaped;
 use svc_model::json::Text;
-
-/// The bytes of a lone surrogate in generalised UTF-8.
-const SURROGATE_BYTES: usize = 3;
 
 /// Returns the text with its control characters escaped, line breaks included.
 pub(crate) fn escape(text: &str) -> String {
@@ -21,27 +19,7 @@ pub(crate) fn escape(text: &str) -> String {
 /// Returns a captured text with its control characters and lone surrogates escaped, except line
 /// breaks and tabs.
 pub(crate) fn escape_text(text: &Text) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    loop {
-        let whole = match str::from_utf8(rest) {
-            Ok(whole) => whole,
-            Err(error) => str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
-        };
-        for character in whole.chars() {
-            match character {
-                '\n' | '\t' => escaped.push(character),
-                other => push(other, &mut escaped),
-            }
-        }
-        let Some(surrogate) = rest[whole.len()..].first_chunk::<SURROGATE_BYTES>() else {
-            return escaped;
-        };
-        let [_, middle, last] = surrogate.map(u16::from);
-        let unit = 0xd000 | (middle & 0x3f) << 6 | last & 0x3f;
-        write!(escaped, "\\u{unit:04x}").expect("a string takes everything");
-        rest = &rest[whole.len() + SURROGATE_BYTES..];
-    }
+    escaped(text, push)
 }
 
 /// Returns the beginning of a captured text as one line of at most this many characters.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
-use svc_model::display::clock;
+use svc_model::display::{clock, escaped};
 use svc_model::json::Text;
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
@@ -11,8 +11,6 @@ use svc_model::time::Instant;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-/// Bytes of a lone surrogate.
-const SURROGATE_BYTES: usize = 3;
 
 /// The placeholder for an absent value.
 pub(super) const NONE: &str = "–";
@@ -29,28 +27,7 @@ pub(super) fn inert(text: &str) -> String {
 /// Returns a captured text as [`inert`] does, but keeps line breaks and tabs, and shows lone
 /// surrogates.
 pub(super) fn inert_text(text: &Text) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    loop {
-        let whole = match str::from_utf8(rest) {
-            Ok(whole) => whole,
-            Err(error) => str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
-        };
-        for character in whole.chars() {
-            match character {
-                '\n' | '\t' => shown.push(character),
-                other => push(other, &mut shown),
-            }
-        }
-        let Some(surrogate) = rest[whole.len()..].first_chunk::<SURROGATE_BYTES>() else {
-            return shown;
-        };
-        let [_, middle, last] = surrogate.map(u16::from);
-        let unit = 0xd000 | (middle & 0x3f) << 6 | last & 0x3f;
-        // A string takes everything.
-        let _written = write!(shown, "\\u{unit:04x}");
-        rest = &rest[whole.len() + SURROGATE_BYTES..];
-    }
+    escaped(text, push)
 }
 
 fn push(character: char, shown: &mut String) {

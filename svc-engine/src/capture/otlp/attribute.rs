@@ -5,17 +5,17 @@ use svc_model::json::{Json, Object, Text};
 
 use crate::capture::value::truncated;
 
-/// A list of attributes, read once.
+/// A list of attributes, parsed once.
 #[derive(Debug, Default)]
 pub(super) struct Attributes<'r> {
     members: Vec<(&'r Text, &'r Json)>,
-    /// Whether something else stands where the list should.
+    /// Whether it is not a list.
     malformed: bool,
 }
 
 impl<'r> Attributes<'r> {
-    /// Reads the attributes of a record or resource. An element that is not an object, and one whose key
-    /// is not a string, are passed over.
+    /// Reads the attributes of a record or resource. An element that is not an object, or whose key
+    /// is not a string, is ignored.
     pub(super) fn of(holder: &'r Object) -> Self {
         match holder.get("attributes") {
             None | Some(Json::Null) => Self::default(),
@@ -37,7 +37,7 @@ impl<'r> Attributes<'r> {
         }
     }
 
-    /// Returns an error when there is something else than a list.
+    /// Returns an error if it is not a list.
     pub(super) fn well_formed(&self) -> Result<&Self, LogSkip> {
         if self.malformed {
             Err(LogSkip::MalformedAttributes)
@@ -46,7 +46,7 @@ impl<'r> Attributes<'r> {
         }
     }
 
-    /// Returns the value of a name; of a repeated one the last.
+    /// Returns the value under a name; the last one, if repeated.
     pub(super) fn get(&self, name: &str) -> Option<Value<'r>> {
         let (_, value) = self
             .members
@@ -55,23 +55,23 @@ impl<'r> Attributes<'r> {
         Some(Value::of(value))
     }
 
-    /// Returns the string of a name, if it is one and not empty.
+    /// Returns the string under a name, if it is one and not empty.
     pub(super) fn text(&self, name: &str) -> Option<&'r Text> {
         self.get(name)?.text().filter(|text| !text.is_empty())
     }
 }
 
-/// What an `AnyValue` is read as.
+/// The value of an `AnyValue`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value<'r> {
-    /// A JSON value. Lists, maps and bytes are still wrapped, and so match nothing.
+    /// A JSON value. Lists, maps and bytes keep their wrapper, and so match nothing.
     Json(&'r Json),
-    /// An integer; OTLP/JSON spells it as a string.
+    /// An integer, which OTLP/JSON writes as a string.
     Integer(i64),
 }
 
 impl<'r> Value<'r> {
-    /// Reads an `AnyValue`. A bare JSON value counts as itself.
+    /// Reads an `AnyValue`. A bare JSON value is accepted as it is.
     pub(super) fn of(value: &'r Json) -> Self {
         let Some(wrapper) = value.as_object() else {
             return Self::Json(value);
@@ -92,7 +92,7 @@ impl<'r> Value<'r> {
         }
     }
 
-    /// Returns the string, if it is one of ordinary text.
+    /// Returns the string, if it is valid UTF-8.
     pub(super) fn str(self) -> Option<&'r str> {
         self.text()?.as_str()
     }
@@ -123,7 +123,7 @@ impl<'r> Value<'r> {
     }
 }
 
-/// The wrappers whose content counts as it is, in this order.
+/// The wrappers whose content is used as it is, in this order.
 const PLAIN: [&str; 3] = ["stringValue", "boolValue", "doubleValue"];
 const INTEGER: &str = "intValue";
 
@@ -140,7 +140,7 @@ fn integer(value: &Json) -> Option<i64> {
     }
 }
 
-/// Names of a person's account: they are not evidence, and never kept.
+/// Attributes that name a person's account. They are not evidence, and never stored.
 const ACCOUNT: [&str; 3] = ["user.email", "user.account_id", "user.account_uuid"];
 
 /// Returns whether an element of an attribute list names a person's account.
@@ -152,7 +152,7 @@ fn is_account(item: &Json) -> bool {
     key.is_some_and(|key| ACCOUNT.iter().any(|name| key == name))
 }
 
-/// Takes the attributes out of a record that name a person's account.
+/// Removes the attributes that name a person's account from a record.
 pub(super) fn without_account(mut record: Object) -> Object {
     if let Some(Json::Array(items)) = record.get_mut("attributes") {
         items.retain(|item| !is_account(item));
@@ -181,7 +181,7 @@ pub(super) fn flat(mut record: Object) -> Object {
         .collect()
 }
 
-/// Returns what [`Value::of`] reads, by value.
+/// Returns the value of an `AnyValue`, consuming it.
 fn unwrapped(value: Json) -> Json {
     let mut value = value;
     if let Some(wrapper) = value.as_object_mut() {

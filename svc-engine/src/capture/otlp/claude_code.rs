@@ -1,7 +1,7 @@
 //! Claude Code: `claude_code.tool_decision`, completed by `claude_code.tool_result`.
 //!
-//! The decision says what was decided; only the result says which file the tool was given, and a
-//! refused call has none. `event.name` is the bare `tool_decision` on this wire.
+//! The decision contains only the verdict. The file is in the result, which a refused call does not
+//! have. `event.name` is the bare `tool_decision` on this wire.
 
 use svc_model::facts::AgentHarness;
 use svc_model::ingest::LogSkip;
@@ -18,7 +18,7 @@ use crate::fact::DeveloperDecision;
 
 /// The tools that edit files.
 const EDIT_TOOLS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
-/// The sources of a decision that are a person. The others are settings and hooks.
+/// The sources of decisions by a person. The others are settings and hooks.
 const PEOPLE: [&str; 4] = [
     "user_permanent",
     "user_temporary",
@@ -28,7 +28,7 @@ const PEOPLE: [&str; 4] = [
 /// The name of the attribute that holds the id of the call.
 const CALL: &str = "tool_use_id";
 
-/// The results of an export, and the path that each was read to hold.
+/// The results of an export, and the path in each.
 pub(super) type Results<'r> = result::Results<'r, Result<String, LogSkip>>;
 
 /// Adds a result of a tool call.
@@ -78,7 +78,7 @@ pub(super) fn decision(
     Ok((decision, kept))
 }
 
-/// Returns the path in the input of a tool, as it is written; empty if there is none.
+/// Returns the path in the input of a tool, unchanged; empty if there is none.
 fn file_path(result: &Logged<'_>) -> Result<String, LogSkip> {
     let input = result
         .attributes

@@ -21,18 +21,18 @@ use crate::fact::DeveloperDecision;
 const CONVERSATION: &str = "conversation.id";
 /// The name of the attribute that holds the id of the call.
 const CALL: &str = "call_id";
-/// How the command of a shell tool begins that is a patch.
+/// The start of a shell tool's command that is a patch.
 const PATCH_COMMAND: &str = "apply_patch <<";
 
-/// The results of an export, and the patch that each was read to hold.
+/// The results of an export, and the patch in each.
 pub(super) type Results<'r> = result::Results<'r, Patch>;
 
-/// What a result says of files.
+/// The files in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
-    /// Whether it is one: the input of `apply_patch` always is.
+    /// Whether the result is of a patch; the input of `apply_patch` always is.
     is_patch: bool,
-    /// The files it names.
+    /// The files that the patch names.
     files: Vec<Result<String, LogSkip>>,
 }
 
@@ -42,18 +42,18 @@ pub(super) fn add<'r>(results: &mut Results<'r>, result: &'r Logged<'r>) {
     results.add(result.attributes.text(CALL), session, result);
 }
 
-/// What a decision became.
+/// The facts of a decision.
 #[derive(Debug, Default)]
 pub(super) struct Decisions {
     /// A fact for each file, or why there is none.
     pub(super) decided: Vec<Result<Decided, LogSkip>>,
-    /// Files beyond those that the export may still name.
+    /// The number of files beyond the limit of the export.
     pub(super) too_many: usize,
 }
 
-/// Turns a decision into a fact for each file of its patch, without a path when none is known.
+/// Turns a decision into a fact for each file of its patch, without a path if none is known.
 ///
-/// `files_left` is how many files beyond one a decision the export may still name.
+/// `files_left` is how many files beyond one per decision the export may still name.
 pub(super) fn decisions(
     logged: &Logged<'_>,
     results: &mut Results<'_>,
@@ -153,7 +153,7 @@ impl Tool {
             text.into_text()
         };
         match self {
-            // The input of the tool, or an object that holds it.
+            // The input of the tool, or an object that contains it.
             Self::ApplyPatch => Patch {
                 is_patch: true,
                 files: patch::files(member("input").as_ref().unwrap_or(arguments).as_bytes()),
@@ -172,7 +172,7 @@ impl Tool {
     }
 }
 
-/// Returns whether a command hands a patch to `apply_patch` in its first line.
+/// Returns whether a command passes a patch to `apply_patch` in its first line.
 fn is_patch_command(command: &Text) -> bool {
     let bytes = command.as_bytes();
     let blanks = bytes

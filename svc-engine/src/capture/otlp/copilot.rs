@@ -1,8 +1,8 @@
 //! Copilot Chat: decisions about proposed edits, and how much of an edit survived.
 //!
-//! Its Session is one of the window, so it is a resource attribute, and only there. The event
-//! `copilot_chat.edit.hunk.action` is not read: it does not say whether the edit was proposed inline,
-//! and the feedback on the whole file that follows it would count the same edit again.
+//! Its Session is one of the window, so only the resource attribute counts. The event
+//! `copilot_chat.edit.hunk.action` is not read: it does not say whether the edit was proposed
+//! inline, and the feedback on the whole file that follows it would count the same edit again.
 
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::ingest::LogSkip;
@@ -16,9 +16,9 @@ use crate::capture::Receipt;
 use crate::capture::gateway::litellm::scalar;
 use crate::fact::DeveloperDecision;
 
-/// What an event says of the edit.
+/// What an event reports about an edit.
 #[derive(Clone, Copy, Debug)]
-struct Said {
+struct Reported {
     accepted: bool,
     explicit: bool,
     interaction_mode: InteractionMode,
@@ -40,7 +40,7 @@ pub(super) fn feedback(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     };
     decided(
         logged,
-        Said {
+        Reported {
             accepted,
             explicit: true,
             interaction_mode,
@@ -55,7 +55,7 @@ pub(super) fn inline_done(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<D
     let accepted = attributes.get("accepted").and_then(Value::bool);
     decided(
         logged,
-        Said {
+        Reported {
             accepted: accepted.ok_or(LogSkip::UnknownDecision)?,
             explicit: true,
             interaction_mode: InteractionMode::Inline,
@@ -64,7 +64,7 @@ pub(super) fn inline_done(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<D
     )
 }
 
-/// Turns a later look at an edit into a fact: nobody decided, but what is still there was accepted.
+/// Turns a later check of an edit into a fact: nobody decided, but what remained was accepted.
 pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
     let attributes = logged.attributes.well_formed()?;
     if attributes.get("edit_source").and_then(Value::str) != Some("apply_patch") {
@@ -75,7 +75,7 @@ pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     let kept = rate("survival_rate_no_revert").ok_or(LogSkip::UnknownDecision)?;
     let (decision, records) = decided(
         logged,
-        Said {
+        Reported {
             accepted: kept > 0.0,
             explicit: false,
             interaction_mode: InteractionMode::Agent,
@@ -93,7 +93,11 @@ pub(super) fn survival(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
     Ok((decision, records))
 }
 
-fn decided(logged: &Logged<'_>, said: Said, receipt: Receipt<'_>) -> Result<Decided, LogSkip> {
+fn decided(
+    logged: &Logged<'_>,
+    reported: Reported,
+    receipt: Receipt<'_>,
+) -> Result<Decided, LogSkip> {
     let attributes = &logged.attributes;
     let session_id = session(logged.resource.text(SESSION))?;
     let file = attributes.text("copilot_chat.file.relative_path");
@@ -102,9 +106,9 @@ fn decided(logged: &Logged<'_>, said: Said, receipt: Receipt<'_>) -> Result<Deci
     let decision = DeveloperDecision {
         user_id: logged.resource_user()?,
         file_path: path(file.ok_or(LogSkip::InvalidFact)?)?,
-        accepted: said.accepted,
-        explicit: said.explicit,
-        interaction_mode: said.interaction_mode,
+        accepted: reported.accepted,
+        explicit: reported.explicit,
+        interaction_mode: reported.interaction_mode,
         commit_sha: attributes
             .get("github.copilot.git.commit_sha")
             .and_then(Value::str)

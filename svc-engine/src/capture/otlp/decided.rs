@@ -7,11 +7,11 @@ use super::kept::Kept;
 use crate::capture::Receipt;
 use crate::fact::DeveloperDecision;
 
-/// A decision that still lacks its records, and which they are.
+/// A decision without its records, and the records to add.
 pub(super) type Decided = (DeveloperDecision, Kept);
 
-/// Returns a decision with what all have, for the rest to be filled in: a refusal, by a rule, of an
-/// edit that an agent proposed.
+/// Returns a decision with the common members, to be completed: a refusal, by a rule, of an edit
+/// that an agent proposed.
 pub(super) fn blank(
     agent_harness: AgentHarness,
     session_id: SessionId,

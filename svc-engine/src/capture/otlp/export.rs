@@ -1,28 +1,28 @@
-//! Walking an export: resources, scopes, records.
+//! Splits an export into resources and records.
 
 use svc_model::json::{Json, Object};
 use svc_model::limit::LOG_RECORDS_MAX;
 
 use super::LogsError;
 
-/// The records of an export, apart from their containers.
+/// The records of an export, without their containers.
 #[derive(Debug)]
 pub(super) struct Export {
     /// The resources that have records.
     pub(super) resources: Vec<Object>,
-    /// The records, each with the place of its resource.
+    /// The records, each with the index of its resource.
     pub(super) records: Vec<(usize, Object)>,
     /// Records that are not objects.
     pub(super) malformed_records: u64,
     /// Containers that are not lists or not objects, as their place requires.
     pub(super) malformed_containers: u64,
-    /// How many more records there may be.
+    /// How many more records are allowed.
     records_left: usize,
 }
 
 impl Export {
-    /// Takes an export apart. A level that is not a list counts as empty and an element that is no
-    /// object is passed over; neither costs its siblings.
+    /// Splits an export. A level that is not a list counts as empty, and an element that is not an
+    /// object is ignored; neither affects the others.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! What a decision keeps of the records that it was made of.
+//! The records that a decision keeps.
 
 use svc_model::json::{Json, Object};
 use svc_model::limit::LOG_COPIED_BYTES_MAX;
 
 use super::attribute::{flat, without_account};
 
-/// The form in which a decision keeps its records. What names a person's account is in none.
+/// The form in which a decision keeps its records, without what names a person's account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The record itself.
@@ -18,7 +18,7 @@ pub(super) enum Form {
     OwnAttributes,
 }
 
-/// The records that a decision keeps, by their places in the export.
+/// The records that a decision keeps, by their indexes in the export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
     pub(super) form: Form,
@@ -32,8 +32,8 @@ impl Kept {
     }
 }
 
-/// Gives each decision its records: the only or last that keeps one gets it as it is, others get a
-/// copy, as long as the copies of the request stay within [`LOG_COPIED_BYTES_MAX`].
+/// Gives each decision its records. The last decision with a record gets the original, the others
+/// get copies, while the copies of the request stay within [`LOG_COPIED_BYTES_MAX`].
 #[derive(Debug)]
 pub(super) struct Keeper {
     records: Vec<Slot>,
@@ -42,16 +42,16 @@ pub(super) struct Keeper {
 
 #[derive(Debug)]
 struct Slot {
-    /// An object, until it is given away.
+    /// The object, until it is given to its last decision.
     record: Json,
-    /// How many decisions still want it.
+    /// The number of decisions that still need it.
     wanted: usize,
-    /// Its canonical bytes, once they were needed.
+    /// Its canonical bytes, once computed.
     bytes: Option<usize>,
 }
 
 impl Keeper {
-    /// Begins to give the records of an export to those that keep them.
+    /// Collects the records that decisions keep.
     pub(super) fn new(
         records: impl Iterator<Item = Json>,
         all: impl Iterator<Item = Kept>,
@@ -72,7 +72,7 @@ impl Keeper {
         }
     }
 
-    /// Returns what a decision keeps.
+    /// Returns the records of a decision.
     pub(super) fn raw(&mut self, kept: Kept) -> Json {
         let form = match kept.form {
             Form::Record | Form::Records => without_account,

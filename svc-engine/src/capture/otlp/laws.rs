@@ -1,4 +1,4 @@
-//! What holds of every export.
+//! Properties that hold for every export.
 
 use proptest::prelude::*;
 use svc_model::ingest::{LogEvent, LogsRequest};
@@ -13,7 +13,7 @@ fn decode(message: &[u8]) -> Result<Object, LogsError> {
     protobuf::decode(message, &NodeBudget::unlimited())
 }
 
-/// Names and values that mean something, and some that do not.
+/// Names and values with a meaning, and some without.
 const WORDS: [&str; 56] = [
     "resourceLogs",
     "scopeLogs",
@@ -109,7 +109,7 @@ fn anything() -> impl Strategy<Value = Json> {
     })
 }
 
-/// An export whose levels are right and whose records are anything.
+/// An export with correct levels and arbitrary records.
 fn records() -> impl Strategy<Value = Object> {
     let attribute = (word(), anything())
         .prop_map(|(key, value)| Object::from_iter([("key", Json::from(key)), ("value", value)]));
@@ -125,7 +125,7 @@ fn records() -> impl Strategy<Value = Object> {
     prop::collection::vec(record, 0..8).prop_map(|records| export("{}", records))
 }
 
-/// An attribute value that both encodings can say.
+/// An attribute value that both encodings can express.
 fn typed() -> impl Strategy<Value = Json> {
     let one = |name: &'static str, value: Json| Json::Object(Object::from_iter([(name, value)]));
     let leaf = prop_oneof![
@@ -173,7 +173,7 @@ fn pair(key: Text, value: Option<Json>) -> Json {
     pair.into()
 }
 
-/// A record with the members that the protocol gives it, in their order.
+/// A record with the members of the protocol, in their order.
 fn well_typed_record() -> impl Strategy<Value = Json> {
     let attribute =
         (named(), prop::option::weighted(0.95, typed())).prop_map(|(key, value)| pair(key, value));
@@ -229,7 +229,7 @@ fn well_typed_record() -> impl Strategy<Value = Json> {
     )
 }
 
-/// An export that both encodings can say, often with whole events in it.
+/// An export that both encodings can express, often with complete events.
 fn well_typed() -> impl Strategy<Value = Json> {
     let whole = prop::sample::select(whole_events());
     let record = prop_oneof![1 => well_typed_record(), 1 => whole];
@@ -253,8 +253,8 @@ fn well_typed() -> impl Strategy<Value = Json> {
         .prop_map(|logs| Object::from_iter([("resourceLogs", Json::Array(logs))]).into())
 }
 
-/// Records that become facts, one of each event, and the results that complete them. Their members
-/// stand in the order of the protocol.
+/// Records that become facts, one for each event, with the results that complete them. Their
+/// members are in the order of the protocol.
 fn whole_events() -> Vec<Json> {
     let both =
         r#""session.id":"s1","agent":"pi","tool_use_id":"t1","file_path":"a","tool_name":"Edit""#;
@@ -279,7 +279,7 @@ fn whole_events() -> Vec<Json> {
     .collect()
 }
 
-/// Returns how many facts an export gave.
+/// Returns the number of facts of an export.
 fn facts(captured: &CapturedLogs) -> usize {
     captured.decisions.len()
         + captured.edit_observations.len()
@@ -332,7 +332,7 @@ proptest! {
         let whole = || whole_events().into_iter();
         let alone = captured(export("{}", whole()));
         prop_assert_eq!(facts(&alone), 7);
-        // Nothing of the junk is an event, for its attributes are not lists.
+        // None of the junk is an event, because its attributes are not lists.
         let junk = junk.into_iter().map(|value| match value {
             Json::Object(mut record) => {
                 record.insert("attributes", 5);

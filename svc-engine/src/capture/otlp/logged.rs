@@ -1,4 +1,4 @@
-//! One record with what its resource says, and the identities in both.
+//! A record with the attributes of its resource, and the identities in both.
 
 use svc_model::id::{SessionId, UserId, is_trimmed};
 use svc_model::ingest::{LogEvent, LogSkip};
@@ -18,7 +18,7 @@ const USER: &str = "user.id";
 /// A record, borrowed from its export.
 #[derive(Debug)]
 pub(super) struct Logged<'r> {
-    /// Its place among the records of the export.
+    /// Its index among the records of the export.
     pub(super) place: usize,
     /// The record.
     pub(super) record: &'r Object,
@@ -28,7 +28,7 @@ pub(super) struct Logged<'r> {
     pub(super) resource: &'r Attributes<'r>,
 }
 
-/// What a record is, as far as facts are made of it.
+/// The kinds of record that facts are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An event that may become a fact.
@@ -59,12 +59,13 @@ impl<'r> Logged<'r> {
         }
     }
 
-    /// Returns what the record is. It may be several things, since its name may stand in its body,
-    /// in its attribute `event.name` and in its `eventName`.
+    /// Returns the kinds of the record. There may be several, because names may be in its body, in
+    /// its attribute `event.name` and in its `eventName`.
     ///
-    /// Senders differ in where they put it, and newer versions of the protocol moved it. A name
-    /// counts at any of these places, but only with its vendor's prefix: a bare `tool_decision` may
-    /// be anybody's. Nothing else, above all not the name of the service, decides.
+    /// Senders differ in where they put the name, and newer versions of the protocol moved it. A
+    /// name counts in any of these places, but only with its vendor's prefix: a bare
+    /// `tool_decision` may be anybody's. Nothing else decides, in particular not the name of the
+    /// service.
     pub(super) fn kinds(&self) -> [Option<Kind>; 3] {
         let body = self
             .record
@@ -78,7 +79,7 @@ impl<'r> Logged<'r> {
         [first, second, third]
     }
 
-    /// Returns the text of a name: the record's, else the resource's.
+    /// Returns the text under a name: the record's, else the resource's.
     pub(super) fn either(&self, name: &str) -> Option<&'r Text> {
         self.attributes
             .text(name)
@@ -114,7 +115,7 @@ impl<'r> Logged<'r> {
             .or_else(|skip| time::instant(self.record.get("observedTimeUnixNano")).ok_or(skip))
     }
 
-    /// Returns the id of a call that need not be named.
+    /// Returns the id of a call, which may be absent.
     pub(super) fn call(&self, name: &str) -> Result<Option<String>, LogSkip> {
         match self.attributes.text(name).filter(|text| !text.is_blank()) {
             Some(text) => identity(text).map(Some),
@@ -138,13 +139,13 @@ fn user(attributes: &Attributes<'_>) -> Result<Option<UserId>, LogSkip> {
     user.map(Some).ok_or(LogSkip::InvalidFact)
 }
 
-/// Returns an identity, trimmed and within its bound.
+/// Returns an identity, trimmed and within its limit.
 pub(super) fn identity(text: &Text) -> Result<String, LogSkip> {
     let identity = value::identity(text).ok().flatten();
     identity.map(str::to_owned).ok_or(LogSkip::InvalidFact)
 }
 
-/// Returns a path, as it is written and within its bound.
+/// Returns a path, unchanged and within its limit.
 pub(super) fn path(text: &str) -> Result<String, LogSkip> {
     if text.contains('\0') || text.len() > PATH_BYTES_MAX {
         return Err(LogSkip::InvalidFact);
@@ -152,7 +153,7 @@ pub(super) fn path(text: &str) -> Result<String, LogSkip> {
     Ok(text.to_owned())
 }
 
-/// Returns a text trimmed as identities are, if it is an ordinary one.
+/// Returns a text trimmed like an identity, if it is valid UTF-8.
 pub(super) fn trimmed(text: &Text) -> Option<&str> {
     Some(text.as_str()?.trim_matches(is_trimmed))
 }

@@ -1,15 +1,15 @@
-//! What coding agents log over OTLP becomes decisions, edit observations, rejected edits and retry
-//! linkages.
+//! Turns what coding agents log over OTLP into decisions, edit observations, rejected edits and
+//! retry linkages.
 //!
-//! Most records of an export are of no interest, and any member of a record may be absent or of any
-//! type. So each record is read for itself: one that cannot become a fact is skipped for a closed
-//! reason ([`LogSkip`]) and never costs its siblings, let alone the
-//! export. A record may be of several events, and a decision may need another record, the result of
-//! its tool call; that may stand anywhere in the same export.
+//! Most records of an export are irrelevant, and any member of a record may be absent or of any
+//! type. So each record is read separately: one that cannot become a fact is skipped with a closed
+//! reason ([`LogSkip`]) and does not affect the others. A record may belong to several events, and
+//! a decision may need another record, the result of its tool call, from anywhere in the same
+//! export.
 //!
-//! Records are looked at where they are. Only when it is known who keeps which of them are they taken
-//! apart and given away, so that a record which one fact keeps is never copied. What an export can
-//! make of a record that many facts share is bounded.
+//! Records are first read in place. Once it is known which facts keep which records, the records
+//! are moved into the facts, so a record that only one fact keeps is never copied. The copies of
+//! records that several facts share are bounded.
 //!
 //! | Event | Module |
 //! |---|---|
@@ -52,7 +52,7 @@ use super::Receipt;
 use super::redaction::Redactor;
 use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
 
-/// The facts of an export, each kind in the order of its records, and what became of the rest.
+/// The facts of an export, each kind in the order of its records, and counts of the rest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapturedLogs {
     /// Developer decisions.
@@ -67,14 +67,14 @@ pub struct CapturedLogs {
     pub report: LogsReport,
 }
 
-/// Why an export gives no facts. Every JSON object is an export.
+/// Why an export is refused. Every JSON object is an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogsError {
-    /// The bytes are no `ExportLogsServiceRequest`.
+    /// The bytes are not an `ExportLogsServiceRequest`.
     #[error("the message is malformed")]
     Malformed,
     /// There are more than [`LOG_RECORDS_MAX`](svc_model::limit::LOG_RECORDS_MAX) records, or their
-    /// values take more memory than those of one request may.
+    /// values need more memory than one request may use.
     #[error("the export holds more than one request may")]
     TooLarge,
 }
@@ -85,12 +85,12 @@ impl From<OverBudget> for LogsError {
     }
 }
 
-/// Turns an export into facts. What its values take is taken from `memory`, unless they were parsed
-/// before.
+/// Turns an export into facts. The memory for its values is taken from `memory`, unless they are
+/// parsed already.
 ///
 /// # Errors
 ///
-/// See [`LogsError`]. Nothing of an export that is refused becomes a fact.
+/// See [`LogsError`]. A refused export gives no facts.
 pub fn capture(
     request: LogsRequest,
     receipt: Receipt<'_>,
@@ -117,7 +117,7 @@ pub fn capture(
     Ok(captured)
 }
 
-/// Makes facts of records. The decisions still lack the records that they keep.
+/// Turns records into facts. The decisions do not have their records yet.
 fn translate(export: &Export, receipt: Receipt<'_>, captured: &mut CapturedLogs) -> Vec<Decided> {
     let resources: Vec<Attributes<'_>> = export.resources.iter().map(Attributes::of).collect();
     let logged: Vec<Logged<'_>> = export
@@ -161,7 +161,7 @@ fn translate(export: &Export, receipt: Receipt<'_>, captured: &mut CapturedLogs)
     decided
 }
 
-/// Makes facts of events.
+/// Turns events into facts.
 struct Translator<'r, 'c> {
     claude_code: claude_code::Results<'r>,
     codex: codex::Results<'r>,
@@ -172,7 +172,7 @@ struct Translator<'r, 'c> {
 }
 
 impl<'r> Translator<'r, '_> {
-    /// Makes facts of one event, and returns whether there was any.
+    /// Turns one event into facts, and returns whether there were any.
     fn event(&mut self, event: LogEvent, logged: &'r Logged<'r>) -> bool {
         let before = self.facts();
         if let Err(reason) = self.translate(event, logged) {
@@ -250,7 +250,7 @@ fn keep(
     );
 }
 
-/// Redacts what is kept of the records, and the texts of edits.
+/// Redacts the kept records, and the texts of edits.
 fn redact(captured: &mut CapturedLogs, mut redactor: Redactor) {
     for decision in &mut captured.decisions {
         redactor.json(&mut decision.raw);
@@ -524,7 +524,7 @@ mod tests {
                     .is_null()
             })
             .collect();
-        // Three copies fit beside the record itself, which the last keeps.
+        // Three copies fit besides the original, which the last decision keeps.
         let expected = [
             true, true, true, false, false, false, false, false, false, true,
         ];

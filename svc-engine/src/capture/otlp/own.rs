@@ -35,7 +35,8 @@ use super::logged::{Logged, identity, path};
 use crate::capture::Receipt;
 use crate::fact::{DeveloperDecision, EditObservation, RejectedEdit, RetryLinkage};
 
-/// The namespace of the ids of Cursor's writes. Changing it would store every repeated receipt again.
+/// The namespace of the ids of Cursor's writes. If it changed, every repeated receipt would be
+/// stored again.
 const CURSOR_WRITE_NAMESPACE: Uuid = Uuid::from_u128(0x9d0c_63c1_5a43_4ad0_8f0e_27d5_a1b4_c6e9);
 
 /// The name of the attribute that holds the id of the call.
@@ -83,9 +84,9 @@ pub(super) fn decision(logged: &Logged<'_>, receipt: Receipt<'_>) -> Result<Deci
 
 /// Returns the id of a successful write that Cursor's hook reports.
 ///
-/// The hook knows no other time than that of its own receipt, so a repeated receipt must be
-/// recognised by what was written: the id is the UUID version 5 of the canonical JSON of
-/// `[organization, "cursor", session, call, path, true, false, "agent", "Write"]`.
+/// The hook only knows the time of its own receipt, so a repeated receipt must be recognised by the
+/// write: the id is the UUID version 5 of the canonical JSON of `[organization, "cursor", session,
+/// call, path, true, false, "agent", "Write"]`.
 fn cursor_write_id(org_id: &OrgId, decision: &DeveloperDecision) -> Option<FactId> {
     let call_id = decision.call_id.as_deref()?;
     if decision.agent_harness != AgentHarness::Cursor || !decision.accepted || decision.explicit {
@@ -106,7 +107,7 @@ fn cursor_write_id(org_id: &OrgId, decision: &DeveloperDecision) -> Option<FactI
     Some(FactId::new(id))
 }
 
-/// Turns a later look at an applied edit into a fact.
+/// Turns a later check of an applied edit into a fact.
 pub(super) fn edit_observation(
     logged: &Logged<'_>,
     receipt: Receipt<'_>,
@@ -165,8 +166,8 @@ pub(super) fn rejected_edit(
     })
 }
 
-/// Turns a refusal and its successful retry into a fact. What is missing is looked for before what is
-/// wrong.
+/// Turns a refusal and its successful retry into a fact. Missing members are reported before
+/// invalid ones.
 pub(super) fn retry_linkage(
     logged: &Logged<'_>,
     receipt: Receipt<'_>,
@@ -220,11 +221,11 @@ fn agent(attributes: &Attributes<'_>) -> Result<AgentHarness, LogSkip> {
         .ok_or(LogSkip::InvalidAgentHarness)
 }
 
-/// Returns a text, which may be empty, within its bound.
+/// Returns a text within its limit, which may be empty.
 fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
     let text = attributes.get(name).and_then(Value::text);
     let text = text.ok_or(LogSkip::MissingText)?;
-    // A surrogate is three bytes here and counts as one.
+    // A surrogate has three bytes here and counts as one character.
     let is_surrogate = |pair: &&[u8]| matches!(pair, [0xed, 0xa0..=0xbf]);
     let surrogates = text.as_bytes().windows(2).filter(is_surrogate).count();
     if text.len() - 2 * surrogates > EDIT_TEXT_BYTES_MAX {
@@ -233,7 +234,7 @@ fn text(attributes: &Attributes<'_>, name: &str) -> Result<Text, LogSkip> {
     Ok(text.clone())
 }
 
-/// Returns what an edit keeps beside its fields.
+/// Returns what an edit keeps besides its fields.
 fn raw(attributes: &Attributes<'_>) -> Json {
     let tool = attributes.get("tool_name").map(Value::to_json);
     Object::from_iter([("tool_name", tool)]).into()
@@ -535,7 +536,7 @@ mod tests {
             ("missing_accepted_call_id", r#"{"accepted_call_id":" c "}"#),
         ] {
             check_skip("{}", record, &format!("svc.retry_linkage: {reason}"));
-            // `changed` takes what is null away, so the wrong members are merged by hand.
+            // `changed` removes null members, so the invalid members are merged by hand.
             let mut members = object(&wrong);
             for (name, value) in object(repair) {
                 members.insert(name, value);

@@ -1,4 +1,4 @@
-//! The patches of Codex's `apply_patch`, as far as they name files.
+//! The files in the patches of Codex's `apply_patch`.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use svc_model::ingest::LogSkip;
 
 use super::logged::path;
 
-/// How a line of a patch begins that names a file.
+/// The starts of the lines that name a file.
 const HEADERS: [&[u8]; 4] = [
     b"*** Update File: ",
     b"*** Add File: ",
@@ -15,8 +15,8 @@ const HEADERS: [&[u8]; 4] = [
     b"*** Move to: ",
 ];
 
-/// Returns the files that a patch names, each once, in order; a path that cannot be kept is an error
-/// and does not cost the others.
+/// Returns the files that a patch names, each once, in order. A path that cannot be stored is an
+/// error, and does not affect the others.
 ///
 /// The text is generalised UTF-8: it is somebody's source code.
 pub(super) fn files(patch: &[u8]) -> Vec<Result<String, LogSkip>> {
@@ -33,8 +33,8 @@ pub(super) fn files(patch: &[u8]) -> Vec<Result<String, LogSkip>> {
         .collect()
 }
 
-/// Returns the lines of a text, whatever ends them: LF, CR, VT, FF, FS, GS, RS, NEL, LS or PS. CR
-/// before LF makes an empty line more, which names nothing.
+/// Returns the lines of a text with any line ending: LF, CR, VT, FF, FS, GS, RS, NEL, LS or PS. CR
+/// LF gives an additional empty line, which names nothing.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Returns the bytes of the line end that a text begins with.
+/// Returns the bytes of the line ending at the start of a text.
 fn line_end(text: &[u8]) -> Option<usize> {
     match text {
         [b'\n' | b'\r' | 0x0b | 0x0c | 0x1c..=0x1e, ..] => Some(1),

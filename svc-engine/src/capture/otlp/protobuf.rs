@@ -1,12 +1,13 @@
-//! An export in protobuf becomes the tree that it would have been as OTLP/JSON.
+//! Decodes an export in protobuf into the tree of the same export in OTLP/JSON.
 //!
-//! So there is one path for both encodings, and equal exports become equal facts. The members stand
-//! in the order of the protocol's definition; a field at its default is absent, as it is on the wire.
-//! Fields that nothing reads, those of scopes among them, are passed over like unknown ones.
+//! So both encodings are handled in one way, and equal exports become equal facts. Members are in
+//! the order of the protocol's definition; a field at its default is absent, as on the wire. Fields
+//! that nothing reads, such as those of scopes, are skipped like unknown ones.
 //!
-//! The tree is made straight from the bytes. An empty record takes two of them, and the structs that
-//! code generators put between take hundreds; so each list is counted before room is made for it, and
-//! every value is taken from the request's budget of memory before it is made.
+//! The bytes are decoded directly into the tree. An empty record has two bytes on the wire, and the
+//! structs of generated code would have hundreds. So each list is counted before memory is
+//! allocated for it, and every value takes from the memory budget of the request before it is
+//! created.
 
 #[cfg(test)]
 mod reference;
@@ -22,16 +23,16 @@ use svc_model::limit::LOG_RECORDS_MAX;
 use self::wire::{Field, fields};
 use super::LogsError;
 
-/// How deep messages may be nested, as implementations of the protocol have it.
+/// The maximum nesting of messages, as in implementations of the protocol.
 const DEPTH_MAX: usize = 100;
 
 type Read<T> = Result<T, LogsError>;
 
-/// Reads an export.
+/// Decodes an export.
 ///
 /// # Errors
 ///
-/// If the bytes are none, or hold more than one request may.
+/// If the bytes are not an export, or contain more than one request may.
 pub(super) fn decode(message: &[u8], memory: &NodeBudget) -> Read<Object> {
     let mut decoder = Decoder {
         memory,
@@ -246,7 +247,7 @@ impl Decoder<'_> {
         text.map(Json::String).ok_or(LogsError::Malformed)
     }
 
-    /// Returns a double; what JSON has no number for is a string in OTLP/JSON.
+    /// Returns a double; one that JSON cannot express is a string in OTLP/JSON.
     fn double(&self, value: f64) -> Read<Json> {
         let number = Number::from_f64(value);
         self.memory.text(number.as_str().len())?;
@@ -271,7 +272,7 @@ impl Decoder<'_> {
     }
 }
 
-/// What an `AnyValue` holds: the last field that was set.
+/// The content of an `AnyValue`: the last field that was set.
 enum Value<'m> {
     Text(&'m [u8]),
     Bool(bool),
@@ -282,8 +283,8 @@ enum Value<'m> {
     Bytes(&'m [u8]),
 }
 
-/// The message of a field that is not repeated. When it is repeated all the same its messages are
-/// merged, and the encoding of merged messages is that of one after the other.
+/// The message of a field that must not be repeated. If it is repeated, its messages are merged by
+/// concatenating their encodings.
 #[derive(Default)]
 struct Single<'m>(Option<Cow<'m, [u8]>>);
 
@@ -292,7 +293,7 @@ impl<'m> Single<'m> {
         match &mut self.0 {
             None => self.0 = Some(message.into()),
             Some(before) => {
-                // A vector may make twice the room that it needs.
+                // A vector may allocate twice the memory that it needs.
                 memory.take((before.len() + message.len()) * 2)?;
                 before.to_mut().extend_from_slice(message);
             }
@@ -305,7 +306,7 @@ fn deeper(depth: usize) -> Read<usize> {
     depth.checked_sub(1).ok_or(LogsError::Malformed)
 }
 
-/// Returns how often a field that holds a message stands in one.
+/// Returns how often a field with a message occurs.
 fn count(message: &[u8], number: u32) -> Read<usize> {
     let mut count = 0;
     for field in fields(message) {

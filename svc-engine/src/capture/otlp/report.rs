@@ -4,35 +4,35 @@ use svc_model::ingest::{LogEvent, LogSkip};
 
 use crate::capture::redaction;
 
-/// What became of an export, as counts for the log and the operator. Nothing of its content.
+/// The result of an export, as counts for the log and the operator, without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogsReport {
     /// Its records.
     pub records: RecordCounts,
     /// Containers of records that are not lists or not objects.
     pub malformed_containers: u64,
-    /// The facts that it gave.
+    /// Its facts.
     pub facts: FactCounts,
-    /// Records of known events, and single files of a patch, that became no fact, by why.
+    /// Records of known events, and single files of a patch, that did not become facts, by reason.
     pub skipped: BTreeMap<(LogEvent, LogSkip), u64>,
     /// What was redacted in the facts.
     pub redactions: redaction::Counts,
 }
 
-/// How many records an export had, by what became of them.
+/// The numbers of records of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
     /// All of them.
     pub received: u64,
-    /// Those that became at least one fact.
+    /// Records that became at least one fact.
     pub translated: u64,
-    /// Those that became none; results that complete a decision are among them.
+    /// Records that became none, including results that complete a decision.
     pub untranslated: u64,
-    /// Those that are not objects.
+    /// Records that are not objects.
     pub malformed: u64,
 }
 
-/// How many facts of each kind an export gave, stored already or not.
+/// The number of facts of each kind in an export, already stored or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FactCounts {
     /// Developer decisions.
@@ -50,7 +50,7 @@ impl LogsReport {
         *self.skipped.entry((event, reason)).or_default() += times;
     }
 
-    /// Returns how many records or files were skipped for each reason, whatever the event.
+    /// Returns the skipped records and files by reason, for all events together.
     pub fn skipped_by_reason(&self) -> BTreeMap<LogSkip, u64> {
         let mut counts = BTreeMap::new();
         for ((_, reason), count) in &self.skipped {

@@ -1,4 +1,4 @@
-//! The results of tool calls, to be found by the decisions about these calls.
+//! The results of tool calls, to be looked up by the decisions about these calls.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -7,11 +7,11 @@ use svc_model::json::Text;
 
 use super::logged::{Logged, trimmed};
 
-/// The results of one agent's tool calls in an export, wherever in it they stand.
+/// The results of one agent's tool calls, from anywhere in an export.
 ///
-/// A result belongs to a decision of the same call; when both name a Session, of the same Session.
-/// Of several the last counts. Something is read out of each result once, however many decisions it
-/// belongs to: it may be as large as a request.
+/// A result belongs to a decision about the same call, and, if both name a Session, of the same
+/// Session. The last of several counts. Each result is read only once, however many decisions it
+/// belongs to, because it may be as large as a request.
 #[derive(Debug)]
 pub(super) struct Results<'r, T> {
     by_call: HashMap<(&'r str, Option<&'r str>), &'r Logged<'r>>,
@@ -26,7 +26,7 @@ impl<'r, T> Results<'r, T> {
         }
     }
 
-    /// Adds a result. Without the id of a call it belongs to none.
+    /// Adds a result. Without the id of a call, it belongs to no decision.
     pub(super) fn add(
         &mut self,
         call: Option<&'r Text>,
@@ -39,7 +39,7 @@ impl<'r, T> Results<'r, T> {
         }
     }
 
-    /// Returns the place of the result of a call, and what `read` reads of it.
+    /// Returns the index of the result of a call, and what `read` returns for it.
     pub(super) fn find(
         &mut self,
         call: &str,

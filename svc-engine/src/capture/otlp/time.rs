@@ -1,12 +1,12 @@
-//! When an event happened, by the sender's clock.
+//! The time of an event, by the sender's clock.
 
 use svc_model::json::Json;
 use svc_model::time::Instant;
 
 use crate::capture::value::truncated_unsigned;
 
-/// Returns the instant of a number of nanoseconds, truncated to microseconds: a positive JSON number
-/// or string of decimal digits. Zero means that the sender did not set it.
+/// Returns the instant for a number of nanoseconds, truncated to microseconds: a positive JSON
+/// number or a string of decimal digits. Zero means that the sender did not set it.
 pub(super) fn instant(value: Option<&Json>) -> Option<Instant> {
     let nanoseconds = match value? {
         Json::Number(number) => truncated_unsigned(number)?,

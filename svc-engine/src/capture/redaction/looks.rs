@@ -1,9 +1,9 @@
-//! What a value looks like: a credential, or words, a placeholder or code that stands for one.
+//! What a value looks like: a credential, or words, a placeholder, or code that refers to one.
 
-/// The longest word that is taken for one: `authentication-scheme` is two.
+/// The maximum length of a word; `authentication-scheme` is two words.
 const WORD_BYTES_MAX: usize = 15;
 
-/// Words that stand where nothing is set, or where somebody is to set something.
+/// Words for an unset value, or for a value that somebody has to set.
 const STAND_INS: [&[u8]; 34] = [
     b"none",
     b"null",
@@ -41,7 +41,7 @@ const STAND_INS: [&[u8]; 34] = [
     b"disabled",
 ];
 
-/// Returns whether a value stands for another: a variable, a template, a placeholder.
+/// Returns whether a value represents another: a variable, a template, a placeholder.
 pub(super) fn is_stand_in(value: &[u8]) -> bool {
     is_reference(value)
         || is_filler(value)
@@ -51,7 +51,7 @@ pub(super) fn is_stand_in(value: &[u8]) -> bool {
         || (contains(value, b"your") && value.iter().any(|byte| matches!(byte, b'-' | b'_' | b' ')))
 }
 
-/// Returns whether a value is taken from elsewhere: `$NAME`, `${...}`, `<name>`, `{{ name }}`,
+/// Returns whether a value comes from elsewhere: `$NAME`, `${...}`, `<name>`, `{{ name }}`,
 /// `process.env.NAME`.
 pub(super) fn is_reference(value: &[u8]) -> bool {
     const SOURCES: [&[u8]; 9] = [
@@ -85,7 +85,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a value is a row of the same few characters, or holds one: `xxxxxxxx`, `sk-...`.
+/// Returns whether a value repeats the same few characters, or contains such a row: `xxxxxxxx`,
+/// `sk-...`.
 fn is_filler(value: &[u8]) -> bool {
     const ROW: usize = 6;
     let row = value
@@ -96,8 +97,8 @@ fn is_filler(value: &[u8]) -> bool {
     row || dots || short_row
 }
 
-/// Returns whether a value consists of words and names, as people and programs write them: joined by
-/// single signs or by capitals, with a number here and there.
+/// Returns whether a value consists of words and names, as people and programs write them: joined
+/// by single signs or by capitals, with an occasional number.
 pub(super) fn is_worded(value: &[u8]) -> bool {
     words(value).is_some()
 }
@@ -107,14 +108,14 @@ pub(super) fn is_several_words(value: &[u8]) -> bool {
     words(value).is_some_and(|words| words >= 2)
 }
 
-/// Returns of how many words a value consists; nothing if it holds something else.
+/// Returns the number of words in a value; nothing if it contains anything else.
 fn words(value: &[u8]) -> Option<usize> {
     let mut words = 0;
     let mut gap = 0;
     for piece in value.split(|byte| matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b' ' | b'\\'))
     {
         if piece.is_empty() {
-            // `a::b` and `__a__`, but no rows of signs.
+            // `a::b` and `__a__`, but not rows of signs.
             gap += 1;
             if gap > 2 {
                 return None;
@@ -127,7 +128,7 @@ fn words(value: &[u8]) -> Option<usize> {
     Some(words)
 }
 
-/// Returns of how many words a piece without signs consists: `apiKey` is two.
+/// Returns the number of words in a piece without signs: `apiKey` is two.
 fn words_of(piece: &[u8]) -> Option<usize> {
     const CONSONANTS_MAX: usize = 6;
     let digits = piece
@@ -174,7 +175,7 @@ fn words_of(piece: &[u8]) -> Option<usize> {
     (humps == 1 || humps * 4 <= letters.len()).then_some(humps)
 }
 
-/// Returns whether a text holds a lower-case word in any case.
+/// Returns whether a text contains a lower-case word in any case.
 pub(super) fn contains(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len())
         .any(|window| window.eq_ignore_ascii_case(word))

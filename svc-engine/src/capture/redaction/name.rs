@@ -1,12 +1,12 @@
-//! Names that say what stands under them.
+//! Names that show what their values are.
 
 use super::looks::{contains, is_several_words, is_stand_in, is_worded};
 
-/// Returns whether a string under this name is a credential whatever it is.
+/// Returns whether any string under this name is a credential.
 ///
 /// Case and the difference between `-` and `_` do not matter.
 pub(super) fn is_credential(name: &[u8]) -> bool {
-    // Nearly every name of a payload is none: the last letter decides most of them.
+    // Nearly all names in a payload are not: the last letter excludes most of them.
     let Some(b'n' | b'N' | b'y' | b'Y') = name.last() else {
         return false;
     };
@@ -19,7 +19,7 @@ pub(super) fn is_credential(name: &[u8]) -> bool {
             .is_some_and(|at| is(&name[at..], b"_api_key"))
 }
 
-/// What a name that is not a certain sign of a credential speaks of.
+/// The subject of a name that is not a certain sign of a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Token,
@@ -28,7 +28,7 @@ pub(super) enum Subject {
     Password,
 }
 
-/// What may follow in a name without changing what it speaks of.
+/// Suffixes that do not change the subject of a name.
 const TAILS: [&[u8]; 12] = [
     b"value",
     b"text",
@@ -44,8 +44,8 @@ const TAILS: [&[u8]; 12] = [
     b"dev",
 ];
 
-/// The last words of names, without signs between them, and what they speak of. What ends with
-/// another stands after it.
+/// The last words of names, joined, and their subjects. A word that ends with another comes before
+/// it.
 const WORDS: [(&[u8], Subject); 27] = [
     (b"password", Subject::Password),
     (b"passwd", Subject::Password),
@@ -76,7 +76,7 @@ const WORDS: [(&[u8], Subject); 27] = [
     (b"secretkeybase", Subject::Secret),
 ];
 
-/// What stands before `token` in names of tokens that are not secret.
+/// Words before `token` in names of tokens that are not secret.
 const HARMLESS_TOKENS: [&[u8]; 16] = [
     b"page",
     b"next",
@@ -96,11 +96,11 @@ const HARMLESS_TOKENS: [&[u8]; 16] = [
     b"public",
 ];
 
-/// Returns what a name speaks of, when what stands under it may be a credential.
+/// Returns the subject of a name, if its value may be a credential.
 pub(super) fn secret(name: &[u8]) -> Option<Subject> {
     const NAME_BYTES_MAX: usize = 48;
     let name = name.rsplit(|byte| *byte == b'.').next()?;
-    // Nearly every name of a payload is none: the last byte decides most of them.
+    // Nearly all names in a payload have none: the last byte excludes most of them.
     let last = name.last()? | 0x20;
     if !matches!(
         last,
@@ -143,9 +143,9 @@ pub(super) fn secret(name: &[u8]) -> Option<Subject> {
 pub(super) enum Written {
     /// Between quotes, or as a value of its own.
     Quoted,
-    /// As it is, right after its sign or alone on its line.
+    /// Without quotes, right after its sign or alone on its line.
     Bare,
-    /// As it is, after a blank, where an expression might stand as well.
+    /// Without quotes, after a blank, where an expression could be as well.
     Spaced,
     /// In the environment of a program: `NAME=value`.
     Shell,
@@ -154,7 +154,7 @@ pub(super) enum Written {
 }
 
 impl Subject {
-    /// Returns whether a value looks like a credential and not like a word, an identifier, an
+    /// Returns whether a value looks like a credential, and not like a word, an identifier, an
     /// expression or a placeholder.
     pub(super) fn looks_real(self, value: &[u8], written: Written) -> bool {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte >= 0x80;
@@ -202,7 +202,7 @@ fn is_place(value: &[u8]) -> bool {
     (is_path && is_worded(value)) || contains(value, b"://")
 }
 
-/// Returns whether a value is the name of a variable that itself speaks of a credential.
+/// Returns whether a value is the name of a variable for a credential.
 fn is_variable(value: &[u8]) -> bool {
     let in_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
@@ -213,14 +213,14 @@ fn is_variable(value: &[u8]) -> bool {
             .any(|word| contains(value, word))
 }
 
-/// Returns whether a value holds what only an expression holds.
+/// Returns whether a value contains what only an expression contains.
 fn is_call(value: &[u8]) -> bool {
     value
         .iter()
         .any(|byte| matches!(byte, b'(' | b')' | b'{' | b'}' | b'<' | b'>'))
 }
 
-/// Returns whether a byte is a sign that no name holds.
+/// Returns whether a byte occurs in no name.
 const fn is_sign(byte: u8) -> bool {
     matches!(
         byte,

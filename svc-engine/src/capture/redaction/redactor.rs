@@ -12,10 +12,10 @@ use super::name::{self, Subject, Written};
 use super::rewrite::{is_marked, replaced, rewritten};
 use super::{MARKER, header};
 
-/// Redacts the texts and values of one fact, and counts.
+/// Redacts the texts and values of one fact, and counts the replacements.
 ///
-/// It may first be told values to [learn](Self::learn) from: what stands there under the name of a
-/// credential is then replaced wherever it stands alone, too.
+/// It may first [learn](Self::learn) from values: what they have under the name of a credential is
+/// then replaced wherever it occurs alone.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     secrets: Secrets,
@@ -24,7 +24,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Redacts these secrets too, wherever they stand.
+    /// Redacts these secrets too, wherever they occur.
     pub fn new(secrets: &Secrets) -> Self {
         Self {
             secrets: secrets.clone(),
@@ -32,12 +32,12 @@ impl Redactor {
         }
     }
 
-    /// Returns how much was replaced so far.
+    /// Returns the counts of replacements so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Remembers what stands under the name of a credential.
+    /// Remembers the values under names of credentials.
     pub fn learn(&mut self, value: &Json) {
         match value {
             Json::Object(object) => self.learn_object(object),
@@ -46,7 +46,7 @@ impl Redactor {
         }
     }
 
-    /// Remembers what stands under the name of a credential.
+    /// Remembers the values under names of credentials.
     pub fn learn_object(&mut self, object: &Object) {
         let attribute = attribute(object);
         for (name, value) in object {
@@ -84,8 +84,8 @@ impl Redactor {
         }
     }
 
-    /// Returns the text without the secrets of the service and what looks like a credential; nothing
-    /// when it holds none.
+    /// Returns the text without the secrets of the service and without credentials; nothing if it
+    /// contains none.
     fn rewritten(&mut self, text: &[u8]) -> Option<Vec<u8>> {
         let Some(digest) = CleanTexts::digest(text) else {
             return self.searched(text);
@@ -166,7 +166,7 @@ impl Redactor {
         self.text(text);
     }
 
-    /// Replaces what stands under the name of a credential. A reference to a variable is none.
+    /// Replaces a value under the name of a credential, unless it refers to a variable.
     fn credential(&mut self, text: &mut Text) {
         let value = text.as_bytes();
         if is_reference(header::without_bearer(value)) {
@@ -177,7 +177,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces what stands under a name like `token`, when it looks like a credential.
+    /// Replaces a value under a name like `token`, if it looks like a credential.
     fn secret(&mut self, name: &Text, text: &mut Text, attribute: Option<Attribute>) {
         let secret = match attribute {
             Some(Attribute::Secret(secret)) if *name == "value" => Some(secret),
@@ -197,16 +197,16 @@ impl Redactor {
     }
 }
 
-/// What the value of an attribute is: `{"key": "api_key", "value": ...}`.
+/// The kind of an attribute's value: `{"key": "api_key", "value": ...}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attribute {
-    /// A credential whatever it is.
+    /// Always a credential.
     Credential,
-    /// A credential if it looks like one.
+    /// A credential, if it looks like one.
     Secret(Subject),
 }
 
-/// Returns what the value of an attribute is, when the object is one and its name says so.
+/// Returns the kind of an attribute's value, if the object is an attribute with such a name.
 fn attribute(object: &Object) -> Option<Attribute> {
     const MEMBERS_MAX: usize = 8;
     if !(2..=MEMBERS_MAX).contains(&object.len()) || !object.contains_key("value") {
@@ -226,8 +226,8 @@ fn names_credential(name: &Text, attribute: Option<Attribute>) -> bool {
         || (attribute == Some(Attribute::Credential) && *name == "value")
 }
 
-/// Gives the members at these places these names. A name that another member has is numbered, so
-/// that no member takes the place of another.
+/// Renames the members at these indexes. A name that another member has gets a number, so that no
+/// member replaces another.
 fn rename(object: &mut Object, names: Vec<(usize, Text)>) {
     let mut members: Vec<(Text, Json)> = std::mem::take(object).into_iter().collect();
     let mut taken: HashSet<Text> = members.iter().map(|(name, _)| name.clone()).collect();
@@ -243,7 +243,7 @@ fn rename(object: &mut Object, names: Vec<(usize, Text)>) {
     *object = members.into_iter().collect();
 }
 
-/// Places begin and end beside ASCII, so replacing them leaves whole characters.
+/// Replaced ranges begin and end next to ASCII, so the rest consists of whole characters.
 fn text_of(bytes: Vec<u8>) -> Text {
     Text::from_wtf8(bytes).unwrap_or_else(|| MARKER.into())
 }

@@ -1,10 +1,10 @@
 //! One commit: the Sessions that were observed at it, the calls that may have written it, and its CI.
 
 use maud::{Markup, html};
-use svc_model::display::product;
+use svc_model::display::{product, reason};
 use svc_model::endpoint::CommitQuery;
 use svc_model::problem::Problem;
-use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository, InferenceSkip};
+use svc_model::query::{CommitCiOutcome, CommitEvidence, CommitRepository};
 use svc_model::reports::Counts;
 use svc_model::time::Instant;
 
@@ -51,7 +51,7 @@ fn shown(evidence: &CommitEvidence, is_selected: bool, now: Instant) -> Markup {
             }
             @for (skip, count) in evidence.inference_skipped.iter().flat_map(Counts::iter) {
                 li {
-                    "Calls not searched for: " (whole(count)) " " code { (skip) } " (" (why(skip)) ")"
+                    "Calls not searched for: " (whole(count)) " " code { (skip) } " (" (reason(skip)) ")"
                 }
             }
         }
@@ -126,22 +126,6 @@ fn inferred(of: &CommitRepository) -> Markup {
                      not observed here (" code { "session_commit_unobserved" } ")." }
             }
             @if of.decisions > 0 { p { "Decisions in these Sessions: " (whole(of.decisions)) "." } }
-        }
-    }
-}
-
-const fn why(skip: InferenceSkip) -> &'static str {
-    match skip {
-        InferenceSkip::CommitDiffUnavailable => {
-            "the mirror lacks the commit or cannot read its diff"
-        }
-        InferenceSkip::ContentErased => "the content of a call that may have written it was erased",
-        InferenceSkip::MalformedDiffSection => "part of the diff is malformed",
-        InferenceSkip::MirrorAbsent => "the repository has no mirror",
-        InferenceSkip::MirrorUnreadable => "the mirror cannot be opened",
-        InferenceSkip::PushUnknown => "it is unknown which push first brought the commit",
-        InferenceSkip::UnsupportedDiffSection => {
-            "part of the diff is not text, such as a binary file"
         }
     }
 }

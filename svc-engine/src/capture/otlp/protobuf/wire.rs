@@ -1,4 +1,4 @@
-//! The wire format of protobuf: the fields of a message, one after the other.
+//! The wire format of protobuf: the fields of a message, one after another.
 
 use super::super::LogsError;
 
@@ -17,7 +17,7 @@ enum Content<'m> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'m [u8]),
-    /// A form that nothing is sent in any more; it is passed over.
+    /// An obsolete form, which is skipped.
     Group,
     Fixed32(u32),
 }
@@ -37,7 +37,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// Returns a number of which the upper half is without meaning.
+    /// Returns a number whose upper half has no meaning.
     pub(super) fn uint_32(&self) -> Result<u32, LogsError> {
         let [_, _, _, _, low @ ..] = self.varint()?.to_be_bytes();
         Ok(u32::from_be_bytes(low))
@@ -95,7 +95,7 @@ enum Read<'m> {
 }
 
 impl<'m> Fields<'m> {
-    /// Reads a field; nothing if the bytes are none.
+    /// Reads a field; nothing if the bytes are invalid.
     fn field(&mut self, depth: usize) -> Option<Read<'m>> {
         let key = u32::try_from(self.varint()?).ok()?;
         let number = key >> 3;
@@ -122,7 +122,7 @@ impl<'m> Fields<'m> {
         Some(Read::Field(Field { number, content }))
     }
 
-    /// Passes over a group to its end.
+    /// Skips a group to its end.
     fn group(&mut self, number: u32, depth: usize) -> Option<()> {
         let depth = depth.checked_sub(1)?;
         loop {
@@ -137,7 +137,7 @@ impl<'m> Fields<'m> {
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.rest.split_first()?;
             self.rest = rest;
-            // The tenth byte holds the last of the 64 bits.
+            // The tenth byte contains the last of the 64 bits.
             if shift == 63 && *byte > 1 {
                 return None;
             }
