@@ -20,6 +20,8 @@ use crate::{Backend, Failure};
 /// Small calls, and the texts that they go round.
 const SMALL_CALLS: u64 = 2_000;
 const SMALL_TEXTS: u64 = 64;
+/// Small calls of one session that goes on: fewer than the texts, so that each is new to it.
+const SMALL_SESSION: u64 = 20;
 /// Calls of the session of Claude Code, and the bytes of their bodies.
 const RECORDED_TURNS: usize = 17;
 const RECORDED_BYTES: f64 = 2_190_000.0;
@@ -51,20 +53,22 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
     long(bench, backend, report)
 }
 
-/// Calls of 5 KiB whose last message and answer are new.
+/// Calls of 5 KiB whose last message and answer are new: each of another session, and in sessions that go on.
 fn small(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
-    let mut calls: Vec<SingleCall> = (0..SMALL_TEXTS)
-        .map(|seed| SingleCall::new_turn(seed, SMALL_BODY, INGEST_TOKEN))
-        .collect();
-    let weighed = weigh(bench, backend, report, SMALL_CALLS, |number, send| {
-        send(calls[(number % SMALL_TEXTS) as usize].request(number, number))
-    })?;
-    report.figure(
-        "5 KiB, last message and answer new: a call",
-        weighed.grown as f64 / SMALL_CALLS as f64,
-        Unit::Bytes,
-        Goal::AtMost(1_200.0),
-    );
+    for (sessions_of, what) in [(1, ""), (SMALL_SESSION, ", in sessions of 20")] {
+        let mut calls: Vec<SingleCall> = (0..SMALL_TEXTS)
+            .map(|seed| SingleCall::new_turn(seed, SMALL_BODY, INGEST_TOKEN))
+            .collect();
+        let weighed = weigh(bench, backend, report, SMALL_CALLS, |number, send| {
+            send(calls[(number % SMALL_TEXTS) as usize].request(number / sessions_of, number))
+        })?;
+        report.figure(
+            &format!("5 KiB, last message and answer new: a call{what}"),
+            weighed.grown as f64 / SMALL_CALLS as f64,
+            Unit::Bytes,
+            Goal::AtMost(1_200.0),
+        );
+    }
     Ok(())
 }
 
