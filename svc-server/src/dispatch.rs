@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::Request as HttpRequest;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::percent_decode_str;
@@ -99,9 +101,38 @@ where
         .extensions
         .remove()
         .unwrap_or_else(places::Place::detached);
+    let sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, &parts.headers);
+    let (sender, assumed) = match E::ACCESS {
+        Access::Context(_) => sender.assumed(&app.engine).await,
+        _ => (sender.confirmed(&app.engine).await, None),
+    };
+    let engine = app.engine.clone();
+    let answer = answer_to::<E, F, A>(app, sender, parts, body, place, function).await;
+    match (answer, assumed) {
+        (answer @ (Ok(_) | Err(Problem::BodyTooLarge | Problem::Unauthorized)), _)
+        | (answer, None) => answer,
+        // The bearer of a revoked token is not told what is wrong with the request.
+        (Err(problem), Some(token)) => {
+            engine.token_grants(token).await?;
+            Err(problem)
+        }
+    }
+}
+
+async fn answer_to<E, F, A>(
+    app: App,
+    mut sender: Sender,
+    parts: Parts,
+    body: Body,
+    place: places::Place,
+    function: F,
+) -> Result<Response, Problem>
+where
+    E: Endpoint,
+    F: Fn(Exchange, E::Request) -> A,
+    A: Future<Output = Result<E::Reply, Problem>>,
+{
     let headers = &parts.headers;
-    let sender = Sender::of(E::ACCESS, &app.tokens, &app.webhook_keys, headers);
-    let mut sender = sender.confirmed(&app.engine).await;
     if let Some(caller) = sender.caller() {
         place.sender_is_known();
         observe::caller(caller);

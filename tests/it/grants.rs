@@ -352,11 +352,29 @@ fn another_server_of_the_store_follows_at_once(backend: Backend) {
     both(200);
     let request = json!({"token": "review", "reason": "lost"});
     change(&server, "/v1/grants/revoke", &request);
+    // The other one has looked at the token before, and tells it nothing of what is wrong with a request.
+    for (path, body, status) in [
+        ("/query/context/selected", "{", 401),
+        ("/query/context/selected", r#"{"schema_version":1}"#, 401),
+        ("/query/context", "{}", 401),
+    ] {
+        let sent = other.send(&Request::post(path, body).bearer(REVIEW));
+        assert_eq!(sent.status, status, "{path} {body} {}", sent.text());
+        // Each is the first that the other one hears after a look at the token.
+        change(&server, "/v1/grants/restore", &request);
+        assert_eq!(inventory(&other, REVIEW, "one").status, 200);
+        change(&server, "/v1/grants/revoke", &request);
+    }
     both(401);
     change(&other, "/v1/grants/restore", &request);
     both(200);
     remove(&server, &id);
     both(403);
+    // A Session that is granted at one is read at the other with its next request.
+    grant(&server, &json!({"session_id": "one"}));
+    both(200);
+    let mine = body(&me(&other, REVIEW));
+    assert_eq!(mine["source_session_ids"], json!(["one"]));
 }
 
 fn the_shell_grants_explains_and_shows_who_and_why(backend: Backend) {

@@ -34,9 +34,16 @@ impl Engine {
     /// [`Error::TokenRevoked`]; or when the store gives no answer.
     pub async fn token_grants(&self, token: TokenName) -> Result<Arc<TokenGrants>, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::token_grants(snapshot, &inner.revocations, &token).map(Arc::new)
+            read::token_grants(snapshot, &inner.revocations, &token)
         };
         self.short(read).await
+    }
+
+    /// Returns the grants of a token as they were when it was last checked, without asking the store.
+    /// Every read within this reach checks the grants again; a reply that does not depend on such a
+    /// read, or a refusal, needs [`Engine::token_grants`] first.
+    pub fn latest_grants(&self, token: &TokenName) -> Option<Arc<TokenGrants>> {
+        self.0.revocations.latest_grants(token)
     }
 
     /// Returns the Sessions that were granted to a token; nothing if they are more than one discovery

@@ -1,12 +1,13 @@
 //! What a caller may read: the configured Sessions, or those granted to its token.
 //!
-//! Grants were read when the token was checked, so a revoked token, or a Session that no grant can
-//! reach, takes no slot. They are checked again in the snapshot of the query, by the statement that
-//! proves the rules.
+//! Grants were read when the token was checked, for this query or an earlier one, so a revoked token, or
+//! a Session that no grant can reach, takes no slot. They are checked again in the snapshot of the
+//! query, by the statement that proves the rules.
+
+mod seen;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use svc_model::grant::{
     GrantAction, GrantEntry, GrantExplanation, GrantExplanationRequest, GrantList, GrantObstacle,
@@ -17,6 +18,7 @@ use svc_model::limit::{GRANT_SESSIONS_MAX, QUARANTINE_LOG_MAX};
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::RepositorySelector;
 
+pub use self::seen::SeenRevocations;
 use super::repository::{Touched, select};
 use crate::derive::repository::Selection;
 use crate::error::Error;
@@ -42,6 +44,11 @@ pub struct TokenGrants {
 }
 
 impl TokenGrants {
+    /// Returns the token.
+    pub const fn token(&self) -> &TokenName {
+        &self.token
+    }
+
     fn targets(&self) -> impl Iterator<Item = &GrantTarget> {
         self.grants.iter().filter_map(|row| row.target.as_ref())
     }
@@ -66,11 +73,10 @@ impl TokenGrants {
     }
 
     /// Returns whether these are the grants in force.
-    fn are(&self, in_force: &[u64]) -> bool {
-        self.grants
-            .iter()
-            .map(|row| row.revision)
-            .eq(in_force.iter().copied())
+    fn are(&self, in_force: &[(u64, String)]) -> bool {
+        let rows = self.grants.iter();
+        rows.map(|row| (row.revision, &*row.grant_id))
+            .eq(in_force.iter().map(|(revision, id)| (*revision, &**id)))
     }
 }
 
@@ -78,33 +84,6 @@ const fn rule(target: &GrantTarget) -> Option<&GrantRule> {
     match target {
         GrantTarget::Rule(rule) => Some(rule),
         GrantTarget::Session(_) => None,
-    }
-}
-
-/// The revocations that this process has seen. If the database is reset to a state in which a token
-/// was not revoked, the token stays revoked here until it is restored after that revocation.
-#[derive(Debug, Default)]
-pub struct SeenRevocations(Mutex<BTreeMap<TokenName, String>>);
-
-impl SeenRevocations {
-    /// Remembers a revocation that this process has recorded.
-    pub(crate) fn recorded(&self, row: &GrantRow) {
-        if row.action == GrantAction::Revoke {
-            self.set(&row.token, Some(row));
-        }
-    }
-
-    fn of(&self, token: &TokenName) -> Option<String> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.get(token).cloned()
-    }
-
-    fn set(&self, token: &TokenName, row: Option<&GrantRow>) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match row {
-            Some(row) => drop(seen.insert(token.clone(), row.grant_id.clone())),
-            None => drop(seen.remove(token)),
-        }
     }
 }
 
@@ -117,7 +96,7 @@ pub fn token_grants(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenRevocations,
     token: &TokenName,
-) -> Result<TokenGrants, Error> {
+) -> Result<Arc<TokenGrants>, Error> {
     let grants = snapshot.grants_of(token)?;
     if let Some(revocation) = grants.iter().find(|row| row.action == GrantAction::Revoke) {
         seen.set(token, Some(revocation));
@@ -130,10 +109,12 @@ pub fn token_grants(
         }
         seen.set(token, None);
     }
-    Ok(TokenGrants {
+    let grants = Arc::new(TokenGrants {
         token: token.clone(),
         grants,
-    })
+    });
+    seen.keep(&grants);
+    Ok(grants)
 }
 
 /// Checks that a caller may read a Session.
@@ -151,10 +132,10 @@ pub fn check_reach(
         Reach::All => true,
         Reach::Configured(sessions) => sessions.contains(session_id),
         Reach::Granted(grants) => {
-            let mut grants = Cow::Borrowed(&**grants);
+            let mut grants = Arc::clone(grants);
             let mut proof = snapshot.grant_proof(&grants.token, &grants.rules(), session_id)?;
             if !grants.are(&proof.in_force) {
-                grants = Cow::Owned(token_grants(snapshot, seen, &grants.token)?);
+                grants = token_grants(snapshot, seen, &grants.token)?;
                 proof = snapshot.grant_proof(&grants.token, &grants.rules(), session_id)?;
             }
             let mut rules = proof.obstacles.iter().flatten();
@@ -184,10 +165,10 @@ pub fn reached<'r>(
         Reach::Configured(sessions) => return Ok(Cow::Borrowed(sessions)),
         Reach::Granted(grants) => grants,
     };
-    let mut grants = Cow::Borrowed(&**grants);
+    let mut grants = Arc::clone(grants);
     let mut found = snapshot.grant_reach(&grants.token, &grants.rules())?;
     if !grants.are(&found.in_force) {
-        grants = Cow::Owned(token_grants(snapshot, seen, &grants.token)?);
+        grants = token_grants(snapshot, seen, &grants.token)?;
         found = snapshot.grant_reach(&grants.token, &grants.rules())?;
     }
     let named = grants.targets().filter_map(|target| match target {

@@ -11,6 +11,7 @@ use svc_model::evidence::{
 use svc_model::id::SessionId;
 use svc_model::problem::Problem;
 
+use crate::app::App;
 use crate::auth::Rights;
 use crate::dispatch::Exchange;
 use crate::settings::Grant;
@@ -29,12 +30,17 @@ fn reach(exchange: &Exchange) -> Result<Reach, Problem> {
 /// Returns what the caller may read, if it may include the Session. Where the token alone decides,
 /// the caller is refused before the question takes a slot: whether the Session exists is not
 /// disclosed.
-fn reach_of(exchange: &Exchange, session_id: &SessionId) -> Result<Reach, Problem> {
-    let reach = reach(exchange)?;
+async fn among(app: &App, reach: Reach, session_id: &SessionId) -> Result<Reach, Problem> {
     let is_possible = match &reach {
         Reach::All => true,
         Reach::Configured(sessions) => sessions.contains(session_id),
-        Reach::Granted(grants) => grants.may_reach(session_id),
+        Reach::Granted(grants) if grants.may_reach(session_id) => true,
+        // It may have been granted since the token was checked.
+        Reach::Granted(grants) => {
+            let token = grants.token().clone();
+            let latest = app.engine.token_grants(token).await?;
+            latest.may_reach(session_id)
+        }
     };
     if is_possible {
         Ok(reach)
@@ -82,7 +88,8 @@ pub(super) async fn selected(
     exchange: Exchange,
     request: ContextSelectedRequest,
 ) -> Result<ContextResult, Problem> {
-    let reach = reach_of(&exchange, &request.session_id)?;
+    let reach = reach(&exchange)?;
+    let reach = among(&exchange.app, reach, &request.session_id).await?;
     exchange
         .app
         .engine
@@ -95,7 +102,8 @@ pub(super) async fn inventory(
     exchange: Exchange,
     request: InventoryRequest,
 ) -> Result<Inventory, Problem> {
-    let reach = reach_of(&exchange, &request.session_id)?;
+    let reach = reach(&exchange)?;
+    let reach = among(&exchange.app, reach, &request.session_id).await?;
     let engine = &exchange.app.engine;
     engine
         .inventory(reach, request)
@@ -107,7 +115,8 @@ pub(super) async fn manifest(
     exchange: Exchange,
     request: ManifestRequest,
 ) -> Result<Manifest, Problem> {
-    let reach = reach_of(&exchange, &request.session_id)?;
+    let reach = reach(&exchange)?;
+    let reach = among(&exchange.app, reach, &request.session_id).await?;
     let engine = &exchange.app.engine;
     engine.manifest(reach, request).await.map_err(Problem::from)
 }
@@ -116,7 +125,8 @@ pub(super) async fn read(
     exchange: Exchange,
     request: EvidenceReadRequest,
 ) -> Result<EvidenceRead, Problem> {
-    let reach = reach_of(&exchange, &request.session_id)?;
+    let reach = reach(&exchange)?;
+    let reach = among(&exchange.app, reach, &request.session_id).await?;
     let engine = &exchange.app.engine;
     engine.evidence(reach, request).await.map_err(Problem::from)
 }

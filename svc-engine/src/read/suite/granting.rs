@@ -1,7 +1,5 @@
 //! What a token may read, decided in the snapshot of a question.
 
-use std::sync::Arc;
-
 use svc_model::evidence::InventoryRequest;
 use svc_model::grant::{GrantAction, GrantExplanationRequest, GrantRequest, TokenName};
 use svc_model::id::UserId;
@@ -60,7 +58,7 @@ impl Stage {
     /// Returns what was granted, as it is when a token is looked at.
     fn granted(&self, seen: &SeenRevocations) -> Result<Reach, Error> {
         let grants = token_grants(&mut self.snapshot(), seen, &token())?;
-        Ok(Reach::Granted(Arc::new(grants)))
+        Ok(Reach::Granted(grants))
     }
 
     fn check(&self, seen: &SeenRevocations, reach: &Reach, name: &str) -> Result<(), Error> {
@@ -226,6 +224,35 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
     assert!(stage.granted(&seen).is_err());
     stage.set(GrantAction::Restore);
     assert!(stage.granted(&seen).is_ok());
+}
+
+/// A store that is set back gives the number of a lost grant to another one.
+#[rstest]
+fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenRevocations::default();
+    let to = |name: &str| GrantRequest {
+        session_id: Some(session_id(name)),
+        ..ask()
+    };
+    stage.database.back_up();
+    stage.grant(&to("lost"));
+    let before = stage.granted(&seen).unwrap();
+    stage.database.restore();
+    stage.grant(&to("kept"));
+    let latest = Reach::Granted(seen.latest_grants(&token()).unwrap());
+    for reach in [&before, &latest] {
+        assert!(matches!(
+            stage.check(&seen, reach, "lost"),
+            Err(Error::OutsideGrant)
+        ));
+        stage.check(&seen, reach, "kept").unwrap();
+        let mut snapshot = stage.snapshot();
+        let all = reached(&mut snapshot, &seen, reach).unwrap().into_owned();
+        assert_eq!(all, [session_id("kept")]);
+    }
 }
 
 #[rstest]

@@ -22,8 +22,9 @@ use crate::store::{Snapshot, StoreError};
 /// What lies between the rules of a token and one Session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// The revisions of the rows that are in force, sorted.
-    pub in_force: Vec<u64>,
+    /// The rows that are in force, by revision, each with its id: a database that was set back gives a
+    /// revision again.
+    pub in_force: Vec<(u64, String)>,
     /// The obstacles of each rule, in their order; nothing if no fact names the Session.
     pub obstacles: Option<Vec<Vec<GrantObstacle>>>,
 }
@@ -31,8 +32,9 @@ pub struct Proof {
 /// The Sessions that the rules of a token reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// The revisions of the rows that are in force, sorted.
-    pub in_force: Vec<u64>,
+    /// The rows that are in force, by revision, each with its id: a database that was set back gives a
+    /// revision again.
+    pub in_force: Vec<(u64, String)>,
     /// The Sessions, sorted.
     pub sessions: Vec<SessionId>,
     /// Whether a rule has more Sessions to look at than it may.
@@ -46,7 +48,8 @@ const IN_FORCE: i64 = -1;
 fn in_force<'v>(it: &mut Statement<'v>, org: &str, token: &'v TokenName) -> String {
     let token = it.value(token.as_str());
     format!(
-        "SELECT CAST({IN_FORCE} AS BIGINT), '', g.grant_revision FROM grants_in_force g \
+        "SELECT CAST({IN_FORCE} AS BIGINT), l.grant_id, g.grant_revision FROM grants_in_force g \
+        JOIN grant_log l ON l.grant_revision = g.grant_revision \
         WHERE g.token = {token} AND g.org_id = {org}"
     )
 }
@@ -254,7 +257,7 @@ impl Snapshot<'_> {
         self.connection()?.each(&it.text, &it.values, |row| {
             let (number, value) = (row.integer(0)?, row.integer(2)?);
             match usize::try_from(number) {
-                Err(_) => proof.in_force.push(revision(value)),
+                Err(_) => proof.in_force.push((revision(value), row.text(1)?)),
                 Ok(number) => {
                     is_known = true;
                     if let Some(bits) = bits_of.get_mut(number) {
@@ -296,7 +299,7 @@ impl Snapshot<'_> {
         self.connection()?.each(&it.text, &it.values, |row| {
             let (number, value) = (row.integer(0)?, row.integer(2)?);
             let Ok(number) = usize::try_from(number) else {
-                reached.in_force.push(revision(value));
+                reached.in_force.push((revision(value), row.text(1)?));
                 return Ok(());
             };
             if let Some(rows) = looked_at.get_mut(number) {

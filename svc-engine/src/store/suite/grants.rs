@@ -547,13 +547,14 @@ fn the_cost_of_a_rule_is_in_its_sessions(
     ];
     let target = GrantTarget::Rule(user("plan-ann"));
     let added = ledger.add_grant(&token("plan"), &target, &because("r"));
-    let revision = added.unwrap().unwrap().row.revision;
+    let row = added.unwrap().unwrap().row;
+    let in_force = [(row.revision, row.grant_id)];
     let mut snapshot = store.snapshot_now();
     let rules: Vec<&GrantRule> = rules.iter().collect();
     let reached = snapshot.grant_reach(&token("plan"), &rules).unwrap();
-    assert_eq!(reached.in_force, [revision], "it is told what is in force");
+    assert_eq!(reached.in_force, in_force, "it is told what is in force");
     let proof = snapshot.grant_proof(&token("plan"), &rules, &session("s"));
-    assert_eq!(proof.unwrap().in_force, [revision]);
+    assert_eq!(proof.unwrap().in_force, in_force);
     let plans = plan_check::of(snapshot.connection().unwrap(), "AS BIGINT), candidates.");
     assert!(!plans.is_empty());
     let all = plans
