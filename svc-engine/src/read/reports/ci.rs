@@ -10,7 +10,6 @@ use svc_model::reports::Counts;
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryHost, RepositoryProvider};
 use svc_model::time::Instant;
 
-use super::halves::of_halves;
 use super::population::up_to;
 use super::resolving::{Resolving, of_place};
 use crate::derive::ci::{ABSENT_ATTEMPT, AttemptPlace, CiAttempt, CiResolution, Workflow, forge};
@@ -134,16 +133,12 @@ fn others_of_runs(
     // Few runs say anything of another commit: all of the others are known.
     let mut run_ids: Vec<&str> = known.keys().copied().collect();
     run_ids.sort_unstable();
-    let (mut open, others) = of_halves(snapshot, &run_ids, |snapshot, run_ids| {
-        let mut open: HashSet<String> = HashSet::new();
-        snapshot.ci_outcomes_stored(run_ids, |run_id, stored| {
-            if known.get(run_id).is_some_and(|known| *known < stored) {
-                open.insert(run_id.to_owned());
-            }
-        })?;
-        Ok::<_, StoreError>(open)
+    let mut open: HashSet<String> = HashSet::new();
+    snapshot.ci_outcomes_stored(&run_ids, |run_id, stored| {
+        if known.get(run_id).is_some_and(|known| *known < stored) {
+            open.insert(run_id.to_owned());
+        }
     })?;
-    open.extend(others);
     run_ids.retain(|run_id| open.contains(*run_id));
 
     let known: HashSet<_> = outcomes.iter().map(|outcome| outcome.outcome_id).collect();
