@@ -10,8 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use harness::delivery::{Call, Webhook, ci_outcome, log_record, logs};
 use harness::git::Repository;
+use harness::http::Request;
 use harness::pattern::dig;
-use harness::server::{Backend, Configuration, Server};
+use harness::server::{Backend, Configuration, OPERATOR_TOKEN, Server};
 use harness::{process, processes, programs};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -19,6 +20,8 @@ use svc_model::json::Number;
 use svc_model::time::Instant as Moment;
 
 use crate::cli::{done, refused, svc, svc_with};
+use crate::console::{open, signed_in};
+use crate::mcp::agent::{Agent, Transport};
 
 on_both_backends!(
     each_report_reads_as_it_was_counted,
@@ -26,6 +29,7 @@ on_both_backends!(
     what_no_report_can_be_made_of_is_refused,
     the_moment_of_a_report_bounds_what_counts,
     a_service_reports_what_its_store_and_its_mirrors_do,
+    lost_mirrors_are_told_wherever_a_report_is_read,
 );
 
 /// How long the push may take to be read in the background.
@@ -60,8 +64,9 @@ fn decision(session: &str, name: &str, decision: &str) -> Value {
 /// other only that it was rejected.
 fn world(backend: Backend) -> Option<(Server, Repository)> {
     let mut configuration = Configuration::default();
-    let dev_mode = ("SVC_DEV_MODE".to_owned(), "true".to_owned());
-    configuration.variables.extend([dev_mode]);
+    let names = ["SVC_DEV_MODE", "SVC_ENABLE_CONSOLE", "SVC_ENABLE_MCP"];
+    let switched_on = names.map(|name| (name.to_owned(), "true".to_owned()));
+    configuration.variables.extend(switched_on);
     let server = Server::start(backend, &configuration)?;
     let repository = Repository::create();
     let base = repository.commit("base");
@@ -313,6 +318,13 @@ fn soon() -> String {
         .to_string()
 }
 
+/// Returns the moment seven days before another.
+fn week_before(moment: &str) -> String {
+    let moment = Moment::parse(moment).expect("a moment").microseconds();
+    let week = Moment::from_microseconds(moment - 7 * 24 * 60 * 60 * 1_000_000);
+    week.expect("a moment").to_string()
+}
+
 fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
     let Some((server, _repository)) = world(backend) else {
         return;
@@ -341,6 +353,59 @@ fn a_service_reports_what_its_store_and_its_mirrors_do(backend: Backend) {
     ] {
         let said = refused(&ask(&[&["report"], arguments].concat()), 1);
         assert!(said.contains("--database-url"), "{said}");
+    }
+}
+
+/// A folder that is not mounted looks like one in which nothing ever was; the store knows better.
+fn lost_mirrors_are_told_wherever_a_report_is_read(backend: Backend) {
+    let Some((server, _repository)) = world(backend) else {
+        return;
+    };
+    let mirrors = Path::new(server.variable("SVC_MIRROR_PATH").expect("a folder"));
+    let elsewhere = mirrors.with_extension("elsewhere");
+    let cookies = signed_in(&server);
+    let agent = Agent::connect(&server, Transport::Http, OPERATOR_TOKEN);
+    for is_lost in [false, true, false] {
+        match (is_lost, elsewhere.exists()) {
+            (true, _) => fs::rename(mirrors, &elsewhere).expect("mirrors"),
+            (false, true) => fs::rename(&elsewhere, mirrors).expect("mirrors"),
+            (false, false) => {}
+        }
+        let soon = soon();
+        let week = week_before(&soon);
+        let scope = json!({"cohort_start": week, "cohort_end": soon, "as_of": soon});
+        let lost = if is_lost { json!(1) } else { Value::Null };
+        for (route, tool, command, page) in [
+            ("model-outcomes", "model_outcomes_report", "model", "models"),
+            (
+                "accepted-work-lifecycle",
+                "accepted_work_lifecycle_report",
+                "lifecycle",
+                "lifecycle",
+            ),
+        ] {
+            let query = format!("cohort_start={week}&cohort_end={soon}&as_of={soon}");
+            let path = format!("/v1/reports/{route}?{query}");
+            let reply = server.send(&Request::get(path).bearer(OPERATOR_TOKEN));
+            let served: Value = serde_json::from_slice(&reply.body).expect("JSON");
+            assert_eq!(served["report"]["lost_mirrors"], lost, "{}", reply.text());
+            let answered = agent.structured(tool, scope.clone());
+            assert_eq!(answered["report"], served["report"]);
+
+            let arguments = ["report", command, "--since-days", "7", "--as-of", &soon];
+            assert_eq!(read(&server, &arguments)["lost_mirrors"], lost);
+            for said in [
+                done(&svc(&server, &arguments)),
+                done(&svc_with(&server, &NO_STORE, &arguments)),
+                open(&server, &cookies, &format!("/console/{page}")).text(),
+            ] {
+                let is_told = said.contains("Mirrors that cannot be found now: 1.");
+                assert_eq!(is_told, is_lost, "{said}");
+            }
+        }
+        let compared = open(&server, &cookies, "/console/comparison").text();
+        let is_told = compared.contains("Mirrors that cannot be found now: 1.");
+        assert_eq!(is_told, is_lost, "{compared}");
     }
 }
 

@@ -5,6 +5,7 @@
 //! outcomes contradict each other counts for nobody.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
@@ -26,22 +27,29 @@ pub struct CiAttempt {
     pub outcome_id: FactId,
     /// The CI system.
     pub provider: CiProvider,
-    /// The forge of the fact; absent when the fact has no identity of a repository.
-    pub forge: Option<Forge>,
     /// The system's id of the run.
     pub run_id: String,
     /// The attempt; [`ABSENT_ATTEMPT`] where none was reported.
     pub number: i64,
+    /// At what it was run. Many attempts are at the same.
+    pub place: Arc<AttemptPlace>,
+    /// What was run. Many attempts are of the same.
+    pub workflow: Arc<Workflow>,
+    /// The result.
+    pub result: CiResult,
+}
+
+/// At what an attempt was run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptPlace {
+    /// The forge of the fact; absent when the fact has no identity of a repository.
+    pub forge: Option<Forge>,
     /// The repository, or why it cannot be determined.
     pub repository: Result<Lifetime, RepositoryDecline>,
     /// The commit.
     pub commit_sha: CommitSha,
     /// The branch.
     pub branch: Branch,
-    /// What was run.
-    pub workflow: Workflow,
-    /// The result.
-    pub result: CiResult,
 }
 
 /// What was run. What is not known is absent.
@@ -84,17 +92,19 @@ impl CiAttempt {
         Self {
             outcome_id: outcome.outcome_id,
             provider: outcome.provider,
-            forge: outcome.repository.as_ref().map(forge),
             run_id: outcome.run_id.clone(),
             number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
-            repository,
-            commit_sha: outcome.commit_sha.clone(),
-            branch: outcome.branch.clone(),
-            workflow: Workflow::of(
+            place: Arc::new(AttemptPlace {
+                forge: outcome.repository.as_ref().map(forge),
+                repository,
+                commit_sha: outcome.commit_sha.clone(),
+                branch: outcome.branch.clone(),
+            }),
+            workflow: Arc::new(Workflow::of(
                 outcome.workflow_id.clone(),
                 outcome.workflow_path.clone(),
                 &outcome.workflow_name,
-            ),
+            )),
             result: outcome.result,
         }
     }
@@ -102,7 +112,7 @@ impl CiAttempt {
     /// What tells one run from another. The id of the repository is not part of it, so that a run
     /// which names two repositories is seen to contradict itself.
     fn run(&self) -> (CiProvider, &Option<Forge>, &str) {
-        (self.provider, &self.forge, &self.run_id)
+        (self.provider, &self.place.forge, &self.run_id)
     }
 }
 
@@ -121,7 +131,7 @@ pub struct CiRun {
     /// The CI system.
     pub provider: CiProvider,
     /// What was run.
-    pub workflow: Workflow,
+    pub workflow: Arc<Workflow>,
     /// The result of the last attempt that has a verdict; absent when none has.
     pub verdict: Option<Verdict>,
     /// Whether some attempts passed and some failed.
@@ -203,7 +213,7 @@ impl CiResolution {
         let mut is_declined = false;
         for decline in attempts
             .iter()
-            .filter_map(|attempt| attempt.repository.as_ref().err())
+            .filter_map(|attempt| attempt.place.repository.as_ref().err())
         {
             self.skipped.source_outcomes.add(*decline, 1);
             is_declined = true;
@@ -214,43 +224,47 @@ impl CiResolution {
         let Some(run) = resolve(attempts) else {
             self.skipped.runs.add(CiRunSkip::ConflictingIdentity, 1);
             for attempt in attempts {
-                if let Some(commit) = self.commit(attempt) {
+                if let Some(commit) = self.commit(&attempt.place) {
                     commit.is_contradicted = true;
                 }
             }
             return;
         };
-        if let Some(commit) = attempts.first().and_then(|attempt| self.commit(attempt)) {
+        if let Some(commit) = attempts
+            .first()
+            .and_then(|attempt| self.commit(&attempt.place))
+        {
             commit.runs.push(run);
         }
     }
 
-    fn commit(&mut self, attempt: &CiAttempt) -> Option<&mut CommitCi> {
-        let repository = attempt.repository.as_ref().ok()?;
+    fn commit(&mut self, place: &AttemptPlace) -> Option<&mut CommitCi> {
+        let repository = place.repository.as_ref().ok()?;
         if !self.commits.contains_key(repository) {
             self.commits.insert(repository.clone(), HashMap::new());
         }
         let commits = self.commits.get_mut(repository)?;
-        Some(commits.entry(attempt.commit_sha.clone()).or_default())
+        Some(commits.entry(place.commit_sha.clone()).or_default())
     }
 }
 
 /// Returns the run that attempts make, sorted by number; nothing when they contradict each other.
 fn resolve(attempts: &[&CiAttempt]) -> Option<CiRun> {
     let first = *attempts.first()?;
-    let mut workflow = Workflow::default();
+    let mut workflow = Arc::clone(&first.workflow);
     let mut last: Option<&CiAttempt> = None;
     let mut verdict = None;
     let (mut passed, mut failed) = (false, false);
     for attempt in attempts {
-        let same_place = attempt.repository == first.repository
-            && attempt.commit_sha == first.commit_sha
-            && attempt.branch == first.branch;
+        let same_place = attempt.place == first.place;
         let same_result =
             last.is_none_or(|last| last.number != attempt.number || last.result == attempt.result);
-        let same_workflow = agree(&mut workflow.id, attempt.workflow.id.as_ref())
-            && agree(&mut workflow.path, attempt.workflow.path.as_ref())
-            && agree(&mut workflow.name, attempt.workflow.name.as_ref());
+        let same_workflow = workflow == attempt.workflow || {
+            let (known, other) = (Arc::make_mut(&mut workflow), &attempt.workflow);
+            agree(&mut known.id, other.id.as_ref())
+                && agree(&mut known.path, other.path.as_ref())
+                && agree(&mut known.name, other.name.as_ref())
+        };
         if !(same_place && same_result && same_workflow) {
             return None;
         }

@@ -58,6 +58,12 @@ impl<'r> Columns<'r> {
         }
     }
 
+    /// Leaves out the first columns.
+    pub(super) const fn behind(mut self, columns: usize) -> Self {
+        self.place = columns;
+        self
+    }
+
     /// Reads the next member.
     pub(super) fn next<T: Column>(&mut self) -> Result<T, StoreError> {
         T::read(self)

@@ -104,7 +104,7 @@ pub use jobs::{
 pub use migrate::SchemaState;
 pub use outcomes::{CiOutcomePage, CiOutcomeRow};
 pub use quarantine::{LogEntry, NoTarget, QuarantineAction, QuarantineReceipt, WhenAbsent};
-pub use report::{CohortOutcome, OwnedId};
+pub use report::{CohortOutcome, OutcomePlace, OutcomeWorkflow, OwnedId};
 pub use session_claims::{ClaimKind, SessionClaims};
 pub use session_pages::{ListedSession, SessionCondition, SessionPage};
 pub use snapshot::{Revisions, Snapshot};

@@ -3,7 +3,10 @@
 //! Rows are handed on as they come, in no order.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::Text;
@@ -77,7 +80,7 @@ const OBSERVED_OF_COMMITS: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// A CI outcome as reports count it.
+/// A CI outcome as reports count it. What many outcomes say alike is held once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortOutcome {
     /// The id of the fact.
@@ -88,7 +91,20 @@ pub struct CohortOutcome {
     pub run_id: String,
     /// The attempt.
     pub run_attempt: Option<i64>,
-    /// The name of the repository on this fact; may be empty.
+    /// At what it was run.
+    pub place: Arc<OutcomePlace>,
+    /// What was run.
+    pub workflow: Arc<OutcomeWorkflow>,
+    /// The normalised result.
+    pub result: CiResult,
+    /// The pull request of the run.
+    pub pr_number: Option<i64>,
+}
+
+/// At what the run of an outcome was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomePlace {
+    /// The name of the repository on the fact; may be empty.
     pub repo: String,
     /// The identity of the repository.
     pub repository: Option<RepositoryIdentity>,
@@ -96,16 +112,68 @@ pub struct CohortOutcome {
     pub commit_sha: CommitSha,
     /// The branch.
     pub branch: Branch,
-    /// The name of the workflow; may be empty.
-    pub workflow_name: Text,
-    /// The system's id of the workflow.
-    pub workflow_id: Option<String>,
-    /// The path of the workflow's definition.
-    pub workflow_path: Option<String>,
-    /// The normalised result.
-    pub result: CiResult,
-    /// The pull request of the run.
-    pub pr_number: Option<i64>,
+}
+
+/// What an outcome says of its workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeWorkflow {
+    /// Its name; may be empty.
+    pub name: Text,
+    /// The system's id of it.
+    pub id: Option<String>,
+    /// The path of its definition.
+    pub path: Option<String>,
+}
+
+/// What the outcomes said that were read so far.
+#[derive(Default)]
+struct Said {
+    places: Alike<OutcomePlace>,
+    workflows: Alike<OutcomeWorkflow>,
+}
+
+/// What some columns say, by their bytes.
+struct Alike<T> {
+    known: HashMap<Vec<u8>, Arc<T>, RandomState>,
+    key: Vec<u8>,
+}
+
+impl<T> Default for Alike<T> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::default(),
+            key: Vec::new(),
+        }
+    }
+}
+
+impl<T> Alike<T> {
+    /// Returns what columns of texts say, which is read if it is not known.
+    fn read(
+        &mut self,
+        row: &Row<'_>,
+        places: Range<usize>,
+        read: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<Arc<T>, StoreError> {
+        self.key.clear();
+        for place in places {
+            if row.holds(place, &Value::Null)? {
+                self.key.push(0);
+                continue;
+            }
+            row.with_text(place, |text| {
+                self.key.push(1);
+                self.key.extend_from_slice(&text.len().to_ne_bytes());
+                self.key.extend_from_slice(text.as_bytes());
+            })?;
+        }
+        if let Some(known) = self.known.get(&self.key) {
+            return Ok(Arc::clone(known));
+        }
+        let said = Arc::new(read()?);
+        self.known.insert(self.key.clone(), Arc::clone(&said));
+        Ok(said)
+    }
 }
 
 const OUTCOME_COLUMNS: [&str; 15] = [
@@ -151,23 +219,38 @@ const OUTCOMES_STORED: Lookup<'_> = Lookup {
 const OUTCOMES_OF_COMMITS: Lookup<'_> = outcomes!("f.commit_sha");
 const OUTCOMES_OF_RUNS: Lookup<'_> = outcomes!("f.run_id");
 
+/// Where the columns of a place and of a workflow are.
+const PLACE: Range<usize> = 4..10;
+const WORKFLOW: Range<usize> = 10..13;
+
 impl CohortOutcome {
-    fn read(row: &Row<'_>) -> Result<Self, StoreError> {
-        let mut columns = Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS);
+    fn read(row: &Row<'_>, said: &mut Said) -> Result<Self, StoreError> {
+        let columns_from = |place| Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS).behind(place);
+        let mut columns = columns_from(0);
+        let mut last = columns_from(WORKFLOW.end);
         Ok(Self {
             outcome_id: columns.next()?,
             provider: columns.next()?,
             run_id: columns.next()?,
             run_attempt: OrZero::read(&mut columns)?,
-            repo: columns.next()?,
-            repository: columns.next()?,
-            commit_sha: columns.next()?,
-            branch: columns.next()?,
-            workflow_name: columns.next()?,
-            workflow_id: columns.next()?,
-            workflow_path: columns.next()?,
-            result: columns.next()?,
-            pr_number: columns.next()?,
+            place: said.places.read(row, PLACE, || {
+                Ok(OutcomePlace {
+                    repo: columns.next()?,
+                    repository: columns.next()?,
+                    commit_sha: columns.next()?,
+                    branch: columns.next()?,
+                })
+            })?,
+            workflow: said.workflows.read(row, WORKFLOW, || {
+                let mut columns = columns_from(WORKFLOW.start);
+                Ok(OutcomeWorkflow {
+                    name: columns.next()?,
+                    id: columns.next()?,
+                    path: columns.next()?,
+                })
+            })?,
+            result: last.next()?,
+            pr_number: last.next()?,
         })
     }
 }
@@ -280,7 +363,7 @@ impl Snapshot<'_> {
     pub fn calls_of_sessions(
         &mut self,
         sessions: &[SessionId],
-        observed: std::ops::Range<Instant>,
+        observed: Range<Instant>,
         mut each: impl FnMut(CohortCall) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [
@@ -346,9 +429,10 @@ impl Snapshot<'_> {
             .iter()
             .map(|commit| commit.as_str().into())
             .collect();
+        let mut said = Said::default();
         self.connection()?
             .lookup(&OUTCOMES_OF_COMMITS, &shared, &keys, |row| {
-                each(CohortOutcome::read(row)?)
+                each(CohortOutcome::read(row, &mut said)?)
             })
     }
 
@@ -379,13 +463,14 @@ impl Snapshot<'_> {
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];
         let keys: Vec<Value<'_>> = run_ids.iter().map(|id| Value::Text(id)).collect();
+        let mut said = Said::default();
         self.connection()?
             .lookup(&OUTCOMES_OF_RUNS, &shared, &keys, |row| {
                 let mut columns = Columns::of(row, "ci_outcomes", &OUTCOME_COLUMNS);
                 if known.contains(&columns.next()?) {
                     return Ok(());
                 }
-                each(CohortOutcome::read(row)?)
+                each(CohortOutcome::read(row, &mut said)?)
             })
     }
 

@@ -41,6 +41,10 @@ pub struct LifecycleReport {
     /// How many facts name a repository that cannot be determined. The units overlap and must not
     /// be added.
     pub repository_skipped: LifecycleRepositorySkips,
+    /// The number of repositories whose mirror was fetched once and cannot be found now. No call is
+    /// linked to their commits, so stages and rates are too low. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_mirrors: Option<u64>,
 }
 
 /// How many reached a stage, of those at the previous stage and of those at the first.

@@ -42,6 +42,10 @@ pub struct ModelReport {
     pub attribution_share: Vec<AttributionShareRow>,
     /// Alerts about possibly missing notes.
     pub attribution_alerts: Vec<AttributionAlert>,
+    /// The number of repositories whose mirror was fetched once and cannot be found now. No call is
+    /// linked to their commits, so rates are too low. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_mirrors: Option<u64>,
     /// A comparison of two models; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,

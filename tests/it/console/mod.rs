@@ -61,7 +61,7 @@ fn cookies(reply: &Reply) -> String {
 }
 
 /// Signs in as the operator, and returns the cookies.
-fn signed_in(server: &Server) -> String {
+pub(crate) fn signed_in(server: &Server) -> String {
     let sign_in = form(server, "/console/sign-in", &[("token", OPERATOR_TOKEN)]);
     let reply = server.send(&sign_in);
     assert_eq!(reply.status, 303, "{}", reply.text());
@@ -70,7 +70,7 @@ fn signed_in(server: &Server) -> String {
 }
 
 /// Opens a page as one who has signed in.
-fn open(server: &Server, cookies: &str, path: &str) -> Reply {
+pub(crate) fn open(server: &Server, cookies: &str, path: &str) -> Reply {
     let reply = server.send(&Request::get(path).header("cookie", cookies));
     assert_protected(path, &reply);
     reply

@@ -11,14 +11,14 @@ use tokio::runtime::Runtime;
 
 /// How an agent reaches the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     /// `svc mcp` in between.
     Stdio,
     /// The server's own endpoint.
     Http,
 }
 
-pub(super) const TRANSPORTS: [Transport; 2] = [Transport::Stdio, Transport::Http];
+pub(crate) const TRANSPORTS: [Transport; 2] = [Transport::Stdio, Transport::Http];
 
 /// Returns a configuration that serves the protocol, with a grant of these Sessions.
 pub(super) fn serving(sessions: &[&str]) -> Configuration {
@@ -38,7 +38,7 @@ pub(super) fn start(backend: Backend, sessions: &[&str]) -> Option<Server> {
 }
 
 /// An agent that is connected. Its program, if it has one, ends with it.
-pub(super) struct Agent {
+pub(crate) struct Agent {
     running: RunningService<RoleClient, ()>,
     _program: Option<tokio::process::Child>,
     // Dropped last: the others need it.
@@ -47,7 +47,7 @@ pub(super) struct Agent {
 
 impl Agent {
     /// Connects with the newest revision that both know.
-    pub(super) fn connect(server: &Server, transport: Transport, token: &str) -> Self {
+    pub(crate) fn connect(server: &Server, transport: Transport, token: &str) -> Self {
         Self::speaking(server, transport, token, &ProtocolVersion::LATEST)
     }
 
@@ -137,7 +137,7 @@ impl Agent {
     }
 
     /// Calls a tool that must not refuse, and returns its structured result.
-    pub(super) fn structured(&self, name: &str, arguments: Value) -> Value {
+    pub(crate) fn structured(&self, name: &str, arguments: Value) -> Value {
         let result = self.call(name, arguments);
         assert_ne!(result.is_error, Some(true), "{name}: {}", text(&result));
         result.structured_content.expect("a structured result")

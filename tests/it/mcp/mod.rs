@@ -1,6 +1,6 @@
 //! Agents over the Model Context Protocol: `svc mcp` and `/mcp` answer what the HTTP routes answer.
 
-mod agent;
+pub(crate) mod agent;
 mod conformance;
 mod foreign;
 mod install;

@@ -54,6 +54,7 @@ fn render(report: &LifecycleReport, window: &str, as_of: Instant) -> String {
         "org: {}  window: {window}  as_of: {as_of}",
         escape(report.org_id.as_str())
     ));
+    page.lost_mirrors(report.lost_mirrors);
     page.line("Each panel has a unit of its own: counts of different panels do not add up.");
     page.line("In brackets: counts, and the 95 % interval of the rate.");
     accepted_work(&mut page, &report.accepted_work);

@@ -96,6 +96,7 @@ fn render(header: &Header, report: &ModelReport) -> String {
         escape(header.org_id.as_str()),
         header.as_of
     ));
+    page.lost_mirrors(report.lost_mirrors);
     page.heading("calls by model, and what became of them (in brackets: counts, 95 % interval):");
     if report.rows.is_empty() {
         page.line("  no data");

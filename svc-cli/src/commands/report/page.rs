@@ -46,6 +46,16 @@ impl Page {
         }
     }
 
+    /// Says that mirrors are lost, if any are.
+    pub(super) fn lost_mirrors(&mut self, lost: Option<u64>) {
+        if let Some(lost) = lost {
+            self.line(format!(
+                "Mirrors that cannot be found now: {lost}. No call is linked to the commits of these \
+                 repositories, so rates are too low. Is the folder of the mirrors mounted?"
+            ));
+        }
+    }
+
     pub(super) fn finish(self) -> String {
         self.0
     }

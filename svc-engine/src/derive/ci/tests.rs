@@ -92,13 +92,13 @@ fn a_commit_has_the_verdict_that_its_runs_share() {
 fn a_run_that_contradicts_itself_counts_for_no_commit() {
     let one = attempt(1, "1", Some(1), Passed);
     let mut branch = attempt(2, "1", Some(2), Passed);
-    branch.branch = Branch::new("dev").unwrap();
+    Arc::make_mut(&mut branch.place).branch = Branch::new("dev").unwrap();
     let mut workflow = attempt(2, "1", Some(2), Passed);
-    workflow.workflow.name = Some("Lint".to_owned());
+    Arc::make_mut(&mut workflow.workflow).name = Some("Lint".to_owned());
     let mut elsewhere = attempt(2, "1", Some(2), Passed);
-    elsewhere.commit_sha = commit('d');
+    Arc::make_mut(&mut elsewhere.place).commit_sha = commit('d');
     let mut other_repository = attempt(2, "1", Some(2), Passed);
-    other_repository.repository = Ok(Lifetime::Named(name("own/other")));
+    Arc::make_mut(&mut other_repository.place).repository = Ok(Lifetime::Named(name("own/other")));
     let result = attempt(2, "1", Some(1), Failed);
     for other in [branch, workflow, elsewhere, other_repository, result] {
         let resolution = resolve_all(&[one.clone(), other.clone()]);
@@ -107,8 +107,9 @@ fn a_run_that_contradicts_itself_counts_for_no_commit() {
             1
         );
         for attempt in [&one, &other] {
-            let repository = attempt.repository.as_ref().unwrap();
-            let of = resolution.of(repository, &attempt.commit_sha).unwrap();
+            let place = &attempt.place;
+            let repository = place.repository.as_ref().unwrap();
+            let of = resolution.of(repository, &place.commit_sha).unwrap();
             assert!(of.is_contradicted && of.runs.is_empty() && of.verdict.is_none());
         }
     }
@@ -117,9 +118,9 @@ fn a_run_that_contradicts_itself_counts_for_no_commit() {
 #[test]
 fn what_one_attempt_does_not_say_another_may() {
     let mut silent = attempt(1, "1", Some(1), Passed);
-    silent.workflow = Workflow::default();
+    silent.workflow = Arc::default();
     let mut known = attempt(2, "1", Some(2), Passed);
-    known.workflow.id = Some("9".to_owned());
+    Arc::make_mut(&mut known.workflow).id = Some("9".to_owned());
     let resolution = resolve_all(&[silent, known.clone()]);
     let run = &resolution.of(&home(), &commit('c')).unwrap().runs[0];
     assert_eq!(run.workflow, known.workflow);
@@ -143,7 +144,7 @@ fn runs_of_one_id_in_two_systems_or_forges_are_two_runs() {
 fn a_run_with_a_declined_outcome_counts_for_nobody_and_the_outcome_under_its_reason() {
     let one = attempt(1, "1", Some(1), Failed);
     let mut declined = attempt(2, "1", Some(2), Passed);
-    declined.repository = Err(RepositoryDecline::IdentityUnresolved);
+    Arc::make_mut(&mut declined.place).repository = Err(RepositoryDecline::IdentityUnresolved);
     let resolution = resolve_all(&[one, declined]);
     assert_eq!(resolution.of(&home(), &commit('c')), None);
     let skips: Vec<_> = resolution.skipped.source_outcomes.iter().collect();
@@ -180,16 +181,16 @@ proptest! {
                     attempt(id, &run.to_string(), Some(*number), CiResult::ALL[*result]);
                 // Mostly a run is of one commit, else nearly all of them contradict themselves.
                 let sha = if *declined < 16 { usize::from(*run) % 3 } else { *sha };
-                attempt.commit_sha = commit(shas[sha]);
+                Arc::make_mut(&mut attempt.place).commit_sha = commit(shas[sha]);
                 if *declined == 19 {
-                    attempt.repository = Err(RepositoryDecline::IdentityAbsent);
+                    Arc::make_mut(&mut attempt.place).repository = Err(RepositoryDecline::IdentityAbsent);
                 }
                 attempt
             })
             .collect();
         let resolution = resolve_all(&attempts);
         let is_declined = |run: &str| {
-            attempts.iter().any(|attempt| attempt.run_id == run && attempt.repository.is_err())
+            attempts.iter().any(|attempt| attempt.run_id == run && attempt.place.repository.is_err())
         };
         let runs: BTreeSet<&str> =
             attempts.iter().map(|attempt| attempt.run_id.as_str()).collect();
@@ -203,7 +204,7 @@ proptest! {
             for (verdict, result) in [(Verdict::Passed, Passed), (Verdict::Failed, Failed)] {
                 let recorded = attempts
                     .iter()
-                    .any(|attempt| attempt.commit_sha == commit(sha) && attempt.result == result);
+                    .any(|attempt| attempt.place.commit_sha == commit(sha) && attempt.result == result);
                 prop_assert!(ci.verdict != Some(verdict) || recorded);
             }
             prop_assert!(ci.verdict.is_none() || !ci.is_ambiguous);

@@ -65,6 +65,8 @@ pub struct Beside {
     pub retry_linkages: u64,
     /// Facts that name a repository that cannot be determined.
     pub repository_skipped: LifecycleRepositorySkips,
+    /// Repositories whose mirror was fetched once and is not there, if there are any.
+    pub lost_mirrors: Option<u64>,
 }
 
 /// Derives the report.
@@ -95,6 +97,7 @@ pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> LifecycleReport {
         },
         provenance: provenance(evidence.quarantine_revision),
         repository_skipped: beside.repository_skipped,
+        lost_mirrors: beside.lost_mirrors,
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Beside {
     pub alerts: Vec<AttributionAlert>,
     /// Facts that name a repository that cannot be determined.
     pub repository_skipped: ModelRepositorySkips,
+    /// Repositories whose mirror was fetched once and is not there, if there are any.
+    pub lost_mirrors: Option<u64>,
 }
 
 /// Why there is no report.
@@ -71,6 +73,7 @@ pub fn derive(evidence: &Evidence<'_>, beside: Beside) -> Result<ModelReport, Mo
         fate_provenance: Policy::Fate.provenance(revision),
         attribution_share: beside.shares,
         attribution_alerts: beside.alerts,
+        lost_mirrors: beside.lost_mirrors,
         comparison: None,
         non_inferiority: None,
     })

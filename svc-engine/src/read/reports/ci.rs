@@ -1,23 +1,21 @@
 //! What CI says of the commits of a cohort.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use svc_model::ingest::CiProvider;
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::Counts;
-use svc_model::repository::{
-    CommitSha, RepositoryDecline, RepositoryHost, RepositoryIdentity, RepositoryProvider,
-};
+use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryHost, RepositoryProvider};
 use svc_model::time::Instant;
 
-use super::halves::of_halves;
 use super::population::up_to;
-use super::resolving::{Resolving, of_outcome};
-use crate::derive::ci::{ABSENT_ATTEMPT, CiAttempt, CiResolution, Workflow, forge};
+use super::resolving::{Resolving, of_place};
+use crate::derive::ci::{ABSENT_ATTEMPT, AttemptPlace, CiAttempt, CiResolution, Workflow, forge};
 use crate::derive::repository::Mention;
 use crate::error::Error;
-use crate::fact::Lifetime;
-use crate::store::{CohortOutcome, Snapshot, StoreError};
+use crate::store::{CohortOutcome, OutcomePlace, Snapshot, StoreError};
 
 /// The outcomes at the commits of a cohort and in their runs, and what they make.
 pub(super) struct CohortCi {
@@ -28,20 +26,19 @@ pub(super) struct CohortCi {
     pub(super) declined: Counts<RepositoryDecline>,
 }
 
-/// The pull request that outcomes at a commit name, if they do, and what they say of their repository.
+/// The pull request that outcomes at a commit name, if they do.
 pub(super) struct CommitPullRequest {
-    repo: String,
-    repository: Option<RepositoryIdentity>,
-    pub(super) commit_sha: CommitSha,
+    place: Arc<OutcomePlace>,
     pub(super) pr_number: Option<i64>,
 }
 
 impl CommitPullRequest {
     pub(super) fn mention(&self) -> Mention<'_> {
-        Mention {
-            name: &self.repo,
-            identity: self.repository.as_ref(),
-        }
+        of_place(&self.place)
+    }
+
+    pub(super) fn commit_sha(&self) -> &CommitSha {
+        &self.place.commit_sha
     }
 }
 
@@ -67,39 +64,54 @@ pub(super) fn read<'c>(
     snapshot.ci_outcomes_of_commits(&commits, boundary, up_to(&mut outcomes, REPORT_FACTS_MAX))?;
     let others = others_of_runs(snapshot, boundary, &outcomes)?;
     for outcome in outcomes.iter().chain(&others) {
-        resolving.touch(of_outcome(outcome));
+        resolving.touch(of_place(&outcome.place));
     }
     resolving.read(snapshot, boundary)?;
 
-    let mut told = Told::new(resolving);
+    let mut places = Made::default();
+    let mut place = |outcome: &CohortOutcome| {
+        places.of(&outcome.place, |place| AttemptPlace {
+            forge: place.repository.as_ref().map(forge),
+            repository: resolving.of(of_place(place)),
+            commit_sha: place.commit_sha.clone(),
+            branch: place.branch.clone(),
+        })
+    };
     let mut declined = Counts::default();
-    let mut pull_requests: HashSet<(Mention<'_>, &CommitSha, Option<i64>)> = HashSet::new();
+    let mut pull_requests: HashMap<(Mention<'_>, &CommitSha, Option<i64>), CommitPullRequest> =
+        HashMap::new();
     for outcome in &outcomes {
-        if !attributed.contains(&outcome.commit_sha) {
+        if !attributed.contains(&outcome.place.commit_sha) {
             continue;
         }
-        let mention = of_outcome(outcome);
-        if let Err(decline) = told.of(mention) {
+        if let Err(decline) = &place(outcome).repository {
             declined.add(*decline, 1);
         }
-        pull_requests.insert((mention, &outcome.commit_sha, outcome.pr_number));
+        let named = CommitPullRequest {
+            place: Arc::clone(&outcome.place),
+            pr_number: outcome.pr_number,
+        };
+        let mention = of_place(&outcome.place);
+        let key = (mention, &outcome.place.commit_sha, outcome.pr_number);
+        pull_requests.entry(key).or_insert(named);
     }
-    let pull_requests = pull_requests.into_iter();
-    let pull_requests = pull_requests
-        .map(|(mention, commit_sha, pr_number)| CommitPullRequest {
-            repo: mention.name.to_owned(),
-            repository: mention.identity.cloned(),
-            commit_sha: commit_sha.clone(),
-            pr_number,
-        })
-        .collect();
-    let repositories: Vec<Result<Lifetime, RepositoryDecline>> = outcomes
+    let pull_requests = pull_requests.into_values().collect();
+    let mut workflows = Made::default();
+    let attempts: Vec<CiAttempt> = outcomes
         .iter()
         .chain(&others)
-        .map(|outcome| told.of(of_outcome(outcome)).clone())
+        .map(|outcome| CiAttempt {
+            outcome_id: outcome.outcome_id,
+            provider: outcome.provider,
+            run_id: outcome.run_id.clone(),
+            number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
+            place: place(outcome),
+            workflow: workflows.of(&outcome.workflow, |it| {
+                Workflow::of(it.id.clone(), it.path.clone(), &it.name)
+            }),
+            result: outcome.result,
+        })
         .collect();
-    let attempts = outcomes.into_iter().chain(others).zip(repositories);
-    let attempts: Vec<CiAttempt> = attempts.map(attempt).collect();
     Ok(CohortCi {
         resolution: CiResolution::new(&attempts),
         declined,
@@ -121,16 +133,12 @@ fn others_of_runs(
     // Few runs say anything of another commit: all of the others are known.
     let mut run_ids: Vec<&str> = known.keys().copied().collect();
     run_ids.sort_unstable();
-    let (mut open, others) = of_halves(snapshot, &run_ids, |snapshot, run_ids| {
-        let mut open: HashSet<String> = HashSet::new();
-        snapshot.ci_outcomes_stored(run_ids, |run_id, stored| {
-            if known.get(run_id).is_some_and(|known| *known < stored) {
-                open.insert(run_id.to_owned());
-            }
-        })?;
-        Ok::<_, StoreError>(open)
+    let mut open: HashSet<String> = HashSet::new();
+    snapshot.ci_outcomes_stored(&run_ids, |run_id, stored| {
+        if known.get(run_id).is_some_and(|known| *known < stored) {
+            open.insert(run_id.to_owned());
+        }
     })?;
-    open.extend(others);
     run_ids.retain(|run_id| open.contains(*run_id));
 
     let known: HashSet<_> = outcomes.iter().map(|outcome| outcome.outcome_id).collect();
@@ -149,49 +157,26 @@ fn others_of_runs(
     Ok(others)
 }
 
-/// To which repository each mention leads, of which there are few.
-struct Told<'t> {
-    resolving: &'t Resolving,
-    told: HashMap<Mention<'t>, Result<Lifetime, RepositoryDecline>>,
+/// What is made of each thing that many outcomes share.
+struct Made<T, M>(HashMap<*const T, Arc<M>, RandomState>);
+
+impl<T, M> Default for Made<T, M> {
+    fn default() -> Self {
+        Self(HashMap::default())
+    }
 }
 
-impl<'t> Told<'t> {
-    fn new(resolving: &'t Resolving) -> Self {
-        Self {
-            resolving,
-            told: HashMap::new(),
-        }
-    }
-
-    fn of(&mut self, mention: Mention<'t>) -> &Result<Lifetime, RepositoryDecline> {
-        let told = self.told.entry(mention);
-        told.or_insert_with(|| self.resolving.of(mention))
+impl<T, M> Made<T, M> {
+    /// Returns what is made of a thing. It must live as long as this: things are told apart by where they
+    /// lie.
+    fn of(&mut self, thing: &Arc<T>, make: impl FnOnce(&T) -> M) -> Arc<M> {
+        let made = self.0.entry(Arc::as_ptr(thing));
+        Arc::clone(made.or_insert_with(|| Arc::new(make(thing))))
     }
 }
 
 fn run(outcome: &CohortOutcome) -> RunKey<'_> {
-    let forge = outcome.repository.as_ref();
+    let forge = outcome.place.repository.as_ref();
     let forge = forge.map(|it| (it.repository_provider, &it.repository_host));
     (outcome.provider, forge, &outcome.run_id)
-}
-
-fn attempt(
-    (outcome, repository): (CohortOutcome, Result<Lifetime, RepositoryDecline>),
-) -> CiAttempt {
-    CiAttempt {
-        outcome_id: outcome.outcome_id,
-        provider: outcome.provider,
-        forge: outcome.repository.as_ref().map(forge),
-        number: outcome.run_attempt.unwrap_or(ABSENT_ATTEMPT),
-        repository,
-        workflow: Workflow::of(
-            outcome.workflow_id,
-            outcome.workflow_path,
-            &outcome.workflow_name,
-        ),
-        run_id: outcome.run_id,
-        commit_sha: outcome.commit_sha,
-        branch: outcome.branch,
-        result: outcome.result,
-    }
 }

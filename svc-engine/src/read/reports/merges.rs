@@ -164,7 +164,7 @@ fn inputs(
             Some(CiMembership {
                 repository,
                 pr_number: named.pr_number?,
-                commit_sha: named.commit_sha.clone(),
+                commit_sha: named.commit_sha().clone(),
             })
         })
         .collect();

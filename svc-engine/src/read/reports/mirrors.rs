@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,6 +25,8 @@ pub(super) struct OpenMirrors<'m> {
     idle: Mutex<Vec<OpenMirror>>,
     /// Where git complained. A repository that cannot be read would fill the log.
     complained: Mutex<HashSet<Lifetime>>,
+    /// The repositories whose mirrors were asked for and are not there.
+    absent: Mutex<BTreeSet<Lifetime>>,
 }
 
 impl<'m> OpenMirrors<'m> {
@@ -34,7 +36,13 @@ impl<'m> OpenMirrors<'m> {
             deadline: deadline.clone(),
             idle: Mutex::default(),
             complained: Mutex::default(),
+            absent: Mutex::default(),
         }
+    }
+
+    /// Returns the repositories whose mirrors were asked for and are not there.
+    pub(super) fn absent(&self) -> BTreeSet<Lifetime> {
+        lock(&self.absent).clone()
     }
 
     /// Reads the mirror of a repository; nothing when there is none.
@@ -44,6 +52,7 @@ impl<'m> OpenMirrors<'m> {
         read: impl FnOnce(&mut OpenMirror) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let Some(mut mirror) = self.take(repository)? else {
+            lock(&self.absent).insert(repository.clone());
             return Ok(None);
         };
         let read = read(&mut mirror);

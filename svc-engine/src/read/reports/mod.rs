@@ -116,6 +116,7 @@ pub fn model_report(
             attribution_edges: Counts::default(),
             assembly_sources: assembly,
         },
+        lost_mirrors: gathered.lost_mirrors(snapshot)?,
     };
     let report = gathered
         .derived(snapshot, |evidence| model_report::derive(evidence, beside))?
@@ -165,6 +166,7 @@ pub fn lifecycle_report(
             attribution_sources: gathered.pushes_declined.clone(),
             ci_population_outcomes: gathered.ci.resolution.skipped.source_outcomes.clone(),
         },
+        lost_mirrors: gathered.lost_mirrors(snapshot)?,
     };
     gathered.derived(snapshot, |evidence| lifecycle::derive(evidence, beside))
 }
@@ -261,6 +263,22 @@ impl<'g> Gathered<'g> {
         &self,
     ) -> std::collections::BTreeMap<svc_model::id::FactId, RepositoryDecline> {
         share::declined_of(&self.observations)
+    }
+
+    /// Counts the repositories whose mirrors were asked for and are not there, although they were fetched
+    /// once: their folder may not be mounted. Of a repository that was never mirrored there is nothing to
+    /// say but that its pushes are tied to no call.
+    fn lost_mirrors(&self, snapshot: &mut Snapshot<'_>) -> Result<Option<u64>, Error> {
+        let absent = self.history.mirrors.absent();
+        if absent.is_empty() {
+            return Ok(None);
+        }
+        let jobs = snapshot.mirrors(self.boundary)?;
+        let lost = jobs
+            .iter()
+            .filter(|job| job.last_success_at.is_some() && absent.contains(&job.lifetime));
+        let lost = lost.count() as u64;
+        Ok((lost > 0).then_some(lost))
     }
 
     /// Derives a report of what was gathered.

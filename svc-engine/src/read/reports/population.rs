@@ -8,7 +8,6 @@ use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
 use svc_model::time::Instant;
 
-use super::halves::{Take, look_up};
 use super::memory::ReportMemory;
 use super::{Extent, edits, just_after, minutes_later};
 use crate::derive::attribution::{self, MINUTES_AFTER, NOTE_MINUTES_BEFORE};
@@ -227,15 +226,15 @@ pub(super) fn owners(
     let known: HashMap<FactId, &SessionId> = known
         .map(|call| (call.inference_call_id, &call.session_id))
         .collect();
-    let of_ids = |snapshot: &mut Snapshot<'_>, ids: &[&str], take: Take<'_, _>| {
-        let known = |call| known.get(&call).copied();
-        snapshot.owners_of_ids(ids, observed_by, known, |owned| {
-            take(CallOwner {
-                call_id: owned.call_id,
-                inference_call_id: owned.inference_call_id,
-                session_id: owned.session_id,
-            })
-        })
-    };
-    Ok(look_up(snapshot, &ids, of_ids)?)
+    let known = |call| known.get(&call).copied();
+    let mut owners = Vec::with_capacity(ids.len());
+    snapshot.owners_of_ids(&ids, observed_by, known, |owned| {
+        owners.push(CallOwner {
+            call_id: owned.call_id,
+            inference_call_id: owned.inference_call_id,
+            session_id: owned.session_id,
+        });
+        Ok(())
+    })?;
+    Ok(owners)
 }

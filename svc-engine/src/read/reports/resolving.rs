@@ -9,7 +9,7 @@ use crate::derive::repository::{Mention, Repositories};
 use crate::error::Error;
 use crate::fact::{Lifetime, Push};
 use crate::read::repository::{Touched, of_observation, of_push, touch};
-use crate::store::{CohortOutcome, ObservedCommit, Snapshot};
+use crate::store::{ObservedCommit, OutcomePlace, Snapshot};
 
 /// The names and identities that a report touches, and what facts say of them. Whatever is touched
 /// later changes nothing of what was told before.
@@ -69,10 +69,10 @@ impl Resolving {
     }
 }
 
-/// Returns what an outcome says of its repository.
-pub(super) fn of_outcome(outcome: &CohortOutcome) -> Mention<'_> {
+/// Returns what outcomes say of their repository.
+pub(super) fn of_place(place: &OutcomePlace) -> Mention<'_> {
     Mention {
-        name: &outcome.repo,
-        identity: outcome.repository.as_ref(),
+        name: &place.repo,
+        identity: place.repository.as_ref(),
     }
 }

@@ -32,6 +32,19 @@ pub(super) async fn of_mirrors(visit: &Visit) -> Result<Markup, Problem> {
     })
 }
 
+/// Says how many mirrors a report did not find, if any.
+pub(super) fn of_lost_mirrors(lost: Option<u64>) -> Markup {
+    html! {
+        @if let Some(lost) = lost {
+            p.caveat {
+                "Mirrors that cannot be found now: " (whole(lost)) ". No call is linked to the commits of \
+                 these repositories, so rates are too low. Check that the folder of the mirrors \
+                 (SVC_MIRROR_PATH) is mounted, or fetch them again with svc mirror refresh."
+            }
+        }
+    }
+}
+
 /// Returns whether there are pushes that the mirror has not read yet. A new mirror is behind for a
 /// moment too.
 fn is_behind(mirror: &MirrorStatus) -> bool {

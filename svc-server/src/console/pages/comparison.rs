@@ -37,6 +37,7 @@ pub(in crate::console) async fn page(visit: Visit) -> Result<Page, Problem> {
         Ok(html! {
             (period.describe(&outcomes.scope))
             (caveat)
+            (caveat::of_lost_mirrors(outcomes.report.lost_mirrors))
             (shown(&asked, &outcomes.report.rows))
         })
     });

@@ -37,6 +37,7 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
     Ok(html! {
         (period.describe(&lifecycle.scope))
         (caveat)
+        (caveat::of_lost_mirrors(report.lost_mirrors))
         (note("Each panel has a unit of its own: counts of different panels do not add up."))
         (accepted_work(&report.accepted_work))
         (edit_retention(&report.edit_retention))

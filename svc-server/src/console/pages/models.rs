@@ -35,6 +35,7 @@ async fn report(visit: &Visit) -> Result<Markup, Problem> {
     Ok(html! {
         (period.describe(&outcomes.scope))
         (caveat)
+        (caveat::of_lost_mirrors(report.lost_mirrors))
         @if report.rows.is_empty() {
             p { "No calls were observed in these days." }
         } @else {
