@@ -356,7 +356,7 @@ fn a_history_is_stored_once(
     #[values(Writers::One, Writers::Two, Writers::OneACall)] writers: Writers,
 ) {
     let database = database!(backend);
-    let mut stores = vec![database.open("acme"), database.open("acme")];
+    let mut stores = [database.open("acme"), database.open("acme")];
     let mut history = vec![text("system", "be brief")];
     for turn in 0..50_u128 {
         let store = match writers {
