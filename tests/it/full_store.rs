@@ -71,6 +71,25 @@ fn refuses_grants(server: &Server) {
     assert_eq!(server.ask("/v1/grants/add", grant).status, 503);
 }
 
+/// Asks a server of one call whose store cannot be written: it stores nothing, answers reads, and its log
+/// and the shell name the cause.
+fn nothing_is_written(server: &Server, cause: &str) {
+    for number in 0..3 {
+        assert!(!deliver(
+            server,
+            &Call::new("s", &format!("during-{number}"))
+        ));
+    }
+    reads_go_on(server, 1);
+    refuses_grants(server);
+    assert!(server.log().contains(cause), "{}", server.log());
+    let said = refused(
+        &svc(server, &["grant", "add", "ci", "s", "--reason", "r"]),
+        1,
+    );
+    assert!(said.contains(cause), "{said}");
+}
+
 /// Sends all that was acknowledged again: nothing of it is new.
 fn all_is_there(server: &Server, calls: &[Call]) {
     for call in calls {
@@ -219,20 +238,7 @@ fn a_database_that_can_only_be_read_is_written_again_without_a_restart() {
     // The setting is for new sessions.
     database.refuse_connections();
     database.accept_connections();
-    for number in 0..3 {
-        assert!(!deliver(
-            &server,
-            &Call::new("s", &format!("during-{number}"))
-        ));
-    }
-    reads_go_on(&server, 1);
-    refuses_grants(&server);
-    assert!(server.log().contains(READ_ONLY), "{}", server.log());
-    let said = refused(
-        &svc(&server, &["grant", "add", "ci", "s", "--reason", "r"]),
-        1,
-    );
-    assert!(said.contains(READ_ONLY), "{said}");
+    nothing_is_written(&server, READ_ONLY);
     let doctor = svc(&server, &["doctor"]).stdout_text();
     assert!(doctor.contains(READ_ONLY), "{doctor}");
     // A server may start on it, and answers.
@@ -271,20 +277,7 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
             "create trigger full_disk before insert on {table} execute function full_disk()"
         ));
     }
-    for number in 0..3 {
-        assert!(!deliver(
-            &server,
-            &Call::new("s", &format!("during-{number}"))
-        ));
-    }
-    reads_go_on(&server, 1);
-    refuses_grants(&server);
-    assert!(server.log().contains(FULL), "{}", server.log());
-    let said = refused(
-        &svc(&server, &["grant", "add", "ci", "s", "--reason", "r"]),
-        1,
-    );
-    assert!(said.contains(FULL), "{said}");
+    nothing_is_written(&server, FULL);
     for table in &tables {
         database.query(&format!("drop trigger full_disk on {table}"));
     }

@@ -14,7 +14,7 @@ use harness::programs;
 use harness::server::{OPERATOR_TOKEN, Server};
 use serde_json::Value;
 
-use super::foreign::{SESSION, folder, install, left_out, planted};
+use super::foreign::{SESSION, install_npm, left_out, planted};
 
 const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
@@ -108,23 +108,6 @@ const OURS: [(&str, &[&str]); 2] = [
 /// The checks of each scenario: their names, what they found, and why.
 type Found = BTreeMap<String, Vec<(String, String, String)>>;
 
-fn installed(client: &str) -> Result<std::path::PathBuf, String> {
-    let folder = folder(client);
-    let steps: [&[&str]; 2] = [
-        &["npm", "init", "--yes"],
-        &[
-            "npm",
-            "install",
-            "--silent",
-            "--no-audit",
-            "--no-fund",
-            client,
-            NODE,
-        ],
-    ];
-    install(client, &folder, &steps).map(|()| folder)
-}
-
 fn run_suite(server: &Server, folder: &Path, revision: &str) -> Found {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/mcp/conformance.mjs");
     let mut suite = Command::new(folder.join("node_modules/.bin/node"));
@@ -141,7 +124,7 @@ fn run_suite(server: &Server, folder: &Path, revision: &str) -> Found {
 
 #[test]
 fn the_conformance_suite_finds_nothing_in_what_is_offered() {
-    let folder = match installed(SUITE) {
+    let folder = match install_npm(&[SUITE, NODE]) {
         Ok(folder) => folder,
         Err(why) => return left_out(&why),
     };
@@ -176,7 +159,7 @@ fn the_conformance_suite_finds_nothing_in_what_is_offered() {
 
 #[test]
 fn the_inspector_reads_on_both_transports() {
-    let folder = match installed(INSPECTOR) {
+    let folder = match install_npm(&[INSPECTOR, NODE]) {
         Ok(folder) => folder,
         Err(why) => return left_out(&why),
     };

@@ -26,7 +26,7 @@ const CLIENT_MAX: Duration = Duration::from_mins(1);
 pub(super) const SESSION: &str = "plain-session";
 
 /// Returns the folder of a client.
-pub(super) fn folder(client: &str) -> PathBuf {
+fn folder(client: &str) -> PathBuf {
     let name: String = client
         .chars()
         .map(|letter| {
@@ -41,7 +41,7 @@ pub(super) fn folder(client: &str) -> PathBuf {
 }
 
 /// Runs the steps that install a client, and says why when it cannot be.
-pub(super) fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
+fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<(), String> {
     let done = folder.join("installed");
     if done.exists() {
         return Ok(());
@@ -63,6 +63,15 @@ pub(super) fn install(client: &str, folder: &Path, steps: &[&[&str]]) -> Result<
         }
     }
     fs::write(done, "").map_err(|error| error.to_string())
+}
+
+/// Installs packages of npm, of which the first names the folder, and returns the folder.
+pub(super) fn install_npm(packages: &[&str]) -> Result<PathBuf, String> {
+    let folder = folder(packages[0]);
+    let mut add = vec!["npm", "install", "--silent", "--no-audit", "--no-fund"];
+    add.extend(packages);
+    let steps: [&[&str]; 2] = [&["npm", "init", "--yes"], &add];
+    install(packages[0], &folder, &steps).map(|()| folder)
 }
 
 #[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
@@ -148,21 +157,10 @@ fn the_python_client_speaks_both_revisions_on_both_transports() {
 
 #[test]
 fn the_node_client_asks_on_both_transports() {
-    let folder = folder(NODE_CLIENT);
-    let steps: [&[&str]; 2] = [
-        &["npm", "init", "--yes"],
-        &[
-            "npm",
-            "install",
-            "--silent",
-            "--no-audit",
-            "--no-fund",
-            NODE_CLIENT,
-        ],
-    ];
-    if let Err(why) = install(NODE_CLIENT, &folder, &steps) {
-        return left_out(&why);
-    }
+    let folder = match install_npm(&[NODE_CLIENT]) {
+        Ok(folder) => folder,
+        Err(why) => return left_out(&why),
+    };
     let server = planted();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/mcp/foreign.mjs");
     for transport in TRANSPORTS {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as Moment};
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId, UserId};
 
-use super::plan::{ErasurePlan, needs_of};
+use super::plan::{ERASURES, ErasurePlan, needs_of};
 use super::select::{Call, Kept, Other};
 use super::{Erased, ErasureOrder, ErasureSubject};
 use crate::deadline::Deadline;
@@ -32,7 +32,6 @@ const KEEP_OUT: Sql = Sql {
     postgres: "LOCK TABLE organizations IN EXCLUSIVE MODE",
 };
 const COUNT_ERASURE: &str = "UPDATE organizations SET erasures = erasures + 1";
-const ERASURES: &str = "SELECT COALESCE(MAX(erasures), 0) FROM organizations";
 
 const SIZES: Lookup<'_> = Lookup {
     select: "SELECT call_number, input_byte_count + output_byte_count FROM inference_calls

@@ -40,7 +40,8 @@ const SIZES: Lookup<'_> = Lookup {
 /// The last call whose payload is stored. Numbers of calls are drawn while others are kept out, so all
 /// calls that come later have greater ones.
 const LAST: &str = "SELECT COALESCE(MAX(call_number), 0) FROM raw_payloads";
-const ERASURES: &str = "SELECT COALESCE(MAX(erasures), 0) FROM organizations";
+/// How often content was erased.
+pub(super) const ERASURES: &str = "SELECT COALESCE(MAX(erasures), 0) FROM organizations";
 
 /// What an erasure is of, and what of it nothing else needs.
 #[derive(Debug)]

@@ -119,6 +119,29 @@ impl Selected {
         place
     }
 
+    /// Adds the call of a row of [`CALLS`].
+    fn add_call(&mut self, row: &Row<'_>) -> Result<(), StoreError> {
+        let call = Call {
+            id: fact_id(row, FactTable::InferenceCalls)?,
+            session: self.session(row.text(1)?),
+            number: row.integer(3)?,
+        };
+        self.calls.push(call);
+        Ok(())
+    }
+
+    /// Adds the fact of a row of [`Kept::selection`].
+    fn add_other(&mut self, kept: Kept, row: &Row<'_>) -> Result<(), StoreError> {
+        let other = Other {
+            kept,
+            id: fact_id(row, kept.kind)?,
+            session: self.session(row.text(1)?),
+            bytes: row.count(3)?,
+        };
+        self.others.push(other);
+        Ok(())
+    }
+
     /// Returns a Session by its place.
     pub(super) fn session_at(&self, place: u32) -> &str {
         self.sessions.get(place as usize).map_or("", |it| it)
@@ -225,12 +248,7 @@ impl Snapshot<'_> {
         let text = unerased(every_row, CALLS, condition, calls, kind::table(calls).id());
         self.connection()?.each(&text, &keys, |row| {
             if is_meant(row)? {
-                let call = Call {
-                    id: fact_id(row, calls)?,
-                    session: selected.session(row.text(1)?),
-                    number: row.integer(3)?,
-                };
-                selected.calls.push(call);
+                selected.add_call(row)?;
             }
             Ok(())
         })?;
@@ -244,13 +262,7 @@ impl Snapshot<'_> {
             );
             self.connection()?.each(&text, &keys, |row| {
                 if is_meant(row)? {
-                    let other = Other {
-                        kept,
-                        id: fact_id(row, kept.kind)?,
-                        session: selected.session(row.text(1)?),
-                        bytes: row.count(3)?,
-                    };
-                    selected.others.push(other);
+                    selected.add_other(kept, row)?;
                 }
                 Ok(())
             })?;
@@ -303,15 +315,8 @@ impl Snapshot<'_> {
             then: "",
         };
         let keys = ids(calls);
-        self.connection()?.lookup(&lookup, &shared, &keys, |row| {
-            let call = Call {
-                id: fact_id(row, calls)?,
-                session: selected.session(row.text(1)?),
-                number: row.integer(3)?,
-            };
-            selected.calls.push(call);
-            Ok(())
-        })?;
+        self.connection()?
+            .lookup(&lookup, &shared, &keys, |row| selected.add_call(row))?;
         for kept in KEPT {
             let id = kept.id();
             let text = unerased("", &kept.selection(), OF_ORGANIZATION, kept.kind, id)
@@ -321,16 +326,8 @@ impl Snapshot<'_> {
                 then: "",
             };
             let keys = ids(kept.kind);
-            self.connection()?.lookup(&lookup, &shared, &keys, |row| {
-                let other = Other {
-                    kept,
-                    id: fact_id(row, kept.kind)?,
-                    session: selected.session(row.text(1)?),
-                    bytes: row.count(3)?,
-                };
-                selected.others.push(other);
-                Ok(())
-            })?;
+            self.connection()?
+                .lookup(&lookup, &shared, &keys, |row| selected.add_other(kept, row))?;
         }
         Ok(selected)
     }
