@@ -1,0 +1,299 @@
+//! The visible calls of a Session, and the raw payload of one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use svc_model::evidence::{CallSummary, LeftOut, Message};
+use svc_model::facts::SessionInferenceCall;
+use svc_model::id::{FactId, InferenceCallId, OrgId, SessionId};
+use svc_model::ingest::GatewayProvider;
+use svc_model::json;
+use svc_model::time::Instant;
+
+use super::left_out;
+use crate::store::connection::Connection;
+use crate::store::error::corrupt;
+use crate::store::repetition::Ids;
+use crate::store::skeleton::Pieces;
+use crate::store::value::{Row, Value};
+use crate::store::{StoreError, content, id_list, packing};
+
+const SUMMARIES: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const SCALARS: &str = "SELECT f.inference_call_id, f.model_call_id, f.gateway_provider,
+        f.model_provider, f.model,
+        f.input_tokens, f.output_tokens, f.duration_ms
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const CONTENTS: &str = "SELECT f.inference_call_id, f.observed_at_us, f.input_contents,
+        f.output_contents
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const OUTPUTS: &str = "SELECT f.output_contents
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+    ORDER BY f.observed_at_us, f.inference_call_id";
+const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
+        f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out
+    FROM visible_inference_calls f
+    WHERE f.inference_call_id = $3 AND f.org_id = $1 AND f.session_id = $2";
+/// Sizes on the canonical form: of a row, and of the part of it that is no message.
+const MEASURE: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(metadata), 0) AS BIGINT),
+        CAST(COALESCE(SUM(metadata + messages), 0) AS BIGINT),
+        CAST(COALESCE(MAX(metadata + messages), 0) AS BIGINT),
+        CAST(COALESCE(SUM(parts), 0) AS BIGINT)
+    FROM (SELECT OCTET_LENGTH(f.inference_call_id) + COALESCE(OCTET_LENGTH(f.model_provider), 0)
+            + COALESCE(OCTET_LENGTH(f.model), 0) AS metadata,
+        f.input_byte_count + f.output_byte_count AS messages,
+        f.input_part_count + f.output_part_count AS parts
+    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2) AS measured";
+const RAW: &str = "SELECT r.codec, r.byte_count, r.skeleton, r.contents, f.session_id,
+        f.model_call_id, f.input_contents, f.output_contents
+    FROM inference_calls f JOIN raw_payloads r ON r.call_number = f.call_number
+    WHERE f.org_id = $1 AND f.inference_call_id = $2";
+
+/// What the visible calls of a Session amount to, before any of them is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScanMeasure {
+    /// How many there are.
+    pub calls: u64,
+    /// Canonical bytes of their ids and models.
+    pub metadata_bytes: u64,
+    /// Canonical bytes of their rows.
+    pub row_bytes: u64,
+    /// Canonical bytes of the largest row.
+    pub row_bytes_max: u64,
+    /// How many parts their messages have.
+    pub parts: u64,
+}
+
+/// The ids and the message contents of one visible call.
+#[derive(Clone, Debug)]
+pub struct CallContents {
+    /// The call.
+    pub inference_call_id: InferenceCallId,
+    /// When it was observed.
+    pub observed_at: Instant,
+    /// The contents of its input messages, in order.
+    pub input: Vec<i64>,
+    /// The contents of its output messages, in order.
+    pub output: Vec<i64>,
+}
+
+/// One side of a visible call.
+#[derive(Clone, Debug)]
+pub struct CallSide {
+    /// Canonical bytes of its messages.
+    pub byte_count: u64,
+    /// The contents of its messages, in order.
+    pub contents: Vec<i64>,
+}
+
+/// One visible call.
+#[derive(Clone, Debug)]
+pub struct CallRow {
+    /// Its metadata.
+    pub summary: CallSummary,
+    /// What the model was sent.
+    pub input: CallSide,
+    /// What the model answered.
+    pub output: CallSide,
+    /// What the capture left out of them.
+    pub left_out: LeftOut,
+}
+
+/// The scalars of a call that the facts route lists.
+pub type CallScalars = SessionInferenceCall;
+
+fn instant(row: &Row<'_>, index: usize) -> Result<Instant, StoreError> {
+    Instant::from_microseconds(row.integer(index)?).ok_or(corrupt("inference_calls", "a time"))
+}
+
+fn fact_id(row: &Row<'_>, index: usize) -> Result<FactId, StoreError> {
+    FactId::parse(&row.text(index)?).ok_or(corrupt("inference_calls", "its id"))
+}
+
+fn summary(row: &Row<'_>) -> Result<CallSummary, StoreError> {
+    Ok(CallSummary {
+        inference_call_id: fact_id(row, 0)?,
+        observed_at: instant(row, 1)?,
+        model_provider: row.optional_text(2)?,
+        model: row.optional_text(3)?,
+        content_erased_at: None,
+    })
+}
+
+fn keys<'a>(org_id: &'a OrgId, session_id: &'a SessionId) -> [Value<'a>; 2] {
+    [org_id.as_str().into(), session_id.as_str().into()]
+}
+
+pub(in crate::store) fn measure(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<ScanMeasure, StoreError> {
+    Ok(connection
+        .first(MEASURE, &keys(org_id, session_id), |row| {
+            Ok(ScanMeasure {
+                calls: row.count(0)?,
+                metadata_bytes: row.count(1)?,
+                row_bytes: row.count(2)?,
+                row_bytes_max: row.count(3)?,
+                parts: row.count(4)?,
+            })
+        })?
+        .unwrap_or_default())
+}
+
+pub(in crate::store) fn summaries(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CallSummary>, StoreError> {
+    connection.all(SUMMARIES, &keys(org_id, session_id), summary)
+}
+
+pub(in crate::store) fn scalars(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CallScalars>, StoreError> {
+    connection.all(SCALARS, &keys(org_id, session_id), |row| {
+        Ok(CallScalars {
+            inference_call_id: fact_id(row, 0)?,
+            model_call_id: row.optional_text(1)?,
+            gateway_provider: GatewayProvider::from_wire(&row.text(2)?)
+                .ok_or(corrupt("inference_calls", "its gateway"))?
+                .into(),
+            model_provider: row.optional_text(3)?,
+            model: row.optional_text(4)?,
+            input_tokens: row.optional_integer(5)?,
+            output_tokens: row.optional_integer(6)?,
+            duration_ms: row.optional_integer(7)?,
+        })
+    })
+}
+
+pub(in crate::store) fn contents(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<CallContents>, StoreError> {
+    connection.all(CONTENTS, &keys(org_id, session_id), |row| {
+        Ok(CallContents {
+            inference_call_id: InferenceCallId::new(&row.text(0)?)
+                .map_err(|_| corrupt("inference_calls", "its id"))?,
+            observed_at: instant(row, 1)?,
+            input: id_list::read_ids(&row.blob(2)?)?,
+            output: id_list::read_ids(&row.blob(3)?)?,
+        })
+    })
+}
+
+pub(in crate::store) fn outputs(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+) -> Result<Vec<Vec<i64>>, StoreError> {
+    connection.all(OUTPUTS, &keys(org_id, session_id), |row| {
+        id_list::read_ids(&row.blob(0)?)
+    })
+}
+
+pub(in crate::store) fn one(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    session_id: &SessionId,
+    inference_call_id: &InferenceCallId,
+) -> Result<Option<CallRow>, StoreError> {
+    let [org, session] = keys(org_id, session_id);
+    connection.first(
+        ONE,
+        &[org, session, inference_call_id.as_str().into()],
+        |row| {
+            Ok(CallRow {
+                summary: summary(row)?,
+                input: CallSide {
+                    byte_count: row.count(4)?,
+                    contents: id_list::read_ids(&row.blob(6)?)?,
+                },
+                output: CallSide {
+                    byte_count: row.count(5)?,
+                    contents: id_list::read_ids(&row.blob(7)?)?,
+                },
+                left_out: left_out(row.optional_text(8)?)?,
+            })
+        },
+    )
+}
+
+/// Returns the raw payload of a call, quarantined or not. No route returns it.
+pub(in crate::store) fn raw(
+    connection: &mut Connection,
+    org_id: &OrgId,
+    inference_call_id: FactId,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let keys = [
+        org_id.as_str().into(),
+        Value::Text(&inference_call_id.to_string()),
+    ];
+    let Some(row) = connection.first(RAW, &keys, |row| {
+        Ok(RawRow {
+            skeleton: packing::unpack(row.integer(0)?, row.count(1)?, row.blob(2)?)?,
+            contents: id_list::read_ids(&row.blob(3)?)?,
+            session_id: row.text(4)?,
+            model_call_id: row.optional_text(5)?,
+            input: id_list::read_ids(&row.blob(6)?)?,
+            output: id_list::read_ids(&row.blob(7)?)?,
+        })
+    })?
+    else {
+        return Ok(None);
+    };
+    let mut ids = [&row.contents[..], &row.input, &row.output].concat();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut found = HashMap::new();
+    content::read(connection, &ids, |id, bytes| {
+        found.insert(id, Arc::new(bytes.to_vec()));
+        Ok(())
+    })?;
+    row.join(&found)
+        .ok_or(corrupt("raw_payloads", "its skeleton"))
+        .map(Some)
+}
+
+/// What a raw payload is joined from.
+struct RawRow {
+    skeleton: Vec<u8>,
+    contents: Vec<i64>,
+    session_id: String,
+    model_call_id: Option<String>,
+    input: Vec<i64>,
+    output: Vec<i64>,
+}
+
+impl RawRow {
+    fn join(&self, found: &HashMap<i64, Arc<Vec<u8>>>) -> Option<Vec<u8>> {
+        let messages = |ids: &[i64]| {
+            ids.iter()
+                .map(|id| json::from_written(found.get(id)?).ok())
+                .collect::<Option<Vec<Message>>>()
+        };
+        let contents: Option<Vec<_>> = self
+            .contents
+            .iter()
+            .map(|id| found.get(id).cloned())
+            .collect();
+        Pieces {
+            contents: contents?,
+            ids: Ids {
+                session_id: &self.session_id,
+                model_call_id: self.model_call_id.as_deref(),
+            },
+            input: &messages(&self.input)?,
+            output: &messages(&self.output)?,
+        }
+        .join(&self.skeleton)
+    }
+}
