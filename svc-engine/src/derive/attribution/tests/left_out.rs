@@ -1,0 +1,86 @@
+//! What is tied to no call is counted, once.
+
+use super::*;
+
+#[test]
+fn a_file_that_an_erased_call_may_have_written_is_not_without_one() {
+    let world = World::default()
+        .call(1, 1, 0, "x y z")
+        .call(2, 2, -1_000, "u v w")
+        .push(9, 5, &[7, 8])
+        .commit(7, "x y z")
+        .commit(8, "u v w");
+    let skipped = |world: &World, erased: &[u128]| {
+        let mut texts = world.texts(minutes(1_000_000));
+        for call in erased {
+            texts.erase(id(*call));
+            assert!(!texts.wants(id(*call)));
+        }
+        let attributions = texts.attribute(&GO_ON).unwrap();
+        let of = |skip| attributions.skipped.get(skip);
+        (
+            attributions.rows.len(),
+            of(AttributionSkip::NoMatch),
+            of(AttributionSkip::ContentErased),
+        )
+    };
+    assert_eq!(skipped(&world, &[]), (1, 1, 0));
+    // A call whose answer was taken already says what it says.
+    assert_eq!(skipped(&world, &[1]), (1, 1, 0));
+    let unread = |call: u128| {
+        let mut world = world.clone();
+        world.texts.remove(&id(call));
+        world
+    };
+    assert_eq!(skipped(&unread(1), &[1]), (0, 0, 2), "it is near both");
+    assert_eq!(skipped(&unread(1), &[]), (0, 2, 0));
+    // The other is of another day, and within reach only of the commit whose note names it.
+    let noted = unread(2).note(8, 2);
+    assert_eq!(skipped(&noted, &[2]), (1, 0, 1));
+    assert_eq!(skipped(&unread(2), &[2]), (1, 1, 0));
+}
+
+#[test]
+fn whatever_has_no_row_is_counted_once() {
+    let mut world = World::default()
+        .call(1, 1, 0, "x y z")
+        .push(9, 5, &[1, 2, 3, 4])
+        .push(10, 5, &[5])
+        .push(11, 5_000, &[6])
+        .push(12, 6, &[7])
+        .files(
+            1,
+            1,
+            vec![
+                added("a.py", "x y z"),
+                added("b.py", "u"),
+                added("c.py", "{}"),
+            ],
+        )
+        .files(1, 2, vec![added("a.md", "x y z"), added("b.py", " ")])
+        .files(1, 3, vec![])
+        .commit(7, "x y z");
+    world.ranges.insert(id(10), None);
+    world.inputs.pushes[3].repository = Err(RepositoryDecline::IdentityUnresolved);
+    let odd = CommitDiff {
+        malformed: 2,
+        unsupported: 3,
+        files: Vec::new(),
+    };
+    world.diffs.insert((lifetime(1), sha(3)), odd);
+    let attributions = world.derive();
+    assert_eq!(attributions.rows.len(), 1);
+    assert_eq!(attributions.commits.len(), 4);
+    let unresolved = AttributionSkip::RepositoryIdentityUnresolved;
+    let expected = [
+        (AttributionSkip::NoInferenceCallCandidates, 1),
+        (AttributionSkip::MirrorAbsent, 1),
+        (unresolved, 1),
+        (AttributionSkip::CommitDiffUnavailable, 1),
+        (AttributionSkip::NoCodeDiff, 2),
+        (AttributionSkip::MalformedDiffSection, 2),
+        (AttributionSkip::UnsupportedDiffSection, 3),
+        (AttributionSkip::NoMatch, 2),
+    ];
+    assert_eq!(attributions.skipped, Counts::from_iter(expected));
+}

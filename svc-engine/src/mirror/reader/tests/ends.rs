@@ -1,0 +1,149 @@
+//! How reading ends: declined, cancelled, too late, or without its mirror.
+
+use super::*;
+
+#[test]
+fn a_mirror_that_is_absent_is_none_and_nothing_is_made_for_it() {
+    let stage = Stage::new();
+    let git = Git::find(&long()).unwrap();
+    let opened = MirrorReader::open(&git, &stage.folder(), &stage.lifetime, &long());
+    assert!(opened.unwrap().is_none());
+    assert_eq!(fs::read_dir(stage.root.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn one_process_answers_all_questions_of_a_kind_and_ends_with_the_reader() {
+    let stage = Stage::new();
+    let commits: Vec<CommitSha> = (0..30)
+        .map(|number: u32| stage.commit_files(&[("a", number.to_string().as_bytes())]))
+        .collect();
+    stage.mirror();
+    let mut reader = stage.open(&long());
+    let programs = || {
+        let mut programs = processes::in_folder(stage.root.path());
+        programs.retain(|it| it.program == "git");
+        programs.into_iter().map(|it| it.id).collect::<Vec<_>>()
+    };
+    let mut seen = Vec::new();
+    for commit in &commits {
+        assert!(
+            reader
+                .diff(commit, whole(Renames::Detected))
+                .unwrap()
+                .is_some()
+        );
+        assert!(reader.blob(commit, b"a", 9).unwrap().is_some());
+        seen.extend(programs());
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 2);
+    drop(reader);
+    assert!(processes::folder_is_left(stage.root.path()));
+}
+
+#[test]
+fn what_is_too_much_is_declined_and_the_next_question_is_answered() {
+    let stage = Stage::new();
+    let small = stage.commit_files(&[("small", b"x\n")]);
+    // A line of 64 MB that differs, and one of 2 MB that git compares.
+    let endless = stage.commit_files(&[("endless", &vec![b'x'; 64_000_000])]);
+    let wide = stage.commit_files(&[("wide", &vec![b'y'; 2_000_000])]);
+    let blob = stage.forge.run_with(&["hash-object", "-w", "--stdin"], "b");
+    let entries: Vec<String> = (0..100_000)
+        .map(|number| format!("100644 blob {blob}\tfile-{number:06}\0"))
+        .collect();
+    let entries = entries.concat();
+    let many = stage.commit_tree(Some(&small), &entries);
+    let message = "m".repeat(2_000_000);
+    let tree = format!("{small}^{{tree}}");
+    let wordy = sha(&stage.forge.run_with(&["commit-tree", &tree], &message));
+    stage
+        .forge
+        .run(&["update-ref", "refs/heads/wordy", wordy.as_str()]);
+    stage.mirror();
+    let mut reader = stage.open(&long());
+    let start = Instant::now();
+    for renames in [Renames::Detected, Renames::Apart] {
+        let binary = reader.diff(&endless, whole(renames)).unwrap().unwrap();
+        assert!(
+            binary
+                .bytes
+                .ends_with(b"Binary files /dev/null and b/endless differ\n")
+        );
+        for (commit, expected) in [
+            (&wide, ReadDecline::TooLarge),
+            (&many, ReadDecline::TooManyFiles),
+            (&wordy, ReadDecline::TooLarge),
+        ] {
+            assert_eq!(declined(reader.diff(commit, whole(renames))), expected);
+            let next = reader.diff(&small, whole(renames)).unwrap().unwrap();
+            assert_eq!(next.files, 1);
+        }
+    }
+    let blob = reader.blob(&endless, b"endless", 1_000_000);
+    assert_eq!(declined(blob), ReadDecline::TooLarge);
+    let entries = reader.tree_entries(&many, b"", 10_000);
+    assert_eq!(declined(entries), ReadDecline::TooLarge);
+    let entries = reader.tree_entries(&many, b"", 100_000).unwrap().unwrap();
+    assert_eq!(entries.len(), 100_000);
+    assert!(start.elapsed() < Duration::from_mins(1));
+    // A diff of exactly what is asked for is whole.
+    let exact = reader.diff(&small, whole(Renames::Apart)).unwrap().unwrap();
+    let question = |bytes_max| DiffQuestion {
+        bytes_max,
+        files_max: 1,
+        ..whole(Renames::Apart)
+    };
+    let again = reader.diff(&small, question(exact.bytes.len())).unwrap();
+    assert_eq!(again.unwrap(), exact);
+    let less = reader.diff(&small, question(exact.bytes.len() - 1));
+    assert_eq!(declined(less), ReadDecline::TooLarge);
+}
+
+#[test]
+fn reading_ends_with_its_deadline_and_when_it_is_cancelled() {
+    let stage = Stage::new();
+    let commit = stage.commit_files(&[("a", b"x")]);
+    stage.mirror();
+    let deadline = long();
+    let mut reader = stage.open(&deadline);
+    assert!(reader.commit(&commit).unwrap().is_some());
+    deadline.cancel();
+    assert!(matches!(
+        reader.commit(&commit),
+        Err(ReadError::Passed(Passed::Cancelled))
+    ));
+    drop(reader);
+    assert!(processes::folder_is_left(stage.root.path()));
+    // Somebody removes the mirror for as long as the reader would wait.
+    let folder = stage.folder();
+    let lock = folder
+        .lock(&stage.lifetime, &Allowance::until(long()))
+        .unwrap();
+    let mut reader = stage.open(&long());
+    let wait = Allowance::until(Deadline::after(Duration::from_millis(80)));
+    assert!(folder.remove(&stage.lifetime, &lock, &wait).is_err());
+    assert!(
+        reader.commit(&commit).unwrap().is_some(),
+        "a reader goes first"
+    );
+}
+
+#[test]
+fn a_mirror_that_is_destroyed_under_its_reader_is_an_error_and_no_panic() {
+    let stage = Stage::new();
+    let commit = stage.commit_files(&[("a", b"x")]);
+    stage.mirror();
+    let mut reader = stage.open(&long());
+    fs::remove_dir_all(stage.folder().path(&stage.lifetime)).unwrap();
+    assert!(matches!(
+        reader.commit(&commit),
+        Err(ReadError::Git(_) | ReadError::Folder(_))
+    ));
+    let again = reader.diff(&commit, whole(Renames::Apart));
+    assert!(matches!(
+        again,
+        Err(ReadError::Git(_) | ReadError::Folder(_))
+    ));
+}
