@@ -1,9 +1,9 @@
 //! What the notes of a fetched mirror say.
 //!
-//! Two questions are asked. What do the notes of the pushed commits say? And what do the notes say
-//! that are new since the last refresh, on any commit that a branch reaches: that finds the notes
-//! that came after their commits, and those of pushes that were missed. A note whose commit no branch
-//! reaches yet, because notes travel ahead of their branch, is asked about again.
+//! There are two questions. What do the notes on the pushed commits say? And what do the notes say
+//! that are new since the last refresh, on any commit that a branch reaches? The second finds notes
+//! that came after their commits, and those of pushes that were missed. Notes may arrive before their
+//! branch, so a note whose commit no branch reaches yet is read again later.
 
 use std::collections::HashSet;
 
@@ -18,11 +18,11 @@ use super::progress::{Going, Progress, RefProgress};
 use crate::capture::notes::NotesRef;
 use crate::store::{DeferredNote, WaitingPush};
 
-/// Commits of one push whose notes are looked at.
+/// Commits of one push whose notes are read.
 pub(super) const PUSH_COMMITS_MAX: usize = 20;
 
-/// What one refresh may look at of the notes that are new, whether a branch reaches their commits or
-/// not. The rest is for the next.
+/// How many new notes one refresh may read, whether a branch reaches their commits or not. The next
+/// refresh continues with the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotesBudget {
     /// Notes.
@@ -31,9 +31,9 @@ pub struct NotesBudget {
     pub bytes: u64,
     /// Sessions that they name.
     pub sessions: usize,
-    /// Notes that wait for a branch to reach their commits, over all refreshes; each asks about all of
-    /// them. A branch that is squashed when it is merged leaves its notes there for good, so there is
-    /// an end to it: the oldest give way, and the operator is told.
+    /// Notes that wait for a branch to reach their commits. Every refresh checks all of them. When a
+    /// branch is squashed as it is merged, its notes would wait forever. So the number is limited: the
+    /// oldest are dropped, and the operator is told.
     pub waiting: usize,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Sighting {
     pub(super) commit: ObjectId,
     pub(super) session_id: SessionId,
     pub(super) notes: NotesRef,
-    /// The place of the push that brought the commit, when it was one of those that waited.
+    /// The place of the push that brought the commit, if it was among the waiting ones.
     pub(super) push: Option<usize>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Observed {
     pub(super) progress: Progress,
     /// New notes whose commits no branch reaches.
     pub(super) deferred: Vec<DeferredNote>,
-    /// Notes that waited and were read now.
+    /// Notes that waited and have been read now.
     pub(super) reached: Vec<DeferredNote>,
     /// Notes that were ignored.
     pub(super) invalid: usize,
@@ -109,7 +109,7 @@ pub(super) fn observe(
     Ok(reading.observed)
 }
 
-/// What is known before the notes are read.
+/// What is known before notes are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'k> {
     /// The pushes to look at, the oldest first.
@@ -123,7 +123,7 @@ struct Reading<'r> {
     allowance: &'r Allowance,
     budget: NotesBudget,
     left: NotesBudget,
-    /// A Session is seen once at a commit, whichever notes name it.
+    /// A Session counts once at a commit, even if several notes name it.
     seen: HashSet<(ObjectId, SessionId)>,
     observed: Observed,
 }
@@ -162,8 +162,8 @@ impl Reading<'_> {
         Ok(commits)
     }
 
-    /// Reads the notes of pushed commits as they are now. They have a budget of their own, so that
-    /// what is read of the new notes always goes on.
+    /// Reads the notes of pushed commits as they are now. They have their own budget, so they never
+    /// keep the new notes from being read.
     fn pushed_notes(
         &mut self,
         notes: NotesRef,
@@ -181,12 +181,12 @@ impl Reading<'_> {
         self.left.notes = usize::MAX;
         self.read(notes, &noted)?;
         self.left = self.budget;
-        // A bad note is counted once, when it is new.
+        // A bad note is counted once: when it is new.
         self.observed.invalid = invalid;
         Ok(())
     }
 
-    /// Reads the notes that waited for their commits to be reached.
+    /// Reads the waiting notes whose commits a branch reaches now.
     fn deferred_notes(
         &mut self,
         notes: NotesRef,
@@ -213,7 +213,7 @@ impl Reading<'_> {
         let read = self.read(notes, &noted)?;
         let unread: HashSet<ObjectId> = noted[read..].iter().map(|(it, _)| it.commit).collect();
         self.observed.more |= !unread.is_empty();
-        // A note that is gone waits no longer either.
+        // A note that was removed no longer waits, either.
         let done: HashSet<ObjectId> = reached.into_iter().collect();
         self.observed.reached.extend(
             waiting
@@ -227,10 +227,10 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Reads the notes that are new since they were last observed whole.
+    /// Reads the notes that are new since all notes were last read.
     fn new_notes(&mut self, notes: NotesRef, tip: ObjectId) -> Result<(), GitError> {
         let mut progress = self.still_there(self.observed.progress.of(notes))?;
-        // First the state that was observed in part, then the present one.
+        // First the state that was read in part, then the current one.
         while progress.observed != Some(tip) {
             let target = progress.going.map_or(tip, |going| going.target);
             let after = progress.going.map(|going| going.after);
@@ -249,8 +249,8 @@ impl Reading<'_> {
                 .into_iter()
                 .filter(|noted| after.is_none_or(|after| noted.commit > after))
                 .collect();
-            // Only of so many is asked whether a branch reaches them: each refresh of many that follow
-            // each other would otherwise ask again of all that are left.
+            // Reachability is checked for these only. Otherwise each of many refreshes in a row would
+            // check all that are left.
             let next = &new[..new.len().min(self.left.notes)];
             let done = self.read_reached(notes, next)?;
             if done == new.len() {
@@ -261,7 +261,7 @@ impl Reading<'_> {
                 continue;
             }
             self.observed.more = true;
-            // Where nothing could be read, nothing has changed.
+            // If nothing could be read, nothing has changed.
             if let Some(after) = new[..done].last().map(|noted| noted.commit).or(after) {
                 progress.going = Some(Going { target, after });
             }
@@ -271,7 +271,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Forgets states of the notes that this mirror does not have: it is another machine's, or new.
+    /// Forgets states of the notes that this mirror lacks: it is new, or on another machine.
     fn still_there(&self, mut progress: RefProgress) -> Result<RefProgress, GitError> {
         let target = progress.going.map(|going| going.target);
         for (state, is_target) in [(progress.observed, false), (target, true)] {
@@ -287,8 +287,8 @@ impl Reading<'_> {
         Ok(progress)
     }
 
-    /// Reads those of the notes whose commits a branch reaches, lets the others wait, and returns how
-    /// many of all were done before the budget was used up.
+    /// Reads the notes whose commits a branch reaches, and lets the others wait. Returns how many of
+    /// all notes were handled before the budget was used up.
     fn read_reached(&mut self, notes: NotesRef, new: &[Noted]) -> Result<usize, GitError> {
         let commits: Vec<ObjectId> = new.iter().map(|noted| noted.commit).collect();
         let reached = self.reached(&commits)?;
@@ -344,7 +344,7 @@ impl Reading<'_> {
         for ((noted, push), object) in noted.iter().zip(objects) {
             match object {
                 Object::Blob { bytes, .. } if bytes <= notes.bytes_max() as u64 => {
-                    // The first one is read whatever the budget is, or nothing ever would be.
+                    // The first one is always read. Otherwise one large note would block all others.
                     if bytes > self.left.bytes && self.left.bytes < self.budget.bytes {
                         break;
                     }

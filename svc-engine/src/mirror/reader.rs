@@ -1,13 +1,13 @@
 //! A mirror, read while the refresher works on it.
 //!
-//! A reader keeps a mirror from being removed and shares it with other readers; a fetch beside it only
-//! adds. It asks git: one process answers every question about objects, and one every diff, so that
-//! a report on thousands of commits starts no thousands of processes. Both end with the reader, and
-//! with its deadline.
+//! A reader keeps a mirror from being removed, and shares it with other readers. A fetch at the same
+//! time only adds objects. Git does the reading: one process answers all questions about objects, and
+//! one writes all diffs, so a report on thousands of commits does not start thousands of processes.
+//! Both end with the reader, and with its deadline.
 //!
-//! What a repository holds was written by others. Sizes are asked for before anything is read, what
-//! is read is counted, git itself has a bound on its memory, and what is too much, or odd, is
-//! declined by a closed reason and not cut.
+//! The content of a repository is untrusted. Sizes are checked before anything is read, bytes are
+//! counted, and git's memory is limited. What is too large or malformed is declined with a closed
+//! reason, never cut.
 
 mod ancestry;
 mod changes;
@@ -43,22 +43,22 @@ use super::process::{Conversation, ProcessError};
 use crate::deadline::{Deadline, Passed};
 use crate::fact::Lifetime;
 
-/// Bytes of address space of a git that reads for a request. It is far more than any sound
-/// repository needs here, and ends one that was made to use up the machine.
+/// Bytes of address space of a git that reads for a request. Real repositories need far less; a
+/// repository that is made to use up the memory of the machine is stopped.
 const GIT_MEMORY_MAX: u64 = 2 * 1024 * 1024 * 1024;
-/// Bytes of a commit: of its message, for the most part.
+/// Bytes of a commit, most of which are its message.
 const COMMIT_BYTES_MAX: u64 = 1024 * 1024;
-/// Bytes of a path, below what a question may have.
+/// Bytes of a path, less than a question may have.
 const PATH_BYTES_MAX: usize = 3 * 1024;
-/// Entries of a folder in which a file is looked for.
+/// Entries of a folder that is searched for a file.
 const FOLDER_ENTRIES_MAX: usize = 100_000;
 /// What answers questions about objects.
 const CAT_FILE: &str = "cat-file";
 /// Bytes of the line before an object.
 const LINE_BYTES_MAX: u64 = 1_024;
 
-/// How git reads: in windows that its memory has room for, and without looking into files that
-/// nobody wrote by hand. Names of files are shown as they are.
+/// How git reads: in windows that fit into its memory, and without diffs of files that are too large
+/// to be written by hand. Names of files are not quoted.
 const SETTINGS: [(&str, &str); 4] = [
     ("core.bigFileThreshold", "8m"),
     ("core.packedGitWindowSize", "32m"),
@@ -75,7 +75,7 @@ pub enum ReadDecline {
     TooManyFiles,
     /// The folder has more entries than were asked for.
     TooManyEntries,
-    /// The history is longer than is walked.
+    /// The history is longer than a walk may be.
     TooManyCommits,
     /// The commit is a merge, and merges were not asked for.
     Merge,
@@ -83,9 +83,9 @@ pub enum ReadDecline {
     NotAFile,
     /// It is not a folder.
     NotAFolder,
-    /// The path is none that a repository can have, or is too long.
+    /// No repository can have this path, or it is too long.
     Path,
-    /// It is not what git says it is.
+    /// It is not a valid object of its kind.
     Malformed,
 }
 
@@ -112,10 +112,10 @@ pub enum ReadError {
     /// The deadline has passed, or the work was cancelled.
     #[error(transparent)]
     Passed(#[from] Passed),
-    /// It is declined, and would be again.
+    /// It is declined, and would be declined again.
     #[error("declined: {}", .0.as_str())]
     Declined(ReadDecline),
-    /// git gave none. What it complained of is for the log.
+    /// Git gave no answer. Its complaint is for the log.
     #[error("git could not read the mirror: {0}")]
     Git(String),
     /// The folder of the mirrors cannot be used.
@@ -124,11 +124,11 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Returns an error that is of one thing alone; others may still be read.
+    /// Returns an error that concerns one object only: others can still be read.
     ///
     /// # Errors
     ///
-    /// The error itself, when nothing more can be read.
+    /// The error itself, if nothing more can be read.
     fn of_one(self) -> Result<Self, Self> {
         match self {
             Self::Declined(_) | Self::Git(_) => Ok(self),
@@ -173,7 +173,7 @@ pub struct MirrorReader {
     git: Git,
     path: PathBuf,
     allowance: Allowance,
-    // Dropped last: the programs above read until they have ended.
+    // Dropped last: the programs above may read until they end.
     _kept: Kept,
 }
 
@@ -190,7 +190,7 @@ impl MirrorReader {
         deadline: &Deadline,
     ) -> Result<Option<Self>, ReadError> {
         deadline.check()?;
-        // Nothing is made for a mirror that nobody ever fetched.
+        // No folder is created for a mirror that was never fetched.
         if !folder.exists(lifetime) {
             return Ok(None);
         }
@@ -235,8 +235,8 @@ impl MirrorReader {
         Ok(Some(commit))
     }
 
-    /// Returns the bytes of a file as it is at a commit; nothing if there is none. What a link
-    /// points to is not followed: its bytes are the path.
+    /// Returns the bytes of a file at a commit; nothing if there is none. Links are not followed: the
+    /// bytes of a link are its path.
     ///
     /// # Errors
     ///
@@ -258,8 +258,8 @@ impl MirrorReader {
         self.contents(header, bytes_max).map(Some)
     }
 
-    /// Returns the bytes of a regular file as it is at a commit; nothing if there is none at the path,
-    /// or what is there is a link, a folder or a commit of another repository.
+    /// Returns the bytes of a regular file at a commit; nothing if there is none at the path, or if it
+    /// is a link, a folder or a commit of another repository.
     ///
     /// # Errors
     ///
@@ -291,8 +291,8 @@ impl MirrorReader {
         }
     }
 
-    /// Returns the entries of a folder as it is at a commit, in the order of the repository; nothing
-    /// when there is none. An empty path is the topmost folder.
+    /// Returns the entries of a folder at a commit, in the order of the repository; nothing if there is
+    /// no such folder. An empty path is the root folder.
     ///
     /// # Errors
     ///
@@ -321,7 +321,7 @@ impl MirrorReader {
         Ok(Some(entries))
     }
 
-    /// Returns of each commit whether the mirror has it and a branch reaches it.
+    /// Returns for each commit whether the mirror has it and a branch reaches it.
     ///
     /// # Errors
     ///
@@ -344,7 +344,7 @@ impl MirrorReader {
         Ok(ids.iter().zip(is_commit).map(reached).collect())
     }
 
-    /// Prepares a git that reads.
+    /// Prepares a git process that reads.
     fn call(&self, what: &'static str) -> Call {
         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         self.git
@@ -370,7 +370,7 @@ impl MirrorReader {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             let mut bytes = Vec::new();
-            // The line break that follows is not part of it.
+            // The line break after it is not part of the object.
             output.take(header.bytes + 1).read_to_end(&mut bytes)?;
             if bytes.pop() != Some(b'\n') || bytes.len() as u64 != header.bytes {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -400,7 +400,7 @@ impl MirrorReader {
         let answer = conversation
             .ask(question, read)
             .map_err(|cause| why(CAT_FILE, cause))?;
-        // After an error the next question is for another process.
+        // After an error, the next question goes to a new process.
         self.objects = Some(conversation);
         Ok(answer)
     }
@@ -410,8 +410,8 @@ fn why(what: &'static str, cause: ProcessError) -> ReadError {
     GitError::new(what, cause).into()
 }
 
-/// Returns the name of what lies at a path. git gives a meaning of its own to paths that begin with
-/// a dot, and no tree that it makes has such names.
+/// Returns the name of the object at a path. Git gives paths that begin with a dot a meaning of their
+/// own, and no tree that it writes has such names.
 fn object_name(commit: &CommitSha, path: &[u8]) -> Result<Vec<u8>, ReadError> {
     let odd = |part: &[u8]| matches!(part, b"" | b"." | b"..");
     let parts = || path.split(|byte| *byte == b'/');
@@ -421,8 +421,8 @@ fn object_name(commit: &CommitSha, path: &[u8]) -> Result<Vec<u8>, ReadError> {
     Ok([commit.as_str().as_bytes(), b":", path].concat())
 }
 
-/// Reads the line before an object; nothing if there is no such object. Then git repeats its name,
-/// whatever line breaks that has.
+/// Reads the line before an object; nothing if there is no such object. In that case git repeats its
+/// name, including any line breaks.
 fn read_header(output: &mut dyn BufRead, name: &[u8]) -> io::Result<Option<Header>> {
     let absent = [name, b" missing\n"].concat();
     let mut line = Vec::new();

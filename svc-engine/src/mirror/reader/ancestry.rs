@@ -16,20 +16,20 @@ const TIPS_MAX: usize = 1_024;
 /// Bytes of one line: a commit and its parents.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 
-/// The tips that reach a commit, a bit each.
+/// The tips that reach a commit, one bit each.
 type Tips = Vec<u64>;
 
-/// Which commits are reached from which tips. It is asked of every commit for every tip.
+/// Which commits are reached from which tips, for every commit and tip of the question.
 #[derive(Clone, Debug, Default)]
 pub struct Ancestry {
-    /// The tips that the mirror has: the walk that began from each, and its number there.
+    /// The tips that the mirror has: for each the walk that starts from it, and its number there.
     tips: HashMap<CommitSha, (usize, usize), RandomState>,
     walks: Vec<HashMap<CommitSha, Tips, RandomState>>,
 }
 
 impl Ancestry {
-    /// Returns whether a commit that was asked about is a tip or an ancestor of it; nothing where the
-    /// mirror lacks the tip. What it lacks itself is not an ancestor of what it has.
+    /// Returns whether a commit of the question is a tip or an ancestor of it; nothing if the mirror
+    /// lacks the tip. A commit that the mirror lacks is not an ancestor of one that it has.
     pub fn reaches(&self, commit: &CommitSha, tip: &CommitSha) -> Option<bool> {
         let (walk, number) = self.tips.get(tip)?;
         let reached = self.walks[*walk].get(commit);
@@ -38,8 +38,8 @@ impl Ancestry {
 }
 
 impl MirrorReader {
-    /// Returns which of these commits are reached from which of these tips. Each 1,024 tips are one walk,
-    /// which ends once nothing is left to find.
+    /// Returns which of these commits are reached from which of these tips. One walk covers 1,024 tips,
+    /// and ends when nothing is left to find.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl MirrorReader {
         Ok(ancestry)
     }
 
-    /// Returns of each wanted commit that is reached at all the tips that reach it.
+    /// Returns the tips that reach each wanted commit, for the commits that are reached at all.
     fn reached_from(
         &self,
         tips: &HashMap<ObjectId, usize>,
@@ -87,7 +87,7 @@ impl MirrorReader {
                 Ok(())
             });
         let reached = match (found, walked) {
-            // It ends without success when the rest of its answer is not read.
+            // Git fails if the rest of its answer is not read.
             (Some(reached), Ok(())) => reached,
             (Some(reached), Err(error)) if error.is_failure() => reached,
             (_, Err(error)) => return Err(error.into()),
@@ -97,8 +97,8 @@ impl MirrorReader {
     }
 }
 
-/// Reads commits, each before its parents, and hands down to the parents which tips reach them. What
-/// is kept is the edge of the walk, and the answer.
+/// Reads commits, each before its parents, and passes on to the parents which tips reach them. Only the
+/// edge of the walk and the answer are kept in memory.
 fn walk(
     output: &mut dyn BufRead,
     tips: &HashMap<ObjectId, usize>,

@@ -7,44 +7,44 @@ use super::renames::{Next, begins, next, text};
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError};
 use crate::mirror::object_id::ObjectId;
 
-/// Files of one commit that are told: somebody holds those of many commits.
+/// Files of one commit that are returned. The caller holds those of many commits.
 const TOLD_MAX: usize = 256;
 /// Files of one commit that are read.
 const FILES_MAX: usize = 10_000;
 
-/// What became of a file, without a look at what it holds.
+/// What happened to a file, without its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// It is new.
     Added,
     /// It has other content, or another mode.
     Modified,
-    /// It is gone.
+    /// It was removed.
     Deleted,
-    /// It is not a file that can be read, or was none, or became something else.
+    /// It is not a regular file, was none before, or became something else.
     Other,
 }
 
-/// A file that differs between a commit and its first parent. One that moved is there twice.
+/// A file that differs between a commit and its first parent. A moved file appears twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What became of it.
+    /// What happened to it.
     pub kind: ChangeKind,
-    /// The contents before and after; zeros where there is none.
+    /// The ids of its content before and after; zeros for none.
     pub contents: (ObjectId, ObjectId),
-    /// Its path, of no certain encoding.
+    /// Its path, in any encoding.
     pub path: Vec<u8>,
 }
 
 impl MirrorReader {
-    /// Returns which files differ between commits and their first parents, in the order of git, which
-    /// looks at no content. `each` gets the place of the commit; nothing where the mirror has none, or
-    /// where more files differ than are told.
+    /// Returns which files differ between commits and their first parents, in git's order. Git reads no
+    /// content for that. `each` gets the place of the commit; nothing if the mirror lacks the commit, or
+    /// if more files differ than are returned.
     ///
     /// # Errors
     ///
-    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`]. Of one
-    /// commit [`ReadDecline::TooManyFiles`] and [`ReadDecline::Path`].
+    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one commit,
+    /// [`ReadDecline::TooManyFiles`] and [`ReadDecline::Path`].
     pub fn changes(
         &mut self,
         commits: &[CommitSha],
@@ -57,8 +57,8 @@ impl MirrorReader {
     }
 }
 
-/// Reads `:MODE MODE ID ID STATUS` and the path of each file, both of which end with NUL, between the
-/// line of the trees and the one that ends the answer.
+/// Reads `:MODE MODE ID ID STATUS` and the path of each file, both ended by NUL, between the line of
+/// the trees and the line that ends the answer.
 fn read(
     output: &mut dyn BufRead,
     head: &[u8],
@@ -80,7 +80,7 @@ fn read(
         let Some(path) = text(output, PATH_BYTES_MAX)? else {
             return Ok(Err(ReadDecline::Path));
         };
-        // One more than are told says that there are more.
+        // One more than is returned shows that there are more.
         if files <= TOLD_MAX + 1 {
             changes.push(Change {
                 kind,
@@ -92,7 +92,7 @@ fn read(
     Ok(Ok((changes.len() <= TOLD_MAX).then_some(changes)))
 }
 
-/// Reads what stands before a path, of two modes, two ids and a word.
+/// Reads what precedes a path: two modes, two ids and a word.
 fn parse(fields: &[u8]) -> Option<(ChangeKind, (ObjectId, ObjectId))> {
     let mut fields = fields.split(|byte| *byte == b' ');
     let modes = [fields.next()?, fields.next()?];

@@ -1,17 +1,17 @@
 use svc_model::repository::CommitSha;
 
-/// A commit as its object says it.
+/// A commit, as its object describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
     /// The id of its tree.
     pub tree: CommitSha,
     /// Its parents in their order; none for the first of a history.
     pub parents: Vec<CommitSha>,
-    /// When it was written, in seconds since 1970, if that can be read: old programs wrote it wrongly.
+    /// When it was written, in seconds since 1970, if it can be read: old programs wrote invalid times.
     pub authored_at: Option<i64>,
-    /// When it was committed, in seconds since 1970, if that can be read.
+    /// When it was committed, in seconds since 1970, if it can be read.
     pub committed_at: Option<i64>,
-    /// Its message, as it is: of no certain encoding.
+    /// Its message, unchanged, in any encoding.
     pub message: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ fn id(digits: &[u8]) -> Option<CommitSha> {
     CommitSha::new(str::from_utf8(digits).ok()?)
 }
 
-/// Reads the moment of `NAME <ADDRESS> SECONDS ZONE`.
+/// Reads the time of `NAME <ADDRESS> SECONDS ZONE`.
 fn moment(person: &[u8]) -> Option<i64> {
     let end = person.iter().rposition(|byte| *byte == b'>')?;
     let rest = str::from_utf8(&person[end + 1..]).ok()?;

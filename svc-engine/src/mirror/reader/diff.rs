@@ -9,40 +9,40 @@ use crate::mirror::process::Conversation;
 
 /// What writes diffs.
 const DIFF_TREE: &str = "diff-tree";
-/// A line that is asked and repeated by git after a diff. Every line of a diff begins otherwise.
+/// A line of the question that git repeats after a diff. No line of a diff begins like this.
 pub(super) const END: &[u8] = b"svc-end\n";
-/// How the section of a file begins.
+/// The beginning of the section of a file.
 const SECTION: &[u8] = b"diff --git ";
-/// The tree without entries, of which every repository knows.
+/// The empty tree, which every repository knows.
 const EMPTY_TREES: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 ];
 
-/// Whether a file that moved is shown as one.
+/// Whether a moved file is shown as one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renames {
-    /// It is: half of its content is the same, and no more than 1,000 files are compared.
+    /// It is, if half of its content is unchanged. At most 1,000 files are compared.
     Detected,
     /// It is shown as removed and added.
     Apart,
 }
 
-/// What becomes of a commit with several parents.
+/// How a commit with several parents is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merges {
-    /// It is compared with its first parent, as any other.
+    /// It is compared with its first parent, like any other commit.
     FirstParent,
     /// It is declined.
     Declined,
 }
 
-/// What a diff may be.
+/// What a diff may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct DiffQuestion {
     /// Whether renames are detected.
     pub renames: Renames,
-    /// What becomes of a merge.
+    /// How a merge is handled.
     pub merges: Merges,
     /// Bytes of the whole diff.
     pub bytes_max: usize,
@@ -50,19 +50,19 @@ pub struct DiffQuestion {
     pub files_max: usize,
 }
 
-/// A unified diff, as git writes it: of no certain encoding, with names as they are. A file of more
-/// than 8 MiB is shown as a binary one.
+/// A unified diff as git writes it, in any encoding, with unquoted names. A file of more than 8 MiB is
+/// shown as a binary file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diff {
     /// The sections of the files.
     pub bytes: Vec<u8>,
-    /// How many they are.
+    /// How many there are.
     pub files: usize,
 }
 
 impl MirrorReader {
-    /// Returns how a commit differs from its first parent, or the first of a history from nothing;
-    /// nothing when the mirror has no such commit.
+    /// Returns how a commit differs from its first parent, or from the empty tree if it has no parent;
+    /// nothing if the mirror lacks the commit.
     ///
     /// # Errors
     ///
@@ -79,12 +79,12 @@ impl MirrorReader {
         }
     }
 
-    /// Returns how many commits differ from their first parents, as [`diff`](Self::diff) does: git works
-    /// on the next ones while `each` looks at one. `each` gets the place of the commit.
+    /// Returns how each of many commits differs from its first parent, like [`diff`](Self::diff). Git
+    /// works on the next ones while `each` handles one. `each` gets the place of the commit.
     ///
     /// # Errors
     ///
-    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`].
+    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`].
     pub fn diffs(
         &mut self,
         commits: &[CommitSha],
@@ -96,8 +96,8 @@ impl MirrorReader {
         self.each_said(said, commits, question.merges, read, each)
     }
 
-    /// Asks how many commits differ from their first parents, and hands on what `read` makes of each
-    /// answer, which it gets with the line that begins it.
+    /// Asks how each of many commits differs from its first parent. `read` gets each answer with its
+    /// first line, and what it returns is passed on.
     pub(super) fn each_said<T>(
         &mut self,
         said: Said,
@@ -133,7 +133,7 @@ impl MirrorReader {
                     places[next + at],
                     answer.map(Some).map_err(ReadError::Declined),
                 );
-                // Of what is declined the rest is not read, so the next answer is another process's.
+                // The rest of a declined answer is not read, so a new process gives the next answer.
                 Ok(if is_whole {
                     ControlFlow::Continue(())
                 } else {
@@ -156,12 +156,12 @@ impl MirrorReader {
         Ok(())
     }
 
-    /// Ends the processes that wrote diffs, when no more are wanted.
+    /// Ends the processes that write diffs, when no more diffs are needed.
     pub fn end_diffs(&mut self) {
         self.diffs = [None, None, None];
     }
 
-    /// Returns the trees of a commit's first parent and of the commit; nothing when the mirror lacks one.
+    /// Returns the trees of a commit's first parent and of the commit; nothing if the mirror lacks one.
     fn trees_of(
         &mut self,
         commit: &CommitSha,
@@ -184,8 +184,8 @@ impl MirrorReader {
         Ok(Some((before, tree)))
     }
 
-    /// Returns how one commit differs from another, whatever lies between them; nothing when the
-    /// mirror lacks one.
+    /// Returns how one commit differs from another, whatever lies between them; nothing if the mirror
+    /// lacks one.
     ///
     /// # Errors
     ///
@@ -212,13 +212,13 @@ impl MirrorReader {
         let mut conversation = self.diff_conversation(&asked, said)?;
         let answer = conversation.ask(&asked, |output| read(output, head.as_bytes(), question));
         let diff = answer.map_err(|cause| why(DIFF_TREE, cause))?;
-        // Of what is declined the rest is not read, so the next diff is another process's.
+        // The rest of a declined diff is not read, so a new process writes the next diff.
         let diff = diff.map_err(ReadError::Declined)?;
         self.diffs[said.place()] = Some(conversation);
         Ok(diff)
     }
 
-    /// Takes the process that says this, or starts one for such a question.
+    /// Takes the process for this kind of question, or starts one.
     fn diff_conversation(&mut self, asked: &[u8], said: Said) -> Result<Conversation, ReadError> {
         if let Some(conversation) = self.diffs[said.place()].take() {
             return Ok(conversation);
@@ -226,7 +226,7 @@ impl MirrorReader {
         let tree = asked.split(|byte| *byte == b' ').next().unwrap_or_default();
         let call = self
             .call(DIFF_TREE)
-            // What a repository says of its files is not followed: it may hide any of them.
+            // Attributes in the repository are ignored, because they could hide any file.
             .environment(&[(
                 "GIT_ATTR_SOURCE".to_owned(),
                 empty_tree_like(&String::from_utf8_lossy(tree)).to_owned(),
@@ -238,7 +238,7 @@ impl MirrorReader {
     }
 }
 
-/// What git says of two trees.
+/// What git says about two trees.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Said {
     /// What was added and removed in each file.
@@ -248,7 +248,7 @@ pub(super) enum Said {
 }
 
 impl Said {
-    /// Returns where the process is kept that says it.
+    /// Returns where the process for it is kept.
     const fn place(self) -> usize {
         match self {
             Self::Diff(Renames::Apart) => 0,
@@ -279,7 +279,7 @@ impl Said {
     }
 }
 
-/// Returns the line that asks how trees differ, and that git writes before it says so.
+/// Returns the line that asks how trees differ. Git repeats it before its answer.
 fn head(from: &str, to: &str) -> String {
     format!("{from} {to}\n")
 }
@@ -289,7 +289,7 @@ fn empty_tree_like(id: &str) -> &'static str {
     EMPTY_TREES[usize::from(is_long)]
 }
 
-/// Reads a diff between the line that says of what it is and the one that ends it.
+/// Reads a diff between the line that names its trees and the line that ends it.
 fn read(
     output: &mut dyn BufRead,
     head: &[u8],
@@ -303,7 +303,7 @@ fn read(
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     if first != head {
-        // git could not read one of the trees.
+        // Git could not read one of the trees.
         return Ok(Err(ReadDecline::Malformed));
     }
     let mut diff = Diff {

@@ -7,16 +7,16 @@ use super::tree::{self, EntryKind};
 use super::{FOLDER_ENTRIES_MAX, Kind, MirrorReader, ReadDecline, ReadError, object_name};
 use crate::mirror::object_id::ObjectId;
 
-/// A file that is looked for.
+/// A file to find.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedFile<'w> {
     /// The commit.
     pub commit: &'w CommitSha,
-    /// The path, of no certain encoding.
+    /// The path, in any encoding.
     pub path: &'w [u8],
 }
 
-/// How far the search for a file has come: the folder, and the path from there.
+/// The state of the search for a file: the current folder, and the path from there.
 #[derive(Clone, Copy, Debug)]
 struct Search<'w> {
     folder: ObjectId,
@@ -24,7 +24,7 @@ struct Search<'w> {
 }
 
 impl<'w> Search<'w> {
-    /// Returns the next part of the path, and what follows it if anything does.
+    /// Returns the next part of the path, and the rest, if any.
     fn parts(self) -> (&'w [u8], Option<&'w [u8]>) {
         match self.path.iter().position(|byte| *byte == b'/') {
             Some(slash) => (&self.path[..slash], Some(&self.path[slash + 1..])),
@@ -34,15 +34,15 @@ impl<'w> Search<'w> {
 }
 
 impl MirrorReader {
-    /// Returns the content of many regular files, each as it is at a commit; nothing when there is none
-    /// at the path, or what is there is a link, a folder or a commit of another repository. Each folder
-    /// is read once, however many of its files are wanted.
+    /// Returns the content of many regular files, each at a commit; nothing if there is none at the
+    /// path, or if it is a link, a folder or a commit of another repository. Each folder is read once,
+    /// however many of its files are wanted.
     ///
     /// # Errors
     ///
-    /// Those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`]. Of one file as
-    /// [`regular_file`](Self::regular_file), and [`ReadDecline::TooManyEntries`] for any folder on the
-    /// way.
+    /// Those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file, those
+    /// of [`regular_file`](Self::regular_file), and [`ReadDecline::TooManyEntries`] for any folder on
+    /// the way.
     pub fn find_files(
         &mut self,
         wanted: &[WantedFile<'_>],
@@ -71,7 +71,7 @@ impl MirrorReader {
         Ok(found)
     }
 
-    /// Goes one folder further with every search, and returns those that go on.
+    /// Takes every search one folder further, and returns those that are not finished.
     fn descend<'w>(
         &mut self,
         searches: &[(usize, Search<'w>)],
@@ -93,7 +93,7 @@ impl MirrorReader {
                     Found::Object(Kind::Tree, bytes) => {
                         let read =
                             tree::each(bytes, ids[place], FOLDER_ENTRIES_MAX, |kind, name, id| {
-                                // Of a name that is there twice the first counts.
+                                // If a name appears twice, the first one counts.
                                 for at in names.remove(name).into_iter().flatten() {
                                     let (place, search) = searches[at];
                                     match (kind, search.parts().1) {
@@ -134,8 +134,8 @@ impl MirrorReader {
     ///
     /// # Errors
     ///
-    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`]. Of one
-    /// file [`ReadDecline::TooLarge`] and [`ReadDecline::Malformed`].
+    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`]. For one file,
+    /// [`ReadDecline::TooLarge`] and [`ReadDecline::Malformed`].
     pub fn contents_of(
         &mut self,
         ids: &[ObjectId],
@@ -156,7 +156,7 @@ impl MirrorReader {
         })
     }
 
-    /// Returns of each commit whether the mirror has it.
+    /// Returns for each commit whether the mirror has it.
     ///
     /// # Errors
     ///

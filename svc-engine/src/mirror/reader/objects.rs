@@ -4,24 +4,24 @@ use std::ops::ControlFlow;
 use super::{CAT_FILE, Kind, MirrorReader, ReadDecline, ReadError, read_header, why};
 use crate::mirror::object_id::ObjectId;
 
-/// What there is under an id.
+/// What an id leads to.
 #[derive(Debug)]
 pub(super) enum Found<'b> {
     /// Nothing.
     Absent,
-    /// Something that was not read: it has more bytes than were asked for, or git could not read it.
+    /// An object that was not read: it is larger than requested, or git could not read it.
     Unread(ReadError),
-    /// An object of this kind and these bytes.
+    /// An object of this kind with these bytes.
     Object(Kind, &'b [u8]),
 }
 
 impl MirrorReader {
-    /// Reads many objects of so many bytes each at most: git works on the next ones while `each` looks at
+    /// Reads many objects of at most so many bytes each. Git works on the next ones while `each` handles
     /// one. `each` gets the place of the id.
     ///
     /// # Errors
     ///
-    /// Only those that end the whole reading: [`ReadError::Passed`] and [`ReadError::Folder`].
+    /// Only those that end all reading: [`ReadError::Passed`] and [`ReadError::Folder`].
     pub(super) fn objects(
         &mut self,
         ids: &[ObjectId],
@@ -46,12 +46,12 @@ impl MirrorReader {
                     is_whole = false;
                     let decline = ReadError::Declined(ReadDecline::TooLarge);
                     each(next + at, Found::Unread(decline));
-                    // What follows is left unread.
+                    // The rest is not read.
                     return Ok(ControlFlow::Break(()));
                 }
                 buffer.clear();
                 output.take(header.bytes + 1).read_to_end(&mut buffer)?;
-                // The line break that follows is not part of it.
+                // The line break after it is not part of the object.
                 if buffer.pop() != Some(b'\n') || buffer.len() as u64 != header.bytes {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }

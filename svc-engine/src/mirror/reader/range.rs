@@ -10,19 +10,19 @@ use crate::mirror::bare::Mirror;
 use crate::mirror::object_id::ObjectId;
 use crate::mirror::observe::PUSH_COMMITS_MAX;
 
-/// Commits that are looked at for one push before git is asked instead.
+/// Commits that are read for one push before git is asked instead.
 const VISITED_MAX: usize = 2_000;
-/// Commits whose places in the history are remembered.
+/// Commits whose place in the history is kept in memory.
 const LINKS_MAX: usize = 200_000;
 
 /// From where to where a push moved a branch.
 #[derive(Clone, Copy, Debug)]
 pub struct PushRange<'p> {
-    /// The commit that the branch was at; all zeros when the push made it.
+    /// The commit that the branch was at; all zeros if the push created the branch.
     pub before: &'p CommitSha,
-    /// The commit that the branch is at.
+    /// The commit that the branch is at now.
     pub after: &'p CommitSha,
-    /// Whether the branch was moved to where it could not be reached by adding commits.
+    /// Whether the new commit does not follow from the old one.
     pub forced: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct PushRange<'p> {
 pub struct Brought {
     /// The commits, the oldest first.
     pub commits: Vec<CommitSha>,
-    /// Whether they are the same however much more the mirror comes to have.
+    /// Whether the answer stays the same whatever the mirror receives later.
     pub is_final: bool,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Link {
 }
 
 impl PushRange<'_> {
-    /// Returns whether it brought more than its newer end, as far as it says.
+    /// Returns whether the push says that it brought more than its newer end.
     fn is_range(&self) -> bool {
         !self.forced && self.before.as_str().bytes().any(|digit| digit != b'0')
     }
@@ -70,9 +70,9 @@ struct Met {
 }
 
 impl MirrorReader {
-    /// Returns the commits that a push brought, the oldest first: the 20 newest, in git's order. Of a
-    /// push that was forced, or made its branch, or whose older end the mirror lacks, that is its newer
-    /// end alone.
+    /// Returns the commits that a push brought, the oldest first: the 20 newest, in git's order. For a
+    /// push that was forced, that created its branch, or whose older end the mirror lacks, only its
+    /// newer end.
     ///
     /// # Errors
     ///
@@ -99,8 +99,8 @@ impl MirrorReader {
         })
     }
 
-    /// Reads the places in the history of what [`pushed`](Self::pushed) will look at for these pushes, a
-    /// generation of all of them at a time.
+    /// Reads the places in the history that [`pushed`](Self::pushed) will need for these pushes, one
+    /// generation of all pushes at a time.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl MirrorReader {
         Ok(())
     }
 
-    /// Reads the places of commits in the history, all at once. What cannot be read is left out.
+    /// Reads the places of commits in the history, all at once. Unreadable commits are left out.
     pub(super) fn learn(
         &mut self,
         ids: impl IntoIterator<Item = ObjectId>,
@@ -150,7 +150,7 @@ impl MirrorReader {
         Ok(())
     }
 
-    /// Reads the places of the parents of commits, and returns these.
+    /// Reads the places of the parents of commits, and returns the parents.
     pub(super) fn learn_parents(&mut self, ids: &[ObjectId]) -> Result<Vec<ObjectId>, ReadError> {
         let links = ids.iter().filter_map(|id| self.links.get(id));
         let parents: Vec<ObjectId> = links.flat_map(|link| &link.parents).copied().collect();
@@ -171,18 +171,18 @@ impl MirrorReader {
     }
 
     /// Returns the newest commits that one commit reaches and another does not, the newest first, by a
-    /// walk from both; nothing where that would be long, or where moments do not follow the history, by
-    /// which git has an order of its own.
+    /// walk from both. Returns nothing if the walk would be long, or if commit times do not follow the
+    /// history: then git's order is different.
     fn between(
         &mut self,
         before: ObjectId,
         after: ObjectId,
     ) -> Result<Option<Vec<ObjectId>>, ReadError> {
         let mut met: HashMap<ObjectId, Met> = HashMap::new();
-        // By moment, and of one moment in the order in which they were met.
+        // By time, and for one time in the order in which the walk met them.
         let mut waiting = BinaryHeap::new();
         let mut passed: Vec<(i64, ObjectId)> = Vec::new();
-        // How many of those that wait the older end is not known to reach.
+        // How many waiting commits the older end is not known to reach.
         let mut open = 0_usize;
         for (id, is_before) in [(after, false), (before, true)] {
             if before == after && !is_before {
@@ -204,7 +204,7 @@ impl MirrorReader {
             met.insert(id, state);
         }
         while let Some((moment, _, id)) = waiting.pop() {
-            // One of the same moment may yet turn out to be reached.
+            // A commit of the same time may still turn out to be reached.
             let oldest = passed.last().map_or(i64::MAX, |(moment, _)| *moment);
             if open == 0 && moment < oldest {
                 break;
@@ -250,7 +250,7 @@ impl MirrorReader {
         Ok(Some(newest.take(PUSH_COMMITS_MAX).collect()))
     }
 
-    /// Returns the place of a commit in the history; nothing when the mirror has no such commit.
+    /// Returns the place of a commit in the history; nothing if the mirror lacks the commit.
     pub(super) fn link(&mut self, id: ObjectId) -> Result<Option<Link>, ReadError> {
         if let Some(link) = self.links.get(&id) {
             return Ok(Some(link.clone()));
@@ -262,7 +262,7 @@ impl MirrorReader {
                 return Ok(Some(None));
             };
             if header.bytes > COMMIT_BYTES_MAX {
-                // What follows is left unread.
+                // The rest is not read.
                 return Ok(None);
             }
             let mut bytes = Vec::new();
@@ -286,8 +286,8 @@ impl MirrorReader {
     }
 }
 
-/// Says of a commit, and of all that it is known to reach, that the older end reaches it. Returns how
-/// many of them waited.
+/// Marks a commit, and all that it is known to reach, as reached by the older end. Returns how many of
+/// them were waiting.
 fn mark(met: &mut HashMap<ObjectId, Met>, id: ObjectId) -> usize {
     let mut marked = vec![id];
     let mut waited = 0;

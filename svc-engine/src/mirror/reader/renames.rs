@@ -6,24 +6,24 @@ use super::diff::END;
 use super::{MirrorReader, PATH_BYTES_MAX, ReadDecline, ReadError, why};
 use crate::mirror::object_id::ObjectId;
 
-/// Files that lie elsewhere between two commits.
+/// Files that moved between two commits.
 const RENAMES_MAX: usize = 10_000;
-/// Bytes of what stands before the paths of one.
+/// Bytes of what precedes the paths of one.
 const HEAD_BYTES_MAX: usize = 1_024;
 
-/// A file that lies elsewhere in a later commit.
+/// A file that has another path in a later commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rename {
-    /// Where it was: of no certain encoding.
+    /// Its path before, in any encoding.
     pub from: Vec<u8>,
-    /// Where it is.
+    /// Its path after.
     pub to: Vec<u8>,
 }
 
 impl MirrorReader {
-    /// Returns the files that lie elsewhere in another commit and have half of their content at least,
-    /// in the order of git; nothing when the mirror lacks one of the commits. Where more than 1,000
-    /// files would be compared, only those whose content is the same are told.
+    /// Returns the files that have another path in a later commit and at least half of their content
+    /// unchanged, in git's order; nothing if the mirror lacks one of the commits. If more than 1,000
+    /// files would have to be compared, only files with unchanged content are returned.
     ///
     /// # Errors
     ///
@@ -52,15 +52,15 @@ impl MirrorReader {
         let asked = [trees.as_bytes(), END].concat();
         let answer = conversation.ask(&asked, |output| read(output, trees.as_bytes()));
         let renames = answer.map_err(|cause| why(WHAT, cause))?;
-        // Of what is declined the rest is not read, so the next answer is another process's.
+        // The rest of a declined answer is not read, so a new process gives the next answer.
         let renames = renames.map_err(ReadError::Declined)?;
         self.renames = Some(conversation);
         Ok(Some(renames))
     }
 }
 
-/// Reads `:MODES IDS STATUS`, the path before and the path after of each file, all of which end with
-/// NUL, between the line of the trees and the one that ends the answer.
+/// Reads `:MODES IDS STATUS`, the path before and the path after of each file, all ended by NUL,
+/// between the line of the trees and the line that ends the answer.
 fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>, ReadDecline>> {
     if !begins(output, trees)? {
         return Ok(Err(ReadDecline::Malformed));
@@ -83,8 +83,8 @@ fn read(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<Result<Vec<Rename>
     }
 }
 
-/// Reads the line of the trees, and returns whether it is the one that was asked: else git could not read
-/// one of them.
+/// Reads the line of the trees, and returns whether it is that of the question. If not, git could not
+/// read one of the trees.
 pub(super) fn begins(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<bool> {
     let mut first = Vec::new();
     output
@@ -99,15 +99,15 @@ pub(super) fn begins(output: &mut dyn BufRead, trees: &[u8]) -> io::Result<bool>
 /// What comes next in an answer.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// A file: what stands before its paths, without the colon.
+    /// A file: what precedes its paths, without the colon.
     File(Vec<u8>),
     /// The line that ends the answer.
     End,
-    /// Nothing that git writes.
+    /// Something that git does not write.
     Odd,
 }
 
-/// Reads what stands before the paths of the next file.
+/// Reads what precedes the paths of the next file.
 pub(super) fn next(output: &mut dyn BufRead) -> io::Result<Next> {
     let mut first = [0];
     output.read_exact(&mut first)?;
@@ -124,7 +124,7 @@ pub(super) fn next(output: &mut dyn BufRead) -> io::Result<Next> {
     Ok(Next::Odd)
 }
 
-/// Reads what ends with NUL, without it; nothing where that is longer than this.
+/// Reads up to the next NUL, without it; nothing if that is longer than this.
 pub(super) fn text(output: &mut dyn BufRead, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     output

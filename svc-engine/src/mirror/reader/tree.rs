@@ -3,13 +3,13 @@ use svc_model::repository::CommitSha;
 use super::ReadDecline;
 use crate::mirror::object_id::ObjectId;
 
-/// Bytes of an entry of a folder on average, above which so many are too large.
+/// Bytes of an entry of a folder, on average. A folder with larger entries is too large.
 const ENTRY_BYTES_MAX: u64 = 320;
 
 /// What an entry of a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A file, one that can be run or not.
+    /// A file, executable or not.
     File,
     /// A symbolic link.
     Link,
@@ -24,18 +24,18 @@ pub enum EntryKind {
 pub struct TreeEntry {
     /// What it is.
     pub kind: EntryKind,
-    /// Its name, of no certain encoding and with any byte but NUL.
+    /// Its name, in any encoding, with any byte but NUL.
     pub name: Vec<u8>,
     /// The id of its object.
     pub id: CommitSha,
 }
 
-/// Returns how many bytes so many entries may have.
+/// Returns how many bytes this many entries may have.
 pub(super) fn bytes_max(entries_max: usize) -> u64 {
     (entries_max as u64).saturating_mul(ENTRY_BYTES_MAX)
 }
 
-/// Reads the object of a folder, whose ids are as long as this one.
+/// Reads the object of a folder. Its ids are as long as this one.
 pub(super) fn parse(
     tree: &[u8],
     like: ObjectId,
@@ -52,7 +52,7 @@ pub(super) fn parse(
     Ok(entries)
 }
 
-/// Reads the object of a folder, as [`parse`] does, and hands on the entries: `MODE NAME`, NUL and the
+/// Reads the object of a folder, like [`parse`], and passes on the entries: `MODE NAME`, NUL and the
 /// bytes of the id for each.
 pub(super) fn each(
     mut tree: &[u8],
@@ -80,7 +80,7 @@ fn parse_entry(tree: &[u8], id_bytes: usize) -> Option<(Entry<'_>, &[u8])> {
     let end = tree.iter().position(|byte| *byte == 0)?;
     let (head, rest) = (&tree[..end], &tree[end + 1..]);
     let space = head.iter().position(|byte| *byte == b' ')?;
-    // Old programs wrote modes of other permissions, and with zeros before them.
+    // Old programs wrote modes with other permissions, and with leading zeros.
     let mode = u32::from_str_radix(str::from_utf8(&head[..space]).ok()?, 8).ok()?;
     let kind = match mode >> 12 {
         0o10 => EntryKind::File,
