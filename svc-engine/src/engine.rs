@@ -24,7 +24,7 @@ use crate::clock::{Clock, Ids};
 use crate::error::Error;
 use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
-    ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits, SeenRevocations,
+    ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits, SeenGrants,
 };
 use crate::store::{Snapshot, Store, StoreError};
 
@@ -49,7 +49,7 @@ struct Inner {
     redaction: Redaction,
     secrets: Secrets,
     cursor_key: CursorKey,
-    revocations: SeenRevocations,
+    grants: SeenGrants,
     clock: Clock,
     ids: Ids,
     /// Whether a task is about to write the counts of deliveries that stored nothing.
@@ -150,7 +150,7 @@ impl Engine {
                 Some(key) => key.clone(),
                 None => CursorKey::derive(ids.fresh().as_bytes()),
             },
-            revocations: SeenRevocations::default(),
+            grants: SeenGrants::default(),
             clock,
             ids,
             counts_wait: AtomicBool::new(false),

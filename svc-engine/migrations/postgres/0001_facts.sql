@@ -63,6 +63,8 @@ CREATE TABLE writers (
     commits BIGINT NOT NULL
 ) WITH (fillfactor = 10);
 
+-- A fact of a Session changes its mark, and no two states of a Session have the same: whoever remembers
+-- something of a Session sees whether it is still so, also after the database was set back.
 CREATE TABLE sessions (
     org_id TEXT COLLATE "C" NOT NULL,
     session_id TEXT COLLATE "C" NOT NULL,
@@ -71,7 +73,7 @@ CREATE TABLE sessions (
     first_observed_at_us BIGINT NOT NULL,
     last_observed_at_us BIGINT NOT NULL,
     captured_at_us BIGINT NOT NULL,
-    touch_count BIGINT NOT NULL,
+    mark BIGINT NOT NULL,
     claims TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (session_id, org_id)
 );

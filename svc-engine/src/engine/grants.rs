@@ -34,7 +34,7 @@ impl Engine {
     /// [`Error::TokenRevoked`]; or when the store gives no answer.
     pub async fn token_grants(&self, token: TokenName) -> Result<Arc<TokenGrants>, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::token_grants(snapshot, &inner.revocations, &token)
+            read::token_grants(snapshot, &inner.grants, &token)
         };
         self.short(read).await
     }
@@ -43,7 +43,7 @@ impl Engine {
     /// Every read within this reach checks the grants again; a reply that does not depend on such a
     /// read, or a refusal, needs [`Engine::token_grants`] first.
     pub fn latest_grants(&self, token: &TokenName) -> Option<Arc<TokenGrants>> {
-        self.0.revocations.latest_grants(token)
+        self.0.grants.latest_grants(token)
     }
 
     /// Returns the Sessions that were granted to a token; nothing if they are more than one discovery
@@ -59,7 +59,7 @@ impl Engine {
         let reach = Reach::Granted(grants);
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| match read::reached(
             snapshot,
-            &inner.revocations,
+            &inner.grants,
             &reach,
         ) {
             Ok(sessions) => Ok(Some(sessions.into_owned())),
@@ -149,7 +149,7 @@ impl Engine {
         let change = self.change(&request.reason, client_id);
         let changed = self.0.store.change_token(request.token, action, change);
         let changed = changed.await?.map_err(QueryFault::from)?;
-        self.0.revocations.recorded(&changed.row);
+        self.0.grants.recorded(&changed.row);
         Ok(self.receipt_of(changed))
     }
 

@@ -39,7 +39,7 @@ impl Engine {
         request: InventoryRequest,
     ) -> Result<Inventory, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            read::check_reach(snapshot, &inner.grants, &reach, &request.session_id)?;
             read::inventory(snapshot, request)
         };
         self.scan(read).await
@@ -52,7 +52,7 @@ impl Engine {
         request: ManifestRequest,
     ) -> Result<Manifest, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            read::check_reach(snapshot, &inner.grants, &reach, &request.session_id)?;
             inner.with_content(snapshot, |snapshot, content| {
                 read::manifest(snapshot, content, request)
             })
@@ -67,7 +67,7 @@ impl Engine {
         request: EvidenceReadRequest,
     ) -> Result<EvidenceRead, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            read::check_reach(snapshot, &inner.grants, &reach, &request.session_id)?;
             inner.with_content(snapshot, |snapshot, content| {
                 read::read(snapshot, content, request)
             })
@@ -82,7 +82,7 @@ impl Engine {
         request: ContextSelectedRequest,
     ) -> Result<ContextResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            read::check_reach(snapshot, &inner.revocations, &reach, &request.session_id)?;
+            read::check_reach(snapshot, &inner.grants, &reach, &request.session_id)?;
             inner.with_content(snapshot, |snapshot, content| {
                 read::selected(snapshot, content, &inner.scan, request)
             })
@@ -97,7 +97,7 @@ impl Engine {
         request: ContextDiscoveryRequest,
     ) -> Result<DiscoveryResult, Error> {
         let read = move |inner: &Inner, snapshot: &mut Snapshot<'_>| {
-            let grant = read::reached(snapshot, &inner.revocations, &reach)?;
+            let grant = read::reached(snapshot, &inner.grants, &reach)?;
             inner.with_content(snapshot, |snapshot, content| {
                 read::discover(snapshot, content, &inner.scan, &grant, request)
             })

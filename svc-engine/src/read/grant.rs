@@ -1,8 +1,9 @@
 //! What a caller may read: the configured Sessions, or those granted to its token.
 //!
 //! Grants were read when the token was checked, for this query or an earlier one, so a revoked token, or
-//! a Session that no grant can reach, takes no slot. They are checked again in the snapshot of the
-//! query, by the statement that proves the rules.
+//! a Session that no grant can reach, takes no slot. In the snapshot of the query one look-up tells
+//! whether they still hold, and whether what the rules said of the Session does ([`GrantMark`]); only
+//! what has changed is read again.
 
 mod seen;
 
@@ -18,12 +19,12 @@ use svc_model::limit::{GRANT_SESSIONS_MAX, QUARANTINE_LOG_MAX};
 use svc_model::problem::{Decline, QueryFault};
 use svc_model::query::RepositorySelector;
 
-pub use self::seen::SeenRevocations;
+pub use self::seen::SeenGrants;
 use super::repository::{Touched, select};
 use crate::derive::repository::Selection;
 use crate::error::Error;
 use crate::fact::Lifetime;
-use crate::store::{GrantRow, GrantRule, GrantTarget, Snapshot};
+use crate::store::{GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
 
 /// The Sessions that a caller may read.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub enum Reach {
 pub struct TokenGrants {
     token: TokenName,
     grants: Vec<GrantRow>,
+    /// The last row of the log when they were read.
+    read_at: Option<String>,
 }
 
 impl TokenGrants {
@@ -71,13 +74,6 @@ impl TokenGrants {
     pub fn scopes(&self) -> Vec<GrantScope> {
         self.targets().cloned().map(scope).collect()
     }
-
-    /// Returns whether these are the grants in force.
-    fn are(&self, in_force: &[(u64, String)]) -> bool {
-        let rows = self.grants.iter();
-        rows.map(|row| (row.revision, &*row.grant_id))
-            .eq(in_force.iter().map(|(revision, id)| (*revision, &**id)))
-    }
 }
 
 const fn rule(target: &GrantTarget) -> Option<&GrantRule> {
@@ -94,8 +90,18 @@ const fn rule(target: &GrantTarget) -> Option<&GrantRule> {
 /// If the token is revoked.
 pub fn token_grants(
     snapshot: &mut Snapshot<'_>,
-    seen: &SeenRevocations,
+    seen: &SeenGrants,
     token: &TokenName,
+) -> Result<Arc<TokenGrants>, Error> {
+    let mark = snapshot.grant_mark(None)?;
+    read_grants(snapshot, seen, token, mark)
+}
+
+fn read_grants(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    token: &TokenName,
+    mark: GrantMark,
 ) -> Result<Arc<TokenGrants>, Error> {
     let grants = snapshot.grants_of(token)?;
     if let Some(revocation) = grants.iter().find(|row| row.action == GrantAction::Revoke) {
@@ -112,9 +118,44 @@ pub fn token_grants(
     let grants = Arc::new(TokenGrants {
         token: token.clone(),
         grants,
+        read_at: mark.grants,
     });
     seen.keep(&grants);
     Ok(grants)
+}
+
+/// Returns the grants of a token in this snapshot.
+fn current(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    grants: &Arc<TokenGrants>,
+    mark: &GrantMark,
+) -> Result<Arc<TokenGrants>, Error> {
+    if grants.read_at == mark.grants {
+        return Ok(Arc::clone(grants));
+    }
+    read_grants(snapshot, seen, &grants.token, mark.clone())
+}
+
+/// Returns whether the rules of a token reach a Session, as remembered or as the facts say.
+fn is_reached_by_rule(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    grants: &TokenGrants,
+    session_id: &SessionId,
+    mark: GrantMark,
+) -> Result<bool, Error> {
+    let rules = grants.rules();
+    if rules.is_empty() || !mark.is_session_known() {
+        return Ok(false);
+    }
+    if let Some(is_reached) = seen.verdict(&grants.token, session_id, &mark) {
+        return Ok(is_reached);
+    }
+    let obstacles = snapshot.grant_obstacles(&rules, session_id)?;
+    let is_reached = obstacles.iter().flatten().any(Vec::is_empty);
+    seen.keep_verdict(&grants.token, session_id, mark, is_reached);
+    Ok(is_reached)
 }
 
 /// Checks that a caller may read a Session.
@@ -124,7 +165,7 @@ pub fn token_grants(
 /// If it may not, whether or not the Session exists; or if its token has been revoked.
 pub fn check_reach(
     snapshot: &mut Snapshot<'_>,
-    seen: &SeenRevocations,
+    seen: &SeenGrants,
     reach: &Reach,
     session_id: &SessionId,
 ) -> Result<(), Error> {
@@ -132,14 +173,10 @@ pub fn check_reach(
         Reach::All => true,
         Reach::Configured(sessions) => sessions.contains(session_id),
         Reach::Granted(grants) => {
-            let mut grants = Arc::clone(grants);
-            let mut proof = snapshot.grant_proof(&grants.token, &grants.rules(), session_id)?;
-            if !grants.are(&proof.in_force) {
-                grants = token_grants(snapshot, seen, &grants.token)?;
-                proof = snapshot.grant_proof(&grants.token, &grants.rules(), session_id)?;
-            }
-            let mut rules = proof.obstacles.iter().flatten();
-            grants.names(session_id) || rules.any(Vec::is_empty)
+            let mark = snapshot.grant_mark(Some(session_id))?;
+            let grants = current(snapshot, seen, grants, &mark)?;
+            grants.names(session_id)
+                || is_reached_by_rule(snapshot, seen, &grants, session_id, mark)?
         }
     };
     if is_reached {
@@ -157,7 +194,7 @@ pub fn check_reach(
 /// token has been revoked.
 pub fn reached<'r>(
     snapshot: &mut Snapshot<'_>,
-    seen: &SeenRevocations,
+    seen: &SeenGrants,
     reach: &'r Reach,
 ) -> Result<Cow<'r, [SessionId]>, Error> {
     let grants = match reach {
@@ -165,12 +202,9 @@ pub fn reached<'r>(
         Reach::Configured(sessions) => return Ok(Cow::Borrowed(sessions)),
         Reach::Granted(grants) => grants,
     };
-    let mut grants = Arc::clone(grants);
-    let mut found = snapshot.grant_reach(&grants.token, &grants.rules())?;
-    if !grants.are(&found.in_force) {
-        grants = token_grants(snapshot, seen, &grants.token)?;
-        found = snapshot.grant_reach(&grants.token, &grants.rules())?;
-    }
+    let mark = snapshot.grant_mark(None)?;
+    let grants = current(snapshot, seen, grants, &mark)?;
+    let found = snapshot.grant_reach(&grants.rules())?;
     let named = grants.targets().filter_map(|target| match target {
         GrantTarget::Session(session_id) => Some(session_id.clone()),
         GrantTarget::Rule(_) => None,
@@ -247,7 +281,7 @@ pub fn grant_reach(snapshot: &mut Snapshot<'_>, row: &GrantRow) -> Result<GrantR
             over_limit: false,
         },
         Some(GrantTarget::Rule(rule)) => {
-            let found = snapshot.grant_reach(&row.token, &[rule])?;
+            let found = snapshot.grant_reach(&[rule])?;
             GrantReach {
                 sessions: found.sessions.len() as u64,
                 over_limit: found.is_over || found.sessions.len() > GRANT_SESSIONS_MAX,
@@ -294,9 +328,9 @@ pub fn explain_grant(
         .iter()
         .filter_map(|row| row.target.as_ref().and_then(rule))
         .collect();
-    let proof = snapshot.grant_proof(&token, &rules, &session_id)?;
-    let found = proof.obstacles.is_some();
-    let mut of_rules = proof.obstacles.into_iter().flatten();
+    let obstacles = snapshot.grant_obstacles(&rules, &session_id)?;
+    let found = obstacles.is_some();
+    let mut of_rules = obstacles.into_iter().flatten();
     let mut revocation = None;
     let mut entries = Vec::new();
     for row in rows {

@@ -35,7 +35,7 @@ pub use evidence::{inventory, manifest, read};
 pub use export::{Export, export};
 pub use facts::{compatibility_evidence, facts, session_facts, session_inference_calls};
 pub use grant::{
-    Reach, SeenRevocations, TokenGrants, check_reach, explain_grant, grant_entry, grant_reach,
+    Reach, SeenGrants, TokenGrants, check_reach, explain_grant, grant_entry, grant_reach,
     grant_target, grants, reached, token_grants,
 };
 pub use quarantine::quarantine_log;

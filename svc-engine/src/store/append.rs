@@ -406,6 +406,8 @@ pub(super) struct Afterwards {
     pub(super) recalled: Recalled,
     /// The Sessions of the facts.
     pub(super) touched_sessions: Vec<SessionKey>,
+    /// The step of the marks of these Sessions.
+    pub(super) session_step: i64,
     /// The stored claims on names.
     pub(super) claims: Vec<KnownClaim>,
     /// The stored claims about Sessions.
@@ -456,7 +458,8 @@ impl Afterwards {
             }
         }
         let touched = self.touched_sessions;
-        self.recalled.remember(known, touched, of_sessions);
+        let step = self.session_step;
+        self.recalled.remember(known, touched, step, of_sessions);
         for claim in self.claims {
             known_claims.remember(claim);
         }

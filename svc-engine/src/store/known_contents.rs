@@ -8,6 +8,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use super::content::{ContentHash, ContentKey, SessionKey};
+use super::sessions;
 
 /// Contents of every Session that are remembered: about 100 bytes each.
 const SHARED_MAX: usize = 50_000;
@@ -50,8 +51,8 @@ pub(super) struct KnownSession(Arc<RwLock<SessionContents>>);
 
 #[derive(Debug, Default)]
 struct SessionContents {
-    /// How often the Session had been touched when these were all of its contents.
-    touches: i64,
+    /// The mark that the Session had when these were all of its contents.
+    mark: i64,
     ids: HashMap<ContentHash, i64>,
 }
 
@@ -111,9 +112,9 @@ impl KnownContents {
         }
     }
 
-    /// Returns how often a Session had been touched when all of its contents were remembered.
-    pub(super) fn touches(&self, session: &SessionKey) -> Option<i64> {
-        self.session(session).map(|it| it.read().touches)
+    /// Returns the mark that a Session had when all of its contents were remembered.
+    pub(super) fn mark(&self, session: &SessionKey) -> Option<i64> {
+        self.session(session).map(|it| it.read().mark)
     }
 
     /// Remembers a content of every Session that a committed transaction stored.
@@ -121,13 +122,13 @@ impl KnownContents {
         self.shared.insert(hash, content_id);
     }
 
-    /// Remembers contents of a Session, and how often the Session has been touched with the committed
-    /// transaction that stored them. `are_all` says that the Session has no others; else they are added
+    /// Remembers contents of a Session, and the mark that the committed transaction left which stored
+    /// them. `are_all` says that the Session has no others; else they are added
     /// to those that are remembered, and only when those were not forgotten meanwhile.
     pub(super) fn remember(
         &self,
         session: SessionKey,
-        touches: i64,
+        mark: i64,
         contents: impl IntoIterator<Item = (ContentHash, i64)>,
         are_all: bool,
     ) {
@@ -138,7 +139,7 @@ impl KnownContents {
         };
         let weight = {
             let mut known = known.write();
-            known.touches = touches;
+            known.mark = mark;
             known.ids.extend(contents);
             known.ids.len() as u64 + SESSION_WEIGHT
         };
@@ -146,10 +147,11 @@ impl KnownContents {
         self.sessions.insert(session, Weighed { weight, contents });
     }
 
-    /// Notes that a committed transaction touched a Session without any new content.
-    pub(super) fn touched(&self, session: &SessionKey) {
+    /// Notes that a committed transaction changed the mark of a Session by a step, and added no content.
+    pub(super) fn touched(&self, session: &SessionKey, step: i64) {
         if let Some(known) = self.session(session) {
-            known.write().touches += 1;
+            let mut known = known.write();
+            known.mark = sessions::next_mark(Some(known.mark), step);
         }
     }
 
@@ -185,10 +187,11 @@ mod tests {
         known.remember(SESSION, 2, [(hash(2), 2)], false);
         let session = known.session(&SESSION).unwrap();
         assert_eq!([1, 2].map(|it| session.get(&hash(it))), [Some(1), Some(2)]);
-        known.touched(&SESSION);
-        assert_eq!(known.touches(&SESSION), Some(3));
+        known.touched(&SESSION, 7);
+        let mark = sessions::next_mark(Some(2), 7);
+        assert_eq!(known.mark(&SESSION), Some(mark));
         known.forget();
-        assert_eq!((known.touches(&SESSION), known.generation()), (None, 1));
+        assert_eq!((known.mark(&SESSION), known.generation()), (None, 1));
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod organization;
 mod outcomes;
 mod packing;
 #[cfg(test)]
-mod plan_check;
+pub(crate) mod plan_check;
 mod pool;
 mod postgres;
 mod pull_requests;
@@ -94,7 +94,7 @@ pub use erasure::{
 pub use error::{Obstacle, StoreError};
 pub use export::{StoredCall, StoredFact};
 pub use grants::{
-    ChangedGrant, GrantChange, GrantRow, GrantRule, GrantTarget, NoGrant, Proof, Reached,
+    ChangedGrant, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget, NoGrant, Reached,
 };
 pub use inferred::NamedCall;
 pub use jobs::{

@@ -153,7 +153,7 @@ pub(super) fn unchecked<T>(run: impl FnOnce() -> T) -> T {
 }
 
 /// Returns how many statements this thread has run.
-pub(super) fn statements() -> u64 {
+pub(crate) fn statements() -> u64 {
     STATEMENTS.get()
 }
 

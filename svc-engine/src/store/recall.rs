@@ -1,9 +1,8 @@
 //! Finding the stored contents of Sessions that go on.
 //!
 //! The contents of a Session have no index. They are remembered while the Session goes on, together
-//! with how often it had been touched; every transaction that stores a fact of a Session touches it.
-//! Where the row of the Session has another count, somebody else wrote to it, or it was not
-//! remembered, and the contents of its latest calls are looked up. A call sends its history again, so
+//! with the mark of the Session, which every transaction that stores a fact of it changes. Where the row
+//! of the Session has another mark, somebody else wrote to it, or it was not remembered, and the contents of its latest calls are looked up. A call sends its history again, so
 //! these are the contents that come again; one that is older is stored once more, under an id of its
 //! own, when it does.
 
@@ -16,10 +15,10 @@ use super::content::{ContentHash, ContentRef, Encoded, SessionKey};
 use super::error::corrupt;
 use super::known_contents::KnownContents;
 use super::value::Value;
-use super::{StoreError, id_list};
+use super::{StoreError, id_list, sessions};
 
-const TOUCHES: Lookup<'_> = Lookup {
-    select: "SELECT session_id, touch_count FROM sessions WHERE org_id = $1 AND session_id",
+const MARKS: Lookup<'_> = Lookup {
+    select: "SELECT session_id, mark FROM sessions WHERE org_id = $1 AND session_id",
     then: "",
 };
 /// The latest calls of a Session, as many as are looked at.
@@ -38,8 +37,8 @@ pub(super) struct Recalled(HashMap<SessionKey, RecalledSession>);
 /// A Session whose contents are all known.
 #[derive(Debug)]
 struct RecalledSession {
-    /// How often it had been touched before.
-    touches: i64,
+    /// Its mark before the transaction; nothing if it is new.
+    mark: Option<i64>,
     /// Its contents, when they are not the remembered ones.
     contents: Option<HashMap<ContentHash, i64>>,
 }
@@ -58,25 +57,24 @@ impl Recalled {
                 ContentRef::Known(_) => false,
             })
         });
-        let sessions: BTreeMap<&str, SessionKey> = with_new
+        let of_calls: BTreeMap<&str, SessionKey> = with_new
             .map(|call| (call.call.session_id.as_str(), call.session))
             .collect();
-        let keys: Vec<Value<'_>> = sessions.keys().copied().map(Value::Text).collect();
-        let mut touches = HashMap::new();
-        connection.lookup(&TOUCHES, &[org_id.as_str().into()], &keys, |row| {
-            touches.insert(row.text(0)?, row.integer(1)?);
+        let keys: Vec<Value<'_>> = of_calls.keys().copied().map(Value::Text).collect();
+        let mut marks = HashMap::new();
+        connection.lookup(&MARKS, &[org_id.as_str().into()], &keys, |row| {
+            marks.insert(row.text(0)?, row.integer(1)?);
             Ok(())
         })?;
         let mut recalled = Self::default();
-        for (session_id, session) in sessions {
-            let touches = touches.get(session_id).copied();
-            let contents = match touches {
+        for (session_id, session) in of_calls {
+            let mark = marks.get(session_id).copied();
+            let contents = match mark {
                 None => Some(HashMap::new()),
-                Some(_) if known.touches(&session) == touches => None,
+                Some(_) if known.mark(&session) == mark => None,
                 Some(_) => Some(latest(connection, org_id, session_id)?),
             };
-            let touches = touches.unwrap_or_default();
-            let session_contents = RecalledSession { touches, contents };
+            let session_contents = RecalledSession { mark, contents };
             recalled.0.insert(session, session_contents);
         }
         Ok(recalled)
@@ -89,23 +87,25 @@ impl Recalled {
     }
 
     /// Remembers the contents of the Sessions, and what a committed transaction added to them.
-    /// `touched` are the Sessions of all of its facts.
+    /// `touched` are the Sessions of all of its facts, and `step` is the step of their marks.
     pub(super) fn remember(
         mut self,
         known: &KnownContents,
         touched: Vec<SessionKey>,
+        step: i64,
         mut stored: HashMap<SessionKey, Vec<(ContentHash, i64)>>,
     ) {
         for session in touched {
             let Some(recalled) = self.0.remove(&session) else {
-                known.touched(&session);
+                known.touched(&session, step);
                 continue;
             };
             let are_all = recalled.contents.is_some();
             let contents = recalled.contents.into_iter().flatten();
             let stored = stored.remove(&session).into_iter().flatten();
             let contents = contents.chain(stored);
-            known.remember(session, recalled.touches + 1, contents, are_all);
+            let mark = sessions::next_mark(recalled.mark, step);
+            known.remember(session, mark, contents, are_all);
         }
     }
 }

@@ -10,11 +10,12 @@ use super::StoreError;
 use super::connection::{Connection, Insert};
 use super::session_claims::{self, ClaimKind, SessionClaim};
 use super::value::Value;
+use crate::clock::Ids;
 
 const TOUCH: Insert = Insert {
     into: "INSERT INTO sessions
         (org_id, session_id, user_id, user_id_conflict, first_observed_at_us, last_observed_at_us,
-         captured_at_us, touch_count, claims)",
+         captured_at_us, mark, claims)",
     columns: 9,
     // The first user is kept; a second, different one makes the user unknown forever.
     then: "ON CONFLICT (session_id, org_id) DO UPDATE SET
@@ -31,12 +32,14 @@ const TOUCH: Insert = Insert {
         last_observed_at_us = CASE
             WHEN excluded.last_observed_at_us > sessions.last_observed_at_us
             THEN excluded.last_observed_at_us ELSE sessions.last_observed_at_us END,
-        touch_count = sessions.touch_count + 1",
+        mark = sessions.mark + excluded.mark + 2147483648",
     // One integer for two: when the first fact was captured, and whether that is this one.
-    returning: "captured_at_us * 2 + CASE WHEN touch_count = 1 THEN 1 ELSE 0 END, session_id",
+    returning: "captured_at_us * 2 + CASE WHEN mark < 2147483648 THEN 1 ELSE 0 END, session_id",
     unique: 1,
     is_row_number: false,
 };
+/// The first mark of a Session is below this, and takes four bytes; every later one is not.
+const FIRST_MARK_END: i64 = 1 << 31;
 const KNOWN: &str = "SELECT 1 FROM sessions WHERE org_id = $1 AND session_id = $2";
 
 /// What the facts of one transaction state about their Sessions. It is written once per Session, in
@@ -79,6 +82,8 @@ pub(super) struct Sighting<'a> {
 /// The Sessions that a transaction touched.
 #[derive(Debug, Default)]
 pub(super) struct TouchedSessions<'a> {
+    /// The step of their marks.
+    pub(super) step: i64,
     /// The new ones.
     pub(super) new: Vec<&'a str>,
     /// The claims about all of them.
@@ -147,6 +152,7 @@ impl<'a> Touched<'a> {
         captured_at: Instant,
     ) -> Result<TouchedSessions<'a>, StoreError> {
         let claims: Vec<String> = self.0.values().map(Touch::written_claims).collect();
+        let step = step();
         let mut values = Vec::with_capacity(self.0.len() * TOUCH.columns);
         for ((session_id, touch), claims) in self.0.iter().zip(&claims) {
             let user_id = touch.user_id.filter(|_| !touch.conflict);
@@ -158,13 +164,16 @@ impl<'a> Touched<'a> {
                 Value::Integer(touch.first.microseconds()),
                 Value::Integer(touch.last.microseconds()),
                 Value::Integer(captured_at.microseconds()),
-                Value::Integer(1),
+                Value::Integer(step),
                 Value::Text(claims),
             ]);
         }
         let rows = values.chunks_exact(TOUCH.columns);
         let rows = connection.insert(&TOUCH, rows)?;
-        let mut touched = TouchedSessions::default();
+        let mut touched = TouchedSessions {
+            step,
+            ..TouchedSessions::default()
+        };
         for ((session_id, touch), row) in self.0.iter().zip(rows) {
             let row = row.unwrap_or_default();
             if row & 1 == 1 {
@@ -181,6 +190,18 @@ impl<'a> Touched<'a> {
         }
         Ok(touched)
     }
+}
+
+/// Returns the step by which a transaction changes the marks of the Sessions that it touches: at random,
+/// so that a Session that was set back does not get a mark again that it had in the lost state.
+fn step() -> i64 {
+    let random = Ids::random().fresh().as_u128() % u128::from((FIRST_MARK_END - 1).unsigned_abs());
+    1 + i64::try_from(random).unwrap_or_default()
+}
+
+/// Returns the mark of a Session after a step; that of a new one when there was none.
+pub(super) fn next_mark(mark: Option<i64>, step: i64) -> i64 {
+    mark.map_or(step, |mark| mark + step + FIRST_MARK_END)
 }
 
 pub(super) fn known(

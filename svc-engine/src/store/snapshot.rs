@@ -166,6 +166,11 @@ impl<'s> Snapshot<'s> {
         Ok(*self.revisions.insert(revisions.unwrap_or_default()))
     }
 
+    /// Notes what another statement of this snapshot has found.
+    pub(super) const fn learn_revisions(&mut self, revisions: Revisions) {
+        self.revisions = Some(revisions);
+    }
+
     /// Returns the high-water mark of the quarantine log; 0 when it is empty.
     pub fn quarantine_revision(&mut self) -> Result<u64, StoreError> {
         Ok(self.revisions()?.quarantine)

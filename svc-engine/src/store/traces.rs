@@ -59,6 +59,7 @@ impl<'a> Traces<'a> {
         )?;
         let sessions = self.sessions.sessions().map(content::session_key);
         appending.afterwards.touched_sessions = sessions.collect();
+        appending.afterwards.session_step = touched.step;
         let new = touched.new.into_iter().map(str::to_owned);
         appending.afterwards.new_sessions = new.collect();
         appending.afterwards.claims = self.claims.write(

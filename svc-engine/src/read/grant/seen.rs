@@ -3,27 +3,52 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use quick_cache::sync::Cache;
 use svc_model::grant::{GrantAction, TokenName};
+use svc_model::id::SessionId;
 
 use super::TokenGrants;
-use crate::store::GrantRow;
+use crate::store::{GrantMark, GrantRow};
 
-/// The revocations that this process has seen. If the database is reset to a state in which a token
-/// was not revoked, the token stays revoked here until it is restored after that revocation.
+/// Verdicts that are remembered: a few hundred bytes each.
+const VERDICTS_MAX: usize = 4_096;
+
+/// What this process has seen of the grants of tokens.
 ///
-/// For every other token, the grants of the last check, for queries that check them again in their
-/// snapshots.
-#[derive(Debug, Default)]
-pub struct SeenRevocations(Mutex<Seen>);
+/// Its revocations: if the database is reset to a state in which a token was not revoked, the token
+/// stays revoked here until it is restored after that revocation. For every other token, its grants
+/// when they were last read, and what its rules said of Sessions. A query uses both only when its
+/// snapshot says that nothing has changed since.
+#[derive(Debug)]
+pub struct SeenGrants {
+    tokens: Mutex<Tokens>,
+    verdicts: Cache<(TokenName, SessionId), Verdict>,
+}
 
 #[derive(Debug, Default)]
-struct Seen {
+struct Tokens {
     revocations: BTreeMap<TokenName, String>,
     /// Not those of a token whose revocation was seen.
     grants: BTreeMap<TokenName, Arc<TokenGrants>>,
 }
 
-impl SeenRevocations {
+/// Whether the rules of a token reach a Session, and as of what.
+#[derive(Clone, Debug)]
+struct Verdict {
+    mark: GrantMark,
+    is_reached: bool,
+}
+
+impl Default for SeenGrants {
+    fn default() -> Self {
+        Self {
+            tokens: Mutex::default(),
+            verdicts: Cache::new(VERDICTS_MAX),
+        }
+    }
+}
+
+impl SeenGrants {
     /// Remembers a revocation that this process has recorded.
     pub(crate) fn recorded(&self, row: &GrantRow) {
         if row.action == GrantAction::Revoke {
@@ -31,7 +56,7 @@ impl SeenRevocations {
         }
     }
 
-    /// Returns the grants of a token as they were when it was last checked. Since then they may have
+    /// Returns the grants of a token as they were when they were last read. Since then they may have
     /// been removed, so a query must check them in its snapshot.
     pub(crate) fn latest_grants(&self, token: &TokenName) -> Option<Arc<TokenGrants>> {
         self.lock().grants.get(token).cloned()
@@ -42,26 +67,51 @@ impl SeenRevocations {
     }
 
     pub(super) fn set(&self, token: &TokenName, row: Option<&GrantRow>) {
-        let mut seen = self.lock();
+        let mut tokens = self.lock();
         match row {
             Some(row) => {
-                seen.grants.remove(token);
-                seen.revocations.insert(token.clone(), row.grant_id.clone());
+                tokens.grants.remove(token);
+                let revocation = row.grant_id.clone();
+                tokens.revocations.insert(token.clone(), revocation);
             }
-            None => drop(seen.revocations.remove(token)),
+            None => drop(tokens.revocations.remove(token)),
         }
     }
 
     /// Keeps the grants of a token, unless its revocation was seen in the meantime.
     pub(super) fn keep(&self, grants: &Arc<TokenGrants>) {
-        let mut seen = self.lock();
-        if !seen.revocations.contains_key(&grants.token) {
+        let mut tokens = self.lock();
+        if !tokens.revocations.contains_key(&grants.token) {
             let token = grants.token.clone();
-            seen.grants.insert(token, Arc::clone(grants));
+            tokens.grants.insert(token, Arc::clone(grants));
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns whether the rules of a token reach a Session, if that was decided under the same mark.
+    pub(super) fn verdict(
+        &self,
+        token: &TokenName,
+        session_id: &SessionId,
+        mark: &GrantMark,
+    ) -> Option<bool> {
+        let verdict = self.verdicts.get(&(token.clone(), session_id.clone()))?;
+        (verdict.mark == *mark).then_some(verdict.is_reached)
+    }
+
+    /// Keeps whether the rules of a token reach a Session.
+    pub(super) fn keep_verdict(
+        &self,
+        token: &TokenName,
+        session_id: &SessionId,
+        mark: GrantMark,
+        is_reached: bool,
+    ) {
+        let verdict = Verdict { mark, is_reached };
+        let key = (token.clone(), session_id.clone());
+        self.verdicts.insert(key, verdict);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tokens> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,7 +6,7 @@ use svc_model::id::UserId;
 use svc_model::quarantine::QuarantineReason;
 
 use super::*;
-use crate::store::{GrantChange, GrantTarget};
+use crate::store::{GrantChange, GrantTarget, plan_check};
 
 fn token() -> TokenName {
     TokenName::new("ci").unwrap()
@@ -56,12 +56,20 @@ impl Stage {
     }
 
     /// Returns what was granted, as it is when a token is looked at.
-    fn granted(&self, seen: &SeenRevocations) -> Result<Reach, Error> {
+    fn granted(&self, seen: &SeenGrants) -> Result<Reach, Error> {
         let grants = token_grants(&mut self.snapshot(), seen, &token())?;
         Ok(Reach::Granted(grants))
     }
 
-    fn check(&self, seen: &SeenRevocations, reach: &Reach, name: &str) -> Result<(), Error> {
+    /// Returns how many statements a check takes.
+    fn statements(&self, seen: &SeenGrants, reach: &Reach, name: &str) -> u64 {
+        let mut snapshot = self.snapshot();
+        let before = plan_check::statements();
+        check_reach(&mut snapshot, seen, reach, &session_id(name)).unwrap();
+        plan_check::statements() - before
+    }
+
+    fn check(&self, seen: &SeenGrants, reach: &Reach, name: &str) -> Result<(), Error> {
         let checked = check_reach(&mut self.snapshot(), seen, reach, &session_id(name));
         // An operator is told the same.
         let request = GrantExplanationRequest {
@@ -81,7 +89,7 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let seen = SeenRevocations::default();
+    let seen = SeenGrants::default();
     for (number, name, user) in [(1, "a", "ann"), (2, "b", "bob")] {
         let call = call(number).session(name).user(user).build();
         stage.add([Append::InferenceCall(Box::new(
@@ -133,12 +141,90 @@ fn a_question_is_answered_by_the_grants_of_its_snapshot(
     assert!(stage.check(&seen, &Reach::All, "b").is_ok());
 }
 
+/// What the rules of a token said of a Session is asked again as soon as it may have changed.
+#[rstest]
+fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenGrants::default();
+    let add = |number: u128, user: &str| {
+        let call = call(number).session("a").user(user).build();
+        let encoded = stage.store.encode(call, at(0));
+        stage.add([Append::InferenceCall(Box::new(encoded))]);
+    };
+    let ann = GrantRequest {
+        user_id: UserId::new("ann").ok(),
+        ..ask()
+    };
+    let rule = stage.grant(&ann);
+    let reach = stage.granted(&seen).unwrap();
+    let is_reached = || {
+        // Once as it is decided, once as it is remembered, and once by a process that has seen nothing.
+        let anew = SeenGrants::default();
+        let checked = [&seen, &seen, &anew].map(|it| stage.check(it, &reach, "a").is_ok());
+        assert_eq!(checked, [checked[2]; 3]);
+        checked[0]
+    };
+    assert!(!is_reached(), "no fact names the Session");
+    add(1, "ann");
+    assert!(is_reached());
+    let anew = SeenGrants::default();
+    let reached_now = stage.granted(&anew).unwrap();
+    let statements = [(); 2].map(|()| stage.statements(&anew, &reached_now, "a"));
+    assert_eq!(statements, [2, 1], "decided, then remembered");
+    stage.quarantine(FactTable::InferenceCalls, id(1));
+    assert!(!is_reached(), "nothing visible says so");
+    stage.release(FactTable::InferenceCalls, id(1));
+    assert!(is_reached());
+    add(2, "bob");
+    assert!(!is_reached(), "somebody else's too");
+    stage.quarantine(FactTable::InferenceCalls, id(2));
+    assert!(is_reached());
+    let removed = stage.ledger.remove_grant(&rule, &stage.change());
+    removed.unwrap().unwrap();
+    assert!(!is_reached());
+    stage.grant(&ann);
+    assert!(is_reached());
+}
+
+/// A Session that is set back and goes on another way has had as many facts as before.
+#[rstest]
+fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenGrants::default();
+    stage.grant(&GrantRequest {
+        user_id: UserId::new("ann").ok(),
+        ..ask()
+    });
+    let add = |store: &Store, number: u128, user: &str| {
+        let call = call(number).session("a").user(user).build();
+        let encoded = store.encode(call, at(0));
+        let appended = store.append_now(vec![Append::InferenceCall(Box::new(encoded))]);
+        appended.unwrap();
+    };
+    let reach = stage.granted(&seen).unwrap();
+    stage.database.back_up();
+    add(&stage.store, 1, "ann");
+    stage.check(&seen, &reach, "a").unwrap();
+    stage.database.restore();
+    // The same number of facts, transactions and grants, of somebody else.
+    let other = stage.database.open("acme");
+    add(&other, 1, "bob");
+    assert!(matches!(
+        stage.check(&seen, &reach, "a"),
+        Err(Error::OutsideGrant)
+    ));
+}
+
 #[rstest]
 fn what_began_before_a_revocation_is_answered_whole_and_nothing_after_it(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let seen = SeenRevocations::default();
+    let seen = SeenGrants::default();
     for number in 1..4 {
         let call = call(number).session("a").user("ann").build();
         let encoded = stage.store.encode(call, at(0));
@@ -185,7 +271,7 @@ fn a_revocation_that_was_recorded_here_holds_when_the_store_is_set_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let seen = SeenRevocations::default();
+    let seen = SeenGrants::default();
     let target = GrantTarget::Session(session_id("a"));
     let added = stage.ledger.add_grant(&token(), &target, &stage.change());
     added.unwrap().unwrap();
@@ -204,7 +290,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let seen = SeenRevocations::default();
+    let seen = SeenGrants::default();
     stage.grant(&GrantRequest {
         session_id: Some(session_id("a")),
         ..ask()
@@ -214,7 +300,7 @@ fn a_revocation_that_was_seen_holds_when_the_store_is_set_back(
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
     stage.database.restore();
     assert!(matches!(stage.granted(&seen), Err(Error::TokenRevoked)));
-    let anew = SeenRevocations::default();
+    let anew = SeenGrants::default();
     assert!(
         stage.granted(&anew).is_ok(),
         "who starts anew has seen none"
@@ -232,7 +318,7 @@ fn a_grant_that_a_store_has_lost_is_not_taken_for_one_of_its_number(
     #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
 ) {
     let stage = stage!(backend);
-    let seen = SeenRevocations::default();
+    let seen = SeenGrants::default();
     let to = |name: &str| GrantRequest {
         session_id: Some(session_id(name)),
         ..ask()

@@ -185,7 +185,7 @@ impl<'s, 'w, 'p> Laws<'s, 'w, 'p> {
             "first_observed_at_us",
             "last_observed_at_us",
             "captured_at_us",
-            "touch_count",
+            "mark",
             "user_id",
             "claims",
         ];

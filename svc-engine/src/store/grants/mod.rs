@@ -1,9 +1,11 @@
 //! What the named retrieval tokens may read: an append-only log, and which of its rows are in force.
 //!
-//! [`log`] appends and lists, [`reach`] says which Sessions a rule reaches. Both work in one
-//! transaction each, so a question is answered by the grants of its own snapshot.
+//! [`log`] appends and lists, [`reach`] says which Sessions a rule reaches, and [`mark`] tells whether
+//! what they said earlier still holds. Each works in one transaction, so a question is answered by the
+//! grants of its own snapshot.
 
 mod log;
+mod mark;
 mod reach;
 
 use svc_model::facts::AgentHarness;
@@ -14,7 +16,8 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 pub(super) use self::log::{add, change_token, remove};
-pub use self::reach::{Proof, Reached};
+pub use self::mark::GrantMark;
+pub use self::reach::Reached;
 
 /// What a grant reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,9 @@
 //! Anybody who may send facts may send one of any Session. So it is not enough that some fact names the
 //! user: a Session that facts tie to another user, agent or repository too is not reached.
 //!
-//! The rules of a token are one statement, which also says which rows are in force: whoever read them
-//! before the snapshot was opened sees whether they have changed since.
+//! The rules of a token are one statement.
 
-use svc_model::grant::{GrantObstacle, TokenName};
+use svc_model::grant::GrantObstacle;
 use svc_model::id::SessionId;
 use svc_model::limit::GRANT_RULE_ROWS_MAX;
 use svc_model::repository::RepositoryIdentity;
@@ -19,39 +18,13 @@ use crate::store::session_claims::ClaimKind;
 use crate::store::statement::{Statement, exists};
 use crate::store::{Snapshot, StoreError};
 
-/// What lies between the rules of a token and one Session.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Proof {
-    /// The rows that are in force, by revision, each with its id: a database that was set back gives a
-    /// revision again.
-    pub in_force: Vec<(u64, String)>,
-    /// The obstacles of each rule, in their order; nothing if no fact names the Session.
-    pub obstacles: Option<Vec<Vec<GrantObstacle>>>,
-}
-
 /// The Sessions that the rules of a token reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
-    /// The rows that are in force, by revision, each with its id: a database that was set back gives a
-    /// revision again.
-    pub in_force: Vec<(u64, String)>,
     /// The Sessions, sorted.
     pub sessions: Vec<SessionId>,
     /// Whether a rule has more Sessions to look at than it may.
     pub is_over: bool,
-}
-
-/// The number of the rows that say what is in force.
-const IN_FORCE: i64 = -1;
-
-/// Selects what is in force.
-fn in_force<'v>(it: &mut Statement<'v>, org: &str, token: &'v TokenName) -> String {
-    let token = it.value(token.as_str());
-    format!(
-        "SELECT CAST({IN_FORCE} AS BIGINT), l.grant_id, g.grant_revision FROM grants_in_force g \
-        JOIN grant_log l ON l.grant_revision = g.grant_revision \
-        WHERE g.token = {token} AND g.org_id = {org}"
-    )
 }
 
 /// Returns the condition that a visible fact of the Session of `row` proves a value.
@@ -216,103 +189,67 @@ impl GrantRule {
     }
 }
 
-fn revision(number: i64) -> u64 {
-    number.unsigned_abs()
-}
-
 impl Snapshot<'_> {
-    /// Says of each of a token's rules what lies between it and a Session.
-    pub fn grant_proof(
+    /// Says of each rule what lies between it and a Session; nothing if no fact names the Session.
+    pub fn grant_obstacles(
         &mut self,
-        token: &TokenName,
         rules: &[&GrantRule],
         session_id: &SessionId,
-    ) -> Result<Proof, StoreError> {
+    ) -> Result<Option<Vec<Vec<GrantObstacle>>>, StoreError> {
         let mut it = Statement::default();
         let org = it.value(self.org_id.as_str());
-        let mut selects = vec![in_force(&mut it, &org, token)];
         let session = it.value(session_id.as_str());
-        for (number, rule) in rules.iter().enumerate() {
+        let mut columns = vec!["CAST(0 AS BIGINT)".to_owned()];
+        for rule in rules {
             let found = obstacles(&mut it, "s", rule);
             let bits = found
                 .into_iter()
                 .map(|(bit, condition)| format!("CASE WHEN {condition} THEN {bit} ELSE 0 END"));
             let bits: Vec<String> = bits.collect();
-            let bits = bits.join(" + ");
-            selects.push(format!(
-                "SELECT CAST({number} AS BIGINT), '', CAST({bits} AS BIGINT) FROM sessions s \
-                WHERE s.session_id = {session} AND s.org_id = {org}"
-            ));
+            columns.push(format!("CAST({} AS BIGINT)", bits.join(" + ")));
         }
-        if rules.is_empty() {
-            selects.push(format!(
-                "SELECT CAST(0 AS BIGINT), '', CAST(0 AS BIGINT) FROM sessions s \
-                WHERE s.session_id = {session} AND s.org_id = {org}"
-            ));
-        }
-        it.text = selects.join(" UNION ALL ");
-        let mut proof = Proof::default();
-        let mut bits_of = vec![None; rules.len()];
-        let mut is_known = false;
-        self.connection()?.each(&it.text, &it.values, |row| {
-            let (number, value) = (row.integer(0)?, row.integer(2)?);
-            match usize::try_from(number) {
-                Err(_) => proof.in_force.push((revision(value), row.text(1)?)),
-                Ok(number) => {
-                    is_known = true;
-                    if let Some(bits) = bits_of.get_mut(number) {
-                        *bits = Some(value);
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        proof.in_force.sort_unstable();
-        if is_known {
-            let rules = bits_of.into_iter().map(|bits| {
-                let bits = bits.ok_or(corrupt("sessions", "a row of a rule"))?;
+        it.text = format!(
+            "SELECT {} FROM sessions s WHERE s.session_id = {session} AND s.org_id = {org}",
+            columns.join(", ")
+        );
+        self.connection()?.first(&it.text, &it.values, |row| {
+            let of_rules = (1..=rules.len()).map(|column| {
+                let bits = row.integer(column)?;
                 let named = OBSTACLES.into_iter().enumerate();
                 let met = named.filter(|(place, _)| bits & (1 << place) != 0);
                 Ok(met.map(|(_, obstacle)| obstacle).collect())
             });
-            proof.obstacles = Some(rules.collect::<Result<_, StoreError>>()?);
-        }
-        Ok(proof)
+            of_rules.collect()
+        })
     }
 
-    /// Returns the Sessions that a token's rules reach.
-    pub fn grant_reach(
-        &mut self,
-        token: &TokenName,
-        rules: &[&GrantRule],
-    ) -> Result<Reached, StoreError> {
+    /// Returns the Sessions that rules reach.
+    pub fn grant_reach(&mut self, rules: &[&GrantRule]) -> Result<Reached, StoreError> {
+        let mut reached = Reached::default();
+        if rules.is_empty() {
+            return Ok(reached);
+        }
         let mut it = Statement::default();
         let org = it.value(self.org_id.as_str());
-        let mut selects = vec![in_force(&mut it, &org, token)];
-        for (number, rule) in rules.iter().enumerate() {
-            let select = candidates(&mut it, &org, number, rule);
-            selects.push(select);
-        }
+        let selects: Vec<String> = rules
+            .iter()
+            .enumerate()
+            .map(|(number, rule)| candidates(&mut it, &org, number, rule))
+            .collect();
         it.text = selects.join(" UNION ALL ");
-        let mut reached = Reached::default();
         let mut looked_at = vec![0_u64; rules.len()];
         self.connection()?.each(&it.text, &it.values, |row| {
-            let (number, value) = (row.integer(0)?, row.integer(2)?);
-            let Ok(number) = usize::try_from(number) else {
-                reached.in_force.push((revision(value), row.text(1)?));
-                return Ok(());
-            };
-            if let Some(rows) = looked_at.get_mut(number) {
+            let number = usize::try_from(row.integer(0)?).ok();
+            if let Some(rows) = number.and_then(|number| looked_at.get_mut(number)) {
                 *rows += 1;
             }
-            if value != 0 {
+            if row.integer(2)? != 0 {
                 let session_id = SessionId::new(&row.text(1)?);
                 let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
                 reached.sessions.push(session_id);
             }
             Ok(())
         })?;
-        reached.in_force.sort_unstable();
         // Several rules, or several names of a repository, may lead to one Session.
         reached.sessions.sort_unstable();
         reached.sessions.dedup();

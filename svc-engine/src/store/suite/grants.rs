@@ -68,14 +68,12 @@ fn in_force(store: &Store, name: &str) -> Vec<String> {
 /// other named Session that is so.
 fn reached(store: &Store, rule: &GrantRule) -> Vec<String> {
     let mut snapshot = store.snapshot_now();
-    let found = snapshot.grant_reach(&token("t"), &[rule]).unwrap();
+    let found = snapshot.grant_reach(&[rule]).unwrap();
     assert!(!found.is_over);
     let names: Vec<String> = found.sessions.into_iter().map(Into::into).collect();
     for name in ["a", "b", "c", "d", "e", "nobody's"] {
-        let proof = snapshot
-            .grant_proof(&token("t"), &[rule], &session(name))
-            .unwrap();
-        let is_reached = proof.obstacles == Some(vec![Vec::new()]);
+        let obstacles = snapshot.grant_obstacles(&[rule], &session(name)).unwrap();
+        let is_reached = obstacles == Some(vec![Vec::new()]);
         assert_eq!(
             is_reached,
             names.iter().any(|it| it == name),
@@ -87,8 +85,8 @@ fn reached(store: &Store, rule: &GrantRule) -> Vec<String> {
 
 fn obstacles(store: &Store, rule: &GrantRule, name: &str) -> Vec<GrantObstacle> {
     let mut snapshot = store.snapshot_now();
-    let proof = snapshot.grant_proof(&token("t"), &[rule], &session(name));
-    proof.unwrap().obstacles.unwrap().remove(0)
+    let obstacles = snapshot.grant_obstacles(&[rule], &session(name));
+    obstacles.unwrap().unwrap().remove(0)
 }
 
 #[rstest]
@@ -508,27 +506,17 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
     }
     let mut snapshot = store.snapshot_now();
     let (ann, codex) = (user("ann"), harness(AgentHarness::Codex));
-    let all = snapshot.grant_reach(&token("t"), &[&codex, &ann]).unwrap();
+    let all = snapshot.grant_reach(&[&codex, &ann]).unwrap();
     assert!(all.is_over);
     let none = GrantRule {
         agent_harness: Some(AgentHarness::Codex),
         ..ann
     };
-    let all = snapshot.grant_reach(&token("t"), &[&none]).unwrap();
+    let all = snapshot.grant_reach(&[&none]).unwrap();
     assert!(all.is_over, "also when it reaches none of them");
     assert_eq!(all.sessions, []);
-    assert!(
-        snapshot
-            .grant_reach(&token("t"), &[&since(0)])
-            .unwrap()
-            .is_over
-    );
-    assert!(
-        !snapshot
-            .grant_reach(&token("t"), &[&since(9)])
-            .unwrap()
-            .is_over
-    );
+    assert!(snapshot.grant_reach(&[&since(0)]).unwrap().is_over);
+    assert!(!snapshot.grant_reach(&[&since(9)]).unwrap().is_over);
 }
 
 /// A question costs by the Sessions of its rules, along an index.
@@ -538,23 +526,18 @@ fn the_cost_of_a_rule_is_in_its_sessions(
 ) {
     let database = database!(backend);
     let store = database.open("acme");
-    let ledger = database.ledger("acme");
     let rules = [
         user("plan-ann"),
         harness(AgentHarness::Pi),
         in_repository(4),
         since(1),
     ];
-    let target = GrantTarget::Rule(user("plan-ann"));
-    let added = ledger.add_grant(&token("plan"), &target, &because("r"));
-    let row = added.unwrap().unwrap().row;
-    let in_force = [(row.revision, row.grant_id)];
     let mut snapshot = store.snapshot_now();
     let rules: Vec<&GrantRule> = rules.iter().collect();
-    let reached = snapshot.grant_reach(&token("plan"), &rules).unwrap();
-    assert_eq!(reached.in_force, in_force, "it is told what is in force");
-    let proof = snapshot.grant_proof(&token("plan"), &rules, &session("s"));
-    assert_eq!(proof.unwrap().in_force, in_force);
+    let reached = snapshot.grant_reach(&rules).unwrap();
+    assert_eq!(reached.sessions, []);
+    let obstacles = snapshot.grant_obstacles(&rules, &session("s"));
+    assert_eq!(obstacles.unwrap(), None);
     let plans = plan_check::of(snapshot.connection().unwrap(), "AS BIGINT), candidates.");
     assert!(!plans.is_empty());
     let all = plans

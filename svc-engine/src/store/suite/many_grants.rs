@@ -71,13 +71,15 @@ fn a_question_takes_the_same_statements_whatever_other_tokens_have(
         let mut snapshot = store.snapshot_now();
         let (rows, first) = counting(|| snapshot.grants_of(&mine).unwrap());
         let rules = [&user("ann")];
-        let (proof, second) = counting(|| {
-            let proof = snapshot.grant_proof(&mine, &rules, &session("a"));
-            proof.unwrap()
+        let (obstacles, second) = counting(|| {
+            let obstacles = snapshot.grant_obstacles(&rules, &session("a"));
+            obstacles.unwrap()
         });
-        let (reached, third) = counting(|| snapshot.grant_reach(&mine, &rules).unwrap());
-        assert_eq!([first, second, third], [1; 3], "statements");
-        (rows, proof, reached)
+        let (reached, third) = counting(|| snapshot.grant_reach(&rules).unwrap());
+        let (mark, fourth) = counting(|| snapshot.grant_mark(Some(&session("a"))).unwrap());
+        assert!(mark.is_session_known());
+        assert_eq!([first, second, third, fourth], [1; 4], "statements");
+        (rows, obstacles, reached)
     };
     let alone = ask();
     assert_eq!(alone.0.len(), 2);
@@ -139,13 +141,12 @@ fn as_many_rules_as_a_token_may_have_are_one_statement(
     rules.push(user("ann"));
     let rules: Vec<&GrantRule> = rules.iter().collect();
     let mut snapshot = store.snapshot_now();
-    let (reached, statements) = counting(|| snapshot.grant_reach(&token("t"), &rules).unwrap());
+    let (reached, statements) = counting(|| snapshot.grant_reach(&rules).unwrap());
     assert_eq!((reached.sessions, statements), (vec![session("a")], 1));
-    let (proof, statements) = counting(|| {
-        let proof = snapshot.grant_proof(&token("t"), &rules, &session("a"));
-        proof.unwrap()
+    let (obstacles, statements) = counting(|| {
+        let obstacles = snapshot.grant_obstacles(&rules, &session("a"));
+        obstacles.unwrap().unwrap()
     });
-    let obstacles = proof.obstacles.unwrap();
     assert_eq!((obstacles.len(), statements), (TOKEN_GRANTS_MAX, 1));
     let without = obstacles.iter().filter(|it| it.is_empty());
     assert_eq!(without.count(), 1);

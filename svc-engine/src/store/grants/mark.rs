@@ -1,0 +1,62 @@
+//! What an answer about a grant depends on, in a form that costs one look-up.
+//!
+//! The log is append-only, and every row of it has an id of its own. So its last row stands for all of
+//! it, also after the database was set back to an earlier state and has grown again.
+
+use svc_model::id::SessionId;
+
+use crate::store::snapshot::Revisions;
+use crate::store::{Snapshot, StoreError};
+
+const MARK: &str = "SELECT
+    (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
+    (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1),
+    (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
+        ORDER BY grant_revision DESC LIMIT 1),
+    (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
+        ORDER BY quarantine_revision DESC LIMIT 1),
+    (SELECT mark FROM sessions WHERE session_id = $2 AND org_id = $1)";
+
+/// What decides whether the grants of a token reach a Session. As long as it is the same, so is the
+/// answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrantMark {
+    /// The id of the last row of the log of grants; nothing when it is empty.
+    pub grants: Option<String>,
+    /// The id of the last row of the quarantine log.
+    quarantine: Option<String>,
+    /// The mark of the Session; nothing if no fact names it.
+    session: Option<i64>,
+}
+
+impl GrantMark {
+    /// Returns whether any fact names the Session.
+    pub const fn is_session_known(&self) -> bool {
+        self.session.is_some()
+    }
+}
+
+impl Snapshot<'_> {
+    /// Returns what decides whether grants reach a Session; without one, only how far the logs are. The
+    /// [`revisions`](Self::revisions) are learned with it.
+    pub fn grant_mark(&mut self, session_id: Option<&SessionId>) -> Result<GrantMark, StoreError> {
+        // No Session has an empty id.
+        let session_id = session_id.map_or("", SessionId::as_str);
+        let keys = [self.org_id.as_str().into(), session_id.into()];
+        let found = self.connection()?.first(MARK, &keys, |row| {
+            let revisions = Revisions {
+                quarantine: row.count(0)?,
+                erasure: row.count(1)?,
+            };
+            let mark = GrantMark {
+                grants: row.optional_text(2)?,
+                quarantine: row.optional_text(3)?,
+                session: row.optional_integer(4)?,
+            };
+            Ok((revisions, mark))
+        })?;
+        let (revisions, mark) = found.unwrap_or_default();
+        self.learn_revisions(revisions);
+        Ok(mark)
+    }
+}
