@@ -61,18 +61,64 @@ impl Numbers {
     }
 }
 
-/// Plays calls of one template each, every one another session.
+/// Sessions of one sender, one after the other, each of as many calls.
+#[derive(Debug)]
+pub(crate) struct SessionNumbers {
+    calls_each: u64,
+    session: u64,
+    left: u64,
+}
+
+impl SessionNumbers {
+    pub(crate) const fn of_calls(calls_each: u64) -> Self {
+        Self {
+            calls_each,
+            session: 0,
+            left: 0,
+        }
+    }
+
+    /// Returns the session of the next call.
+    pub(crate) fn next(&mut self, numbers: &Numbers) -> u64 {
+        if self.left == 0 {
+            self.session = numbers.session();
+            self.left = self.calls_each;
+        }
+        self.left -= 1;
+        self.session
+    }
+}
+
+/// Plays calls of one template each.
 #[derive(Debug)]
 pub(crate) struct SinglePlayer {
-    pub(crate) templates: Vec<SingleCall>,
-    pub(crate) next: usize,
-    pub(crate) numbers: Arc<Numbers>,
+    templates: Vec<SingleCall>,
+    next: usize,
+    sessions: SessionNumbers,
+    numbers: Arc<Numbers>,
+}
+
+impl SinglePlayer {
+    /// Plays sessions of so many calls.
+    pub(crate) const fn new(
+        templates: Vec<SingleCall>,
+        calls_of_session: u64,
+        numbers: Arc<Numbers>,
+    ) -> Self {
+        Self {
+            templates,
+            next: 0,
+            sessions: SessionNumbers::of_calls(calls_of_session),
+            numbers,
+        }
+    }
 }
 
 impl Player for SinglePlayer {
     fn next(&mut self) -> Request<'_> {
         self.next = (self.next + 1) % self.templates.len();
-        self.templates[self.next].request(self.numbers.session(), self.numbers.call())
+        let session = self.sessions.next(&self.numbers);
+        self.templates[self.next].request(session, self.numbers.call())
     }
 
     fn expect(&self, status: u16, body: &[u8]) -> Result<(), Failure> {

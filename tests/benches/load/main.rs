@@ -87,7 +87,8 @@ enum Scenario {
     Reports,
     /// Bytes on disk for the bytes sent: small calls, a session of Claude Code, one of 200 turns.
     Disk,
-    /// Rate, latency and bytes on disk while a store grows to millions of calls. Not part of all.
+    /// Rate, latency and bytes on disk while a store grows to millions of calls: in sessions of twenty calls, and each of
+    /// another session. Not part of all.
     Growth,
     /// Resident memory at rest and after load.
     Memory,

@@ -11,17 +11,15 @@ use crate::conversation::{Conversation, Plan, Recorded, scale_for};
 use crate::http::{Client, expect_stored};
 use crate::payload::{ModelMap, Request, SingleCall};
 use crate::report::{Goal, Report, Unit, grouped};
-use crate::scenario::load::SMALL_BODY;
+use crate::scenario::load::{SMALL_BODY, SMALL_SESSION};
 use crate::scenario::{Bench, INGEST_TOKEN, ORGANIZATION};
 use crate::session::{SessionCalls, plan_of_mean_body};
 use crate::store::Store;
 use crate::{Backend, Failure};
 
-/// Small calls, and the texts that they go round.
+/// Small calls, and the texts that they go round: more than a session has calls, so that each is new to it.
 const SMALL_CALLS: u64 = 2_000;
 const SMALL_TEXTS: u64 = 64;
-/// Small calls of one session that goes on: fewer than the texts, so that each is new to it.
-const SMALL_SESSION: u64 = 20;
 /// Calls of the session of Claude Code, and the bytes of their bodies.
 const RECORDED_TURNS: usize = 17;
 const RECORDED_BYTES: f64 = 2_190_000.0;

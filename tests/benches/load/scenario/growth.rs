@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::generator::Numbers;
+use crate::generator::{Numbers, SessionNumbers};
 use crate::http::Client;
 use crate::payload::{head, payload_line};
 use crate::process::Server;
@@ -38,12 +38,28 @@ struct Point {
     facts_slowest: Duration,
 }
 
-/// Fills one store from point to point, and measures it at each.
+/// Measures a store that grows by sessions of one call, and one that grows by sessions that go on.
 pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> Result<(), Failure> {
-    report.begin("growth", backend.name());
+    for (name, traffic) in [
+        ("growth-in-sessions", Traffic::SmallInSessions),
+        ("growth", Traffic::Small),
+    ] {
+        report.begin(name, backend.name());
+        grow(bench, backend, report, &traffic)?;
+    }
+    Ok(())
+}
+
+/// Fills one store from point to point, and measures it at each.
+fn grow(
+    bench: &Bench,
+    backend: Backend,
+    report: &mut Report,
+    traffic: &Traffic,
+) -> Result<(), Failure> {
     report.note(&format!(
         "{}; between the points {FILLERS} connections send batches of {LINES}",
-        Traffic::Small.describe(bench.arguments.connections)
+        traffic.describe(bench.arguments.connections)
     ));
     let stage = bench.stage("growth", backend, None)?;
     stage.start()?.stop()?;
@@ -57,7 +73,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
         let missing = wanted.saturating_sub(stored);
         if missing > 0 {
             let begin = Instant::now();
-            fill(&server, missing, &numbers)?;
+            fill(&server, missing, &numbers, traffic.calls_of_session())?;
             stored += missing;
             let rate = missing as f64 / begin.elapsed().as_secs_f64();
             report.note(&format!(
@@ -71,7 +87,7 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
         }
         let calls = stored;
         let (facts, facts_slowest) = count(&server, stored)?;
-        let run = load::measure(bench, &server, Some(&stage.store), &Traffic::Small)?;
+        let run = load::measure(bench, &server, Some(&stage.store), traffic)?;
         stored += run.counts.all_requests;
         server.stop()?;
         let grown = stage.store.bytes()?.saturating_sub(empty);
@@ -92,13 +108,19 @@ pub(crate) fn measure(bench: &Bench, backend: Backend, report: &mut Report) -> R
 }
 
 /// Stores so many calls, in as large groups as the service takes.
-fn fill(server: &Server, calls: u64, numbers: &Numbers) -> Result<(), Failure> {
+fn fill(
+    server: &Server,
+    calls: u64,
+    numbers: &Numbers,
+    calls_of_session: u64,
+) -> Result<(), Failure> {
     let left = AtomicU64::new(calls);
     std::thread::scope(|scope| {
         let senders: Vec<_> = (0..FILLERS as u64)
             .map(|sender| {
                 let left = &left;
-                scope.spawn(move || send_lines(server, sender, left, numbers))
+                let sessions = SessionNumbers::of_calls(calls_of_session);
+                scope.spawn(move || send_lines(server, sender, left, numbers, sessions))
             })
             .collect();
         for sender in senders {
@@ -114,6 +136,7 @@ fn send_lines(
     sender: u64,
     left: &AtomicU64,
     numbers: &Numbers,
+    mut sessions: SessionNumbers,
 ) -> Result<(), Failure> {
     let mut client = Client::connect(server.address)?;
     // No other load has the seeds from here on.
@@ -130,7 +153,7 @@ fn send_lines(
         let mut body = Vec::with_capacity(lines as usize * (SMALL_BODY + 1));
         for line in 0..lines {
             let text = &mut texts[(line % TEXTS) as usize];
-            text.patch_session(numbers.session());
+            text.patch_session(sessions.next(numbers));
             text.patch_call(numbers.call());
             body.extend_from_slice(text.bytes());
             body.push(b'\n');

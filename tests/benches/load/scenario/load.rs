@@ -16,6 +16,8 @@ use crate::store::Store;
 use crate::{Backend, Failure};
 
 pub(crate) const SMALL_BODY: usize = 5 * 1_024;
+/// Small calls of a session that goes on.
+pub(crate) const SMALL_SESSION: u64 = 20;
 const SESSION_BODY: usize = 57 * 1_024;
 const SESSION_TURNS: usize = 40;
 
@@ -29,6 +31,7 @@ const MEBIBYTE: f64 = 1_024.0 * 1_024.0;
 #[derive(Clone, Debug)]
 pub(crate) enum Traffic {
     Small,
+    SmallInSessions,
     Sessions(Plan),
     Ci,
     Logs,
@@ -43,9 +46,10 @@ impl Traffic {
     /// Says what is sent, and in what it differs.
     pub(crate) fn describe(&self, connections: usize) -> String {
         match self {
-            Self::Small => format!(
-                "bodies of {SMALL_BODY} bytes, every one another session; {} texts, and in each message of each call words \
+            Self::Small | Self::SmallInSessions => format!(
+                "bodies of {SMALL_BODY} bytes, each session of {} calls; {} texts, and in each message of each call words \
                  that no other call has; metadata and price map as a proxy sends them",
+                self.calls_of_session(),
                 connections * TEMPLATES_PER_CONNECTION,
             ),
             Self::Sessions(_) => format!(
@@ -61,10 +65,18 @@ impl Traffic {
         }
     }
 
+    /// Returns how many of the small calls a session has.
+    pub(crate) const fn calls_of_session(&self) -> u64 {
+        match self {
+            Self::SmallInSessions => SMALL_SESSION,
+            Self::Small | Self::Sessions(_) | Self::Ci | Self::Logs => 1,
+        }
+    }
+
     /// Returns how many things a request is about, when it is about several.
     const fn parts(&self) -> Option<(&'static str, usize)> {
         match self {
-            Self::Small | Self::Sessions(_) | Self::Ci => None,
+            Self::Small | Self::SmallInSessions | Self::Sessions(_) | Self::Ci => None,
             Self::Logs => Some(("records", RECORDS)),
         }
     }
@@ -77,37 +89,29 @@ impl Traffic {
                 let numbers = Arc::clone(&numbers);
                 let seed = index as u64 + 1;
                 let player: Box<dyn Player> = match self {
-                    Self::Small => {
+                    Self::Small | Self::SmallInSessions => {
                         let seeds = 0..TEMPLATES_PER_CONNECTION as u64;
                         let templates = seeds
                             .map(|part| {
                                 SingleCall::gateway(seed * 1_000 + part, SMALL_BODY, INGEST_TOKEN)
                             })
                             .collect();
-                        Box::new(SinglePlayer {
+                        Box::new(SinglePlayer::new(
                             templates,
-                            next: 0,
+                            self.calls_of_session(),
                             numbers,
-                        })
+                        ))
                     }
                     Self::Ci => {
                         let templates = vec![SingleCall::ci(seed, INGEST_TOKEN)];
-                        Box::new(SinglePlayer {
-                            templates,
-                            next: 0,
-                            numbers,
-                        })
+                        Box::new(SinglePlayer::new(templates, 1, numbers))
                     }
                     Self::Logs => {
                         let seeds = 0..TEMPLATES_PER_CONNECTION as u64;
                         let templates = seeds
                             .map(|part| SingleCall::logs(seed * 1_000 + part, INGEST_TOKEN))
                             .collect();
-                        Box::new(SinglePlayer {
-                            templates,
-                            next: 0,
-                            numbers,
-                        })
+                        Box::new(SinglePlayer::new(templates, 1, numbers))
                     }
                     Self::Sessions(plan) => {
                         let plan = Plan {
