@@ -43,7 +43,7 @@ pub struct TokenGrants {
     token: TokenName,
     grants: Vec<GrantRow>,
     /// The last row of the log when they were read.
-    read_at: Option<String>,
+    log_end: Option<String>,
 }
 
 impl TokenGrants {
@@ -93,15 +93,15 @@ pub fn token_grants(
     seen: &SeenGrants,
     token: &TokenName,
 ) -> Result<Arc<TokenGrants>, Error> {
-    let mark = snapshot.grant_mark(None)?;
-    read_grants(snapshot, seen, token, mark)
+    let log_end = snapshot.grant_log_end()?;
+    read_grants(snapshot, seen, token, log_end)
 }
 
 fn read_grants(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
     token: &TokenName,
-    mark: GrantMark,
+    log_end: Option<String>,
 ) -> Result<Arc<TokenGrants>, Error> {
     let grants = snapshot.grants_of(token)?;
     if let Some(revocation) = grants.iter().find(|row| row.action == GrantAction::Revoke) {
@@ -118,23 +118,42 @@ fn read_grants(
     let grants = Arc::new(TokenGrants {
         token: token.clone(),
         grants,
-        read_at: mark.grants,
+        log_end,
     });
     seen.keep(&grants);
     Ok(grants)
 }
 
-/// Returns the grants of a token in this snapshot.
+/// Returns the grants of a token in this snapshot, whose log ends with a row.
 fn current(
     snapshot: &mut Snapshot<'_>,
     seen: &SeenGrants,
-    grants: &Arc<TokenGrants>,
-    mark: &GrantMark,
+    grants: Arc<TokenGrants>,
+    log_end: Option<String>,
 ) -> Result<Arc<TokenGrants>, Error> {
-    if grants.read_at == mark.grants {
-        return Ok(Arc::clone(grants));
+    if grants.log_end == log_end {
+        return Ok(grants);
     }
-    read_grants(snapshot, seen, &grants.token, mark.clone())
+    read_grants(snapshot, seen, &grants.token, log_end)
+}
+
+/// Returns whether a token was granted a Session, by its id or by a rule.
+fn is_granted(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    mut grants: Arc<TokenGrants>,
+    session_id: &SessionId,
+) -> Result<bool, Error> {
+    if grants.names(session_id) {
+        let log_end = snapshot.grant_log_end()?;
+        grants = current(snapshot, seen, grants, log_end)?;
+        if grants.names(session_id) {
+            return Ok(true);
+        }
+    }
+    let mark = snapshot.grant_mark(session_id)?;
+    grants = current(snapshot, seen, grants, mark.grants.clone())?;
+    Ok(grants.names(session_id) || is_reached_by_rule(snapshot, seen, &grants, session_id, mark)?)
 }
 
 /// Returns whether the rules of a token reach a Session, as remembered or as the facts say.
@@ -172,12 +191,7 @@ pub fn check_reach(
     let is_reached = match reach {
         Reach::All => true,
         Reach::Configured(sessions) => sessions.contains(session_id),
-        Reach::Granted(grants) => {
-            let mark = snapshot.grant_mark(Some(session_id))?;
-            let grants = current(snapshot, seen, grants, &mark)?;
-            grants.names(session_id)
-                || is_reached_by_rule(snapshot, seen, &grants, session_id, mark)?
-        }
+        Reach::Granted(grants) => is_granted(snapshot, seen, Arc::clone(grants), session_id)?,
     };
     if is_reached {
         Ok(())
@@ -202,8 +216,8 @@ pub fn reached<'r>(
         Reach::Configured(sessions) => return Ok(Cow::Borrowed(sessions)),
         Reach::Granted(grants) => grants,
     };
-    let mark = snapshot.grant_mark(None)?;
-    let grants = current(snapshot, seen, grants, &mark)?;
+    let log_end = snapshot.grant_log_end()?;
+    let grants = current(snapshot, seen, Arc::clone(grants), log_end)?;
     let found = snapshot.grant_reach(&grants.rules())?;
     let named = grants.targets().filter_map(|target| match target {
         GrantTarget::Session(session_id) => Some(session_id.clone()),

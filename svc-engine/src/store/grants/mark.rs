@@ -6,16 +6,28 @@
 use svc_model::id::SessionId;
 
 use crate::store::snapshot::Revisions;
+use crate::store::value::{Row, Value};
 use crate::store::{Snapshot, StoreError};
 
-const MARK: &str = "SELECT
-    (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
-    (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1),
-    (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
-        ORDER BY grant_revision DESC LIMIT 1),
-    (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
+macro_rules! mark {
+    ($of_session:literal) => {
+        concat!(
+            "SELECT
+            (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
+            (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1),
+            (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
+                ORDER BY grant_revision DESC LIMIT 1)",
+            $of_session
+        )
+    };
+}
+
+const OF_LOG: &str = mark!("");
+const OF_SESSION: &str = mark!(
+    ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
         ORDER BY quarantine_revision DESC LIMIT 1),
-    (SELECT mark FROM sessions WHERE session_id = $2 AND org_id = $1)";
+    (SELECT mark FROM sessions WHERE session_id = $2 AND org_id = $1)"
+);
 
 /// What decides whether the grants of a token reach a Session. As long as it is the same, so is the
 /// answer.
@@ -37,23 +49,37 @@ impl GrantMark {
 }
 
 impl Snapshot<'_> {
-    /// Returns what decides whether grants reach a Session; without one, only how far the logs are. The
-    /// [`revisions`](Self::revisions) are learned with it.
-    pub fn grant_mark(&mut self, session_id: Option<&SessionId>) -> Result<GrantMark, StoreError> {
-        // No Session has an empty id.
-        let session_id = session_id.map_or("", SessionId::as_str);
-        let keys = [self.org_id.as_str().into(), session_id.into()];
-        let found = self.connection()?.first(MARK, &keys, |row| {
+    /// Returns the id of the last row of the log of grants. The [`revisions`](Self::revisions) are
+    /// learned with it.
+    pub fn grant_log_end(&mut self) -> Result<Option<String>, StoreError> {
+        let keys = [self.org_id.as_str().into()];
+        Ok(self.read_mark(OF_LOG, &keys, |_| Ok(()))?.0)
+    }
+
+    /// Returns what decides whether grants reach a Session, in the same way.
+    pub fn grant_mark(&mut self, session_id: &SessionId) -> Result<GrantMark, StoreError> {
+        let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
+        let of_session = |row: &Row<'_>| Ok((row.optional_text(3)?, row.optional_integer(4)?));
+        let (grants, (quarantine, session)) = self.read_mark(OF_SESSION, &keys, of_session)?;
+        Ok(GrantMark {
+            grants,
+            quarantine,
+            session,
+        })
+    }
+
+    fn read_mark<T: Default>(
+        &mut self,
+        statement: &'static str,
+        keys: &[Value<'_>],
+        more: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<(Option<String>, T), StoreError> {
+        let found = self.connection()?.first(statement, keys, |row| {
             let revisions = Revisions {
                 quarantine: row.count(0)?,
                 erasure: row.count(1)?,
             };
-            let mark = GrantMark {
-                grants: row.optional_text(2)?,
-                quarantine: row.optional_text(3)?,
-                session: row.optional_integer(4)?,
-            };
-            Ok((revisions, mark))
+            Ok((revisions, (row.optional_text(2)?, more(row)?)))
         })?;
         let (revisions, mark) = found.unwrap_or_default();
         self.learn_revisions(revisions);

@@ -76,7 +76,7 @@ fn a_question_takes_the_same_statements_whatever_other_tokens_have(
             obstacles.unwrap()
         });
         let (reached, third) = counting(|| snapshot.grant_reach(&rules).unwrap());
-        let (mark, fourth) = counting(|| snapshot.grant_mark(Some(&session("a"))).unwrap());
+        let (mark, fourth) = counting(|| snapshot.grant_mark(&session("a")).unwrap());
         assert!(mark.is_session_known());
         assert_eq!([first, second, third, fourth], [1; 4], "statements");
         (rows, obstacles, reached)
