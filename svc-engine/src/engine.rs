@@ -26,7 +26,7 @@ use crate::mirror::{MirrorConfig, MirrorReading, Mirrors};
 use crate::read::{
     ContentCache, CursorKey, MemoryUse, ReportMemory, ReportSources, ScanLimits, SeenGrants,
 };
-use crate::store::{Snapshot, Store, StoreError};
+use crate::store::{Obstacle, Snapshot, Store, StoreError};
 
 pub use self::config::EngineConfig;
 
@@ -169,6 +169,12 @@ impl Engine {
     /// restarts.
     pub fn is_writing(&self) -> bool {
         self.0.store.is_writing()
+    }
+
+    /// Returns what kept the last write from being stored that only the operator of the database can
+    /// remove.
+    pub fn store_obstacle(&self) -> Option<Obstacle> {
+        self.0.store.obstacle()
     }
 
     /// Returns the use of the caches of reports, by kind.

@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use axum::routing::get;
 use svc_engine::read::MemoryUse;
+use svc_engine::store::Obstacle;
 use svc_model::capture::CaptureCounts;
 use svc_model::problem::Problem;
 use svc_model::time::Instant;
@@ -25,7 +26,11 @@ pub(crate) fn router(app: App) -> Router {
         .route(
             "/metrics",
             get(move || {
-                let text = exposition(&app.counts.snapshot(), &app.engine.report_memory());
+                let text = exposition(
+                    &app.counts.snapshot(),
+                    &app.engine.report_memory(),
+                    app.engine.store_obstacle(),
+                );
                 async move { respond(text) }
             }),
         )
@@ -84,8 +89,12 @@ fn seconds(instant: Instant) -> String {
     )
 }
 
-/// Writes the counts, and the caches of reports by kind.
-fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> String {
+/// Writes the counts, the caches of reports by kind, and what keeps the store from being written.
+fn exposition(
+    counts: &CaptureCounts,
+    memory: &[(&'static str, MemoryUse)],
+    obstacle: Option<Obstacle>,
+) -> String {
     let mut text = Exposition(String::new());
     text.metric("svc_info", "gauge", "The version of the running service.")
         .sample(&[("version", SERVICE_VERSION)], 1);
@@ -177,6 +186,15 @@ fn exposition(counts: &CaptureCounts, memory: &[(&'static str, MemoryUse)]) -> S
             answers.sample(&[("route", route), ("status", &status.to_string())], count);
         }
     }
+    let mut obstacles = text.metric(
+        "svc_store_obstacle",
+        "gauge",
+        "1 if the last write failed for this cause, which only an operator can remove.",
+    );
+    for cause in Obstacle::ALL {
+        let is_met = obstacle == Some(cause);
+        obstacles.sample(&[("cause", cause.as_str())], u8::from(is_met));
+    }
     remembered(&mut text, memory);
     text.0
 }
@@ -248,7 +266,11 @@ mod tests {
             hits: 5,
             misses: 6,
         };
-        let text = exposition(&counts.snapshot(), &[("answers", used)]);
+        let text = exposition(
+            &counts.snapshot(),
+            &[("answers", used)],
+            Some(Obstacle::DiskFull),
+        );
         for line in [
             "svc_start_time_seconds{} 1.500000",
             "svc_answers_total{route=\"/v1/logs\",status=\"401\"} 1",
@@ -256,6 +278,8 @@ mod tests {
             "svc_facts_total{source=\"ci\",table=\"ci_outcomes\",outcome=\"stored\"} 1",
             "svc_last_delivery_time_seconds{source=\"gateway\"} 2.000001",
             "svc_deliveries_total{source=\"forge_push\"} 0",
+            "svc_store_obstacle{cause=\"disk_full\"} 1",
+            "svc_store_obstacle{cause=\"standby\"} 0",
             "svc_report_memory_bytes{of=\"answers\"} 7",
             "svc_report_memory_bytes_max{of=\"answers\"} 8",
             "svc_report_memory_hits_total{of=\"answers\"} 5",

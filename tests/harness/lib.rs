@@ -5,9 +5,10 @@
 //! |---|---|
 //! | [`programs`], [`server`], [`process`] | the programs under test, started, killed and watched |
 //! | [`postgres`] | one PostgreSQL cluster for the whole run |
+//! | [`own_cluster`] | a PostgreSQL server of one test, to be filled, killed, copied and promoted |
 //! | [`git`](mod@git), [`git_server`], [`processes`] | repositories, forges good and bad, and what is left running |
 //! | [`http`] | requests that a polite client would not send |
-//! | [`network`] | a network in front of the database that can fall silent or lose an answer |
+//! | [`network`] | a network in front of the database that can fall silent, lose an answer or lead elsewhere |
 //! | [`case`](mod@case), [`variables`], [`pattern`], [`player`] | the black-box cases of `cases/` |
 //! | [`delivery`] | gateway calls and CI outcomes as senders make them |
 //! | [`schemas`] | every answer checked against what is published |
@@ -26,6 +27,7 @@ pub mod case;
 pub mod delivery;
 pub mod http;
 pub mod network;
+pub mod own_cluster;
 pub mod pattern;
 pub mod player;
 pub use svc_engine::testing::{git, git_server, postgres, processes};

@@ -1,4 +1,4 @@
-//! A network between a service and its database that can fall silent, or lose one answer.
+//! A network between a service and its database that can fall silent, lose one answer, or lead elsewhere.
 //!
 //! What is silent closes nothing and says nothing: connections stay open, new ones are taken, and no
 //! byte passes. So does a database server that hangs. A lost answer ends its connection: what was
@@ -22,8 +22,10 @@ pub struct Network {
 }
 
 /// What goes wrong in a network.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Weather {
+    /// Where new connections lead.
+    target: Mutex<SocketAddr>,
     is_silent: AtomicBool,
     /// The text whose connection loses the answer to its next commit.
     unlucky: Mutex<Option<&'static str>>,
@@ -47,11 +49,15 @@ impl Network {
     pub fn before(target: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let weather = Arc::new(Weather::default());
+        let weather = Arc::new(Weather {
+            target: Mutex::new(target),
+            is_silent: AtomicBool::new(false),
+            unlucky: Mutex::default(),
+        });
         let shared = Arc::clone(&weather);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                let Ok(far) = TcpStream::connect(target) else {
+                let Ok(far) = TcpStream::connect(*locked(&shared.target)) else {
                     continue;
                 };
                 let connection = Arc::new(Connection::default());
@@ -75,6 +81,11 @@ impl Network {
         self.address
     }
 
+    /// Leads new connections to another address, as a name or an address that moves does.
+    pub fn lead_to(&self, target: SocketAddr) {
+        *locked(&self.weather.target) = target;
+    }
+
     /// Lets no byte pass from now on.
     pub fn fall_silent(&self) {
         self.weather.is_silent.store(true, Ordering::SeqCst);
@@ -87,19 +98,17 @@ impl Network {
 
     /// Loses the answer to the commit of the first transaction that has this text in it.
     pub fn lose_answer_to_commit_of(&self, text: &'static str) {
-        *self.weather.unlucky() = Some(text);
+        *locked(&self.weather.unlucky) = Some(text);
     }
 
     /// Returns whether an answer is still to be lost.
     pub fn is_to_lose_answer(&self) -> bool {
-        self.weather.unlucky().is_some()
+        locked(&self.weather.unlucky).is_some()
     }
 }
 
-impl Weather {
-    fn unlucky(&self) -> MutexGuard<'_, Option<&'static str>> {
-        self.unlucky.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +160,7 @@ fn look(passing: &[u8], weather: &Weather, connection: &Connection) {
         }
         return;
     }
-    let mut unlucky = weather.unlucky();
+    let mut unlucky = locked(&weather.unlucky);
     if unlucky.is_some_and(has) {
         *unlucky = None;
         connection.is_unlucky.store(true, Ordering::SeqCst);

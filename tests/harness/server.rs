@@ -148,10 +148,7 @@ pub struct Store {
 impl Store {
     /// Creates a store; nothing if the backend is skipped in this run.
     pub fn create(backend: Backend) -> Option<Arc<Self>> {
-        let scratch = tempfile::Builder::new()
-            .prefix("svc-test-")
-            .tempdir()
-            .expect("a folder");
+        let scratch = scratch();
         let (url, database) = match backend {
             Backend::Sqlite => (
                 format!("sqlite://{}", scratch.path().join("svc.db").display()),
@@ -168,6 +165,17 @@ impl Store {
             database,
             disk: None,
         }))
+    }
+
+    /// Returns a store whose database is created, and dropped, by the test.
+    pub fn at(url: String) -> Arc<Self> {
+        let scratch = scratch();
+        Arc::new(Self {
+            url,
+            scratch,
+            database: None,
+            disk: None,
+        })
     }
 
     /// Creates a store of SQLite on a disk of so many kibibytes; nothing, with a word on standard error,
@@ -484,7 +492,13 @@ fn isolate(command: &mut Command, home: &Path) {
     }
 }
 
-fn free_address() -> SocketAddr {
+/// Creates a folder that is removed at the end.
+pub(crate) fn scratch() -> TempDir {
+    let folder = tempfile::Builder::new().prefix("svc-test-").tempdir();
+    folder.expect("a folder")
+}
+
+pub(crate) fn free_address() -> SocketAddr {
     let nanoseconds = std::time::UNIX_EPOCH
         .elapsed()
         .map_or(0, |elapsed| elapsed.subsec_nanos());

@@ -3,26 +3,35 @@
 //! It is mounted in a namespace of its own, which any user may have on most systems. So it is seen by the
 //! programs that are started in it, needs no rights, and is gone with the process that holds it.
 
-use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Mounts the disk at `$1` with the size `$2`, says so, and holds it until its input ends.
-const HOLD: &str =
-    "mount -t tmpfs -o size=\"$2\" tmpfs \"$1\" && echo mounted && exec cat >/dev/null";
+/// Mounts the disk at `$1` with the size `$2`, says its own number, and holds it until its input ends.
+const HOLD: &str = "mount -t tmpfs -o size=\"$2\" tmpfs \"$1\" && echo $$ && exec cat >/dev/null";
 
 /// A mounted disk.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,
     holder: Child,
+    /// The number of the process that is in its namespace.
+    id: u32,
+    /// What every command line begins with.
+    before: Vec<OsString>,
 }
 
 impl SmallDisk {
     /// Mounts an empty disk on a folder; nothing, with a word on standard error, where this user may not.
     pub fn mount(folder: &Path, kibibytes: u32) -> Option<Self> {
-        let mut holder = Command::new("unshare");
+        Self::mount_as(Vec::new(), folder, kibibytes)
+    }
+
+    /// Mounts an empty disk as [`mount`](Self::mount) does, for the user that a program runs as when its
+    /// command line begins so.
+    pub fn mount_as(before: Vec<OsString>, folder: &Path, kibibytes: u32) -> Option<Self> {
+        let mut holder = command(&before, "unshare");
         holder
             .args(["--mount", "--map-root-user", "sh", "-c", HOLD, "sh"])
             .arg(folder)
@@ -31,15 +40,15 @@ impl SmallDisk {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let held = holder.spawn().ok().and_then(|mut holder| {
-            let mut said = [0; 8];
-            let output = holder.stdout.as_mut()?;
-            if output.read_exact(&mut said).is_err() {
+            let mut said = String::new();
+            let read = BufReader::new(holder.stdout.take()?).read_line(&mut said);
+            let id = read.ok().and_then(|_| said.trim().parse().ok());
+            if id.is_none() {
                 holder.wait().ok()?;
-                return None;
             }
-            Some(holder)
+            Some((holder, id?))
         });
-        let Some(holder) = held else {
+        let Some((holder, id)) = held else {
             // Past the test runner, which hides what a passing test prints.
             let line = "a small disk is skipped: this user may not mount one in a namespace\n";
             let _ignored = std::io::stderr().write_all(line.as_bytes());
@@ -48,15 +57,17 @@ impl SmallDisk {
         Some(Self {
             folder: folder.to_owned(),
             holder,
+            id,
+            before,
         })
     }
 
     /// Returns the command of a program that sees the disk.
     pub fn command(&self, program: &OsStr) -> Command {
-        let mut command = Command::new("nsenter");
+        let mut command = command(&self.before, "nsenter");
         command
             .args(["--user", "--mount", "--preserve-credentials", "--target"])
-            .arg(self.holder.id().to_string())
+            .arg(self.id.to_string())
             .arg("--")
             .arg(program);
         command
@@ -104,9 +115,22 @@ impl SmallDisk {
     }
 }
 
+/// Returns the command of a program whose command line begins so.
+pub(crate) fn command(before: &[OsString], program: impl AsRef<OsStr>) -> Command {
+    match before {
+        [] => Command::new(program),
+        [first, others @ ..] => {
+            let mut command = Command::new(first);
+            command.args(others).arg(program);
+            command
+        }
+    }
+}
+
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ignored = self.holder.kill();
+        // The end of its input ends it, also where the process that was started only waits for it.
+        drop(self.holder.stdin.take());
         let _ignored = self.holder.wait();
     }
 }

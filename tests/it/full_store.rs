@@ -6,6 +6,7 @@ use std::path::Path;
 
 use harness::delivery::{Call, Receipt};
 use harness::http::Request;
+use harness::own_cluster::OwnCluster;
 use harness::pattern::dig;
 use harness::postgres;
 use harness::random::Random;
@@ -15,12 +16,14 @@ use svc_model::json::Json;
 
 use crate::backup::path;
 use crate::cli::{done, refused, svc};
+use crate::standby::{measured, obstacles};
 
 /// Bytes of a call that compress to nothing less.
 const LARGE: usize = 24 * 1024;
 /// Calls that fill any of the small disks here.
 const CALLS: usize = 400;
 const FULL: &str = "the disk of the database is full: free some space there";
+const NO_ANSWER: &str = "the database server gives no answer: is it running";
 const READ_ONLY: &str = "the database can only be read: is it a standby";
 
 /// Returns a call whose text is like no other.
@@ -35,7 +38,7 @@ fn large(name: &str) -> Call {
     Call::new("s", name).messages(vec![json!({"role": "user", "content": text})])
 }
 
-fn deliver(server: &Server, call: &Call) -> bool {
+pub(crate) fn deliver(server: &Server, call: &Call) -> bool {
     let reply = server.deliver("/ingest/gateway", call.body());
     match reply.status {
         200 => true,
@@ -49,7 +52,7 @@ fn deliver(server: &Server, call: &Call) -> bool {
 }
 
 /// Everything that can be read is read, also what counts deliveries that stored nothing.
-fn reads_go_on(server: &Server, calls: usize) {
+pub(crate) fn reads_go_on(server: &Server, calls: usize) {
     for path in [
         "/health",
         "/v1/facts",
@@ -73,7 +76,7 @@ fn refuses_grants(server: &Server) {
 
 /// Asks a server of one call whose store cannot be written: it stores nothing, answers reads, and its log
 /// and the shell name the cause.
-fn nothing_is_written(server: &Server, cause: &str) {
+pub(crate) fn nothing_is_written(server: &Server, cause: &str) {
     for number in 0..3 {
         assert!(!deliver(
             server,
@@ -91,7 +94,7 @@ fn nothing_is_written(server: &Server, cause: &str) {
 }
 
 /// Sends all that was acknowledged again: nothing of it is new.
-fn all_is_there(server: &Server, calls: &[Call]) {
+pub(crate) fn all_is_there(server: &Server, calls: &[Call]) {
     for call in calls {
         let receipt = Receipt::of(&server.deliver("/ingest/gateway", call.body()));
         assert!(!receipt.stored, "it was acknowledged and is lost");
@@ -284,4 +287,43 @@ fn a_full_database_server_costs_what_cannot_be_stored_and_nothing_else() {
     let after = Call::new("s", "during-0");
     assert!(deliver(&server, &after));
     all_is_there(&server, &[before, after]);
+}
+
+/// PostgreSQL ends when it cannot write its log, and starts when there is room for it.
+#[test]
+fn a_full_disk_of_the_write_ahead_log_costs_what_cannot_be_stored_and_nothing_else() {
+    let Some(mut cluster) = OwnCluster::on_small_log_disk(16 * 1024) else {
+        return;
+    };
+    let server = Server::start_on(&Store::at(cluster.url()), &measured());
+    let mut stored = vec![Call::new("s", "before")];
+    assert!(deliver(&server, &stored[0]));
+    cluster.log_disk().expect("a disk").fill();
+    let refused = (0..CALLS).map(|number| large(&format!("c{number}")));
+    let refused = refused.into_iter().find(|call| {
+        let is_stored = deliver(&server, call);
+        if is_stored {
+            stored.push(call.clone());
+        }
+        !is_stored
+    });
+    let refused = refused.expect("the disk is full");
+    assert!(server.log().contains(FULL), "{}", server.log());
+    cluster.wait_for_end();
+    assert!(!deliver(&server, &refused));
+    assert_eq!(server.read("/v1/facts").status, 503);
+    assert_eq!(server.read("/health").status, 200);
+    assert!(server.log().contains(NO_ANSWER), "{}", server.log());
+    assert_eq!(obstacles(&server), ["no_answer"]);
+    let doctor = svc(&server, &["doctor"]).stdout_text();
+    assert!(doctor.contains(NO_ANSWER), "{doctor}");
+
+    cluster.log_disk().expect("a disk").make_room();
+    cluster.start();
+    reads_go_on(&server, stored.len());
+    assert!(deliver(&server, &refused), "no restart is needed");
+    stored.push(refused);
+    reads_go_on(&server, stored.len());
+    assert_eq!(obstacles(&server), [""; 0]);
+    all_is_there(&server, &stored);
 }

@@ -62,6 +62,7 @@ mod real_repository;
 mod report_commands;
 mod reports;
 mod sessions;
+mod standby;
 mod startup;
 mod store_commands;
 mod transcript;

@@ -13,8 +13,8 @@ use super::{Engine, Inner};
 use crate::error::Error;
 use crate::fact::{InferenceCall, PullRequestMerge};
 use crate::store::{
-    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Outcome, Snapshot, StoreError,
-    WhenAbsent,
+    Append, Counted, Delivery, NewQuarantineEntry, NoTarget, Obstacle, Outcome, Snapshot,
+    StoreError, WhenAbsent,
 };
 
 impl Engine {
@@ -93,7 +93,9 @@ impl Engine {
     pub async fn captured(&self) -> Result<CaptureTotals, Error> {
         let pending = match self.0.store.write_counts().await {
             Ok(()) => CaptureTotals::default(),
-            Err(error) if error.obstacle().is_some() => self.0.store.uncounted(),
+            Err(error) if error.obstacle().is_some_and(|it| it != Obstacle::NoAnswer) => {
+                self.0.store.uncounted()
+            }
             Err(error) => return Err(error.into()),
         };
         let read = |_: &Inner, snapshot: &mut Snapshot<'_>| Ok(snapshot.capture_totals()?);

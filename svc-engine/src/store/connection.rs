@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::StoreError;
 use super::erasure::Compaction;
 use super::postgres::PostgresConnection;
 use super::sqlite::SqliteConnection;
 use super::url::DatabaseUrl;
 use super::value::{Row, Value};
+use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 
 /// Rows of one insertion. A statement is prepared for each number of rows up to this one.
@@ -396,6 +396,17 @@ impl Connection {
     /// Refuses a connection that can only read.
     pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
         on!(&mut self.backend, connection => connection.check_writing())
+    }
+
+    /// Returns why a write failed: of a database that can only be read, whether it is a standby.
+    pub(super) fn explained(&mut self, error: StoreError) -> StoreError {
+        if error.obstacle() != Some(Obstacle::ReadOnly) {
+            return error;
+        }
+        match self.reconnect().and_then(|()| self.check_writing()) {
+            Err(StoreError::Standby) => StoreError::Standby,
+            _ => error,
+        }
     }
 
     /// Returns the turn that this writing connection shares with the checkpoint of SQLite's log.

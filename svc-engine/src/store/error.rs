@@ -1,6 +1,7 @@
 use std::io::ErrorKind;
 
 use rusqlite::ErrorCode;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
 use super::SchemaState;
 use crate::deadline::Passed;
@@ -26,6 +27,9 @@ pub enum StoreError {
     /// The database can only be read.
     #[error("the database can only be read")]
     ReadOnly,
+    /// The database is a standby, which can only be read.
+    #[error("the database is a standby, which can only be read")]
+    Standby,
     /// The deadline has passed.
     #[error("the deadline has passed")]
     Deadline,
@@ -73,15 +77,41 @@ pub enum StoreError {
 pub enum Obstacle {
     /// Its disk is full, or its share of it.
     DiskFull,
-    /// It can only be read: a standby, a setting, a file system.
+    /// It can only be read: a setting, a file system, or an unknown reason.
     ReadOnly,
+    /// It is a standby, which can only be read until it is promoted.
+    Standby,
     /// Its file cannot be opened.
     NotOpened,
     /// It takes no more connections.
     ConnectionsUsedUp,
+    /// Its server does not run, is still starting, or cannot be reached.
+    NoAnswer,
 }
 
 impl Obstacle {
+    /// Every obstacle.
+    pub const ALL: [Self; 6] = [
+        Self::DiskFull,
+        Self::ReadOnly,
+        Self::Standby,
+        Self::NotOpened,
+        Self::ConnectionsUsedUp,
+        Self::NoAnswer,
+    ];
+
+    /// Returns the word for the obstacle.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DiskFull => "disk_full",
+            Self::ReadOnly => "read_only",
+            Self::Standby => "standby",
+            Self::NotOpened => "not_opened",
+            Self::ConnectionsUsedUp => "connections_used_up",
+            Self::NoAnswer => "no_answer",
+        }
+    }
+
     /// Returns what its operator can do. As soon as it is done, servers go on by themselves.
     pub const fn mend(self) -> &'static str {
         match self {
@@ -90,12 +120,19 @@ impl Obstacle {
                 "the database can only be read: is it a standby, set to read only, on a read-only disk, or \
                  another user's file?"
             }
+            Self::Standby => {
+                "the database is a standby: promote it, or name the primary in SVC_DATABASE_URL"
+            }
             Self::NotOpened => {
                 "this user must be able to write the database file and its folder; to read one on a \
                  read-only disk, copy it elsewhere"
             }
             Self::ConnectionsUsedUp => {
                 "the database takes no more connections: raise its max_connections, or lower SVC_READ_SLOTS"
+            }
+            Self::NoAnswer => {
+                "the database server gives no answer: is it running where SVC_DATABASE_URL says? if it has \
+                 ended or is recovering, its own log says why, a full disk for one"
             }
         }
     }
@@ -112,6 +149,8 @@ impl StoreError {
         };
         match self {
             Self::ReadOnly => Some(Obstacle::ReadOnly),
+            Self::Standby => Some(Obstacle::Standby),
+            Self::Unreachable => Some(Obstacle::NoAnswer),
             Self::File(error) => of_file(error),
             Self::Sqlite(_) => match self.sqlite_code()? {
                 ErrorCode::DiskFull => Some(Obstacle::DiskFull),
@@ -119,10 +158,23 @@ impl StoreError {
                 ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Some(Obstacle::NotOpened),
                 _ => None,
             },
+            Self::Postgres(sqlx::Error::Io(error)) => match error.kind() {
+                ErrorKind::ConnectionRefused
+                | ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::TimedOut => Some(Obstacle::NoAnswer),
+                _ => None,
+            },
             Self::Postgres(_) => match self.postgres_code()? {
                 "53100" => Some(Obstacle::DiskFull),
                 "25006" => Some(Obstacle::ReadOnly),
                 "53300" => Some(Obstacle::ConnectionsUsedUp),
+                // It starts, recovers or stops.
+                "57P01" | "57P02" | "57P03" => Some(Obstacle::NoAnswer),
                 _ => None,
             },
             _ => None,
@@ -153,12 +205,18 @@ impl StoreError {
             // Shutdown, crash and the like; connection exceptions; time limits of the server that
             // end a connection.
             // A connection that can only read stays so, even after the database became writable.
-            sqlx::Error::Database(_) => self.postgres_code().is_some_and(|code| {
-                code.starts_with("57P")
-                    || code.starts_with("08")
-                    || code.starts_with("25P03")
-                    || code == "25006"
-            }),
+            sqlx::Error::Database(error) => {
+                let error = error.try_downcast_ref::<PgDatabaseError>();
+                error.is_some_and(|error| {
+                    let code = error.code();
+                    // Whatever the reason is, such as a full disk of the write-ahead log.
+                    matches!(error.severity(), PgSeverity::Fatal | PgSeverity::Panic)
+                        || code.starts_with("57P")
+                        || code.starts_with("08")
+                        || code.starts_with("25P03")
+                        || code == "25006"
+                })
+            }
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) => true,
             _ => false,
         }
@@ -207,7 +265,7 @@ impl StoreError {
 
 fn postgres_code(error: &sqlx::Error) -> Option<&str> {
     let error = error.as_database_error()?;
-    let error = error.try_downcast_ref::<sqlx::postgres::PgDatabaseError>()?;
+    let error = error.try_downcast_ref::<PgDatabaseError>()?;
     Some(error.code())
 }
 

@@ -180,15 +180,23 @@ impl Store {
         let mut connection = Connection::open(&config.url)?;
         // PostgreSQL may be written again at any time, a connection to a file that was opened for
         // reading never.
-        if matches!(config.url, DatabaseUrl::Sqlite(_)) {
-            connection.check_writing()?;
-        }
+        let obstacle = match (connection.check_writing(), &config.url) {
+            (Err(error), DatabaseUrl::Postgres(_)) => Some(error.obstacle().ok_or(error)?),
+            (checked, _) => {
+                checked?;
+                None
+            }
+        };
         if config.migrate {
-            migrate::upgrade(&mut connection)?;
+            let upgraded = migrate::upgrade(&mut connection);
+            upgraded.map_err(|error| connection.explained(error))?;
         }
         match migrate::state(&mut connection)? {
             SchemaState::AtHead(_) => {}
             state => return Err(StoreError::Schema(state)),
+        }
+        if let Some(obstacle) = obstacle {
+            tracing::warn!(mend = obstacle.mend(), "store.only_read");
         }
         let encoder = Encoder::default();
         let checkpoint = match (&config.url, connection.turn()) {
@@ -202,6 +210,7 @@ impl Store {
             moments,
             encoder.clone(),
             Arc::clone(&uncounted),
+            obstacle,
         )?;
         Ok(Self {
             url: config.url.clone(),
@@ -346,6 +355,12 @@ impl Store {
     /// anew.
     pub fn is_writing(&self) -> bool {
         self.writer.is_running()
+    }
+
+    /// Returns what kept the last write from being stored that only the operator of the database can
+    /// remove.
+    pub fn obstacle(&self) -> Option<Obstacle> {
+        self.writer.obstacle()
     }
 
     /// Counts deliveries that stored nothing. The counts are written with the next stored facts, or
@@ -622,7 +637,9 @@ impl Ledger {
             &transaction::deadline(),
             work,
         );
-        Ok(written.map(|(result, _)| result)?)
+        let written = written.map_err(StoreError::from);
+        let (result, _) = written.map_err(|error| connection.explained(error))?;
+        Ok(result)
     }
 }
 

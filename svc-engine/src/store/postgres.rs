@@ -48,9 +48,10 @@ const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) 
             WHERE AGE(xmin) > AGE(since.number))
         + CASE WHEN txid_snapshot_xmin(txid_current_snapshot()) < $1 THEN 1 ELSE 0 END";
 
-/// Whether a transaction of the session may write.
-const CAN_WRITE: &str = "SELECT CASE WHEN current_setting('transaction_read_only') = 'on'
-    THEN CAST(0 AS BIGINT) ELSE CAST(1 AS BIGINT) END";
+/// Whether a transaction of the session may write, and whether the server is a standby.
+const CAN_WRITE: &str =
+    "SELECT CAST(current_setting('transaction_read_only') = 'off' AS INT)::BIGINT,
+    CAST(pg_is_in_recovery() AS INT)::BIGINT";
 
 /// The start of a stream of rows in the binary format: its signature, no flags, no extension.
 const COPY_HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -271,15 +272,15 @@ impl PostgresConnection {
 
     /// Refuses a session that can only read.
     pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
-        let mut can_write = true;
+        let (mut can_write, mut is_standby) = (true, false);
         self.run(CAN_WRITE, [].iter(), &mut |row| {
-            can_write = row.integer(0)? != 0;
+            (can_write, is_standby) = (row.integer(0)? != 0, row.integer(1)? != 0);
             Ok(())
         })?;
-        if can_write {
-            Ok(())
-        } else {
-            Err(StoreError::ReadOnly)
+        match (can_write, is_standby) {
+            (true, _) => Ok(()),
+            (false, true) => Err(StoreError::Standby),
+            (false, false) => Err(StoreError::ReadOnly),
         }
     }
 

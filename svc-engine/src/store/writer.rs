@@ -16,7 +16,6 @@ use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
 use tokio::sync::{mpsc, oneshot};
 
-use super::StoreError;
 use super::append::{self, Afterwards, Appending, Outcome, PreparedDelivery};
 use super::claims::KnownClaims;
 use super::connection::Connection;
@@ -25,6 +24,7 @@ use super::organization::Moments;
 use super::session_claims::KnownSessionClaims;
 use super::transaction::{self, Changed, Transaction, Unwritten};
 use super::witness::Epoch;
+use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 
 /// How often a transaction is tried that the database gives up for another.
@@ -168,6 +168,7 @@ impl Command {
 /// The sending end of the writer.
 pub(super) struct Writer {
     sender: Mutex<Option<mpsc::Sender<Command>>>,
+    obstacle: Arc<Mutex<Option<Obstacle>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -185,8 +186,10 @@ impl Writer {
         moments: Moments,
         encoder: Encoder,
         uncounted: Arc<Uncounted>,
+        obstacle: Option<Obstacle>,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
+        let obstacle = Arc::new(Mutex::new(obstacle));
         let mut worker = Worker {
             connection,
             org_id,
@@ -197,12 +200,14 @@ impl Writer {
             known_session_claims: KnownSessionClaims::default(),
             locked: Vec::new(),
             epoch: None,
+            obstacle: Arc::clone(&obstacle),
         };
         let thread = std::thread::Builder::new()
             .name("svc-writer".to_owned())
             .spawn(move || worker.run(receiver))?;
         Ok(Self {
             sender: Mutex::new(Some(sender)),
+            obstacle,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -281,6 +286,12 @@ impl Writer {
         thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
+    /// Returns what kept the last transaction from being written that only the operator of the database
+    /// can remove.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
+        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns how many commands wait.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
@@ -350,6 +361,8 @@ struct Worker {
     locked: Vec<FactTable>,
     /// Begun with the first transaction, and after everything was forgotten.
     epoch: Option<Epoch>,
+    /// What the last transaction met.
+    obstacle: Arc<Mutex<Option<Obstacle>>>,
 }
 
 impl Worker {
@@ -369,6 +382,9 @@ impl Worker {
 
     fn serve(&mut self, mut group: Vec<Command>) {
         let failure = self.write(&mut group).err();
+        let failure = failure.map(|error| self.connection.explained(error));
+        *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) =
+            failure.as_ref().and_then(StoreError::obstacle);
         match failure {
             // One delivery must not take the others down: each is tried on its own. What is not in
             // the data would fail as often as it is tried.

@@ -79,14 +79,8 @@ pub fn shared() -> Option<&'static Cluster> {
         .get_or_init(|| {
             let wanted = std::env::var(VARIABLE).unwrap_or_default();
             match wanted.as_str() {
-                "off" => skip("switched off"),
-                "" | "auto" => match Binaries::find() {
-                    Ok(binaries) => Some(bring_up(&binaries, Durability::Relaxed)),
-                    Err(missing) => skip(&missing),
-                },
-                "required" => {
-                    let binaries = Binaries::find().unwrap_or_else(|missing| panic!("{missing}"));
-                    Some(bring_up(&binaries, Durability::Relaxed))
+                "off" | "" | "auto" | "required" => {
+                    binaries().map(|binaries| bring_up(&binaries, Durability::Relaxed))
                 }
                 url => Some(Cluster::at(url)),
             }
@@ -94,7 +88,19 @@ pub fn shared() -> Option<&'static Cluster> {
         .as_ref()
 }
 
-fn skip(reason: &str) -> Option<Cluster> {
+/// Returns the server's programs, for servers of a test's own; nothing if they are skipped in this run, and
+/// the reason is then printed.
+pub fn binaries() -> Option<Binaries> {
+    let wanted = std::env::var(VARIABLE).unwrap_or_default();
+    match (wanted.as_str(), Binaries::find()) {
+        ("off", _) => skip("switched off"),
+        ("required", Err(missing)) => panic!("{missing}"),
+        (_, Err(missing)) => skip(&missing),
+        (_, Ok(binaries)) => Some(binaries),
+    }
+}
+
+fn skip<T>(reason: &str) -> Option<T> {
     // Past the test runner, which hides what a passing test prints.
     let line = format!("PostgreSQL is skipped: {reason} ({VARIABLE}=auto|required|off|URL)\n");
     let _ignored = std::io::stderr().write_all(line.as_bytes());
@@ -124,7 +130,7 @@ pub fn bring_up(binaries: &Binaries, durability: Durability) -> Cluster {
 
 impl Cluster {
     /// Returns the running server of this URL.
-    fn at(url: &str) -> Self {
+    pub fn at(url: &str) -> Self {
         let (address, suffix) = url.split_at(url.find('?').unwrap_or(url.len()));
         let authority = address.find("://").map_or(0, |scheme| scheme + 3);
         let (prefix, administration) = match address[authority..].find('/') {
@@ -164,7 +170,21 @@ impl Cluster {
         self.run(&self.administration, statement);
     }
 
+    /// Runs one statement in the database for administration and returns what it prints, a row a line.
+    ///
+    /// # Errors
+    ///
+    /// What the server says against it, or that there is none.
+    pub fn try_query(&self, statement: &str) -> Result<String, String> {
+        self.try_run(&self.administration, statement)
+    }
+
     fn run(&self, database: &str, statement: &str) -> String {
+        self.try_run(database, statement)
+            .unwrap_or_else(|error| panic!("{statement}: {error}"))
+    }
+
+    fn try_run(&self, database: &str, statement: &str) -> Result<String, String> {
         let url = self.url(database);
         let mut psql = Command::new(&self.psql);
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
@@ -178,7 +198,7 @@ impl Cluster {
             ])
             .args(["--command", statement])
             .env("PGOPTIONS", "--client-min-messages=warning");
-        run(&mut psql).unwrap_or_else(|error| panic!("{statement}: {error}"))
+        run(&mut psql)
     }
 
     fn url(&self, database: &str) -> String {
@@ -292,22 +312,36 @@ impl Binaries {
         Ok(Self(folder.clone()))
     }
 
-    fn program(&self, name: &str) -> PathBuf {
+    /// Returns the path of a program.
+    pub fn program(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// Returns the command line of a program of the server, which refuses to run as root.
     fn server_program(&self, name: &str) -> Vec<OsString> {
-        let program = self.program(name).into_os_string();
-        if is_root() {
-            ["runuser", "-u", "postgres", "--"]
-                .map(OsString::from)
-                .into_iter()
-                .chain([program])
-                .collect()
-        } else {
-            vec![program]
-        }
+        let mut line = as_owner();
+        line.push(self.program(name).into_os_string());
+        line
+    }
+}
+
+/// Returns what a command line begins with, so that its program runs as the user of the server.
+pub fn as_owner() -> Vec<OsString> {
+    let words: &[&str] = if is_root() {
+        &["runuser", "-u", "postgres", "--"]
+    } else {
+        &[]
+    };
+    words.iter().map(OsString::from).collect()
+}
+
+/// Returns the ids of the user of the server and of its group.
+pub fn owner() -> Option<(u32, u32)> {
+    if is_root() {
+        user_id("postgres")
+    } else {
+        let own = fs::metadata("/proc/self").ok()?;
+        Some((own.uid(), own.gid()))
     }
 }
 
