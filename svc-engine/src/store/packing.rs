@@ -11,9 +11,9 @@ use super::{dictionary, number};
 
 /// Shorter bytes are not worth compressing.
 const COMPRESSED_FROM: usize = 32;
-/// From this many bytes on, a text is compressed without a dictionary.
+/// Texts of at least this many bytes are compressed without a dictionary.
 const ALONE_FROM: usize = 32 * 1_024;
-/// Long texts are compressed once and repeated often, but a sender waits for it.
+/// A long text is compressed once and referred to often, but a sender waits for the compression.
 const ALONE_LEVEL: i32 = 3;
 
 /// The encoding of stored bytes. The numbers are stored.
@@ -101,10 +101,10 @@ pub(super) struct Packed {
 type ThreadCompressor = RefCell<Option<Compressor<'static>>>;
 
 thread_local! {
-    /// Creating one costs more than using it.
+    /// Creating a compressor costs more than using it.
     static ALONE: ThreadCompressor = const { RefCell::new(None) };
     static WITH_DICTIONARY: ThreadCompressor = const { RefCell::new(None) };
-    /// By the number of the dictionary, 0 without one.
+    /// By the number of the dictionary; 0 is without one.
     static DECOMPRESSORS: RefCell<Vec<(u8, Decompressor<'static>)>> =
         const { RefCell::new(Vec::new()) };
 }
@@ -215,7 +215,8 @@ mod tests {
         }
     }
 
-    /// Bytes as they were stored with each dictionary that there ever was, and what they say.
+    /// Bytes as they were stored with each dictionary that ever existed, and the text they stand
+    /// for.
     #[test]
     fn what_was_stored_with_any_dictionary_is_read() {
         const SAID: &[u8] = include_bytes!("../../tests/stored/message.json");

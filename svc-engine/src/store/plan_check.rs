@@ -22,7 +22,7 @@ enum May {
 }
 use May::{Sort, Walk};
 
-/// The statements that may do more than search, each by a unique part of its text.
+/// The statements that may do more than search, each identified by a unique part of its text.
 const ALLOWED: &[(May, &str)] = &[
     // The state of the schema, before and after it exists.
     (Walk, "FROM _sqlx_migrations"),
@@ -261,7 +261,7 @@ fn faults(sql: &str, plan: &[String]) -> Vec<String> {
 }
 
 fn is_scan(line: &str) -> bool {
-    // The result of the statement itself that is cut to a limited number of rows is named
+    // The result of the statement itself, when it is cut to a limited number of rows, is named
     // candidates.
     let is_of_rows =
         line.starts_with("SCAN") && !line.contains("CONSTANT ROW") && line != "SCAN candidates";
@@ -279,7 +279,7 @@ fn conditions(line: &str) -> Option<Vec<String>> {
 }
 
 /// Returns whether a search reads few facts of an organization: those that share a value, those in
-/// a range, or the latest one.
+/// a range, or only the latest.
 fn is_bounded(sql: &str, conditions: &[String]) -> bool {
     let is_whole = |it: &String| {
         let column = it.trim_start_matches('(');

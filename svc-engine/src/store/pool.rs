@@ -15,7 +15,7 @@ use crate::deadline::Deadline;
 #[derive(Debug)]
 pub(super) struct Pool {
     url: DatabaseUrl,
-    /// The SQLite file, which must stay the same.
+    /// The SQLite file. It must not change.
     file: Option<File>,
     state: Mutex<State>,
     returned: Condvar,
@@ -59,8 +59,8 @@ impl Pool {
         if let Some(file) = &self.file {
             file.check()?;
         }
-        // A restarted database server leaves connections that only seem usable, possibly all of
-        // them.
+        // After a restart of the database server, idle connections only seem usable, possibly all
+        // of them.
         while let Some(mut connection) = self.idle() {
             match connection.begin_read(deadline) {
                 Ok(()) => {
@@ -77,8 +77,8 @@ impl Pool {
         Ok(lease)
     }
 
-    /// Begins two read snapshots of the same state; the second only if a connection is free and
-    /// nobody writes at that moment.
+    /// Begins two read snapshots of the same state. The second is left out if no connection is
+    /// free, or if somebody writes at that moment.
     pub(super) fn begin_read_twice(
         &self,
         deadline: &Deadline,

@@ -1,4 +1,4 @@
-//! Pull requests: a revision per pair of commits, a merge per pull request.
+//! Pull requests: one revision per pair of commits, one merge per pull request.
 
 use super::claims::Place;
 use super::column::structure;

@@ -1,4 +1,4 @@
-//! The append-only log of quarantine and release. What it makes visible, the views `visible_*` say.
+//! The append-only log of quarantine and release. The views `visible_*` define what it hides.
 
 use svc_model::facts::FactTable;
 use svc_model::id::OrgId;
@@ -15,53 +15,53 @@ use super::value::Value;
 
 pub use svc_model::quarantine::QuarantineAction;
 
-/// One row that is to be appended.
+/// A row to append.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
-    /// A fresh id of the row.
+    /// A fresh id for the row.
     pub quarantine_id: Uuid,
     /// The kind of fact.
     pub table: FactTable,
     /// The fact. It need not exist.
     pub fact_id: String,
-    /// What is done.
+    /// Whether the fact is quarantined or released.
     pub action: QuarantineAction,
     /// Why, exactly as the operator wrote it.
     pub reason: String,
-    /// When.
+    /// When it was recorded.
     pub recorded_at: Instant,
-    /// Who does it.
+    /// The client that records it.
     pub client_id: String,
 }
 
-/// What becomes of a row about a fact that does not exist.
+/// What to do with a row about a fact that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenAbsent {
-    /// Nothing is appended.
+    /// Do not append it.
     Refuse,
-    /// It is appended, and holds for the fact once it is stored.
+    /// Append it. It takes effect once the fact is stored.
     Record,
 }
 
-/// What became of one appended row.
+/// The result of appending a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineReceipt {
-    /// The whole id of the fact.
+    /// The full id of the fact.
     pub fact_id: String,
     /// The revision of the row.
     pub revision: u64,
     /// Whether the fact exists.
     pub target_found: bool,
-    /// Whether the fact was in the state already.
+    /// Whether the fact was already in this state.
     pub unchanged: bool,
 }
 
 /// Why no row was appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTarget {
-    /// No fact of the kind has this id, or one that begins so.
+    /// No fact of the kind has this id or prefix of an id.
     Absent,
-    /// The ids of several facts of the kind begin so.
+    /// Several facts of the kind have an id with this prefix.
     Ambiguous,
 }
 
@@ -76,11 +76,11 @@ pub struct LogEntry {
     pub fact_id: String,
     /// `quarantine` or `release`.
     pub action: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When.
+    /// When it was recorded.
     pub recorded_at: Instant,
-    /// Who did it.
+    /// The client that recorded it.
     pub client_id: String,
 }
 
@@ -104,14 +104,14 @@ fn target(kind: FactTable) -> String {
     format!("SELECT {id} FROM {name} WHERE org_id = $1 AND {id} = $2")
 }
 
-/// Returns the statement that finds facts by the beginning of their id: two, if there are more.
+/// Returns the statement that finds facts by a prefix of their id. It returns at most two.
 fn targets(kind: FactTable) -> String {
     let table = kind::table(kind);
     let (name, id) = (table.name, table.id());
     format!("SELECT {id} FROM {name} WHERE org_id = $1 AND {id} >= $2 AND {id} < $3 LIMIT 2")
 }
 
-/// Returns the id of the one fact that a text names: by its whole id, else by the beginning of one.
+/// Returns the id of the one fact that a text names, by its full id or by a prefix of it.
 fn resolve(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -122,13 +122,13 @@ fn resolve(
     if let Some(fact_id) = connection.first(&target(table), &keys, |row| row.text(0))? {
         return Ok(Ok(fact_id));
     }
-    // Every id is written so; what is written otherwise begins none.
+    // Every id is written in this form. A text in another form is a prefix of no id.
     let beginning = text.to_ascii_lowercase();
     let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     if beginning.len() < FACT_ID_BEGINNING_MIN || !beginning.bytes().all(is_id) {
         return Ok(Err(NoTarget::Absent));
     }
-    // Behind every id that begins so: no character of one is behind it.
+    // Sorts after every id with this prefix: `g` is greater than any character of an id.
     let end = format!("{beginning}g");
     let keys = [
         org_id.as_str().into(),
@@ -143,13 +143,13 @@ fn resolve(
     })
 }
 
-/// Appends a row about the one fact that its id, or the beginning of one, names.
+/// Appends a row about the one fact with this id or unique prefix of an id.
 pub(super) fn change(
     transaction: &mut Transaction<'_>,
     entry: &NewEntry,
     absent: WhenAbsent,
 ) -> Result<Result<QuarantineReceipt, NoTarget>, StoreError> {
-    // Locked before it is looked up, so that what is found is what the row is about.
+    // The lock comes before the look-up, so that the row is about the fact that was found.
     transaction.organization()?;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let fact_id = match resolve(connection, org_id, entry.table, &entry.fact_id)? {
@@ -179,7 +179,8 @@ fn append_one(
     transaction: &mut Transaction<'_>,
     entry: &NewEntry,
 ) -> Result<QuarantineReceipt, StoreError> {
-    // Locked before a revision is drawn: the revisions of an organization are committed in their order.
+    // The lock comes before the revision is drawn, so that an organization's revisions are
+    // committed in order.
     transaction.organization()?;
     let (connection, org_id) = (&mut *transaction.connection, transaction.org_id);
     let fact = [
@@ -233,7 +234,8 @@ pub(super) fn revision(connection: &mut Connection, org_id: &OrgId) -> Result<u6
         .unwrap_or_default())
 }
 
-/// Returns the latest rows of the log before a revision, oldest first, and how many there are in all.
+/// Returns the latest rows of the log before a revision, oldest first, and the total number of
+/// rows.
 pub(super) fn log(
     connection: &mut Connection,
     org_id: &OrgId,

@@ -1,5 +1,5 @@
-//! What becomes of a fact whose natural key is taken: it is a redelivery of the retained fact, or in
-//! conflict with it. The first fact always stays as it is.
+//! What happens to a fact whose natural key is taken: it is a redelivery of the retained fact, or
+//! it conflicts with the retained fact. The first fact is never changed.
 
 use svc_model::id::FactId;
 use svc_model::problem::Code;
@@ -12,8 +12,8 @@ use super::row::NewRow;
 use super::table::Table;
 use super::value::{Row, Value};
 
-/// A natural key: of the facts with, or without, a value in one column an organization has one with
-/// the same others.
+/// A natural key. It covers the facts that have, or lack, a value in one column. Among these, an
+/// organization has at most one fact with the same values in the other columns.
 #[derive(Debug)]
 pub(super) struct Key {
     column: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// Returns the key of facts with a value in `column`.
+    /// Returns the key of the facts that have a value in `column`.
     pub(super) const fn with(column: &'static str, others: &'static str) -> Self {
         Self {
             column,
@@ -32,7 +32,7 @@ impl Key {
         }
     }
 
-    /// Returns the key of facts without a value in `column`.
+    /// Returns the key of the facts that have no value in `column`.
     pub(super) const fn without(column: &'static str, others: &'static str) -> Self {
         Self {
             column,
@@ -41,12 +41,12 @@ impl Key {
         }
     }
 
-    /// Returns whether this is the key of a row.
+    /// Returns whether this key applies to a row.
     fn is_of(&self, table: &Table, row: &NewRow) -> bool {
         row.given(table, self.column) == self.given
     }
 
-    /// Finds the retained fact and compares it with the one that was to be inserted.
+    /// Finds the retained fact and compares it with the fact to be inserted.
     fn retained(
         &self,
         connection: &mut Connection,
@@ -63,7 +63,7 @@ impl Key {
         })
     }
 
-    /// Returns the text that finds the retained fact.
+    /// Returns the statement that finds the retained fact.
     pub(super) fn text(&self, table: &Table) -> String {
         use std::fmt::Write as _;
         let mut text = format!(
@@ -80,14 +80,14 @@ impl Key {
     }
 }
 
-/// Columns with the name of a repository. Beside an identity, in the second column, a name says
-/// nothing.
+/// Columns with the name of a repository, each with the column of its identity. If there is an
+/// identity, the name does not matter.
 const NAMES: [(&str, &str); 2] = [
     ("repo", "repository_id"),
     ("head_repo", "head_repository_id"),
 ];
 
-/// A redelivery that says otherwise than the retained fact, in columns that do not identify it.
+/// A redelivery that differs from the retained fact in columns that do not identify it.
 #[derive(Debug)]
 pub(super) struct Difference {
     table: &'static str,
@@ -106,7 +106,7 @@ impl Difference {
             fact_id: FactId::parse(&retained.text(0)?).ok_or(corrupt(table.name, "its id"))?,
             columns: Vec::new(),
         };
-        // The id and the moment are those of the delivery, not of what was delivered.
+        // The id and the moment belong to the delivery, not to what was delivered.
         let members = table.members.iter().enumerate().skip(1);
         for (place, column) in members.filter(|(_, column)| **column != "captured_at_us") {
             let value = row.value(table, column).unwrap_or(&Value::Null);
@@ -123,7 +123,7 @@ impl Difference {
         &self.columns
     }
 
-    /// Tells the operator; the retained fact stays as it is.
+    /// Tells the operator. The retained fact is not changed.
     pub(super) fn log(&self) {
         tracing::info!(
             table = self.table,
@@ -134,7 +134,8 @@ impl Difference {
     }
 }
 
-/// Tells a redelivery from a conflict: the retained fact decides. Without a key nobody asks.
+/// Tells a redelivery from a conflict by comparing with the retained fact. A row that no key applies
+/// to is merely known.
 pub(super) fn judge(
     appending: &mut Appending<'_, '_>,
     table: &'static Table,

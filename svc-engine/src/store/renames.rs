@@ -1,4 +1,4 @@
-//! Rename receipts: one per delivery, where the forge names its deliveries.
+//! Rename receipts: one per delivery, if the forge gives its deliveries ids.
 
 use super::claims::Place;
 use super::fact::Fact;

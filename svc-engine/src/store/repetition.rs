@@ -1,23 +1,23 @@
-//! Values that a raw payload repeats although they are stored besides it: the parts of messages,
-//! and the ids of the call.
+//! Values in a raw payload that are also stored outside it: the parts of messages, and the ids of
+//! the call.
 
 use svc_model::evidence::{Message, Part};
 use svc_model::json::{Json, Object, Text};
 
 use super::spelling::Spelling;
 
-/// How many parts are compared with one string. They occur in the order of the payload, or nearly.
+/// How many parts are compared with one string. They occur roughly in the order of the payload.
 const NEAR: usize = 64;
 
-/// The minimum bytes of an id that is searched for.
+/// An id must have this many bytes to be searched for.
 const ID_FROM: usize = 8;
 
-/// The values stored besides a raw payload, which the payload may repeat.
+/// The values stored outside a raw payload that the payload may repeat.
 #[derive(Debug)]
 pub(super) struct Repetition<'m> {
     ids: Ids<'m>,
     parts: Vec<&'m Part>,
-    /// The part that was found last: the next one is near.
+    /// The part that was found last. The next one is likely to be near it.
     last: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Ids<'m> {
     pub(super) model_call_id: Option<&'m str>,
 }
 
-/// The stored value that a value of the payload repeats.
+/// The stored value that a value of the payload equals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The Session of the call.
@@ -76,7 +76,7 @@ impl Form {
     }
 }
 
-/// The content of a part besides its id.
+/// The content of a part without its id.
 enum Content<'m> {
     Text(&'m Text),
     Arguments(&'m Object),
@@ -95,7 +95,7 @@ fn content(part: &Part) -> (Option<&str>, Content<'_>) {
 }
 
 impl<'m> Repetition<'m> {
-    /// Returns the parts of these messages, and the ids of the call.
+    /// Returns the parts of these messages together with the ids of the call.
     pub(super) fn of(ids: Ids<'m>, messages: &'m [Message]) -> Self {
         Self {
             ids,

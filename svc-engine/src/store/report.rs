@@ -1,6 +1,6 @@
-//! What reports look up by what their cohort touches: who owns an id, where
-//! Sessions were observed, what CI says of commits and runs, and the pull requests of repositories.
-//! Rows are handed on as they come, in no order.
+//! What reports look up for the calls of their cohort: who owns an id, where Sessions were
+//! observed, what CI says of commits and runs, and the pull requests of repositories. Rows are
+//! passed on as they arrive, in no particular order.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -22,7 +22,7 @@ use super::value::{Row, Value};
 use super::{CohortCall, Snapshot, StoreError};
 use crate::fact::{Lifetime, PullRequestMerge, PullRequestRevision};
 
-/// That a call owns an id: its own or one of its tool calls'.
+/// A call owns an id: its own, or that of one of its tool calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedId {
     /// The id.
@@ -33,10 +33,10 @@ pub struct OwnedId {
     pub session_id: SessionId,
 }
 
-/// Owners of an id that are handed on. More say no more: nobody owns the id alone.
+/// How many owners of an id are passed on. More would add nothing: nobody owns the id alone.
 const OWNERS_MAX: usize = 2;
-/// Ids that are looked up at once, and owners that are read of them before each is asked for alone: an
-/// agent may number its tool calls anew in every answer.
+/// How many ids are looked up at once, and how many owners are read for them before each id is
+/// looked up on its own: an agent may number its tool calls anew in every answer.
 const IDS_AT_ONCE: usize = 64;
 const OWNED_AT_ONCE: usize = 1_024;
 
@@ -55,14 +55,14 @@ const BY_ALIAS: Lookup<'_> = Lookup {
         WHERE a.org_id = $1 AND f.observed_at_us + 0 <= $2 AND a.call_id",
     then: " LIMIT $3",
 };
-/// Whether these calls are visible is not asked: most are known to whoever asks.
+/// This does not check whether the calls are visible: the caller already knows most of them.
 const ALIASES: Lookup<'_> = Lookup {
     select: "SELECT a.call_id, a.inference_call_id FROM call_aliases a
         WHERE a.org_id = $1 AND a.call_id",
     then: " LIMIT $2",
 };
 
-/// Calls of Sessions in a range of time, of which few Sessions have many.
+/// Calls of Sessions in a range of time. Few Sessions have many.
 const CALLS: Lookup<'_> = Lookup {
     select: calls!(
         "f.org_id = $1 AND f.observed_at_us + 0 >= $2 AND f.observed_at_us + 0 < $3
@@ -80,7 +80,7 @@ const OBSERVED_OF_COMMITS: Lookup<'_> = Lookup {
     then: "",
 };
 
-/// A CI outcome as reports count it. What many outcomes say alike is held once.
+/// A CI outcome as reports count it. Values that many outcomes share are kept once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CohortOutcome {
     /// The id of the fact.
@@ -91,9 +91,9 @@ pub struct CohortOutcome {
     pub run_id: String,
     /// The attempt.
     pub run_attempt: Option<i64>,
-    /// At what it was run.
+    /// The repository, commit and branch of the run.
     pub place: Arc<OutcomePlace>,
-    /// What was run.
+    /// The workflow of the run.
     pub workflow: Arc<OutcomeWorkflow>,
     /// The normalised result.
     pub result: CiResult,
@@ -101,10 +101,10 @@ pub struct CohortOutcome {
     pub pr_number: Option<i64>,
 }
 
-/// At what the run of an outcome was.
+/// The repository, commit and branch that the run of an outcome was for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomePlace {
-    /// The name of the repository on the fact; may be empty.
+    /// The name of the repository in the fact. It may be empty.
     pub repo: String,
     /// The identity of the repository.
     pub repository: Option<RepositoryIdentity>,
@@ -114,25 +114,25 @@ pub struct OutcomePlace {
     pub branch: Branch,
 }
 
-/// What an outcome says of its workflow.
+/// The workflow that an outcome names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutcomeWorkflow {
-    /// Its name; may be empty.
+    /// Its name. It may be empty.
     pub name: Text,
-    /// The system's id of it.
+    /// Its id in the CI system.
     pub id: Option<String>,
     /// The path of its definition.
     pub path: Option<String>,
 }
 
-/// What the outcomes said that were read so far.
+/// The shared values of the outcomes that were read so far.
 #[derive(Default)]
 struct Said {
     places: Alike<OutcomePlace>,
     workflows: Alike<OutcomeWorkflow>,
 }
 
-/// What some columns say, by their bytes.
+/// The values of some columns, by their bytes.
 struct Alike<T> {
     known: HashMap<Vec<u8>, Arc<T>, RandomState>,
     key: Vec<u8>,
@@ -148,7 +148,7 @@ impl<T> Default for Alike<T> {
 }
 
 impl<T> Alike<T> {
-    /// Returns what columns of texts say, which is read if it is not known.
+    /// Returns the value of some text columns. It is read only if it is not known yet.
     fn read(
         &mut self,
         row: &Row<'_>,
@@ -210,8 +210,8 @@ macro_rules! outcomes {
     };
 }
 
-/// Quarantined outcomes count too: the index knows nothing of them, and the number only tells whether
-/// anything is left to read.
+/// Quarantined outcomes count too: the index does not know about quarantine, and the number only
+/// tells whether anything is left to read.
 const OUTCOMES_STORED: Lookup<'_> = Lookup {
     select: "SELECT o.run_id, COUNT(*) FROM ci_outcomes o WHERE o.org_id = $1 AND o.run_id",
     then: " GROUP BY o.run_id",
@@ -255,15 +255,15 @@ impl CohortOutcome {
     }
 }
 
-/// Facts of a repository, after the selection of the visible ones: by the forge's id, or by the name
-/// of those that bear no id.
+/// Facts of a repository, appended to a selection of visible facts. They are found by the forge's
+/// id, or by the name if they have no id.
 const IDENTIFIED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id";
 const NAMED: &str = " AND f.captured_at_us + 0 <= $2 AND f.repository_id IS NULL AND f.repo";
 
 impl Snapshot<'_> {
-    /// Hands on who owns these ids among the visible calls that were observed by a moment: of each id
-    /// two, if there are more. `known` tells the Sessions of calls that are known to be among them, which
-    /// are not read again.
+    /// Passes on who owns these ids among the visible calls that were observed by a moment, and at
+    /// most two owners of each id. `known` returns the Session of a call that is already known to
+    /// be among these calls, so its Session is not read again.
     pub fn owners_of_ids<'k>(
         &mut self,
         call_ids: &[&str],
@@ -315,7 +315,7 @@ impl Snapshot<'_> {
         Ok((owned.len() == rows && rows < OWNED_AT_ONCE).then_some(owned))
     }
 
-    /// Returns who owns these ids by one of the look-ups.
+    /// Returns who owns these ids, found by one of the look-ups.
     fn owners_among(
         &mut self,
         lookup: &Lookup<'_>,
@@ -324,7 +324,7 @@ impl Snapshot<'_> {
     ) -> Result<Vec<OwnedId>, StoreError> {
         let mut owned = self.owners(lookup, call_ids, observed_by, OWNED_AT_ONCE)?;
         if owned.len() == OWNED_AT_ONCE {
-            // Some of these ids have any number of owners.
+            // Some of these ids may have any number of owners.
             owned.clear();
             for id in call_ids {
                 owned.extend(self.owners(lookup, &[id], observed_by, OWNERS_MAX)?);
@@ -359,7 +359,7 @@ impl Snapshot<'_> {
         Ok(owned)
     }
 
-    /// Hands on the visible calls of Sessions that were observed in a range.
+    /// Passes on the visible calls of Sessions that were observed in a range.
     pub fn calls_of_sessions(
         &mut self,
         sessions: &[SessionId],
@@ -379,7 +379,7 @@ impl Snapshot<'_> {
             .lookup(&CALLS, &shared, &keys, |row| each(CohortCall::read(row)?))
     }
 
-    /// Hands on the visible links of Sessions to commits that were received by the boundary.
+    /// Passes on the visible links of Sessions to commits that were received by the boundary.
     pub fn commits_of_sessions(
         &mut self,
         sessions: &[SessionId],
@@ -397,8 +397,8 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Hands on the visible links of Sessions to these commits, in any repository, that were received
-    /// by the boundary.
+    /// Passes on the visible links of Sessions to these commits that were received by the boundary,
+    /// in any repository.
     pub fn sessions_of_commits(
         &mut self,
         commits: &[&CommitSha],
@@ -416,8 +416,8 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Hands on the visible outcomes at these commits, in any repository, that were received by the
-    /// boundary.
+    /// Passes on the visible outcomes at these commits that were received by the boundary, in any
+    /// repository.
     pub fn ci_outcomes_of_commits(
         &mut self,
         commits: &[&CommitSha],
@@ -436,8 +436,8 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Hands on how many outcomes of runs with each of these ids are stored, of any system and forge,
-    /// visible or not.
+    /// Passes on how many outcomes are stored of the runs with each of these ids, from any system
+    /// and forge, visible or not.
     pub fn ci_outcomes_stored(
         &mut self,
         run_ids: &[&str],
@@ -452,8 +452,8 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Hands on the visible outcomes of runs with these ids, of any system and forge, that were
-    /// received by the boundary, but for those that are known.
+    /// Passes on the visible outcomes of runs with these ids that were received by the boundary,
+    /// from any system and forge. Outcomes that are already known are left out.
     pub fn ci_outcomes_of_runs(
         &mut self,
         run_ids: &[&str],
@@ -474,8 +474,9 @@ impl Snapshot<'_> {
             })
     }
 
-    /// Hands on the visible merges that were received by the boundary and bear the forge's id of one
-    /// of these repositories, or no id and one of these names. Another forge may have the same id.
+    /// Passes on the visible merges that were received by the boundary and have the forge's id of
+    /// one of these repositories, or no id and one of these names. Another forge may use the same
+    /// id.
     pub fn merges_of_repositories(
         &mut self,
         repositories: &[&Lifetime],
@@ -486,7 +487,8 @@ impl Snapshot<'_> {
         self.of_repositories::<PullRequestMerge>(repositories, names, boundary, &mut each)
     }
 
-    /// Hands on the visible revisions, as [`merges_of_repositories`](Self::merges_of_repositories).
+    /// Passes on the visible revisions, in the same way as
+    /// [`merges_of_repositories`](Self::merges_of_repositories).
     pub fn revisions_of_repositories(
         &mut self,
         repositories: &[&Lifetime],

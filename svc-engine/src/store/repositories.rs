@@ -1,7 +1,7 @@
-//! Which repository bore which name, as facts say it.
+//! Which repository had which name, according to the facts.
 //!
-//! A question costs in proportion to the names it touches and not to the facts behind them, and a
-//! quarantined fact stops proving its name.
+//! A question costs in proportion to the names that it touches, not to the facts behind the names.
+//! A fact that is quarantined no longer proves its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::connection::{Connection, Lookup};
 use super::value::{Row, Value};
 use crate::fact::RepositoryClaim;
 
-/// Where facts name their repository, beside the receipts of renames, which all have an identity.
+/// Where facts name their repository, except for rename receipts, which always have an identity.
 const OF_REPOSITORIES: [FactTable; 5] = [
     FactTable::CiOutcomes,
     FactTable::Pushes,
@@ -26,7 +26,7 @@ const OF_REPOSITORIES: [FactTable; 5] = [
     FactTable::PullRequestMerges,
 ];
 
-/// What is selected of a claim.
+/// The columns that are selected of a claim.
 const COLUMNS: [&str; 6] = [
     "name",
     "repository_provider",
@@ -36,13 +36,13 @@ const COLUMNS: [&str; 6] = [
     "captured_at_us",
 ];
 
-/// Returns the text that selects the claims of names, up to the names.
+/// Returns the beginning of the statement that selects claims by name, up to the names.
 fn of_names() -> String {
     format!("{} AND c.name", *PROVEN)
 }
 
-/// Returns the text that selects the claims of identities, up to the forge's ids: few forges have a
-/// repository of the same one.
+/// Returns the beginning of the statement that selects claims by identity, up to the forge's ids.
+/// Few forges have a repository with the same id.
 fn of_identities() -> String {
     format!("{} AND c.repository_id", *PROVEN)
 }
@@ -55,12 +55,12 @@ const fn lookup(select: &str) -> Lookup<'_> {
     }
 }
 
-/// Identities whose claims are read at once.
+/// The number of identities whose claims are read at once.
 const IDENTITIES_AT_ONCE: usize = 64;
 
-/// Returns every proven claim of these names, of the identities that bear them, and of these
-/// identities: distinct, by name and identity. When there are more than `claims_max`, one more than
-/// that comes back.
+/// Returns every proven claim on these names, of the identities that have one of these names, and
+/// of these identities. The claims are distinct, by name and identity. If there are more than
+/// `claims_max`, one more than that is returned.
 pub(super) fn claims(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -107,7 +107,7 @@ pub(super) fn claims(
         .collect())
 }
 
-/// Returns whether a visible fact that was received by the boundary bears this name and no identity.
+/// Returns whether a visible fact that was received by the boundary has this name and no identity.
 pub(super) fn is_named(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -128,7 +128,7 @@ pub(super) fn is_named(
     Ok(false)
 }
 
-/// Returns the statement that finds a fact of a kind by a name and no identity.
+/// Returns the statement that finds a fact of a kind that has a name but no identity.
 fn naming(table: FactTable) -> String {
     format!(
         "SELECT 1 FROM visible_{table} f WHERE f.org_id = $1 AND f.repository_provider IS NULL
@@ -137,7 +137,7 @@ fn naming(table: FactTable) -> String {
     )
 }
 
-/// What the claims selected so far prove.
+/// What the claims that were selected so far prove.
 #[derive(Default)]
 struct Proven(BTreeMap<(RepositoryName, RepositoryIdentity), Option<Instant>>);
 
@@ -153,7 +153,7 @@ impl Proven {
         let source: String = columns.next()?;
         let proven_at: Option<Instant> = columns.next()?;
         if proven_at.is_some() && is_wanted(&claim.1) {
-            // A receipt of a rename says that the old name was borne, and that it is no longer.
+            // A rename receipt says that the repository had the old name, and no longer has it.
             let borne_at = proven_at.filter(|_| !claims::is_given_up(&source));
             let latest = self.0.entry(claim).or_default();
             *latest = borne_at.max(*latest);

@@ -1,4 +1,4 @@
-//! Retry linkages: one per tool, file and pair of calls of a Session.
+//! Retry linkages: one for each tool, file and pair of calls in a Session.
 
 use super::column::Packed;
 use super::fact::Fact;
@@ -24,7 +24,7 @@ table! {
 
 impl Fact for RetryLinkage {}
 
-/// What tells the linkages of a Session apart.
+/// What distinguishes the linkages of a Session.
 fn identity(linkage: &RetryLinkage) -> Value<'static> {
     super::identity::of(&[
         linkage.agent_harness.as_str().as_bytes(),

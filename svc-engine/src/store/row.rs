@@ -7,16 +7,16 @@ use super::organization::Stamp;
 use super::table::{Record, Table};
 use super::value::Value;
 
-/// Bytes of a row that is still a small one.
+/// A row of at most this many bytes is small.
 const SMALL_ROW_BYTES: usize = 8_192;
 
-/// A row that is to be inserted.
+/// A row to insert.
 #[derive(Debug)]
 pub(super) struct NewRow {
     pub(super) fact_id: FactId,
-    /// When it was received, and the place of when it is captured.
+    /// When it was received, and the index of the column that says when it is captured.
     captured: Option<(Instant, usize)>,
-    /// The organization, then the columns of the table.
+    /// The organization, followed by the columns of the table.
     pub(super) values: Vec<Value<'static>>,
 }
 
@@ -39,7 +39,7 @@ impl NewRow {
         }
     }
 
-    /// Sets when it is captured, and returns that.
+    /// Sets when the fact is captured, and returns that moment.
     pub(super) fn stamp(&mut self, stamp: Stamp) -> Option<Instant> {
         let (received_at, place) = self.captured?;
         let captured_at = stamp.of(received_at);
@@ -47,23 +47,23 @@ impl NewRow {
         Some(captured_at)
     }
 
-    /// Returns what inserting it costs, in units of a small row.
+    /// Returns the cost of inserting the row, in units of a small row.
     pub(super) fn weight(&self) -> usize {
         let bytes = self.values.iter().map(|value| value.as_bytes().len());
         1 + bytes.sum::<usize>() / SMALL_ROW_BYTES
     }
 
-    /// Returns a column when there is one.
+    /// Returns a column, if it exists.
     pub(super) fn value(&self, table: &Table, column: &str) -> Option<&Value<'static>> {
         self.values.get(table.place(column)?)
     }
 
-    /// Returns a column when there is one and it holds a text.
+    /// Returns a column, if it exists and holds a text.
     pub(super) fn text(&self, table: &Table, column: &str) -> Option<&str> {
         self.value(table, column)?.as_str()
     }
 
-    /// Returns a column when there is one and it holds an integer.
+    /// Returns a column, if it exists and holds an integer.
     pub(super) fn integer(&self, table: &Table, column: &str) -> Option<i64> {
         match self.value(table, column)? {
             Value::Integer(integer) => Some(*integer),
@@ -71,7 +71,7 @@ impl NewRow {
         }
     }
 
-    /// Returns whether there is a column and it holds something.
+    /// Returns whether a column exists and has a value.
     pub(super) fn given(&self, table: &Table, column: &str) -> bool {
         !matches!(self.value(table, column), None | Some(Value::Null))
     }

@@ -1,10 +1,10 @@
-//! How the futures of the driver of PostgreSQL are waited for.
+//! How the store waits for the futures of the PostgreSQL driver.
 //!
-//! The store is synchronous: a snapshot and its derivation run to the end on one blocking thread, and
-//! the writer is one thread. The driver is asynchronous, so each of its futures is waited for here
-//! with a client-side deadline: a database that hangs without a word costs a caller its deadline and
-//! no more. A connection is driven by whoever waits for it, so no other thread takes part: a hop
-//! between threads costs more than most statements.
+//! The store is synchronous: a snapshot and its derivation run to the end on one blocking thread,
+//! and the writer is one thread. The driver is asynchronous, so the store waits for each of its
+//! futures here, with a deadline on the client's side: a database that hangs costs a caller the
+//! deadline and nothing else. The thread that waits also drives the connection. No other thread
+//! takes part, because a hop between threads costs more than most statements.
 
 use std::time::Instant;
 
@@ -12,7 +12,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::StoreError;
 
-/// The sockets and timers of one connection. They are served while somebody waits for it.
+/// The sockets and timers of one connection. They are served only while somebody waits for the
+/// connection.
 #[derive(Debug)]
 pub(super) struct Reactor(Option<Runtime>);
 
@@ -26,7 +27,7 @@ impl Reactor {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Deadline`] when the future is not ready by then; it is dropped.
+    /// [`StoreError::Deadline`] if the future is not ready by then. The future is dropped.
     pub(super) fn wait<F: Future>(
         &self,
         deadline: Instant,
@@ -43,7 +44,7 @@ impl Reactor {
 
 impl Drop for Reactor {
     fn drop(&mut self) {
-        // A runtime that is just dropped waits for its threads, and must not where futures run.
+        // Dropping a runtime waits for its threads, which is not allowed where futures run.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
