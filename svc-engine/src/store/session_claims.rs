@@ -1,9 +1,10 @@
-//! What facts say of a Session, each kept once: its users, models, harnesses and repositories.
+//! What facts say of a Session, each value kept once: its users, models, harnesses and
+//! repositories.
 //!
-//! As a claim on the name of a repository, a claim only tells where to look: what counts is a visible
-//! fact. It is written when its first fact is, never changed, and never removed. The table of claims
-//! leads from a value to Sessions; the row of a Session has its claims too, because an index of their
-//! own would cost every new Session a page.
+//! Like a claim on the name of a repository, a claim only tells where to look: what counts is a
+//! visible fact. A claim is written with its first fact, and never changed or removed. The table of
+//! claims leads from a value to Sessions. The row of a Session has its claims too, because an index
+//! for them would cost every new Session a page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,8 +19,8 @@ use super::connection::{Connection, Insert, Lookup};
 use super::error::corrupt;
 use super::value::Value;
 
-/// Claims that are known to be stored, kept in memory: some 200 bytes each. They are of the Sessions
-/// that go on, so they are few.
+/// Claims that are known to be stored, kept in memory: some 200 bytes each. Only Sessions that are
+/// still active need them, so there are few.
 const KNOWN_MAX: usize = 20_000;
 
 const INSERT: Insert = Insert {
@@ -36,7 +37,7 @@ const OF_SESSIONS: Lookup<'_> = Lookup {
 };
 const ADD: &str = "UPDATE sessions SET claims = claims || $1 WHERE org_id = $2 AND session_id = $3";
 
-/// Claims of one kind that are proven by one statement. Their count is rounded up to a power of two.
+/// Claims of one kind that one statement proves. Their count is rounded up to a power of two.
 const PROOFS_MAX: usize = 16;
 
 /// What a claim is about.
@@ -55,7 +56,7 @@ pub enum ClaimKind {
 impl ClaimKind {
     const ALL: [Self; 4] = [Self::User, Self::Model, Self::Harness, Self::Repository];
 
-    /// Returns the word for it in the table.
+    /// Returns the word for the kind in the table.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -92,8 +93,8 @@ impl ClaimKind {
         }
     }
 
-    /// Returns the condition that a visible fact of a Session proves a value. The organization, the
-    /// Session and the value are expressions.
+    /// Returns the condition that some visible fact of a Session proves a value. The organization,
+    /// the Session and the value are expressions.
     pub(super) fn proof(self, org_id: &str, session_id: &str, value: &str) -> String {
         let (tables, column) = self.facts();
         let proofs = tables.iter().map(|table| {
@@ -106,7 +107,7 @@ impl ClaimKind {
     }
 }
 
-/// That a fact says something of its Session.
+/// A fact says something of its Session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SessionClaim<'a> {
     pub(super) session_id: &'a str,
@@ -114,17 +115,18 @@ pub(super) struct SessionClaim<'a> {
     pub(super) value: &'a str,
     /// When the first fact of the Session was captured.
     pub(super) captured_at_us: i64,
-    /// Whether the row of the Session has it, because it was made in this transaction.
+    /// Whether the row of the Session already has the claim, because the row was inserted in this
+    /// transaction.
     pub(super) is_in_row: bool,
 }
 
-/// Returns whether a claim is kept: nobody can ask for what is empty or longer.
+/// Returns whether a claim is kept. An empty or longer value is not, because nobody can ask for it.
 pub(super) fn is_kept(value: &str) -> bool {
     (1..=IDENTITY_BYTES_MAX).contains(&value.len())
 }
 
-/// Writes a claim behind others, as the row of a Session has them: the kind, the bytes of the value,
-/// the value.
+/// Appends a claim in the form that the row of a Session has: the kind, the length of the value in
+/// bytes, the value.
 pub(super) fn write_into(text: &mut String, kind: ClaimKind, value: &str) {
     // Writing into a text cannot fail.
     let _ = write!(text, "{}:{}:{value}", kind.as_str(), value.len());
@@ -156,7 +158,7 @@ pub(super) struct KnownSessionClaim {
     value: Box<str>,
 }
 
-/// A claim that is looked for. It is hashed as the known one is.
+/// A claim to look for. Its hash equals that of the known claim.
 #[derive(Hash)]
 struct Sought<'a> {
     session_id: &'a str,
@@ -241,7 +243,8 @@ pub(super) fn write(
     Ok(known.collect())
 }
 
-/// Returns the claims that are not stored yet. Of Sessions that were there before, their rows tell.
+/// Returns the claims that are not stored yet. For a Session that already existed, its row tells
+/// which are.
 fn without_stored<'c, 'a>(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -285,7 +288,7 @@ pub(super) fn proven(
         .iter()
         .map(|session| session.as_str().into())
         .collect();
-    // A look-up may be told one key twice.
+    // A look-up may be given the same key twice.
     let mut claims: BTreeMap<ClaimKind, BTreeSet<(String, String)>> = BTreeMap::new();
     connection.lookup(&OF_SESSIONS, &shared, &keys, |row| {
         let (session_id, text) = (row.text(0)?, row.text(1)?);
@@ -311,7 +314,7 @@ pub(super) fn proven(
     Ok(proven)
 }
 
-/// Returns the places of the claims of one kind that a visible fact proves, in their order.
+/// Returns the indexes of the claims of one kind that a visible fact proves, in order.
 fn proven_places(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -320,7 +323,7 @@ fn proven_places(
 ) -> Result<BTreeSet<usize>, StoreError> {
     let mut values = vec![org_id.as_str().into()];
     let mut selects = Vec::new();
-    // What is asked for twice is found once.
+    // A claim that is asked for twice is found once.
     let asked = (0..claims.len().next_power_of_two()).map(|it| it.min(claims.len() - 1));
     for place in asked {
         let (session_id, value) = &claims[place];

@@ -1,9 +1,9 @@
 //! The list of Sessions, page by page, in the order in which their first facts were captured, the
 //! latest first.
 //!
-//! A page reads a bounded run of rows along one index: that of the Sessions, or of the first condition.
-//! Whether visible facts prove the Session and every condition is decided of each row, so a condition
-//! that few rows meet costs more pages and no longer ones.
+//! A page reads a bounded run of rows along one index: that of the Sessions, or that of the first
+//! condition. For each row, the statement decides whether visible facts prove the Session and every
+//! condition. So a condition that few rows meet takes more pages, not longer ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ use super::value::Value;
 use super::{Snapshot, StoreError};
 use crate::fact::Lifetime;
 
-/// Something that a visible fact of a Session says.
+/// A condition that a visible fact of a Session must meet.
 #[derive(Clone, Copy, Debug)]
 pub enum SessionCondition<'a> {
-    /// It has exactly this value.
+    /// The fact has exactly this value.
     Claim(ClaimKind, &'a str),
-    /// It ties the Session to a commit of a repository, under one of its names.
+    /// The fact links the Session to a commit of a repository, under one of its names.
     Repository {
         /// The repository.
         repository: &'a Lifetime,
@@ -38,14 +38,15 @@ pub enum SessionCondition<'a> {
 /// Which Sessions are wanted. The latest come first.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionPage<'a> {
-    /// The first moment at which the first fact of a Session was captured; without one, all.
+    /// The first fact of a Session was captured at this moment or later. Without it, at any time.
     pub captured_from: Option<Instant>,
-    /// The place in the order, of moments and then ids, before which the Sessions are. Without an id
-    /// it is before every Session of that moment. Without a place they are all.
+    /// The Sessions come before this place in the order, which is by moment and then by id. A place
+    /// without an id is before every Session of that moment. Without a place, there is no such
+    /// bound.
     pub before: Option<(Instant, Option<&'a SessionId>)>,
-    /// What visible facts must say of each. Rows are read along the first.
+    /// What visible facts must say of each Session. Rows are read along the first condition.
     pub conditions: &'a [SessionCondition<'a>],
-    /// How many rows at most.
+    /// The maximum number of rows.
     pub rows_max: u64,
 }
 
@@ -56,9 +57,9 @@ pub struct ListedSession {
     pub session_id: SessionId,
     /// When its first fact was captured.
     pub captured_at: Instant,
-    /// The first moment that a stored fact tells of.
+    /// The earliest moment in a stored fact.
     pub first_observed_at: Instant,
-    /// The last moment that a stored fact tells of.
+    /// The latest moment in a stored fact.
     pub last_observed_at: Instant,
     /// Whether visible facts prove it and every condition.
     pub is_wanted: bool,
@@ -72,9 +73,9 @@ const COLUMNS: [&str; 5] = [
     "whether it is wanted",
 ];
 
-/// Returns the condition that a visible observation ties the Session of `row` to a repository. It is
-/// decided as [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation)
-/// does.
+/// Returns the condition that a visible observation links the Session of `row` to a repository. It
+/// decides as
+/// [`Repositories::of_observation`](crate::derive::repository::Repositories::of_observation) does.
 fn observed<'v>(statement: &mut Statement<'v>, row: &str, repository: &'v Lifetime) -> String {
     let rest = match repository {
         Lifetime::Identified(identity) => {
@@ -109,21 +110,22 @@ fn observed<'v>(statement: &mut Statement<'v>, row: &str, repository: &'v Lifeti
     )
 }
 
-/// Returns the statement of a page, along one value of the first condition when there is one.
+/// Returns the statement of a page, along one value of the first condition if there is one.
 fn statement<'v>(org_id: &'v str, page: &SessionPage<'v>, value: Option<&'v str>) -> Statement<'v> {
     let mut it = Statement::default();
     let org = it.value(org_id);
     let from = it.value(page.captured_from.map_or(i64::MIN, Instant::microseconds));
     let (before, id) = page.before.unzip();
     let before = it.value(before.map_or(i64::MAX, Instant::microseconds));
-    // No id is before the empty text.
+    // No id sorts before the empty text.
     let id = it.value(id.flatten().map_or("", SessionId::as_str));
     let rows = it.value(i64::try_from(page.rows_max).unwrap_or(i64::MAX));
     let (row, along) = match (page.conditions.first(), value) {
         (Some(condition), Some(value)) => {
             let kind = it.value(condition.kind().as_str());
             let value = it.value(value);
-            // An organization that is the same for all rows would be searched by itself.
+            // Without `|| ''`, the organization, which is the same for all rows, would be used for a
+            // search.
             let along = format!(
                 "session_claims c JOIN sessions s ON s.session_id = c.session_id \
                 AND s.org_id = (c.org_id || '') \
@@ -178,7 +180,7 @@ impl<'a> SessionCondition<'a> {
     }
 }
 
-/// Selects how many visible calls Sessions have, as far as they are counted.
+/// Selects how many visible calls Sessions have, up to the limit of the count.
 static CALLS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
     format!(
         "SELECT s.session_id, (SELECT COUNT(*) FROM (SELECT 1 FROM visible_inference_calls f \
@@ -189,7 +191,7 @@ static CALLS: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
 });
 
 impl Snapshot<'_> {
-    /// Returns the next rows of the list, latest first, then by falling id.
+    /// Returns the next rows of the list, latest first, then by descending id.
     pub fn session_page(
         &mut self,
         page: &SessionPage<'_>,

@@ -1,10 +1,10 @@
 //! A raw payload without what is stored elsewhere.
 //!
 //! Most of a payload repeats: the messages with every call of a Session, tool definitions and price
-//! tables with every call at all. Capture names these segments, and each is a content. What is left
-//! is the skeleton. Whatever a message says that is read from the payload, in the skeleton and in a
-//! segment alike, is not said again: a mark stands in its place, so the segments of most messages are
-//! one and the same template. ASCII JSON holds no byte below a blank, so a mark is one such byte.
+//! tables with every call at all. Capture names these segments, and each is stored as a content.
+//! The rest is the skeleton. Anything that a message contains is left out of the skeleton and of
+//! the segments: a mark replaces it, so that the segments of most messages have the same template.
+//! A mark is one byte below a blank, because ASCII JSON contains no such byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,23 +17,25 @@ use super::number;
 use super::repetition::{Form, Ids, Place, Repetition};
 use crate::fact::{RawPayload, Repeats, Segment};
 
-/// Stands for a content, whose place among the contents of the payload follows.
+/// Stands for a content. Its index among the contents of the payload follows.
 const CONTENT: u8 = 0;
-/// Stands for a template of the input message behind the last one, whose place likewise follows.
+/// Stands for a template of the input message after the last one. The index of the template
+/// follows.
 const NEXT_MESSAGE: u8 = 1;
-/// Stands for a template of an input message, whose number follows, and then the place.
+/// Stands for a template of an input message. The number of the message follows, then the index of
+/// the template.
 const MESSAGE: u8 = 2;
 const SESSION_ID: u8 = 3;
 const MODEL_CALL_ID: u8 = 4;
-/// From here on a part, whose place follows, stands in one of the ways.
+/// From here on, a mark stands for a part in one of the forms. The index of the part follows.
 const PART: u8 = 8;
 const MARKS_END: u8 = PART + Form::COUNT;
 
-/// A segment of fewer canonical bytes stays, when it comes again everywhere.
+/// A segment of fewer canonical bytes stays in the skeleton if it repeats everywhere.
 const EVERYWHERE_FROM: usize = 256;
-/// A segment of fewer canonical bytes stays, when it comes again in the Session.
+/// A segment of fewer canonical bytes stays in the skeleton if it repeats within the Session.
 const IN_SESSION_FROM: usize = 128;
-/// A template of fewer bytes says little of its message, and other messages have it too.
+/// A shorter template contains little of its message, so other messages share it.
 const OWN_TEMPLATE_FROM: usize = 512;
 
 /// Takes a raw payload apart.
@@ -41,22 +43,22 @@ pub(super) struct Skeleton<'r, 'm> {
     references: &'r References<'r>,
     ids: Ids<'m>,
     input: &'m [Message],
-    /// What the answer says, which is said again outside of the segments.
+    /// What the answer contains, which repeats outside the segments.
     repeated: Repetition<'m>,
     segments: &'m [Segment],
     /// Where the walk through the payload is.
     path: Vec<usize>,
-    /// The message behind the last one that a template stood for.
+    /// The message after the last one that a template stood for.
     next_message: usize,
     text: Vec<u8>,
     contents: Vec<ContentRef>,
-    /// The place of each content by its bytes.
+    /// The index of each content, by its bytes.
     places: HashMap<Vec<u8>, usize>,
 }
 
 impl<'r, 'm> Skeleton<'r, 'm> {
-    /// Returns the skeleton of a payload and what was taken out of it. `input` and `output` are the
-    /// messages that capture made of it.
+    /// Returns the skeleton of a payload and what was taken out of the payload. `input` and
+    /// `output` are the messages that capture made of it.
     pub(super) fn of(
         references: &'r References<'r>,
         ids: Ids<'m>,
@@ -80,9 +82,9 @@ impl<'r, 'm> Skeleton<'r, 'm> {
         (skeleton.text, skeleton.contents)
     }
 
-    /// Writes a value whose place is the path.
+    /// Writes the value at the path.
     fn walk(&mut self, value: &Json) {
-        // What stands before the path was named and is not there.
+        // Segments before the path were named, but do not exist in the payload.
         while let [passed, rest @ ..] = self.segments
             && passed.place < self.path
         {
@@ -160,7 +162,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
         self.content(scope, bytes);
     }
 
-    /// Writes the place of a content, which stands once among the contents.
+    /// Writes the index of a content, which is in the list of contents once.
     fn content(&mut self, scope: Scope, bytes: Vec<u8>) {
         let place = self.places.get(&bytes).copied().unwrap_or_else(|| {
             self.contents.push(self.references.reference(scope, &bytes));
@@ -172,7 +174,7 @@ impl<'r, 'm> Skeleton<'r, 'm> {
     }
 }
 
-/// Writes a value canonically, with a mark for whatever is said elsewhere.
+/// Writes a value canonically, with a mark in place of whatever is stored elsewhere.
 fn write(value: &Json, repeated: &mut Repetition<'_>, out: &mut Vec<u8>) {
     let place = match value {
         Json::Null | Json::Bool(_) | Json::Number(_) => None,
@@ -211,8 +213,8 @@ fn write(value: &Json, repeated: &mut Repetition<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether the marks of a skeleton stand for contents and input messages that there are, of so
-/// many of each.
+/// Returns whether the marks of a skeleton refer only to existing contents and input messages,
+/// given how many of each there are.
 pub(super) fn has_its_pieces(skeleton: &[u8], contents: usize, messages: usize) -> bool {
     let mut rest = skeleton;
     let mut next_message = 0;
@@ -250,7 +252,7 @@ fn read_place(bytes: &mut &[u8]) -> Option<usize> {
     usize::try_from(number::read(bytes)?).ok()
 }
 
-/// What a raw payload is joined from beside its skeleton.
+/// What a raw payload is joined from, together with its skeleton.
 #[derive(Debug)]
 pub(super) struct Pieces<'m> {
     pub(super) contents: Vec<Arc<Vec<u8>>>,
@@ -285,8 +287,8 @@ impl Pieces<'_> {
     }
 }
 
-/// Appends a text with what is said elsewhere in the place of its marks. `other` is called with a
-/// mark of another kind and what follows it.
+/// Appends a text, and in place of its marks what is stored elsewhere. `other` is called with a
+/// mark of another kind and the bytes after it.
 fn fill(
     text: &[u8],
     repeated: &Repetition<'_>,
@@ -424,7 +426,8 @@ mod tests {
         assert_eq!(missing.join(&[], &[]), None, "a content is missing");
     }
 
-    /// The forms of two interfaces, in which the messages say all but the names of the members.
+    /// Payloads of two interfaces, in which the messages contain everything but the names of the
+    /// members.
     #[test]
     fn what_a_message_says_is_not_kept_again_so_messages_share_their_templates() {
         let arguments = r#"{"path":"src/é.rs","text":"a\nb"}"#;

@@ -1,11 +1,12 @@
-//! A JSON document inside of a string, in one of the spellings that programs write.
+//! A JSON document inside a string, in one of the spellings that programs write.
 //!
-//! The arguments of a tool call travel as a string, and their canonical form is the document that it
-//! says. Where a usual writer made the string, it need not be kept beside the document.
+//! The arguments of a tool call travel as a string, and their canonical form is the document in
+//! that string. If a common writer made the string, the string need not be stored with the
+//! document.
 
 use svc_model::json::{Json, Object, Text};
 
-/// How a program writes a document: with or without a blank behind commas and colons, and with
+/// How a program writes a document: with or without a blank after commas and colons, and with
 /// characters beyond ASCII escaped or as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spelling {
@@ -14,7 +15,7 @@ pub(super) struct Spelling {
 }
 
 impl Spelling {
-    /// All of them. The place of each is stored.
+    /// All spellings. Their positions are stored.
     pub(super) const ALL: [Self; 4] = [
         Self::new(false, true),
         Self::new(false, false),
@@ -26,12 +27,12 @@ impl Spelling {
         Self { blanks, escaped }
     }
 
-    /// Returns the place of the spelling in which a document is `text`.
+    /// Returns the position of the spelling that turns a document into `text`.
     pub(super) fn of(document: &Json, text: &[u8]) -> Option<usize> {
         Self::position(text, |spelling, sink| spelling.put(document, sink))
     }
 
-    /// Returns the place of the spelling in which an object is `text`.
+    /// Returns the position of the spelling that turns an object into `text`.
     pub(super) fn of_object(document: &Object, text: &[u8]) -> Option<usize> {
         Self::position(text, |spelling, sink| spelling.object(document, sink))
     }
@@ -126,9 +127,9 @@ impl Spelling {
     }
 }
 
-/// What a document is put into, piece by piece.
+/// Receives a document, piece by piece.
 trait Sink {
-    /// Takes a piece and returns whether more may come.
+    /// Takes a piece and returns whether it wants more.
     fn take(&mut self, piece: &[u8]) -> bool;
 }
 
@@ -139,7 +140,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// The rest of the text that is to come out. Another one is noticed at its first piece.
+/// The rest of the expected text. A different text is noticed at its first piece.
 struct Expected<'t>(&'t [u8]);
 
 impl Sink for Expected<'_> {

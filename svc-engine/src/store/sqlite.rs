@@ -17,13 +17,13 @@ use super::erasure::Compaction;
 use super::value::{Row, Value};
 use crate::deadline::Deadline;
 
-/// Virtual machine steps between two looks at the deadline: some tens of microseconds.
+/// Virtual machine steps between two checks of the deadline: some tens of microseconds.
 const STEPS_PER_LOOK: i32 = 10_000;
-/// How long a statement waits for another process that writes.
+/// How long a statement waits for another process that is writing.
 const BUSY: Duration = Duration::from_secs(5);
-/// How long rewriting the file waits for those that write, and its log for those that read.
+/// How long rewriting the file waits for writers, and emptying its log for readers.
 const COMPACTING: Duration = Duration::from_mins(1);
-/// How often two connections try to see one state: between two commits there is time enough.
+/// How often two connections try to see the same state. There is time enough between two commits.
 const SHARING_TRIES: usize = 8;
 /// How long opening waits for other processes that open the same new file.
 const OPENING: Duration = Duration::from_secs(20);
@@ -31,21 +31,22 @@ const OPENING: Duration = Duration::from_secs(20);
 pub(super) struct SqliteConnection {
     driver: Driver,
     file: File,
-    /// When running statements are stopped.
+    /// The deadline of running statements.
     deadline: Arc<Stop>,
-    /// What is taken in turns with the copying of the log, when this connection writes.
+    /// The turn that a writing connection shares with the thread that copies the log back.
     turn: Option<Turn>,
     writing: Option<Writing>,
 }
 
 impl SqliteConnection {
-    /// Opens the file for writing, and makes it with its folder when it is absent.
+    /// Opens the file for writing. If it is absent, it is created with its folder.
     pub(super) fn writing(path: &Path) -> Result<Self, StoreError> {
         make(path)?;
-        // An acknowledged fact has reached the disk: synchronous = FULL. The log is copied back by a
-        // thread of its own; the writer does it only when that thread is far behind, and it is cut
-        // to 128 MiB when it is begun anew. At each commit SQLite looks through its whole cache, so a
-        // larger one costs more than it saves: the operating system has the pages too.
+        // `synchronous = FULL`: an acknowledged fact has reached the disk. A separate thread copies
+        // the log back. The writer does so only when that thread is far behind. The log is cut to
+        // 128 MiB when it starts from the beginning. SQLite searches its whole cache at each
+        // commit, so a larger cache would cost more than it saves; the operating system caches the
+        // pages too.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         Self::open(
             path,
@@ -64,13 +65,13 @@ impl SqliteConnection {
     pub(super) fn checkpointing(path: &Path) -> Result<Self, StoreError> {
         let settings = "PRAGMA synchronous = FULL; PRAGMA cache_size = -1024;";
         let opened = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, settings, None)?;
-        // A reader that holds the log up must not hold the writer up with it.
+        // A reader that blocks the log must not block the writer as well.
         opened.driver.busy_timeout(Duration::from_millis(50))?;
         Ok(opened)
     }
 
-    /// Opens the file for reading only. It is not mapped into memory: a file that is cut short under
-    /// the service is then an error and not the end of the process.
+    /// Opens the file for reading only. The file is not mapped into memory, so that a file that is
+    /// cut short under the service is an error and does not end the process.
     pub(super) fn reading(path: &Path) -> Result<Self, StoreError> {
         let settings = "PRAGMA cache_size = -8192;";
         Self::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, settings, None)
@@ -84,8 +85,8 @@ impl SqliteConnection {
     ) -> Result<Self, StoreError> {
         let until = Instant::now() + OPENING;
         let driver = loop {
-            // Of several processes that turn the log of a new file on at once, SQLite refuses all
-            // but one without waiting.
+            // When several processes enable the log of a new file at once, SQLite refuses all but
+            // one without waiting.
             match connect(path, flags, settings) {
                 Err(error) if error.is_busy() && Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(20));
@@ -105,8 +106,8 @@ impl SqliteConnection {
         })
     }
 
-    /// Copies the log back as far as nobody is in the way. Returns how many pages the log has and
-    /// how many of them are copied.
+    /// Copies the log back as far as other connections allow. Returns how many pages the log has
+    /// and how many of them are copied.
     pub(super) fn checkpoint(&mut self) -> Result<(i64, i64), StoreError> {
         let mut pages = (0, 0);
         self.run("PRAGMA wal_checkpoint(PASSIVE)", [].iter(), &mut |row| {
@@ -116,13 +117,13 @@ impl SqliteConnection {
         Ok(pages)
     }
 
-    /// Begins a write transaction. It is the writer's turn until the transaction ends.
+    /// Begins a write transaction. The writer holds its turn until the transaction ends.
     pub(super) fn begin_write(&mut self, deadline: &Deadline) -> Result<(), StoreError> {
         self.file.check()?;
         self.writing = self.turn.as_ref().map(Turn::write);
         self.deadline.set(Some(deadline));
-        // A deferred transaction that turns into a writing one fails at once when another process
-        // wrote in between, whatever the busy timeout.
+        // When a deferred transaction starts to write after another process has written, it fails
+        // at once, whatever the busy timeout.
         let begun = self.statement("BEGIN IMMEDIATE");
         if begun.is_err() {
             self.ended();
@@ -136,11 +137,11 @@ impl SqliteConnection {
         self.statement("BEGIN")
     }
 
-    /// Begins the read snapshot anew until another connection, which has begun one and has read nothing,
-    /// sees the same state. Returns whether it does.
+    /// Begins the read snapshot again until another connection sees the same state. That connection
+    /// has begun a snapshot and has read nothing yet. Returns whether both see the same state.
     ///
-    /// A connection tells a number that is another one after every commit of others. When it is the same
-    /// before and after the other one began to read, nobody committed in between.
+    /// A connection reports a number that changes with every commit of others. If the number is the
+    /// same before and after the other connection began to read, nobody committed in between.
     pub(super) fn share_snapshot(
         &mut self,
         other: &mut Self,
@@ -162,7 +163,7 @@ impl SqliteConnection {
         Ok(false)
     }
 
-    /// Returns the number of the state that is seen. It is a read, with which a snapshot begins.
+    /// Returns the number of the visible state. This is a read, so it starts a snapshot.
     fn data_version(&mut self) -> Result<i64, StoreError> {
         let mut version = 0;
         self.run("PRAGMA data_version", [].iter(), &mut |row| {
@@ -174,7 +175,8 @@ impl SqliteConnection {
 
     /// Ends a transaction.
     pub(super) fn end(&mut self, how: &'static str) -> Result<(), StoreError> {
-        // What ends a transaction is never stopped half-way by what its statements had left.
+        // The end of a transaction must not be stopped half-way by the remaining deadline of its
+        // statements.
         self.deadline.set(None);
         let ended = self.statement(how);
         self.ended();
@@ -194,7 +196,8 @@ impl SqliteConnection {
         Ok(self.driver.execute_batch(sql)?)
     }
 
-    /// Runs one statement and returns how many rows it changed: of one that returns rows, none.
+    /// Runs one statement and returns how many rows it changed. The number is 0 for a statement
+    /// that returns rows.
     pub(super) fn run<'v>(
         &mut self,
         sql: &str,
@@ -205,7 +208,7 @@ impl SqliteConnection {
             return Err(StoreError::Deadline);
         }
         let mut statement = self.driver.prepare_cached(sql)?;
-        // SQLite numbers placeholders in the order in which each is first met, whatever its name.
+        // SQLite numbers placeholders in the order of their first use, whatever their names.
         if statement.parameter_name(1).is_none() {
             for (place, value) in (1..).zip(values) {
                 statement.raw_bind_parameter(place, value)?;
@@ -229,8 +232,8 @@ impl SqliteConnection {
         Ok(0)
     }
 
-    /// Inserts rows with a statement for one, whose placeholders have no names, and says of each its
-    /// number when it was inserted.
+    /// Inserts rows with a statement for one row, whose placeholders have no names. Returns the
+    /// number of each row that was inserted.
     pub(super) fn insert<'v>(
         &mut self,
         sql: &str,
@@ -250,14 +253,14 @@ impl SqliteConnection {
         .collect()
     }
 
-    /// Brings the schema to head. Several processes may begin at once, so all of it is one write
-    /// transaction. It may take long, and then nobody else may write anyway.
+    /// Brings the schema to head. Several processes may start at once, so everything is one write
+    /// transaction. It may take long, but nobody else could write in the meantime anyway.
     pub(super) fn migrate(&mut self, migrator: &Migrator) -> Result<(), StoreError> {
         let transaction = rusqlite::Transaction::new_unchecked(
             &self.driver,
             rusqlite::TransactionBehavior::Immediate,
         )?;
-        // As sqlx's migrator keeps it on PostgreSQL.
+        // The same table as sqlx's migrator keeps on PostgreSQL.
         transaction.execute_batch(
             "CREATE TABLE IF NOT EXISTS _sqlx_migrations (
                 version BIGINT PRIMARY KEY,
@@ -296,7 +299,8 @@ impl SqliteConnection {
         Ok(transaction.commit()?)
     }
 
-    /// Rewrites the file without what was deleted, and cuts its log, which holds the pages as they were.
+    /// Rewrites the file without deleted content, and truncates its log, which still holds the old
+    /// pages.
     pub(super) fn compact(&mut self) -> Result<Compaction, StoreError> {
         self.file.check()?;
         self.driver.busy_timeout(COMPACTING)?;
@@ -329,8 +333,8 @@ impl SqliteConnection {
         Ok(())
     }
 
-    /// Refuses a connection that can only read. SQLite opens such a one without a word where the file
-    /// cannot be written, and it stays so when the file can be written again.
+    /// Refuses a connection that can only read. SQLite opens such a connection silently if the file
+    /// cannot be written, and the connection stays so when the file becomes writable again.
     pub(super) fn check_writing(&mut self) -> Result<(), StoreError> {
         if self.driver.is_readonly("main")? {
             return Err(StoreError::ReadOnly);
@@ -353,14 +357,14 @@ fn connect(path: &Path, flags: OpenFlags, settings: &str) -> Result<Driver, Stor
     let driver = Driver::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     driver.busy_timeout(BUSY)?;
     driver.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Otherwise a statement is planned anew whenever a value is bound to its LIMIT.
+    // Without this, a statement is planned again whenever a value is bound to its LIMIT.
     driver.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     driver.execute_batch(settings)?;
     Ok(driver)
 }
 
-/// Makes the file and its folder when they are absent. What is stored here is as private as what the
-/// agents saw; SQLite gives the files of its log the mode of the database.
+/// Creates the file and its folder if they are absent. The content is as private as what the agents
+/// saw. SQLite gives its log files the mode of the database.
 fn make(path: &Path) -> Result<(), StoreError> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     if let Some(folder) = folder {
@@ -389,7 +393,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Returns the file that the path names now.
+    /// Returns the file at the path.
     pub(super) fn at(path: &Path) -> Result<Self, StoreError> {
         let metadata = std::fs::metadata(path)?;
         Ok(Self {
@@ -399,8 +403,8 @@ impl File {
         })
     }
 
-    /// Refuses to go on when the path names another file than the one that is open, or none: what is
-    /// written would be acknowledged and lost.
+    /// Fails if the path names another file than the one that is open, or none: what is written
+    /// would be acknowledged and lost.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         match std::fs::metadata(&self.path) {
             Ok(now) if (now.dev(), now.ino()) == (self.device, self.inode) => Ok(()),
@@ -411,7 +415,7 @@ impl File {
     }
 }
 
-/// When running statements are stopped. SQLite's thread looks at it while they run.
+/// When running statements are stopped. SQLite checks it while they run.
 #[derive(Default)]
 struct Stop(Mutex<Option<Deadline>>);
 

@@ -1,8 +1,8 @@
-//! Statements that are put together from conditions.
+//! Statements that are built from conditions.
 
 use super::value::Value;
 
-/// A statement that is put together, with the values of its placeholders.
+/// A statement under construction, with the values of its placeholders.
 #[derive(Debug, Default)]
 pub(super) struct Statement<'v> {
     pub(super) text: String,

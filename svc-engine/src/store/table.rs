@@ -1,4 +1,4 @@
-//! Tables of facts: which member is kept in which column.
+//! Tables of facts: which column holds which member.
 
 use svc_model::id::FactId;
 
@@ -15,12 +15,12 @@ pub(super) struct Table {
     pub(super) name: &'static str,
     /// The columns of the fact's members, the id first.
     pub(super) members: &'static [&'static str],
-    /// Columns that are made from them, to stand in an index.
+    /// Columns that are computed from the members, for use in an index.
     pub(super) derived: &'static [&'static str],
-    /// The insertion: the organization, the members, and what is made from them.
+    /// The insertion: the organization, the members, and the computed columns.
     pub(super) insert: Insert,
-    /// The selection of the members of visible facts, up to its further conditions. The organization is
-    /// an expression, so that no index is used for it alone.
+    /// The selection of the members of visible facts, up to further conditions. The organization is
+    /// an expression, so that no index is used for the organization alone.
     pub(super) select: &'static str,
     /// Where its facts name repositories.
     pub(super) names: &'static [Place],
@@ -32,7 +32,7 @@ impl Table {
         self.members[0]
     }
 
-    /// Returns the place of a column among the inserted ones.
+    /// Returns the position of a column in the insertion.
     pub(super) fn place(&self, column: &str) -> Option<usize> {
         if column == "org_id" {
             return Some(0);
@@ -44,7 +44,7 @@ impl Table {
     }
 }
 
-/// A kind of fact that is one row. [`table!`](table) implements it.
+/// A kind of fact that is one row. The macro [`table!`](table) implements the trait.
 pub(super) trait Record: Sized {
     const TABLE: &'static Table;
 
@@ -58,11 +58,11 @@ pub(super) trait Record: Sized {
     fn read(columns: &mut Columns<'_>) -> Result<Self, StoreError>;
 }
 
-/// Says in which columns the members of a fact are kept:
-/// `table! { Fact in "table", "id" = id_member, "column" = member, … }`.
+/// Declares which columns hold the members of a fact: `table! { Fact in "table", "id" = id_member,
+/// "column" = member, … }`.
 ///
-/// A member may take several columns, and another form than its own (`= member as Form`). Columns
-/// that are `derived` come last; they are written and not read.
+/// A member may take several columns, and another form than its own (`= member as Form`). `derived`
+/// columns come last. They are written but not read.
 macro_rules! table {
     (
         $fact:ident in $table:literal,

@@ -1,4 +1,4 @@
-//! What the stored facts of a transaction leave beside their rows.
+//! What the stored facts of a transaction leave in other tables.
 
 use svc_model::time::Instant;
 
@@ -11,7 +11,7 @@ use super::session_claims;
 use super::sessions::{Sighting, Touched};
 use super::table::Table;
 
-/// What the stored facts of a transaction leave beside their rows: their Sessions, and the names of
+/// What the stored facts of a transaction leave in other tables: their Sessions, and the names of
 /// repositories that they prove. A redelivery leaves nothing.
 #[derive(Debug, Default)]
 pub(super) struct Traces<'a> {
@@ -20,7 +20,7 @@ pub(super) struct Traces<'a> {
 }
 
 impl<'a> Traces<'a> {
-    /// Adds what a stored row leaves, which its columns tell.
+    /// Adds what a stored row leaves, according to its columns.
     pub(super) fn row(&mut self, table: &Table, row: &'a NewRow) {
         let captured_at = row.integer(table, "captured_at_us");
         let captured_at = captured_at.and_then(Instant::from_microseconds);
@@ -37,7 +37,7 @@ impl<'a> Traces<'a> {
         self.claims.row(table, row);
     }
 
-    /// Writes it. The last of the facts was captured at a moment.
+    /// Writes the traces. `captured_at` is when the last of the facts was captured.
     pub(super) fn write(
         &self,
         appending: &mut Appending<'_, '_>,

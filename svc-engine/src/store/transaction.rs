@@ -1,4 +1,4 @@
-//! The one way to write: a transaction, begun and ended here, whoever asks for it.
+//! The one way to write: every transaction begins and ends here.
 
 use std::time::Duration;
 
@@ -10,32 +10,33 @@ use super::organization::{Moments, Organization};
 use super::witness::Witness;
 use crate::deadline::Deadline;
 
-/// A transaction that is being written, of one organization.
+/// A transaction in progress, of one organization.
 pub(super) struct Transaction<'t> {
     pub(super) connection: &'t mut Connection,
     pub(super) org_id: &'t OrgId,
     /// The row of the organization, once it is locked.
     pub(super) organization: Option<Organization>,
     pub(super) moments: Moments,
-    /// Of a writer that remembers what it has stored.
+    /// The witness of a writer that remembers what it has stored.
     pub(super) witness: Option<Witness>,
 }
 
-/// Whether a transaction has changed the row of its organization, and counted itself for its witness.
+/// Whether a transaction has changed the row of its organization and counted itself for its
+/// witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Changed {
-    /// It stored facts, or quarantined some.
+    /// It stored or quarantined facts.
     Yes,
-    /// It found everything there.
+    /// Everything was already there.
     No,
 }
 
-/// Why it is not known that a transaction was written.
+/// Why a transaction may not have been written.
 #[derive(Debug)]
 pub(super) enum Unwritten {
     /// Nothing was committed.
     Nothing(StoreError),
-    /// The commit was sent, and no answer came: it may have been carried out or not.
+    /// The commit was sent, but no answer came. It may or may not have been carried out.
     Unknown(StoreError),
 }
 
@@ -47,17 +48,18 @@ impl From<Unwritten> for StoreError {
     }
 }
 
-/// How long a write may take, the wait for its turn and every attempt included. A sender may wait for
-/// the write before its own and for two connections that are not made, and has its answer before it
-/// gives up; a server that stops has its writer back.
+/// How long a write may take, including the wait for its turn and every attempt. A sender may have
+/// to wait for the write before its own and for two failed connection attempts, and still gets its
+/// answer before it gives up. A server that stops gets its writer back in time.
 const WRITE_SECONDS: u64 = 15;
 
-/// Returns until when a write that begins now may take.
+/// Returns the deadline of a write that begins now.
 pub(super) fn deadline() -> Deadline {
     Deadline::after(Duration::from_secs(WRITE_SECONDS))
 }
 
-/// Runs `work` in a transaction, which is committed when `work` succeeds and rolled back otherwise.
+/// Runs `work` in a transaction. The transaction is committed if `work` succeeds, and rolled back
+/// otherwise.
 pub(super) fn write<T>(
     connection: &mut Connection,
     org_id: &OrgId,
@@ -89,7 +91,7 @@ pub(super) fn write<T>(
     if written.is_err()
         && let Err(error) = connection.rollback()
     {
-        // The connection is gone, and the transaction with it.
+        // The connection is lost, and the transaction with it.
         tracing::debug!(
             error = &error as &dyn std::error::Error,
             "store.rollback_failed"

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-/// Where the facts are: `sqlite://path` or `postgres://…`. A password in it is never shown.
+/// Where the facts are: `sqlite://path` or `postgres://…`. A password in the URL is never shown.
 #[derive(Clone)]
 pub enum DatabaseUrl {
     /// A SQLite file.
@@ -22,7 +22,7 @@ impl DatabaseUrl {
     ///
     /// # Errors
     ///
-    /// If it has another scheme or cannot be read. The text is not repeated.
+    /// If the URL has another scheme or cannot be read. The error does not repeat the text.
     pub fn parse(text: &str) -> Result<Self, DatabaseUrlError> {
         let text = text.trim_end_matches(['\r', '\n']);
         if let Some(path) = text
@@ -38,7 +38,7 @@ impl DatabaseUrl {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             let options: PgConnectOptions = text.parse().map_err(|_| DatabaseUrlError)?;
             let options = match options.get_ssl_mode() {
-                // Where nothing is said, the network is not trusted.
+                // Without a setting, the network is not trusted.
                 PgSslMode::Prefer if !says_ssl_mode(text) && !is_local(&options) => {
                     options.ssl_mode(PgSslMode::Require)
                 }
@@ -54,8 +54,7 @@ impl DatabaseUrl {
         Self::Sqlite(path.to_owned())
     }
 
-    /// Returns the URL as a person reads it: without a password, and without what else it says of the
-    /// connection.
+    /// Returns the URL for a person to read: without the password and the other connection options.
     pub fn shown(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite://{}", path.display()),
@@ -85,7 +84,7 @@ fn says_ssl_mode(text: &str) -> bool {
         .any(|pair| pair.starts_with("sslmode=") || pair.starts_with("ssl-mode="))
 }
 
-/// Returns whether what is sent to the server stays on this machine.
+/// Returns whether data sent to the server stays on this machine.
 fn is_local(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let address = host.trim_start_matches('[').trim_end_matches(']');

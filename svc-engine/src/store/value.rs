@@ -9,7 +9,7 @@ use svc_model::time::Instant;
 use super::StoreError;
 use super::error::corrupt;
 
-/// One value that is bound to a statement: the narrow set both backends share.
+/// A value that is bound to a statement: the few types that both backends share.
 #[derive(Clone, Debug)]
 pub(super) enum Value<'a> {
     Null,
@@ -17,9 +17,9 @@ pub(super) enum Value<'a> {
     Real(f64),
     Text(&'a str),
     Blob(&'a [u8]),
-    /// A text that was made for the row.
+    /// A text that the value owns.
     OwnText(String),
-    /// Bytes that were made for the row.
+    /// Bytes that the value owns.
     OwnBlob(Vec<u8>),
 }
 
@@ -40,7 +40,7 @@ impl Value<'_> {
         matches!(self, Self::Text(_) | Self::OwnText(_))
     }
 
-    /// Returns the text, when this is one.
+    /// Returns the text, if this is one.
     pub(super) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -49,7 +49,7 @@ impl Value<'_> {
         }
     }
 
-    /// Returns the bytes, when this is a blob.
+    /// Returns the bytes, if this is a blob.
     pub(super) fn as_blob(&self) -> Option<&[u8]> {
         match self {
             Self::Blob(bytes) => Some(bytes),
@@ -128,8 +128,8 @@ impl rusqlite::ToSql for Value<'_> {
     }
 }
 
-/// The server infers what each placeholder is: a NULL is of no type, and no value is bound where
-/// another type stands.
+/// The server infers the type of each placeholder: a NULL has no type, and no value is bound where
+/// another type is expected.
 impl Type<Postgres> for &Value<'_> {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_oid(Oid(0))
@@ -150,7 +150,8 @@ impl Encode<'_, Postgres> for &Value<'_> {
     }
 }
 
-/// Appends a row as PostgreSQL's binary format has it: how many columns, and each behind its length.
+/// Appends a row in PostgreSQL's binary format: the number of columns, and each column after its
+/// length.
 pub(super) fn binary_row(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), StoreError> {
     let columns = i16::try_from(values.len()).map_err(|_| corrupt("a row", "its columns"))?;
     out.extend_from_slice(&columns.to_be_bytes());
@@ -180,15 +181,15 @@ pub(super) fn binary_row(values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// One row that is being read, whichever backend it comes from.
+/// A row that is read, from either backend or from a backup.
 pub(super) enum Row<'r> {
     Sqlite(&'r rusqlite::Row<'r>),
     Postgres(&'r PgRow),
-    /// Of no database: what a backup keeps of one.
+    /// A row that a backup keeps.
     Kept(&'r [Value<'static>]),
 }
 
-/// What a column of a kept row is read as.
+/// A type that a column of a kept row is read as.
 trait OfKept: Sized {
     fn of_kept(value: &Value<'static>) -> Option<Self>;
 }
@@ -232,11 +233,11 @@ impl<T: OfKept> OfKept for Option<T> {
     }
 }
 
-/// A column of a kept row that holds something else than it should.
+/// A column of a kept row holds something unexpected.
 const KEPT: StoreError = corrupt("a kept row", "a column");
 
 impl<'r> Row<'r> {
-    /// Reads a column. What a statement selects is known, so its type is not looked at again.
+    /// Reads a column. The statement determines its type, so the type is not checked again.
     fn get<T>(&self, index: usize) -> Result<T, StoreError>
     where
         T: FromSql + Decode<'r, Postgres> + OfKept,
@@ -295,7 +296,7 @@ impl<'r> Row<'r> {
         self.get(index)
     }
 
-    /// Reads a text where it lies.
+    /// Reads a text without copying it.
     pub(super) fn with_text<T>(
         &self,
         index: usize,
@@ -311,7 +312,7 @@ impl<'r> Row<'r> {
         })
     }
 
-    /// Reads bytes where they lie.
+    /// Reads bytes without copying them.
     pub(super) fn with_blob<T>(
         &self,
         index: usize,

@@ -1,30 +1,34 @@
-//! What tells a writer that the database is still the one that it wrote to last.
+//! Tells a writer whether the database is still the one that it last wrote to.
 //!
-//! A database may be set back under a running service: a standby that lags takes over, a backup is
-//! restored. What the writer remembers of the later state (which content is stored under which id,
-//! which claims are known) is then wrong. So each writer has a row of its own: under its epoch, a
-//! number that nobody else has, stand the transactions that it has committed. Every transaction reads
-//! the row with the organization's and counts itself. When the row is not as the writer left it, the
-//! writer forgets everything and goes on under a new epoch.
+//! A database may be set back under a running service: a lagging standby takes over, or a backup is
+//! restored. Then the writer's memory of the later state (which content is stored under which id,
+//! which claims are known) is wrong. So each writer has a row of its own. The row has the writer's
+//! epoch, a number that no other writer has, and the number of transactions that the writer has
+//! committed under the epoch. Every transaction reads this row together with the organization's
+//! row, and counts itself. If the row is not as the writer left it, the writer forgets everything
+//! and continues under a new epoch.
 //!
-//! Content may also be erased under it. The rows of all organizations say how often that was; a
-//! transaction that finds another number than its epoch began with is written anew in the same way.
+//! Content may also be erased under a running writer. The rows of all organizations say how often
+//! that happened. If a transaction finds another number than at the beginning of its epoch, it is
+//! written again in the same way.
 //!
-//! The ids of content begin with the epoch, so an id that was given is never given again, whatever
-//! becomes of the database: what anybody remembers under an id is right or absent, never another.
+//! The ids of content begin with the epoch, so an id is never given twice, whatever happens to the
+//! database. Whatever is remembered under an id is either right or absent, but never something
+//! else.
 
 use super::StoreError;
 use super::connection::Connection;
 use crate::clock::Ids;
 
-/// Bits of the number of a content within an epoch.
+/// Bits of the number of a content within its epoch.
 const NUMBER_BITS: u32 = 21;
-/// Contents after which a new epoch is begun. What is left is more than one transaction stores.
+/// A new epoch begins after this many contents. The numbers that are left are more than one
+/// transaction needs.
 const NUMBERS_MAX: i64 = 1 << (NUMBER_BITS - 1);
-/// Epochs, so that every id is positive.
+/// The number of epochs. With this bound every id is positive.
 const EPOCHS_MAX: i64 = 1 << (63 - NUMBER_BITS);
-/// By how much an epoch is later than the latest one, at most: at random, so that what a lost state
-/// has seen is not met again.
+/// The maximum step from the latest epoch to a new one. The step is random, so that an epoch of a
+/// lost state is not used again.
 const STEP_BITS: u32 = 24;
 
 const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0),
@@ -32,7 +36,7 @@ const LATEST: &str = "SELECT COALESCE(MAX(epoch), 0),
 const COMMITTED: &str = "INSERT INTO writers (epoch, commits) VALUES ($1, 1)
     ON CONFLICT (epoch) DO UPDATE SET commits = writers.commits + 1";
 
-/// Returns the epoch of the writer that gave an id.
+/// Returns the epoch of the writer that gave out an id.
 pub(super) const fn epoch_of(content_id: i64) -> i64 {
     content_id >> NUMBER_BITS
 }
@@ -41,14 +45,14 @@ pub(super) const fn epoch_of(content_id: i64) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Witness {
     pub(super) epoch: i64,
-    /// Nothing before the first commit.
+    /// Nothing before the first commit of the epoch.
     pub(super) commits: Option<i64>,
-    /// How often content was erased before the epoch began.
+    /// How often content had been erased when the epoch began.
     pub(super) erasures: i64,
 }
 
 impl Witness {
-    /// Counts the transaction that is being written.
+    /// Counts the transaction in progress.
     pub(super) fn write(self, connection: &mut Connection) -> Result<(), StoreError> {
         connection
             .execute(COMMITTED, &[self.epoch.into()])
@@ -67,19 +71,19 @@ impl Witness {
     }
 }
 
-/// The epoch of a writer and the ids that it gives.
+/// The epoch of a writer and the ids that the writer gives out.
 #[derive(Debug)]
 pub(super) struct Epoch {
     witness: Witness,
-    /// How many ids were given. A transaction that fails gives none back.
+    /// How many ids were given out. A failed transaction does not return its ids.
     given: i64,
-    /// Whether another one is to be begun.
+    /// Whether the next transaction must begin a new epoch.
     is_over: bool,
 }
 
 impl Epoch {
-    /// Begins an epoch that is later than every one that the database or this writer has seen: ids
-    /// that were given later are larger, and lie together.
+    /// Begins an epoch that is later than any that the database or this writer has seen. So later
+    /// ids are larger, and ids that are given out together are close to each other.
     pub(super) fn begin(
         connection: &mut Connection,
         previous: Option<&Self>,
@@ -98,7 +102,7 @@ impl Epoch {
         })
     }
 
-    /// Ends it: the next transaction begins another one.
+    /// Ends the epoch. The next transaction begins a new one.
     pub(super) const fn end(&mut self) {
         self.is_over = true;
     }
@@ -116,12 +120,12 @@ impl Epoch {
         self.given >= NUMBERS_MAX
     }
 
-    /// Counts a transaction that was committed.
+    /// Counts a committed transaction.
     pub(super) const fn committed(&mut self) {
         self.witness = self.witness.committed();
     }
 
-    /// Gives the id of a new content.
+    /// Gives out the id of a new content.
     pub(super) fn next_id(&mut self) -> Result<i64, StoreError> {
         if self.given >= 1 << NUMBER_BITS {
             return Err(StoreError::NotStored);
@@ -132,7 +136,7 @@ impl Epoch {
     }
 }
 
-/// Returns an epoch after the latest one: by a random step, and anywhere once they are used up.
+/// Returns an epoch that is a random step after the latest one, or any epoch once they are used up.
 fn after(latest: i64, random: u128) -> i64 {
     let within =
         |max: i64| i64::try_from(random % u128::from(max.unsigned_abs())).unwrap_or_default();

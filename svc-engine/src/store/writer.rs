@@ -1,9 +1,8 @@
 //! The one writer of the process: group commit.
 //!
-//! Whatever is to be written is a command that is sent to one thread over a bounded channel. The
-//! thread takes what is waiting, writes it as one transaction, and answers every sender after the
-//! commit. One disk flush then serves all of them, and a sender that waits costs nothing but its
-//! place in the channel.
+//! Every write is a command that is sent to one thread over a bounded channel. The thread takes all
+//! waiting commands, writes them as one transaction, and answers every sender after the commit. So
+//! one disk flush serves all of them, and a waiting sender costs only its place in the channel.
 
 use std::cell::Cell;
 use std::fmt;
@@ -27,24 +26,24 @@ use super::witness::Epoch;
 use super::{Obstacle, StoreError};
 use crate::deadline::Deadline;
 
-/// How often a transaction is tried that the database gives up for another.
+/// How often a transaction is tried if the database aborts it in favour of another.
 const ATTEMPTS_MAX: usize = 4;
-/// Commands that wait for the writer; one more waits with its sender.
+/// Commands that wait for the writer. Further commands wait with their senders.
 const WAITING_MAX: usize = 256;
-/// What one transaction weighs at most, unless one delivery weighs more: this many small rows.
+/// The maximum weight of a transaction, in small rows. A single delivery may weigh more.
 const GROUP_WEIGHT_MAX: usize = 1_024;
 
-/// How long a lock is waited for, once a table was found locked.
+/// How long to wait for a lock after a table was found locked.
 const BRIEF_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
-/// What arrived and is not counted in the store yet, because it stored nothing.
+/// What arrived but is not yet counted in the store, because it stored nothing.
 #[derive(Debug, Default)]
 pub(super) struct Uncounted(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
     totals: CaptureTotals,
-    /// Whether the writer is about to write what it took.
+    /// Whether the writer has taken counts and not yet written them.
     is_taken: bool,
 }
 
@@ -53,8 +52,8 @@ impl Uncounted {
         self.lock().totals.add(more);
     }
 
-    /// Returns whether everything is counted in the store. What the writer took is not until it is
-    /// committed.
+    /// Returns whether everything is counted in the store. What the writer has taken is not counted
+    /// until it is committed.
     pub(super) fn is_empty(&self) -> bool {
         let waiting = self.lock();
         waiting.totals.is_empty() && !waiting.is_taken
@@ -70,7 +69,7 @@ impl Uncounted {
         std::mem::take(&mut waiting.totals)
     }
 
-    /// Says that what was taken is committed, apart from what is to be counted later.
+    /// Records that what was taken is committed, except for the counts that are left for later.
     fn put_back(&self, later: Option<&CaptureTotals>) {
         let mut waiting = self.lock();
         waiting.is_taken = false;
@@ -79,17 +78,17 @@ impl Uncounted {
         }
     }
 
-    /// Adding cannot fail half-way, so a panic elsewhere does not spoil the counts.
+    /// Adding cannot fail half-way, so a panic elsewhere does not corrupt the counts.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the writer is asked to do.
+/// A request to the writer.
 enum Command {
-    /// Facts, which are written together with those of others.
+    /// Facts. They are written together with the facts of others.
     Append(Append),
-    /// Anything else, which is written on its own behind the facts.
+    /// Anything else. It is written after the facts.
     Work(Box<dyn Work>),
 }
 
@@ -103,7 +102,7 @@ struct Append {
 trait Work: Send {
     fn write(&mut self, transaction: &mut Transaction<'_>) -> Result<(), StoreError>;
 
-    /// Answers the sender, once the transaction is committed or given up.
+    /// Answers the sender, after the transaction was committed or given up.
     fn answer(self: Box<Self>, failure: Option<StoreError>);
 }
 
@@ -128,7 +127,7 @@ where
             None => self.result.ok_or(StoreError::NotStored),
             Some(error) => Err(error),
         };
-        // A sender that went away has no use for the answer.
+        // If the sender is gone, nobody needs the answer.
         drop(self.answer.send(answer));
     }
 }
@@ -141,7 +140,7 @@ impl Command {
         }
     }
 
-    /// Returns whether it stores facts of a kind.
+    /// Returns whether the command stores facts of a kind.
     fn has(&self, table: FactTable) -> bool {
         match self {
             Self::Append(append) => append.delivery.has(table),
@@ -149,7 +148,7 @@ impl Command {
         }
     }
 
-    /// Answers the sender, once the transaction is committed or given up.
+    /// Answers the sender, after the transaction was committed or given up.
     fn answer(self, failure: Option<StoreError>) {
         match self {
             Self::Append(append) => {
@@ -157,7 +156,7 @@ impl Command {
                     None => Ok(append.outcomes),
                     Some(error) => Err(error),
                 };
-                // A sender that went away has no use for the answer.
+                // If the sender is gone, nobody needs the answer.
                 drop(append.answer.send(answer));
             }
             Self::Work(work) => work.answer(failure),
@@ -228,7 +227,7 @@ impl Writer {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Appends a delivery and waits for the commit, on a thread that may be blocked.
+    /// Appends a delivery and waits for the commit, on a thread that may block.
     pub(super) fn append_blocking(
         &self,
         delivery: PreparedDelivery,
@@ -254,7 +253,7 @@ impl Writer {
         answer.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// As [`Writer::run`], on a thread that may be blocked.
+    /// Like [`Writer::run`], on a thread that may block.
     pub(super) fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -280,7 +279,7 @@ impl Writer {
         sender.ok_or(StoreError::Closed)
     }
 
-    /// Returns whether the thread that writes is there.
+    /// Returns whether the writing thread still runs.
     pub(super) fn is_running(&self) -> bool {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         thread.as_ref().is_some_and(|thread| !thread.is_finished())
@@ -305,14 +304,14 @@ impl Writer {
         self.sender().is_ok()
     }
 
-    /// Stops to accept, writes what was accepted, and waits for the thread.
+    /// Stops accepting commands, writes those that were accepted, and waits for the thread.
     pub(super) fn close(&self) {
         if let Ok(mut sender) = self.sender.lock() {
             sender.take();
         }
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         if let Some(thread) = thread {
-            // The thread has caught its own panics; there is nothing to add here.
+            // The thread has caught its own panics, so there is nothing to add here.
             drop(thread.join());
         }
     }
@@ -357,9 +356,9 @@ struct Worker {
     uncounted: Arc<Uncounted>,
     known_claims: KnownClaims,
     known_session_claims: KnownSessionClaims,
-    /// The tables that somebody had locked when they were written last.
+    /// The tables that were locked by somebody else when they were last written.
     locked: Vec<FactTable>,
-    /// Begun with the first transaction, and after everything was forgotten.
+    /// Nothing before the first transaction.
     epoch: Option<Epoch>,
     /// What the last transaction met.
     obstacle: Arc<Mutex<Option<Obstacle>>>,
@@ -386,8 +385,8 @@ impl Worker {
         *self.obstacle.lock().unwrap_or_else(PoisonError::into_inner) =
             failure.as_ref().and_then(StoreError::obstacle);
         match failure {
-            // One delivery must not take the others down: each is tried on its own. What is not in
-            // the data would fail as often as it is tried.
+            // One delivery must not make the others fail, so each is tried on its own. An error
+            // that is not in the data would come back with every attempt.
             Some(error) if group.len() > 1 && error.is_of_data() => {
                 tracing::debug!(
                     error = &error as &dyn std::error::Error,
@@ -415,12 +414,13 @@ impl Worker {
         }
     }
 
-    /// Writes a transaction, and again where the same may succeed: the database gave it up for
-    /// another server's, was set back, lost content to an erasure, or the connection was lost.
+    /// Writes a transaction, and tries again if the same transaction may then succeed: the database
+    /// aborted it in favour of another server's, was set back, lost content to an erasure, or the
+    /// connection was lost.
     ///
-    /// Facts may be written again whatever became of the first attempt: what is stored is found by
-    /// its natural key, and is then a redelivery. Other work is not, unless it is certain that nothing
-    /// was committed.
+    /// Facts may be written again even if the first attempt was committed: a stored fact is found
+    /// by its natural key and counts as a redelivery. Other work is written again only if it is
+    /// certain that nothing was committed.
     fn write(&mut self, group: &mut Vec<Command>) -> Result<(), StoreError> {
         let deadline = transaction::deadline();
         let (mut attempts, mut reconnected, mut set_back) = (1, false, false);
@@ -442,7 +442,7 @@ impl Worker {
             let again = if error.is_busy()
                 && let Some(table) = table.get()
             {
-                // A table that somebody has locked delays those that need it, and nobody else.
+                // A table that somebody has locked delays only those who need it.
                 let all = std::mem::take(group).into_iter();
                 let (delayed, others): (Vec<Command>, Vec<Command>) =
                     all.partition(|command| command.has(table));
@@ -467,7 +467,7 @@ impl Worker {
                 tracing::warn!("store.set_back");
                 !std::mem::replace(&mut set_back, true)
             } else if matches!(error, StoreError::Unreachable) {
-                // The connection was just tried.
+                // Connecting has just been tried.
                 false
             } else if error.is_connection_lost() || !self.connection.is_usable() {
                 !std::mem::replace(&mut reconnected, true) && self.connection.reopen().is_ok()
@@ -493,7 +493,7 @@ impl Worker {
         }
     }
 
-    /// Writes one transaction. A panic costs the group its transaction, and nobody else anything.
+    /// Writes one transaction. A panic fails the commands of this group only.
     fn attempt(
         &mut self,
         group: &mut [Command],
@@ -510,7 +510,7 @@ impl Worker {
         written.unwrap_or_else(|_| {
             tracing::error!("store.writer_panicked");
             self.forget();
-            // Whatever state the connection is in, the next one is in none.
+            // The connection may be in any state, so it is replaced.
             drop(self.connection.rollback());
             if let Err(error) = self.connection.reopen() {
                 tracing::warn!(
@@ -540,7 +540,7 @@ impl Worker {
                 Command::Work(work) => works.push(work),
             }
         }
-        // What arrived and stored nothing is written with what does.
+        // The counts of deliveries that stored nothing are written with those that store something.
         let waiting = self.uncounted.take();
         let mut counted = waiting.clone();
         let mut deliveries: Vec<&mut PreparedDelivery> = Vec::with_capacity(appends.len());
@@ -572,7 +572,7 @@ impl Worker {
                 afterwards,
                 ..
             } = appending;
-            // Behind the lock that everybody takes first: nobody waits in a circle.
+            // This comes after the lock that everybody takes first, so nobody waits in a circle.
             transaction.organization()?;
             for work in &mut works {
                 work.write(transaction)?;
@@ -595,7 +595,7 @@ impl Worker {
         let later = (changed == Changed::No).then_some(&counted);
         self.uncounted.put_back(later);
         afterwards.log();
-        // What is remembered is what the witness of this commit stands for.
+        // What is remembered from here on belongs to the witness of this commit.
         if changed == Changed::Yes {
             if let Some(epoch) = &mut self.epoch {
                 epoch.committed();
@@ -612,7 +612,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Forgets what is remembered of the database, and goes on under a new epoch.
+    /// Forgets everything remembered about the database, and continues under a new epoch.
     fn forget(&mut self) {
         self.encoder.known().forget();
         self.known_claims = KnownClaims::default();
