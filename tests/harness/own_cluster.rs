@@ -61,6 +61,7 @@ impl OwnCluster {
     }
 
     /// Copies it to a hot standby, which follows it from there on.
+    #[must_use]
     pub fn standby(&self) -> Self {
         let mut standby = Self::without_data(None).expect("its primary runs");
         let mut copy = standby.command("pg_basebackup");

@@ -19,7 +19,8 @@ use crate::full_store::{all_is_there, deliver, nothing_is_written, reads_go_on};
 
 const STANDBY: &str = "the database is a standby: promote it, or name the primary";
 /// A question that is read over two connections where two are free.
-const REPORT: &str = "/v1/reports/model-outcomes";
+const REPORT: &str = "/v1/reports/model-outcomes?cohort_start=2026-01-01T00:00:00Z\
+    &cohort_end=2026-01-02T00:00:00Z&as_of=2026-01-03T00:00:00Z";
 /// How long a server may take to meet what has become of its database.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -179,8 +180,12 @@ fn a_standby_that_lagged_takes_over_and_what_it_lacks_is_stored_again() {
     }
     reads_go_on(&server, 3);
 
+    // One connection that it has leads to the primary, and the next one to the standby.
+    primary.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'svc'",
+    );
+    reads_go_on(&server, 3);
     network.lead_to(standby.address());
-    // The connection that it has leads to the primary, and a second one to the standby.
     let report = Request::get(REPORT).bearer(OPERATOR_TOKEN);
     assert_eq!(server.send(&report).status, 200, "{}", server.log());
     primary.kill();

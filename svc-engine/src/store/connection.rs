@@ -139,7 +139,8 @@ impl Connection {
     }
 
     /// Gives another connection, which has begun a read snapshot and read nothing yet, the state of
-    /// this one. Returns whether it worked: SQLite cannot do this during a write.
+    /// this one. Returns whether it worked: SQLite cannot do this during a write, and PostgreSQL
+    /// not between two servers.
     pub(super) fn share_snapshot(
         &mut self,
         other: &mut Self,
@@ -147,9 +148,7 @@ impl Connection {
     ) -> Result<bool, StoreError> {
         match (&mut self.backend, &mut other.backend) {
             (Backend::Sqlite(own), Backend::Sqlite(other)) => own.share_snapshot(other, deadline),
-            (Backend::Postgres(own), Backend::Postgres(other)) => {
-                own.share_snapshot(other).map(|()| true)
-            }
+            (Backend::Postgres(own), Backend::Postgres(other)) => own.share_snapshot(other),
             (Backend::Sqlite(_), Backend::Postgres(_))
             | (Backend::Postgres(_), Backend::Sqlite(_)) => Ok(false),
         }

@@ -189,6 +189,12 @@ impl StoreError {
             .is_some_and(|code| matches!(code, "40001" | "40P01"))
     }
 
+    /// Returns whether the database server knows no such snapshot: it is another server's.
+    pub(super) fn is_of_unknown_snapshot(&self) -> bool {
+        self.postgres_code()
+            .is_some_and(|code| matches!(code, "22023" | "42704"))
+    }
+
     /// Returns whether another process holds a needed lock for longer than the statement waits.
     pub(super) fn is_busy(&self) -> bool {
         self.sqlite_code()

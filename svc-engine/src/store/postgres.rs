@@ -122,14 +122,18 @@ impl PostgresConnection {
     }
 
     /// Gives another connection, which has begun a read snapshot and read nothing yet, the state of
-    /// this one.
-    pub(super) fn share_snapshot(&mut self, other: &mut Self) -> Result<(), StoreError> {
+    /// this one. Returns whether it worked: another server, to which a name or a balancer may lead, does
+    /// not know the state.
+    pub(super) fn share_snapshot(&mut self, other: &mut Self) -> Result<bool, StoreError> {
         let mut name = String::new();
         self.run("SELECT pg_export_snapshot()", [].iter(), &mut |row| {
             name = row.text(0)?;
             Ok(())
         })?;
-        other.batch(&format!("SET TRANSACTION SNAPSHOT '{name}'"))
+        match other.batch(&format!("SET TRANSACTION SNAPSHOT '{name}'")) {
+            Err(error) if error.is_of_unknown_snapshot() => Ok(false),
+            shared => shared.map(|()| true),
+        }
     }
 
     /// Ends a transaction.
