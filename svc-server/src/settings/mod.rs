@@ -3,26 +3,26 @@
 
 pub(crate) mod address;
 mod console;
+mod grant;
 mod host;
 mod mcp;
 mod mirrors;
+mod mistakes;
+mod of_command;
+mod overrides;
 mod reader;
 mod redaction;
 mod secrets;
 mod shown;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use svc_engine::capture::Redaction;
 use svc_engine::engine::EngineConfig;
-use svc_engine::mirror::MirrorConfig;
 use svc_engine::read::CursorKey;
-use svc_engine::store::DatabaseUrl;
 use svc_model::grant::TokenName;
-use svc_model::id::{OrgId, SessionId};
 use svc_model::limit;
 use svc_model::repository::RepositoryHost;
 
@@ -35,141 +35,11 @@ use crate::env;
 use crate::observe;
 use crate::source::{Source, Strictness};
 
+pub use self::grant::Grant;
+pub use self::mistakes::SettingsError;
+pub use self::of_command::{MirrorSettings, Origin, StoreSettings};
+pub use self::overrides::Overrides;
 pub use self::shown::{ShownSetting, shown_settings};
-
-/// Settings from a caller, which override the environment.
-#[derive(Clone, Debug, Default)]
-pub struct Overrides {
-    /// Where the server listens.
-    pub listen: Option<String>,
-    /// The database.
-    pub database_url: Option<String>,
-    /// The organization.
-    pub org_id: Option<String>,
-    /// The one Session of the grant.
-    pub retrieval_session_id: Option<String>,
-    /// The folder of the mirrors.
-    pub mirror_path: Option<String>,
-    /// Seconds after a push until its repository is fetched.
-    pub mirror_settle_seconds: Option<String>,
-    /// Whether mirrors may also be fetched from this machine.
-    pub dev_mode: Option<String>,
-}
-
-impl Overrides {
-    /// Returns the settings of this process, overridden by these.
-    fn source(self, strictness: Strictness, mistakes: &mut Vec<String>) -> Source {
-        let flags = [
-            (env::LISTEN, self.listen),
-            (env::DATABASE_URL, self.database_url),
-            (env::ORG_ID, self.org_id),
-            (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
-            (env::MIRROR_PATH, self.mirror_path),
-            (env::MIRROR_SETTLE_SECONDS, self.mirror_settle_seconds),
-            (env::DEV_MODE, self.dev_mode),
-        ];
-        let flags = flags
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect();
-        Source::process(flags, strictness, mistakes)
-    }
-}
-
-/// The settings for a command that works on the store itself: the store and the organization. No
-/// secrets are needed or created.
-#[derive(Debug)]
-pub struct StoreSettings {
-    /// The database.
-    pub url: DatabaseUrl,
-    /// The organization.
-    pub org_id: OrgId,
-    /// Where the store is configured.
-    pub origin: Origin,
-}
-
-/// The origin of a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// On the command line.
-    Flag,
-    /// In the environment.
-    Environment,
-    /// In the configuration file.
-    File,
-    /// Nowhere.
-    Default,
-}
-
-impl StoreSettings {
-    /// Reads the settings of this process.
-    ///
-    /// # Errors
-    ///
-    /// Reports all errors at once.
-    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
-        let mut mistakes = Vec::new();
-        let source = overrides.source(Strictness::Misspelled, &mut mistakes);
-        let mut reader = Reader::new(&source, mistakes);
-        let store = reader.store();
-        match store {
-            Some(store) if reader.mistakes.is_empty() => Ok(store),
-            _ => Err(SettingsError(reader.mistakes)),
-        }
-    }
-}
-
-/// The settings for a command that works on a store and its mirrors.
-#[derive(Debug)]
-pub struct MirrorSettings {
-    /// The store.
-    pub store: StoreSettings,
-    /// The configuration of mirrors, if enabled.
-    pub mirror: Option<MirrorConfig>,
-}
-
-impl MirrorSettings {
-    /// Reads the settings of this process.
-    ///
-    /// # Errors
-    ///
-    /// Reports all errors at once.
-    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
-        let mut mistakes = Vec::new();
-        let source = overrides.source(Strictness::Misspelled, &mut mistakes);
-        let mut reader = Reader::new(&source, mistakes);
-        let store = reader.store();
-        let dev_mode = reader.boolean(env::DEV_MODE, false);
-        let forge_host = reader.forge_host();
-        let mirror = mirrors::read(&mut reader, dev_mode, forge_host.as_ref());
-        match store {
-            Some(store) if reader.mistakes.is_empty() => Ok(Self { store, mirror }),
-            _ => Err(SettingsError(reader.mistakes)),
-        }
-    }
-}
-
-/// The Sessions that context routes may read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grant {
-    /// None: context routes are closed.
-    None,
-    /// One, which requests need not name.
-    Single(SessionId),
-    /// Several, sorted.
-    Plural(Vec<SessionId>),
-}
-
-impl Grant {
-    /// Returns the Sessions.
-    pub fn sessions(&self) -> &[SessionId] {
-        match self {
-            Self::None => &[],
-            Self::Single(session_id) => std::slice::from_ref(session_id),
-            Self::Plural(session_ids) => session_ids,
-        }
-    }
-}
 
 /// The form of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,21 +86,6 @@ pub struct Settings {
     /// The private file of generated secrets, if they are used.
     pub secrets_file: Option<std::path::PathBuf>,
 }
-
-/// Every error in the settings, by the name of the setting.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SettingsError(Vec<String>);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [mistake] => write!(f, "invalid settings: {mistake}"),
-            mistakes => write!(f, "invalid settings:\n{}", mistakes.join("\n")),
-        }
-    }
-}
-
-impl std::error::Error for SettingsError {}
 
 impl Settings {
     /// Reads the settings of this process.
@@ -384,6 +239,7 @@ mod testing {
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret;
+    use svc_model::id::SessionId;
 
     use super::*;
 

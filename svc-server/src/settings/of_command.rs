@@ -1,0 +1,83 @@
+//! The settings of commands that work on the store themselves, without a server.
+
+use svc_engine::mirror::MirrorConfig;
+use svc_engine::store::DatabaseUrl;
+use svc_model::id::OrgId;
+
+use super::reader::Reader;
+use super::{Overrides, SettingsError, mirrors};
+use crate::env;
+use crate::source::Strictness;
+
+/// The settings for a command that works on the store itself: the store and the organization. No
+/// secrets are needed or created.
+#[derive(Debug)]
+pub struct StoreSettings {
+    /// The database.
+    pub url: DatabaseUrl,
+    /// The organization.
+    pub org_id: OrgId,
+    /// Where the store is configured.
+    pub origin: Origin,
+}
+
+/// The origin of a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// On the command line.
+    Flag,
+    /// In the environment.
+    Environment,
+    /// In the configuration file.
+    File,
+    /// Nowhere.
+    Default,
+}
+
+impl StoreSettings {
+    /// Reads the settings of this process.
+    ///
+    /// # Errors
+    ///
+    /// Reports all errors at once.
+    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
+        let mut mistakes = Vec::new();
+        let source = overrides.source(Strictness::Misspelled, &mut mistakes);
+        let mut reader = Reader::new(&source, mistakes);
+        let store = reader.store();
+        match store {
+            Some(store) if reader.mistakes.is_empty() => Ok(store),
+            _ => Err(SettingsError(reader.mistakes)),
+        }
+    }
+}
+
+/// The settings for a command that works on a store and its mirrors.
+#[derive(Debug)]
+pub struct MirrorSettings {
+    /// The store.
+    pub store: StoreSettings,
+    /// The configuration of mirrors, if enabled.
+    pub mirror: Option<MirrorConfig>,
+}
+
+impl MirrorSettings {
+    /// Reads the settings of this process.
+    ///
+    /// # Errors
+    ///
+    /// Reports all errors at once.
+    pub fn load(overrides: Overrides) -> Result<Self, SettingsError> {
+        let mut mistakes = Vec::new();
+        let source = overrides.source(Strictness::Misspelled, &mut mistakes);
+        let mut reader = Reader::new(&source, mistakes);
+        let store = reader.store();
+        let dev_mode = reader.boolean(env::DEV_MODE, false);
+        let forge_host = reader.forge_host();
+        let mirror = mirrors::read(&mut reader, dev_mode, forge_host.as_ref());
+        match store {
+            Some(store) if reader.mistakes.is_empty() => Ok(Self { store, mirror }),
+            _ => Err(SettingsError(reader.mistakes)),
+        }
+    }
+}

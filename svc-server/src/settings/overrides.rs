@@ -1,0 +1,43 @@
+//! Settings from a caller.
+
+use crate::env;
+use crate::source::{Source, Strictness};
+
+/// Settings from a caller, which override the environment.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// Where the server listens.
+    pub listen: Option<String>,
+    /// The database.
+    pub database_url: Option<String>,
+    /// The organization.
+    pub org_id: Option<String>,
+    /// The one Session of the grant.
+    pub retrieval_session_id: Option<String>,
+    /// The folder of the mirrors.
+    pub mirror_path: Option<String>,
+    /// Seconds after a push until its repository is fetched.
+    pub mirror_settle_seconds: Option<String>,
+    /// Whether mirrors may also be fetched from this machine.
+    pub dev_mode: Option<String>,
+}
+
+impl Overrides {
+    /// Returns the settings of this process, overridden by these.
+    pub(super) fn source(self, strictness: Strictness, mistakes: &mut Vec<String>) -> Source {
+        let flags = [
+            (env::LISTEN, self.listen),
+            (env::DATABASE_URL, self.database_url),
+            (env::ORG_ID, self.org_id),
+            (env::RETRIEVAL_SESSION_ID, self.retrieval_session_id),
+            (env::MIRROR_PATH, self.mirror_path),
+            (env::MIRROR_SETTLE_SECONDS, self.mirror_settle_seconds),
+            (env::DEV_MODE, self.dev_mode),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        Source::process(flags, strictness, mistakes)
+    }
+}
