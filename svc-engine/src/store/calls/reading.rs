@@ -18,21 +18,30 @@ use crate::store::skeleton::Pieces;
 use crate::store::value::{Row, Value};
 use crate::store::{StoreError, content, id_list, packing};
 
-const SUMMARIES: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model
-    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
-    ORDER BY f.observed_at_us, f.inference_call_id";
-const SCALARS: &str = "SELECT f.inference_call_id, f.model_call_id, f.gateway_provider,
+/// Selects columns of the visible calls of a Session, in the order in which they were observed.
+macro_rules! of_session {
+    ($columns:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
+            ORDER BY f.observed_at_us, f.inference_call_id"
+        )
+    };
+}
+
+const SUMMARIES: &str =
+    of_session!("f.inference_call_id, f.observed_at_us, f.model_provider, f.model");
+const SCALARS: &str = of_session!(
+    "f.inference_call_id, f.model_call_id, f.gateway_provider,
         f.model_provider, f.model,
-        f.input_tokens, f.output_tokens, f.duration_ms
-    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
-    ORDER BY f.observed_at_us, f.inference_call_id";
-const CONTENTS: &str = "SELECT f.inference_call_id, f.observed_at_us, f.input_contents,
-        f.output_contents
-    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
-    ORDER BY f.observed_at_us, f.inference_call_id";
-const OUTPUTS: &str = "SELECT f.output_contents
-    FROM visible_inference_calls f WHERE f.org_id = $1 AND f.session_id = $2
-    ORDER BY f.observed_at_us, f.inference_call_id";
+        f.input_tokens, f.output_tokens, f.duration_ms"
+);
+const CONTENTS: &str = of_session!(
+    "f.inference_call_id, f.observed_at_us, f.input_contents,
+        f.output_contents"
+);
+const OUTPUTS: &str = of_session!("f.output_contents");
 const ONE: &str = "SELECT f.inference_call_id, f.observed_at_us, f.model_provider, f.model,
         f.input_byte_count, f.output_byte_count, f.input_contents, f.output_contents, f.left_out
     FROM visible_inference_calls f
