@@ -37,9 +37,9 @@ const SESSION: &str = "SET synchronous_commit = on;
 const COMPACTING_SECONDS: u64 = 60;
 /// The number of the transaction; every committed transaction has a lower one.
 const TRANSACTION: &str = "SELECT txid_current()";
-/// What keeps rows that earlier transactions deleted: snapshots of this database, standbys, and
-/// running transactions in any database of the cluster, because the snapshot of the rewriting
-/// itself is as old as they are.
+/// Counts what still needs rows that earlier transactions deleted: snapshots of this database,
+/// standbys, and running transactions in any database of the cluster. Such a transaction counts
+/// because the rewriting's own snapshot is as old as the transaction.
 const KEEPING: &str = "WITH since AS (SELECT CAST(CAST($1 % 4294967296 AS TEXT) AS xid) AS number)
     SELECT (SELECT COUNT(*) FROM pg_catalog.pg_stat_activity, since
             WHERE (datname = current_database() OR datname IS NULL) AND pid <> pg_backend_pid()
@@ -121,9 +121,9 @@ impl PostgresConnection {
         self.batch(&format!("{how}; {}", timeout(told)))
     }
 
-    /// Gives another connection, which has begun a read snapshot and read nothing yet, the state of
-    /// this one. Returns whether it worked: another server, to which a name or a balancer may lead, does
-    /// not know the state.
+    /// Gives another connection the state of this one. The other connection has begun a read snapshot
+    /// and read nothing yet. Returns whether it worked: a name or a balancer may lead the other
+    /// connection to another server, which does not know the state.
     pub(super) fn share_snapshot(&mut self, other: &mut Self) -> Result<bool, StoreError> {
         let mut name = String::new();
         self.run("SELECT pg_export_snapshot()", [].iter(), &mut |row| {
@@ -233,8 +233,8 @@ impl PostgresConnection {
         self.batch(SESSION)
     }
 
-    /// Rewrites tables without deleted rows. Rows that somebody can still see would stay, so it
-    /// waits for everybody who may see them.
+    /// Rewrites tables without deleted rows. Rows that somebody can still see would stay, so the
+    /// rewriting waits for everybody who may see them.
     pub(super) fn compact(&mut self, tables: &[&str]) -> Result<Compaction, StoreError> {
         let mut since = None;
         self.run(TRANSACTION, [].iter(), &mut |row| {
@@ -319,8 +319,8 @@ impl PostgresConnection {
         }
     }
 
-    /// Without an answer the state of the connection is unknown, and after some errors the server
-    /// has closed it.
+    /// Marks the connection as unusable if there was no answer, because its state is then unknown, or
+    /// if the server closes a connection after such an error.
     fn checked<T, E>(&mut self, done: Result<Result<T, E>, StoreError>) -> Result<T, StoreError>
     where
         StoreError: From<E>,
