@@ -1,5 +1,7 @@
 //! What the cost of a question follows. That no statement walks or sorts unasked, every test sees.
 
+use std::collections::HashSet;
+
 use super::*;
 
 /// A question touches the claims of its names, and of each claim one fact, which is the first that
@@ -62,6 +64,45 @@ fn the_cost_of_a_question_about_commits_is_in_the_commits(
         questions += 1;
     }
     assert!(questions >= 4, "{questions}");
+}
+
+/// Of many commits and runs the outcomes are found by these alone. Several indexes of outcomes have the
+/// organization in them, and one that is searched by it alone has all of them.
+#[rstest]
+fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organization(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let database = database!(backend);
+    let store = database.open("acme");
+    let mut snapshot = store.snapshot_now();
+    let none = |_| Ok(());
+    snapshot
+        .ci_outcomes_of_commits(&[&commit('a')], at(0), none)
+        .unwrap();
+    snapshot
+        .ci_outcomes_of_runs(&["r"], at(0), &HashSet::new(), none)
+        .unwrap();
+    snapshot
+        .ci_outcomes_stored(&["r"], |run_id, _| panic!("{run_id}"))
+        .unwrap();
+    let connection = snapshot.connection().unwrap();
+    let mut searches = 0;
+    for (sql, plan) in plan_check::of(connection, "ci_outcomes") {
+        let is_of_report = sql.contains("f.commit_sha IN (") && !sql.contains("LIMIT")
+            || sql.contains(".run_id IN (");
+        if !is_of_report {
+            continue;
+        }
+        let mut lines = plan.lines().peekable();
+        while let Some(line) = lines.next() {
+            let next = lines.peek().copied().unwrap_or_default();
+            if line.contains("ci_outcomes_by_") {
+                assert!(!line.contains("org_id") && !next.contains("org_id"), "{plan}");
+                searches += 1;
+            }
+        }
+    }
+    assert!(searches >= 3, "{searches}");
 }
 
 /// A page of Sessions is read along one index, whatever the number of Sessions.
