@@ -4,6 +4,7 @@
 //! no NUL and no surrogate, and has at most [`IDENTITY_BYTES_MAX`] bytes. It is compared exactly.
 
 use std::fmt;
+use std::sync::Arc;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -79,7 +80,10 @@ macro_rules! identity_string {
         $(#[$meta])*
         #[serde(try_from = "String", into = "String")]
         #[cfg_attr(feature = "schema", schemars(extend("minLength" = 1, "maxLength" = IDENTITY_BYTES_MAX)))]
-        pub struct $name(String);
+        pub struct $name(
+            // Thousands of facts of a report say the same one, so a copy shares the text.
+            Arc<str>,
+        );
 
         impl $name {
             /// Returns the identity in `text`, trimmed.
@@ -88,7 +92,7 @@ macro_rules! identity_string {
             ///
             /// See [`IdentityError`].
             pub fn new(text: &str) -> Result<Self, IdentityError> {
-                identity(text).map(|text| Self(text.to_owned()))
+                identity(text).map(|text| Self(text.into()))
             }
 
             /// Returns the text.
@@ -106,7 +110,7 @@ macro_rules! identity_string {
 
         impl From<$name> for String {
             fn from(id: $name) -> Self {
-                id.0
+                id.as_str().to_owned()
             }
         }
 
@@ -128,7 +132,7 @@ macro_rules! identity_string {
                     return Err(Violation::new(FieldKind::StringType, "must be a string"));
                 };
                 identity_text(text)
-                    .map(|text| Self(text.to_owned()))
+                    .map(|text| Self(text.into()))
                     .map_err(|error| Violation::rule(error.message()))
             }
         }
@@ -154,7 +158,7 @@ identity_string! {
 }
 impl From<FactId> for InferenceCallId {
     fn from(id: FactId) -> Self {
-        Self(id.to_string())
+        Self(id.to_string().into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names and identities of repositories, commits and branches.
 
 use std::fmt;
+use std::sync::Arc;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -28,12 +29,15 @@ macro_rules! checked_string {
         #[cfg_attr(feature = "schema", derive(JsonSchema))]
         #[serde(try_from = "String", into = "String")]
         #[cfg_attr(feature = "schema", $schema)]
-        pub struct $name(String);
+        pub struct $name(
+            // As with identities, a copy shares the text.
+            Arc<str>,
+        );
 
         impl $name {
             /// Returns the normalised value of `text`, if it is valid.
             pub fn new(text: &str) -> Option<Self> {
-                $read(text).map(Self)
+                $read(text).map(|text| Self(text.into()))
             }
 
             /// Returns the normalised text.
@@ -51,7 +55,7 @@ macro_rules! checked_string {
 
         impl From<$name> for String {
             fn from(value: $name) -> Self {
-                value.0
+                value.as_str().to_owned()
             }
         }
 
