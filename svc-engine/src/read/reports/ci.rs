@@ -10,7 +10,7 @@ use svc_model::reports::Counts;
 use svc_model::repository::{CommitSha, RepositoryDecline, RepositoryHost, RepositoryProvider};
 use svc_model::time::Instant;
 
-use super::population::up_to;
+use super::halves::look_up;
 use super::resolving::{Resolving, of_place};
 use crate::derive::ci::{ABSENT_ATTEMPT, AttemptPlace, CiAttempt, CiResolution, Workflow, forge};
 use crate::derive::repository::Mention;
@@ -60,8 +60,19 @@ pub(super) fn read<'c>(
 ) -> Result<CohortCi, Error> {
     let commits: BTreeSet<&CommitSha> = attributed.iter().copied().chain(observed).collect();
     let commits: Vec<&CommitSha> = commits.into_iter().collect();
-    let mut outcomes = Vec::new();
-    snapshot.ci_outcomes_of_commits(&commits, boundary, up_to(&mut outcomes, REPORT_FACTS_MAX))?;
+    let outcomes = look_up(snapshot, &commits, |snapshot, commits, take| {
+        let mut count = 0;
+        snapshot.ci_outcomes_of_commits(commits, boundary, |outcome| {
+            count += 1;
+            if count > REPORT_FACTS_MAX {
+                return Err(StoreError::TooMany);
+            }
+            take(outcome)
+        })
+    })?;
+    if outcomes.len() > REPORT_FACTS_MAX {
+        return Err(StoreError::TooMany.into());
+    }
     let others = others_of_runs(snapshot, boundary, &outcomes)?;
     for outcome in outcomes.iter().chain(&others) {
         resolving.touch(of_place(&outcome.place));
@@ -133,12 +144,16 @@ fn others_of_runs(
     // Few runs say anything of another commit: all of the others are known.
     let mut run_ids: Vec<&str> = known.keys().copied().collect();
     run_ids.sort_unstable();
-    let mut open: HashSet<String> = HashSet::new();
-    snapshot.ci_outcomes_stored(&run_ids, |run_id, stored| {
-        if known.get(run_id).is_some_and(|known| *known < stored) {
-            open.insert(run_id.to_owned());
-        }
+    let open = look_up(snapshot, &run_ids, |snapshot, run_ids, take| {
+        let mut open = Vec::new();
+        snapshot.ci_outcomes_stored(run_ids, |run_id, stored| {
+            if known.get(run_id).is_some_and(|known| *known < stored) {
+                open.push(run_id.to_owned());
+            }
+        })?;
+        open.into_iter().try_for_each(take)
     })?;
+    let open: HashSet<String> = open.into_iter().collect();
     run_ids.retain(|run_id| open.contains(*run_id));
 
     let known: HashSet<_> = outcomes.iter().map(|outcome| outcome.outcome_id).collect();

@@ -14,20 +14,35 @@ use crate::derive::fate::{EditFate, classify, share_left};
 use crate::error::Error;
 use crate::store::{CohortEdit, Snapshot};
 
-/// Reads the edits of Sessions, and how many more there are whose texts were erased. What was left of an
-/// edit never changes, so its texts are read once.
+/// The edits of Sessions, without their texts.
+pub(super) struct Edits {
+    edits: Vec<CohortEdit>,
+    /// How many more there are whose texts were erased.
+    pub(super) erased: u64,
+}
+
+/// Reads the edits of Sessions.
 pub(super) fn read(
     snapshot: &mut Snapshot<'_>,
-    memory: &ReportMemory,
     sessions: &[SessionId],
     boundary: Instant,
-) -> Result<(Vec<EditFate>, u64), Error> {
+) -> Result<Edits, Error> {
     let mut edits: Vec<CohortEdit> = Vec::new();
     snapshot.edits_of_sessions(sessions, boundary, up_to(&mut edits, REPORT_FACTS_MAX))?;
     let all = edits.len();
     let erased = snapshot.erased_facts(FactTable::EditObservations, sessions)?;
     edits.retain(|edit| !erased.contains_key(&edit.observation_id));
     let erased = (all - edits.len()) as u64;
+    Ok(Edits { edits, erased })
+}
+
+/// Returns what became of edits. What was left of one never changes, so its texts are read once.
+pub(super) fn fates(
+    snapshot: &mut Snapshot<'_>,
+    memory: &ReportMemory,
+    edits: Edits,
+) -> Result<Vec<EditFate>, Error> {
+    let Edits { edits, .. } = edits;
     let mut shares = HashMap::with_capacity(edits.len());
     let mut missing: Vec<FactId> = Vec::new();
     for edit in &edits {
@@ -65,5 +80,5 @@ pub(super) fn read(
             external_lines_removed: edit.external_lines_removed,
         })
     };
-    Ok((edits.into_iter().filter_map(fate).collect(), erased))
+    Ok(edits.into_iter().filter_map(fate).collect())
 }

@@ -1,7 +1,7 @@
 //! Looking up many keys over both connections of a snapshot.
 //!
-//! It is for what takes a processor's time and leaves little: what is unpacked as it is read. Other rows
-//! gain nothing, and memory that another thread has taken does not serve this one when it is free again.
+//! It is for what takes a processor's time. Memory that another thread has taken does not serve this one
+//! when it is free again, so what is read should be little, or be needed to the end.
 
 use crate::store::{Snapshot, StoreError};
 

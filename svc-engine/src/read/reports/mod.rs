@@ -202,8 +202,7 @@ impl<'g> Gathered<'g> {
         diffs: Diffs,
     ) -> Result<Self, Error> {
         let boundary = snapshot.boundary(Some(extent.as_of))?;
-        let population = Population::read(snapshot, sources.memory, extent, boundary)?;
-        let pushes = population.pushes(snapshot, boundary)?;
+        let (population, pushes) = Population::read(snapshot, sources.memory, extent, boundary)?;
         let mut resolving = Resolving::default();
         for observed in &population.observed {
             resolving.touch_observed(observed);

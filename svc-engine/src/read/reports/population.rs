@@ -48,26 +48,41 @@ pub(super) struct Population {
 }
 
 impl Population {
+    /// Reads them, and the pushes that some of the calls could have led to.
     pub(super) fn read(
         snapshot: &mut Snapshot<'_>,
         memory: &ReportMemory,
         extent: &Extent,
         boundary: Instant,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Vec<Push>), Error> {
         let calls = calls(snapshot, extent)?;
         let sessions = sessions_of(snapshot, extent, &calls)?;
-        let decisions = decisions(snapshot, &sessions, boundary)?;
-        let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
-        let (edits, erased_edits) = edits::read(snapshot, memory, &sessions, boundary)?;
-        Ok(Self {
+        let (decisions, beside) = snapshot.both(
+            |snapshot| {
+                let decisions = decisions(snapshot, &sessions, boundary)?;
+                let owners = owners(snapshot, &decisions, &calls, extent.as_of)?;
+                Ok::<_, Error>(Decisions::attach(decisions, &owners))
+            },
+            |snapshot| {
+                let edits = edits::read(snapshot, &sessions, boundary)?;
+                let observed = observed(snapshot, &sessions, boundary)?;
+                let pushes = pushes(snapshot, &calls, boundary)?;
+                Ok::<_, Error>((edits, observed, pushes))
+            },
+        );
+        let decisions = decisions?;
+        let (edits, observed, pushes) = beside?;
+        let population = Self {
             extent: extent.observed(),
+            erased_edits: edits.erased,
+            // Their texts take both connections.
+            edits: edits::fates(snapshot, memory, edits)?,
             calls,
-            observed: observed(snapshot, &sessions, boundary)?,
             sessions,
-            decisions: Decisions::attach(decisions, &owners),
-            edits,
-            erased_edits,
-        })
+            decisions,
+            observed,
+        };
+        Ok((population, pushes))
     }
 
     /// Counts the retry linkages of the Sessions.
@@ -86,23 +101,22 @@ impl Population {
         })?;
         Ok(count as u64)
     }
+}
 
-    /// Returns the pushes that some of the calls could have led to.
-    pub(super) fn pushes(
-        &self,
-        snapshot: &mut Snapshot<'_>,
-        boundary: Instant,
-    ) -> Result<Vec<Push>, Error> {
-        let mut pushes = Vec::new();
-        // In the order of observation.
-        let (Some(first), Some(last)) = (self.calls.first(), self.calls.last()) else {
-            return Ok(pushes);
-        };
-        let start = minutes_later(first.observed_at, -MINUTES_AFTER);
-        let end = minutes_later(last.observed_at, NOTE_MINUTES_BEFORE).min(boundary);
-        snapshot.pushes_captured(start..just_after(end), up_to(&mut pushes, REPORT_FACTS_MAX))?;
-        Ok(pushes)
-    }
+/// Returns the pushes that some of the calls could have led to. The calls are in the order of observation.
+fn pushes(
+    snapshot: &mut Snapshot<'_>,
+    calls: &[CohortCall],
+    boundary: Instant,
+) -> Result<Vec<Push>, Error> {
+    let mut pushes = Vec::new();
+    let (Some(first), Some(last)) = (calls.first(), calls.last()) else {
+        return Ok(pushes);
+    };
+    let start = minutes_later(first.observed_at, -MINUTES_AFTER);
+    let end = minutes_later(last.observed_at, NOTE_MINUTES_BEFORE).min(boundary);
+    snapshot.pushes_captured(start..just_after(end), up_to(&mut pushes, REPORT_FACTS_MAX))?;
+    Ok(pushes)
 }
 
 /// Returns the calls that a report is of, in the order of their observation.

@@ -97,7 +97,10 @@ fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organiz
         while let Some(line) = lines.next() {
             let next = lines.peek().copied().unwrap_or_default();
             if line.contains("ci_outcomes_by_") {
-                assert!(!line.contains("org_id") && !next.contains("org_id"), "{plan}");
+                assert!(
+                    !line.contains("org_id") && !next.contains("org_id"),
+                    "{plan}"
+                );
                 searches += 1;
             }
         }
