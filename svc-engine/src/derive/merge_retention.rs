@@ -22,7 +22,7 @@ use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{Counts, MembershipSkip, ScoringSkip};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 
-pub use self::membership::{AncestryQuestion, Candidates};
+pub use self::membership::{AncestryQuestion, Candidates, ReachedFrom};
 pub use self::scoring::{
     FileAt, Joined, JoinedFile, Left, Scores, file_text, left, renamed_to, score, source_text,
 };

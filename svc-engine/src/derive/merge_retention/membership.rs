@@ -21,6 +21,10 @@ pub struct AncestryQuestion {
     pub tips: BTreeSet<CommitSha>,
 }
 
+/// Answers of one commit whether it is an ancestor of a tip of its repository's question, or the tip
+/// itself; nothing where that cannot be checked, because no mirror has the tip.
+pub type ReachedFrom<'r> = Box<dyn Fn(&CommitSha) -> Option<bool> + 'r>;
+
 /// Attributed files, and the merged pull requests that may hold their commits.
 #[derive(Clone, Debug)]
 pub struct Candidates {
@@ -137,16 +141,15 @@ impl Candidates {
         questions
     }
 
-    /// Finds the pull request of each file. `reaches` answers whether a commit is an ancestor of a tip
-    /// of the repository's question, or the tip itself; nothing where that cannot be checked, because no
-    /// mirror has the tip.
+    /// Finds the pull request of each file. Each commit is asked for once, and then from which tips it is
+    /// reached.
     ///
     /// # Errors
     ///
     /// When the work must end, which is asked for every commit.
-    pub fn join(
+    pub fn join<'r>(
         mut self,
-        reaches: &dyn Fn(&Lifetime, &CommitSha, &CommitSha) -> Option<bool>,
+        reached: &dyn Fn(&Lifetime, &CommitSha) -> ReachedFrom<'r>,
         check: &dyn Fn() -> Result<(), Passed>,
     ) -> Result<Joined, Passed> {
         let mut result = MergeRetention {
@@ -163,7 +166,8 @@ impl Candidates {
                 continue;
             }
             check()?;
-            let (membership, unchecked) = self.membership(&commit.0, &commit.1, reaches);
+            let reached_from = reached(&commit.0, &commit.1);
+            let (membership, unchecked) = self.membership(&commit.0, &commit.1, &reached_from);
             if !unchecked.is_empty() {
                 let of_repository = result.unchecked.entry(commit.0.clone());
                 of_repository.or_default().extend(unchecked);
@@ -193,15 +197,14 @@ impl Candidates {
         &self,
         repository: &Lifetime,
         commit_sha: &CommitSha,
-        reaches: &dyn Fn(&Lifetime, &CommitSha, &CommitSha) -> Option<bool>,
+        reached_from: &ReachedFrom<'_>,
     ) -> (Result<&Merge, MembershipSkip>, BTreeSet<i64>) {
-        let reaches = |tip: &CommitSha| reaches(repository, commit_sha, tip);
         let of_repository = self.ci.get(repository);
         let named = of_repository.and_then(|commits| commits.get(commit_sha));
         let mut unchecked = BTreeSet::new();
         let mut holding = Vec::new();
         for pull_request in self.merges.get(repository).into_iter().flatten() {
-            match pull_request.holds(named, &reaches) {
+            match pull_request.holds(named, reached_from) {
                 Held::Yes => holding.push(&pull_request.merge),
                 Held::No => {}
                 Held::Unchecked => {
@@ -222,21 +225,21 @@ impl Candidates {
 
 impl PullRequest {
     /// `named` are the pull requests that CI names at the commit.
-    fn holds(
-        &self,
-        named: Option<&BTreeSet<i64>>,
-        reaches: &dyn Fn(&CommitSha) -> Option<bool>,
-    ) -> Held {
+    fn holds(&self, named: Option<&BTreeSet<i64>>, reached_from: &ReachedFrom<'_>) -> Held {
         if named.is_some_and(|numbers| numbers.contains(&self.merge.pr_number)) {
             return Held::Yes;
         }
-        let base = reaches(&self.merge.base_sha);
         let mut held = Held::No;
         for head in &self.heads {
-            match (reaches(head), base) {
-                (Some(false), _) | (Some(true), Some(true)) => {}
-                (Some(true), Some(false)) => return Held::Yes,
-                (None, _) | (Some(true), None) => held = Held::Unchecked,
+            match reached_from(head) {
+                // Most commits are of another pull request, whatever the base.
+                Some(false) => {}
+                Some(true) => match reached_from(&self.merge.base_sha) {
+                    Some(true) => {}
+                    Some(false) => return Held::Yes,
+                    None => held = Held::Unchecked,
+                },
+                None => held = Held::Unchecked,
             }
         }
         held

@@ -75,16 +75,19 @@ fn one_file(merges: Vec<Merge>) -> Inputs {
 /// Derives without any text, where these commits are reached from these tips, and these tips are
 /// unknown.
 fn join(inputs: Inputs, reached: &[(u32, u32)], unknown: &[u32]) -> MergeRetention {
-    let reaches = |_: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
-        if unknown.iter().any(|it| sha(*it) == *tip) {
-            return None;
-        }
-        let is = |(ancestor, of): &(u32, u32)| {
-            (sha(*ancestor), sha(*of)) == (commit.clone(), tip.clone())
-        };
-        Some(commit == tip || reached.iter().any(is))
+    let reached = |_: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
+        let commit = commit.clone();
+        Box::new(move |tip| {
+            if unknown.iter().any(|it| sha(*it) == *tip) {
+                return None;
+            }
+            let is = |(ancestor, of): &(u32, u32)| {
+                (sha(*ancestor), sha(*of)) == (commit.clone(), tip.clone())
+            };
+            Some(commit == *tip || reached.iter().any(is))
+        })
     };
-    let joined = Candidates::new(inputs).join(&reaches, &GO_ON).unwrap();
+    let joined = Candidates::new(inputs).join(&reached, &GO_ON).unwrap();
     joined.finish()
 }
 
@@ -229,11 +232,11 @@ fn each_repository_asks_one_question_of_its_history() {
 fn joining_ends_when_it_must() {
     let candidates = Candidates::new(one_file(vec![merge(5, 10)]));
     let asked = RefCell::new(Vec::new());
-    let reaches = |_: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
-        asked.borrow_mut().push((commit.clone(), tip.clone()));
-        None
+    let reached = |_: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
+        asked.borrow_mut().push(commit.clone());
+        Box::new(|_| None)
     };
-    let stopped = candidates.join(&reaches, &|| Err(Passed::Time));
+    let stopped = candidates.join(&reached, &|| Err(Passed::Time));
     assert_eq!(stopped.err(), Some(Passed::Time));
     assert_eq!(*asked.borrow(), []);
 }
@@ -346,11 +349,11 @@ fn several() -> Joined {
         file(3, "a.py"),
     ];
     inputs.observed = (1..4).map(edge).collect();
-    let reaches = |_: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
+    let reached = |_: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
         let place = if *commit == sha(1) { 10 } else { 11 };
-        Some(*tip == sha(place))
+        Box::new(move |tip| Some(*tip == sha(place)))
     };
-    Candidates::new(inputs).join(&reaches, &GO_ON).unwrap()
+    Candidates::new(inputs).join(&reached, &GO_ON).unwrap()
 }
 
 #[test]

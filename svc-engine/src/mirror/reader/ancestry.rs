@@ -27,12 +27,31 @@ pub struct Ancestry {
     walks: Vec<HashMap<CommitSha, Tips, RandomState>>,
 }
 
+/// The tips of the question that reach one of its commits.
+#[derive(Clone, Debug)]
+pub struct Reached<'a> {
+    ancestry: &'a Ancestry,
+    /// Those of each walk; nothing where none does.
+    walks: Vec<Option<&'a Tips>>,
+}
+
 impl Ancestry {
-    /// Returns whether a commit of the question is a tip or an ancestor of it; nothing if the mirror
-    /// lacks the tip. A commit that the mirror lacks is not an ancestor of one that it has.
-    pub fn reaches(&self, commit: &CommitSha, tip: &CommitSha) -> Option<bool> {
-        let (walk, number) = self.tips.get(tip)?;
-        let reached = self.walks[*walk].get(commit);
+    /// Returns what reaches a commit of the question. It is looked up once, however many tips are asked
+    /// about.
+    pub fn of(&self, commit: &CommitSha) -> Reached<'_> {
+        Reached {
+            ancestry: self,
+            walks: self.walks.iter().map(|walk| walk.get(commit)).collect(),
+        }
+    }
+}
+
+impl Reached<'_> {
+    /// Returns whether the commit is a tip or an ancestor of it; nothing if the mirror lacks the tip. A
+    /// commit that the mirror lacks is not an ancestor of one that it has.
+    pub fn from(&self, tip: &CommitSha) -> Option<bool> {
+        let (walk, number) = self.ancestry.tips.get(tip)?;
+        let reached = self.walks[*walk];
         Some(reached.is_some_and(|tips| tips[number / 64] >> (number % 64) & 1 == 1))
     }
 }

@@ -13,7 +13,7 @@ use super::resolving::Resolving;
 use super::scoring::score_all;
 use crate::derive::merge_retention::{
     AncestryQuestion, Candidates, CiMembership, Inputs, Merge, MergeRetention, ObservedEdge,
-    Revision,
+    ReachedFrom, Revision,
 };
 use crate::derive::observed::ObservedEdges;
 use crate::derive::repository::{Mention, Names};
@@ -37,14 +37,15 @@ pub(super) fn read(
     })?;
     let repositories = questions.into_iter().map(|(repository, _)| repository);
     let ancestries: BTreeMap<Lifetime, Vec<Ancestry>> = repositories.zip(answers).collect();
-    // The first mirror that has a tip has all that the tip reaches.
-    let reaches = |repository: &Lifetime, commit: &CommitSha, tip: &CommitSha| {
-        let mut answers = ancestries.get(repository)?.iter();
-        answers.find_map(|ancestry| ancestry.reaches(commit, tip))
+    let reached = |repository: &Lifetime, commit: &CommitSha| -> ReachedFrom<'_> {
+        let answers = ancestries.get(repository).into_iter().flatten();
+        let reached: Vec<_> = answers.map(|ancestry| ancestry.of(commit)).collect();
+        // The first mirror that has a tip has all that the tip reaches.
+        Box::new(move |tip| reached.iter().find_map(|reached| reached.from(tip)))
     };
     let deadline = snapshot.deadline().clone();
     let mut joined = candidates
-        .join(&reaches, &|| deadline.check())
+        .join(&reached, &|| deadline.check())
         .map_err(StoreError::from)?;
     score_all(&mut joined, &gathered.history)?;
     Ok(joined.finish())

@@ -8,7 +8,7 @@ fn are_ancestors(reader: &mut MirrorReader, pairs: &[(CommitSha, CommitSha)]) ->
     let tips = pairs.iter().map(|(_, descendant)| descendant);
     let ancestry = reader.ancestry(commits, tips).unwrap();
     let is_ancestor = |(ancestor, descendant): &(CommitSha, CommitSha)| {
-        ancestry.reaches(ancestor, descendant) == Some(true)
+        ancestry.of(ancestor).from(descendant) == Some(true)
     };
     pairs.iter().map(is_ancestor).collect()
 }
@@ -51,7 +51,7 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
     }
     let ancestry = reader.ancestry(&all, &all).unwrap();
     for (commit, expected) in all.iter().zip(expected) {
-        let told = |tip: &CommitSha| match ancestry.reaches(commit, tip) {
+        let told = |tip: &CommitSha| match ancestry.of(commit).from(tip) {
             Some(true) => '1',
             Some(false) => '0',
             None => '?',
@@ -63,10 +63,10 @@ fn ancestors_and_what_branches_reach_are_told_for_many_at_once() {
             "an absent tip is unknown"
         );
     }
-    assert_eq!(ancestry.reaches(&all[0], &sha(&"e".repeat(40))), None);
+    assert_eq!(ancestry.of(&all[0]).from(&sha(&"e".repeat(40))), None);
     let none = reader.ancestry(&[], &all[..1]).unwrap();
     assert_eq!(
-        none.reaches(&all[0], &all[0]),
+        none.of(&all[0]).from(&all[0]),
         Some(false),
         "it was not asked about"
     );
