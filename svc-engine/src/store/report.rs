@@ -280,11 +280,17 @@ impl Snapshot<'_> {
                 Some(owned) => owned,
                 None => self.owners_among(&BY_ALIAS, ids, observed_by)?,
             });
-            let mut found: HashMap<String, usize> = HashMap::new();
-            for owned in owned {
-                let owners = found.entry(owned.call_id.clone()).or_default();
-                *owners += 1;
-                if *owners <= OWNERS_MAX {
+            let mut found: HashMap<&str, usize, RandomState> = HashMap::default();
+            let is_told: Vec<bool> = owned
+                .iter()
+                .map(|owned| {
+                    let owners = found.entry(&owned.call_id).or_default();
+                    *owners += 1;
+                    *owners <= OWNERS_MAX
+                })
+                .collect();
+            for (owned, is_told) in owned.into_iter().zip(is_told) {
+                if is_told {
                     each(owned)?;
                 }
             }

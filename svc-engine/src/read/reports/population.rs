@@ -121,10 +121,30 @@ fn pushes(
 
 /// Returns the calls that a report is of, in the order of their observation.
 fn calls(snapshot: &mut Snapshot<'_>, extent: &Extent) -> Result<Vec<CohortCall>, Error> {
-    let mut calls = Vec::new();
     let calls_max = usize::try_from(REPORT_CALLS_MAX).unwrap_or(usize::MAX);
-    snapshot.calls_observed(extent.observed.clone(), up_to(&mut calls, calls_max))?;
+    let read = |snapshot: &mut Snapshot<'_>, observed| {
+        let mut calls = Vec::new();
+        snapshot.calls_observed(observed, up_to(&mut calls, calls_max))?;
+        Ok::<_, StoreError>(calls)
+    };
+    let (first, second) = halves(&extent.observed);
+    let (calls, later) = snapshot.both(
+        |snapshot| read(snapshot, first),
+        |snapshot| read(snapshot, second),
+    );
+    let (mut calls, later) = (calls?, later?);
+    if calls.len() + later.len() > calls_max {
+        return Err(StoreError::TooMany.into());
+    }
+    calls.extend(later);
     Ok(calls)
+}
+
+/// Returns the halves of a time.
+fn halves(time: &Range<Instant>) -> (Range<Instant>, Range<Instant>) {
+    let (start, end) = (time.start.microseconds(), time.end.microseconds());
+    let middle = Instant::from_microseconds(start.midpoint(end)).unwrap_or(time.end);
+    (time.start..middle, middle..time.end)
 }
 
 /// Returns the Sessions that a report is of, sorted: those of its calls, or with all history every one.
