@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use svc_model::id::FactId;
 use svc_model::ingest::{CiProvider, CiResult};
 use svc_model::json::Text;
@@ -168,7 +169,7 @@ impl CommitCi {
 /// What CI says of commits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CiResolution {
-    commits: BTreeMap<Lifetime, HashMap<CommitSha, CommitCi>>,
+    commits: BTreeMap<Lifetime, HashMap<CommitSha, CommitCi, RandomState>>,
     /// What was not counted.
     pub skipped: CiSkips,
 }
@@ -241,7 +242,7 @@ impl CiResolution {
     fn commit(&mut self, place: &AttemptPlace) -> Option<&mut CommitCi> {
         let repository = place.repository.as_ref().ok()?;
         if !self.commits.contains_key(repository) {
-            self.commits.insert(repository.clone(), HashMap::new());
+            self.commits.insert(repository.clone(), HashMap::default());
         }
         let commits = self.commits.get_mut(repository)?;
         Some(commits.entry(place.commit_sha.clone()).or_default())

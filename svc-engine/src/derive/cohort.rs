@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use foldhash::fast::RandomState;
 use svc_model::id::{FactId, OrgId, SessionId};
 
 use super::attribution::Attribution;
@@ -125,7 +126,7 @@ pub(super) struct Cohort<'e> {
     pub(super) calls: Vec<Work<'e>>,
     /// The commits that they are tied to, by repository and id.
     pub(super) commits: Vec<Commit<'e>>,
-    places: HashMap<FactId, usize>,
+    places: HashMap<FactId, usize, RandomState>,
 }
 
 impl<'e> Cohort<'e> {

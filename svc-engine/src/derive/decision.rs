@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
 use svc_model::facts::{AgentHarness, InteractionMode};
 use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{Counts, DecisionSkip};
@@ -114,8 +115,11 @@ enum Owner<'o> {
     Several,
 }
 
-fn unique_owners(owners: &[CallOwner]) -> HashMap<&str, Owner<'_>> {
-    let mut unique: HashMap<&str, Owner<'_>> = HashMap::with_capacity(owners.len());
+/// Who owns each id.
+type Owners<'o> = HashMap<&'o str, Owner<'o>, RandomState>;
+
+fn unique_owners(owners: &[CallOwner]) -> Owners<'_> {
+    let mut unique = Owners::with_capacity_and_hasher(owners.len(), RandomState::default());
     for owner in owners {
         unique
             .entry(&owner.call_id)
@@ -131,7 +135,7 @@ fn unique_owners(owners: &[CallOwner]) -> HashMap<&str, Owner<'_>> {
     unique
 }
 
-fn owner(decision: &Decision, owners: &HashMap<&str, Owner<'_>>) -> Result<FactId, DecisionSkip> {
+fn owner(decision: &Decision, owners: &Owners<'_>) -> Result<FactId, DecisionSkip> {
     let call_id = decision.call_id.as_deref().ok_or(DecisionSkip::Missing)?;
     match owners.get(call_id) {
         None => Err(DecisionSkip::Unmatched),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
 use svc_model::repository::{CommitSha, RepositoryDecline};
 
@@ -23,10 +24,11 @@ pub struct ObservedCommit {
 /// Which edges of a commit and a Session are observed.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedEdges<'o> {
-    repositories: HashMap<&'o Lifetime, HashMap<&'o CommitSha, Sessions<'o>>>,
+    repositories: HashMap<&'o Lifetime, Commits<'o>, RandomState>,
 }
 
-type Sessions<'o> = HashMap<&'o SessionId, Vec<FactId>>;
+type Commits<'o> = HashMap<&'o CommitSha, Sessions<'o>, RandomState>;
+type Sessions<'o> = HashMap<&'o SessionId, Vec<FactId>, RandomState>;
 
 impl<'o> ObservedEdges<'o> {
     /// Collects the observations whose repository is known.

@@ -467,7 +467,7 @@ impl Snapshot<'_> {
         &mut self,
         run_ids: &[&str],
         boundary: Instant,
-        known: &HashSet<FactId>,
+        known: &HashSet<FactId, RandomState>,
         mut each: impl FnMut(CohortOutcome) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let shared = [self.org_id.as_str().into(), boundary.into()];

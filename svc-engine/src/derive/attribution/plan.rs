@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{AttributionSkip, Counts};
 use svc_model::repository::CommitSha;
@@ -122,11 +123,11 @@ impl Plan {
 }
 
 impl Calls {
-    fn new(mut calls: Vec<Call>, as_of: Instant) -> (Self, HashMap<SessionId, u32>) {
+    fn new(mut calls: Vec<Call>, as_of: Instant) -> (Self, HashMap<SessionId, u32, RandomState>) {
         calls.retain(|call| call.observed_at <= as_of);
         calls.sort_by_key(|call| (call.observed_at, call.inference_call_id));
         calls.dedup_by_key(|call| call.inference_call_id);
-        let mut sessions = HashMap::new();
+        let mut sessions: HashMap<SessionId, u32, RandomState> = HashMap::default();
         let mut of_session: Vec<Vec<u32>> = Vec::new();
         for (place, call) in (0_u32..).zip(&calls) {
             let next = u32::try_from(of_session.len()).unwrap_or(u32::MAX);

@@ -2,6 +2,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use svc_model::id::FactId;
 use svc_model::query::AttributionSource;
 use svc_model::reports::{AttributionSkip, Counts};
@@ -27,7 +28,7 @@ pub struct Texts {
     call_tokens: Sets,
     vocabulary: Vocabulary,
     /// The places of the calls that are wanted and were not added.
-    wanted: HashMap<FactId, u32>,
+    wanted: HashMap<FactId, u32, RandomState>,
     /// The places of wanted calls whose answers were erased.
     erased: BTreeSet<u32>,
     skipped: Counts<AttributionSkip>,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
 use svc_model::facts::AgentHarness;
 use svc_model::id::{FactId, SessionId};
 use svc_model::reports::{Counts, Fate, ModelRow, OutcomeGrain};
@@ -147,7 +148,7 @@ impl<'e> Model<'e> {
 
 /// Adds the Fates of edits to the models of the calls that their decisions are attached to.
 fn add_fates<'e>(models: &mut [Model<'e>], evidence: &Evidence<'e>) {
-    let mut decided: HashMap<(AgentHarness, &SessionId, &str), (usize, bool)> = HashMap::new();
+    let mut decided: HashMap<_, (usize, bool), RandomState> = HashMap::default();
     for (place, model) in models.iter().enumerate() {
         for decision in model.calls.iter().flat_map(|work| &work.decisions) {
             if let Some(call_id) = &decision.call_id {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use svc_model::id::FactId;
 use svc_model::ingest::CiProvider;
 use svc_model::limit::REPORT_FACTS_MAX;
 use svc_model::reports::Counts;
@@ -41,6 +42,9 @@ impl CommitPullRequest {
         &self.place.commit_sha
     }
 }
+
+/// The repository, the commit and the pull request that an outcome names.
+type NamedAt<'o> = (Mention<'o>, &'o CommitSha, Option<i64>);
 
 /// What tells one run from another.
 type RunKey<'o> = (
@@ -89,8 +93,8 @@ pub(super) fn read<'c>(
         })
     };
     let mut declined = Counts::default();
-    let mut pull_requests: HashMap<(Mention<'_>, &CommitSha, Option<i64>), CommitPullRequest> =
-        HashMap::new();
+    let mut pull_requests: HashMap<NamedAt<'_>, CommitPullRequest, RandomState> =
+        HashMap::default();
     for outcome in &outcomes {
         if !attributed.contains(&outcome.place.commit_sha) {
             continue;
@@ -136,8 +140,9 @@ fn others_of_runs(
     boundary: Instant,
     outcomes: &[CohortOutcome],
 ) -> Result<Vec<CohortOutcome>, Error> {
-    let runs: HashSet<RunKey<'_>> = outcomes.iter().map(run).collect();
-    let mut known: HashMap<&str, u64> = HashMap::with_capacity(runs.len());
+    let runs: HashSet<RunKey<'_>, RandomState> = outcomes.iter().map(run).collect();
+    let mut known: HashMap<&str, u64, RandomState> =
+        HashMap::with_capacity_and_hasher(runs.len(), RandomState::default());
     for outcome in outcomes {
         *known.entry(&outcome.run_id).or_default() += 1;
     }
@@ -153,10 +158,11 @@ fn others_of_runs(
         })?;
         open.into_iter().try_for_each(take)
     })?;
-    let open: HashSet<String> = open.into_iter().collect();
+    let open: HashSet<String, RandomState> = open.into_iter().collect();
     run_ids.retain(|run_id| open.contains(*run_id));
 
-    let known: HashSet<_> = outcomes.iter().map(|outcome| outcome.outcome_id).collect();
+    let known: HashSet<FactId, RandomState> =
+        outcomes.iter().map(|outcome| outcome.outcome_id).collect();
     let mut others = Vec::new();
     let others_max = REPORT_FACTS_MAX - outcomes.len();
     snapshot.ci_outcomes_of_runs(&run_ids, boundary, &known, |outcome| {

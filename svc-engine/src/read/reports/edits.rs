@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use svc_model::facts::FactTable;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::REPORT_FACTS_MAX;
@@ -43,7 +44,8 @@ pub(super) fn fates(
     edits: Edits,
 ) -> Result<Vec<EditFate>, Error> {
     let Edits { edits, .. } = edits;
-    let mut shares = HashMap::with_capacity(edits.len());
+    let mut shares: HashMap<FactId, f64, RandomState> =
+        HashMap::with_capacity_and_hasher(edits.len(), RandomState::default());
     let mut missing: Vec<FactId> = Vec::new();
     for edit in &edits {
         match memory.shares.get(&edit.observation_id) {

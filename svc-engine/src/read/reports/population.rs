@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
 use svc_model::id::{FactId, SessionId};
 use svc_model::limit::{REPORT_CALL_IDS_MAX, REPORT_CALLS_MAX, REPORT_FACTS_MAX};
 use svc_model::problem::ReportBound;
@@ -257,7 +258,7 @@ pub(super) fn owners(
     }
     let ids: Vec<&str> = ids.into_iter().collect();
     let known = calls.iter().filter(|call| call.observed_at <= observed_by);
-    let known: HashMap<FactId, &SessionId> = known
+    let known: HashMap<FactId, &SessionId, RandomState> = known
         .map(|call| (call.inference_call_id, &call.session_id))
         .collect();
     let known = |call| known.get(&call).copied();

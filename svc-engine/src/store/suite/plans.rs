@@ -80,7 +80,7 @@ fn the_outcomes_of_a_report_are_found_by_commits_and_runs_and_not_by_the_organiz
         .ci_outcomes_of_commits(&[&commit('a')], at(0), none)
         .unwrap();
     snapshot
-        .ci_outcomes_of_runs(&["r"], at(0), &HashSet::new(), none)
+        .ci_outcomes_of_runs(&["r"], at(0), &HashSet::default(), none)
         .unwrap();
     snapshot
         .ci_outcomes_stored(&["r"], |run_id, _| panic!("{run_id}"))

@@ -211,7 +211,7 @@ fn outcomes_are_found_by_commits_and_by_runs(
         .ci_outcomes_of_runs(
             &["one", "two"],
             at(8),
-            &std::collections::HashSet::new(),
+            &std::collections::HashSet::default(),
             |it| {
                 found.push(it.outcome_id);
                 Ok(())
