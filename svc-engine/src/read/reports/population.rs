@@ -273,3 +273,19 @@ pub(super) fn owners(
     })?;
     Ok(owners)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::builders::at;
+
+    #[test]
+    fn the_halves_of_a_time_are_all_of_it_and_nothing_twice() {
+        for (start, end) in [(0, 0), (0, 1), (0, 11), (5, 1_000)] {
+            let (first, second) = halves(&(at(start)..at(end)));
+            assert_eq!((first.start, second.end), (at(start), at(end)));
+            assert_eq!(first.end, second.start);
+            assert!((at(start)..=at(end)).contains(&first.end));
+        }
+    }
+}
