@@ -180,14 +180,20 @@ impl Texts {
     }
 
     /// Returns what every commit is tied to.
-    fn told(self) -> Attributions {
+    fn told(mut self) -> Attributions {
         let mut attributions = Attributions {
             skipped: self.skipped,
             commits: Vec::with_capacity(self.commits.len()),
             ..Attributions::default()
         };
+        // There are fewer commits than rows, and each is here once.
+        self.commits.sort_unstable_by(|left, right| {
+            (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
+        });
         for commit in self.commits {
-            let rows = commit.tied.files.iter().map(|file| Attribution {
+            let mut files: Vec<&TiedFile> = commit.tied.files.iter().collect();
+            files.sort_by(|left, right| left.path.cmp(&right.path));
+            let rows = files.into_iter().map(|file| Attribution {
                 repository: commit.repository.clone(),
                 commit_sha: commit.commit_sha.clone(),
                 file_path: file.path.clone(),
@@ -213,12 +219,6 @@ impl Texts {
             }
             attributions.commits.push(commit.assessed(&self.calls));
         }
-        attributions
-            .rows
-            .sort_by(|left, right| left.place().cmp(&right.place()));
-        attributions.commits.sort_by(|left, right| {
-            (&left.repository, &left.commit_sha).cmp(&(&right.repository, &right.commit_sha))
-        });
         attributions
     }
 }
