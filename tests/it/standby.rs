@@ -146,7 +146,7 @@ fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
         });
         standby.promote();
         ended.store(true, Ordering::SeqCst);
-        let stored = senders.into_iter().map(|sender| sender.join());
+        let stored = senders.into_iter().map(std::thread::ScopedJoinHandle::join);
         stored
             .flat_map(|stored| stored.expect("a sender"))
             .collect()
