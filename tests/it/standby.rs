@@ -94,18 +94,45 @@ fn a_server_on_a_standby_reads_until_it_is_promoted_and_then_writes() {
     all_is_there(&reading, &calls);
 }
 
+/// A server whose database has a name that leads to the primary, and may lead to its standby.
+struct Failover {
+    server: Server,
+    network: Network,
+    standby: OwnCluster,
+    primary: OwnCluster,
+}
+
+impl Failover {
+    /// Starts them; nothing if PostgreSQL is skipped in this run.
+    fn prepare() -> Option<Self> {
+        let primary = OwnCluster::create()?;
+        let standby = primary.standby();
+        let network = Network::before(primary.address()).expect("a port to listen on");
+        let url = format!("postgres://postgres@{}/postgres", network.address());
+        let server = Server::start_on(&Store::at(url), &Configuration::default());
+        Some(Self {
+            server,
+            network,
+            standby,
+            primary,
+        })
+    }
+}
+
 /// Clients that send while their database fails over.
 const SENDERS: usize = 3;
 
 #[test]
 fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
-    let Some(mut primary) = OwnCluster::create() else {
+    let Some(Failover {
+        server,
+        network,
+        standby,
+        mut primary,
+    }) = Failover::prepare()
+    else {
         return;
     };
-    let standby = primary.standby();
-    let network = Network::before(primary.address()).expect("a port to listen on");
-    let url = format!("postgres://postgres@{}/postgres", network.address());
-    let server = Server::start_on(&Store::at(url), &Configuration::default());
     primary.wait_for_standby();
 
     let ended = AtomicBool::new(false);
@@ -158,13 +185,15 @@ fn a_failover_to_a_synchronous_standby_keeps_what_was_acknowledged_and_once() {
 /// What only the lost primary had is lost, and nothing of the server's memory of it is taken for stored.
 #[test]
 fn a_standby_that_lagged_takes_over_and_what_it_lacks_is_stored_again() {
-    let Some(mut primary) = OwnCluster::create() else {
+    let Some(Failover {
+        server,
+        network,
+        standby,
+        mut primary,
+    }) = Failover::prepare()
+    else {
         return;
     };
-    let standby = primary.standby();
-    let network = Network::before(primary.address()).expect("a port to listen on");
-    let url = format!("postgres://postgres@{}/postgres", network.address());
-    let server = Server::start_on(&Store::at(url), &Configuration::default());
     let again = "what is said again";
     let call = |name: &str, text: &str| {
         let message = serde_json::json!({"role": "user", "content": text});
