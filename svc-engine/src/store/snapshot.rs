@@ -21,6 +21,7 @@ use super::content;
 use super::jobs::MirrorStatus;
 use super::pool::{Lease, Pool};
 use super::quarantine::LogEntry;
+use super::value::{Row, Value};
 use super::{
     StoreError, compatibility, counts, jobs, migrate, observations, organization, quarantine,
     repositories, sessions,
@@ -48,9 +49,20 @@ pub struct Revisions {
     pub erasure: u64,
 }
 
-const REVISIONS: &str = "SELECT
-    (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
-    (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1)";
+/// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
+macro_rules! revisions {
+    ($($more:literal),*) => {
+        concat!(
+            "SELECT
+            (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
+            (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1)",
+            $($more),*
+        )
+    };
+}
+pub(super) use revisions;
+
+const REVISIONS: &str = revisions!();
 
 impl<'s> Snapshot<'s> {
     pub(super) fn open(
@@ -157,18 +169,27 @@ impl<'s> Snapshot<'s> {
             return Ok(revisions);
         }
         let keys = [self.org_id.as_str().into()];
-        let revisions = self.connection()?.first(REVISIONS, &keys, |row| {
-            Ok(Revisions {
-                quarantine: row.count(0)?,
-                erasure: row.count(1)?,
-            })
-        })?;
-        Ok(*self.revisions.insert(revisions.unwrap_or_default()))
+        self.read_revisions(REVISIONS, &keys, |_| Ok(()))?;
+        Ok(self.revisions.unwrap_or_default())
     }
 
-    /// Notes what another statement of this snapshot has found.
-    pub(super) const fn learn_revisions(&mut self, revisions: Revisions) {
+    /// Reads a statement of [`revisions!`], and what its further columns say.
+    pub(super) fn read_revisions<T: Default>(
+        &mut self,
+        statement: &'static str,
+        keys: &[Value<'_>],
+        more: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let found = self.connection()?.first(statement, keys, |row| {
+            let revisions = Revisions {
+                quarantine: row.count(0)?,
+                erasure: row.count(1)?,
+            };
+            Ok((revisions, more(row)?))
+        })?;
+        let (revisions, more) = found.unwrap_or_default();
         self.revisions = Some(revisions);
+        Ok(more)
     }
 
     /// Returns the high-water mark of the quarantine log; 0 when it is empty.

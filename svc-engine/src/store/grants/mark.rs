@@ -5,24 +5,20 @@
 
 use svc_model::id::SessionId;
 
-use crate::store::snapshot::Revisions;
-use crate::store::value::{Row, Value};
+use crate::store::snapshot::revisions;
 use crate::store::{Snapshot, StoreError};
 
 macro_rules! mark {
-    ($of_session:literal) => {
-        concat!(
-            "SELECT
-            (SELECT COALESCE(MAX(quarantine_revision), 0) FROM quarantine_log WHERE org_id = $1),
-            (SELECT COALESCE(MAX(erasure_revision), 0) FROM erasure_log WHERE (org_id || '') = $1),
-            (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
-                ORDER BY grant_revision DESC LIMIT 1)",
-            $of_session
+    ($($of_session:literal)?) => {
+        revisions!(
+            ", (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
+                ORDER BY grant_revision DESC LIMIT 1)"
+            $(, $of_session)?
         )
     };
 }
 
-const OF_LOG: &str = mark!("");
+const OF_LOG: &str = mark!();
 const OF_SESSION: &str = mark!(
     ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
         ORDER BY quarantine_revision DESC LIMIT 1),
@@ -53,36 +49,18 @@ impl Snapshot<'_> {
     /// learned with it.
     pub fn grant_log_end(&mut self) -> Result<Option<String>, StoreError> {
         let keys = [self.org_id.as_str().into()];
-        Ok(self.read_mark(OF_LOG, &keys, |_| Ok(()))?.0)
+        self.read_revisions(OF_LOG, &keys, |row| row.optional_text(2))
     }
 
     /// Returns what decides whether grants reach a Session, in the same way.
     pub fn grant_mark(&mut self, session_id: &SessionId) -> Result<GrantMark, StoreError> {
         let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-        let of_session = |row: &Row<'_>| Ok((row.optional_text(3)?, row.optional_integer(4)?));
-        let (grants, (quarantine, session)) = self.read_mark(OF_SESSION, &keys, of_session)?;
-        Ok(GrantMark {
-            grants,
-            quarantine,
-            session,
+        self.read_revisions(OF_SESSION, &keys, |row| {
+            Ok(GrantMark {
+                grants: row.optional_text(2)?,
+                quarantine: row.optional_text(3)?,
+                session: row.optional_integer(4)?,
+            })
         })
-    }
-
-    fn read_mark<T: Default>(
-        &mut self,
-        statement: &'static str,
-        keys: &[Value<'_>],
-        more: impl Fn(&Row<'_>) -> Result<T, StoreError>,
-    ) -> Result<(Option<String>, T), StoreError> {
-        let found = self.connection()?.first(statement, keys, |row| {
-            let revisions = Revisions {
-                quarantine: row.count(0)?,
-                erasure: row.count(1)?,
-            };
-            Ok((revisions, (row.optional_text(2)?, more(row)?)))
-        })?;
-        let (revisions, mark) = found.unwrap_or_default();
-        self.learn_revisions(revisions);
-        Ok(mark)
     }
 }
