@@ -24,7 +24,7 @@ use super::repository::{Touched, select};
 use crate::derive::repository::Selection;
 use crate::error::Error;
 use crate::fact::Lifetime;
-use crate::store::{GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
+use crate::store::{GrantCandidates, GrantMark, GrantRow, GrantRule, GrantTarget, Snapshot};
 
 /// The Sessions that a caller may read.
 #[derive(Clone, Debug)]
@@ -216,24 +216,66 @@ pub fn reached<'r>(
         Reach::Configured(sessions) => return Ok(Cow::Borrowed(sessions)),
         Reach::Granted(grants) => grants,
     };
-    let log_end = snapshot.grant_log_end()?;
-    let grants = current(snapshot, seen, Arc::clone(grants), log_end)?;
-    let found = snapshot.grant_reach(&grants.rules())?;
-    let named = grants.targets().filter_map(|target| match target {
+    let mut candidates = snapshot.grant_candidates(&grants.rules())?;
+    let log_end = candidates.grants.clone();
+    let now = current(snapshot, seen, Arc::clone(grants), log_end)?;
+    if !Arc::ptr_eq(&now, grants) {
+        candidates = snapshot.grant_candidates(&now.rules())?;
+    }
+    let is_over = candidates.is_over;
+    let mut sessions = if is_over {
+        Vec::new()
+    } else {
+        reached_by_rules(snapshot, seen, &now, candidates)?
+    };
+    let named = now.targets().filter_map(|target| match target {
         GrantTarget::Session(session_id) => Some(session_id.clone()),
         GrantTarget::Rule(_) => None,
     });
-    let mut sessions = found.sessions;
     sessions.extend(named);
     sessions.sort_unstable();
     sessions.dedup();
-    if found.is_over || sessions.len() > GRANT_SESSIONS_MAX {
+    if is_over || sessions.len() > GRANT_SESSIONS_MAX {
         return Err(Decline::RetrievalGrantLimit {
             limit: GRANT_SESSIONS_MAX as u64,
         }
         .into());
     }
     Ok(Cow::Owned(sessions))
+}
+
+/// Returns those Sessions that the rules of a token reach, as remembered or as the facts say.
+fn reached_by_rules(
+    snapshot: &mut Snapshot<'_>,
+    seen: &SeenGrants,
+    grants: &TokenGrants,
+    candidates: GrantCandidates,
+) -> Result<Vec<SessionId>, Error> {
+    let mut reached = Vec::new();
+    let mut undecided = Vec::new();
+    for (session_id, mark) in candidates.sessions {
+        match seen.verdict(&grants.token, &session_id, &mark) {
+            Some(true) => reached.push(session_id),
+            Some(false) => {}
+            None => undecided.push((session_id, mark)),
+        }
+    }
+    if undecided.is_empty() {
+        return Ok(reached);
+    }
+    let mut among = Vec::new();
+    if undecided.len() <= GRANT_SESSIONS_MAX {
+        among.extend(undecided.iter().map(|(session_id, _)| session_id.clone()));
+    }
+    let found = snapshot.grant_reach(&grants.rules(), &among)?.sessions;
+    for (session_id, mark) in undecided {
+        let is_reached = found.binary_search(&session_id).is_ok();
+        seen.keep_verdict(&grants.token, &session_id, mark, is_reached);
+        if is_reached {
+            reached.push(session_id);
+        }
+    }
+    Ok(reached)
 }
 
 /// Returns the scope of a request for a grant. A repository name stands for the repository that has
@@ -295,7 +337,7 @@ pub fn grant_reach(snapshot: &mut Snapshot<'_>, row: &GrantRow) -> Result<GrantR
             over_limit: false,
         },
         Some(GrantTarget::Rule(rule)) => {
-            let found = snapshot.grant_reach(&[rule])?;
+            let found = snapshot.grant_reach(&[rule], &[])?;
             GrantReach {
                 sessions: found.sessions.len() as u64,
                 over_limit: found.is_over || found.sessions.len() > GRANT_SESSIONS_MAX,

@@ -94,7 +94,8 @@ pub use erasure::{
 pub use error::{Obstacle, StoreError};
 pub use export::{StoredCall, StoredFact};
 pub use grants::{
-    ChangedGrant, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget, NoGrant, Reached,
+    ChangedGrant, GrantCandidates, GrantChange, GrantMark, GrantRow, GrantRule, GrantTarget,
+    NoGrant, Reached,
 };
 pub use inferred::NamedCall;
 pub use jobs::{

@@ -49,6 +49,16 @@ pub struct Revisions {
     pub erasure: u64,
 }
 
+impl Revisions {
+    /// Reads them from a row of [`revisions!`].
+    pub(super) fn of(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            quarantine: row.count(0)?,
+            erasure: row.count(1)?,
+        })
+    }
+}
+
 /// Selects how far the logs are, and further columns: see [`Snapshot::read_revisions`].
 macro_rules! revisions {
     ($($more:literal),*) => {
@@ -180,16 +190,17 @@ impl<'s> Snapshot<'s> {
         keys: &[Value<'_>],
         more: impl Fn(&Row<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let found = self.connection()?.first(statement, keys, |row| {
-            let revisions = Revisions {
-                quarantine: row.count(0)?,
-                erasure: row.count(1)?,
-            };
-            Ok((revisions, more(row)?))
-        })?;
+        let found = self
+            .connection()?
+            .first(statement, keys, |row| Ok((Revisions::of(row)?, more(row)?)))?;
         let (revisions, more) = found.unwrap_or_default();
-        self.revisions = Some(revisions);
+        self.learn_revisions(revisions);
         Ok(more)
+    }
+
+    /// Takes over the revisions that a statement of [`revisions!`] read.
+    pub(super) const fn learn_revisions(&mut self, revisions: Revisions) {
+        self.revisions = Some(revisions);
     }
 
     /// Returns the high-water mark of the quarantine log; 0 when it is empty.

@@ -61,6 +61,14 @@ impl Stage {
         Ok(Reach::Granted(grants))
     }
 
+    /// Returns the Sessions that a discovery looks at, and how many statements it takes to find them.
+    fn reached_sessions(&self, seen: &SeenGrants, reach: &Reach) -> (Vec<SessionId>, u64) {
+        let mut snapshot = self.snapshot();
+        let before = plan_check::statements();
+        let sessions = reached(&mut snapshot, seen, reach).unwrap().into_owned();
+        (sessions, plan_check::statements() - before)
+    }
+
     /// Returns how many statements a check takes.
     fn statements(&self, seen: &SeenGrants, reach: &Reach, name: &str) -> u64 {
         let mut snapshot = self.snapshot();
@@ -159,11 +167,16 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     };
     let rule = stage.grant(&ann);
     let reach = stage.granted(&seen).unwrap();
+    let seen_by_discovery = SeenGrants::default();
     let is_reached = || {
         // Once as it is decided, once as it is remembered, and once by a process that has seen nothing.
         let anew = SeenGrants::default();
         let checked = [&seen, &seen, &anew].map(|it| stage.check(it, &reach, "a").is_ok());
+        let anew = SeenGrants::default();
+        let found = [&seen_by_discovery, &seen_by_discovery, &anew, &seen]
+            .map(|it| stage.reached_sessions(it, &reach).0 == [session_id("a")]);
         assert_eq!(checked, [checked[2]; 3]);
+        assert_eq!(found, [checked[2]; 4]);
         checked[0]
     };
     assert!(!is_reached(), "no fact names the Session");
@@ -172,6 +185,9 @@ fn what_a_rule_said_of_a_session_is_remembered_as_long_as_it_holds(
     let anew = SeenGrants::default();
     let reached_now = stage.granted(&anew).unwrap();
     let statements = [(); 2].map(|()| stage.statements(&anew, &reached_now, "a"));
+    assert_eq!(statements, [2, 1], "decided, then remembered");
+    let anew = SeenGrants::default();
+    let statements = [(); 2].map(|()| stage.reached_sessions(&anew, &reached_now).1);
     assert_eq!(statements, [2, 1], "decided, then remembered");
     stage.quarantine(FactTable::InferenceCalls, id(1));
     assert!(!is_reached(), "nothing visible says so");
@@ -206,9 +222,12 @@ fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
         appended.unwrap();
     };
     let reach = stage.granted(&seen).unwrap();
+    let seen_by_discovery = SeenGrants::default();
     stage.database.back_up();
     add(&stage.store, 1, "ann");
     stage.check(&seen, &reach, "a").unwrap();
+    let (found, _) = stage.reached_sessions(&seen_by_discovery, &reach);
+    assert_eq!(found, [session_id("a")]);
     stage.database.restore();
     // The same number of facts, transactions and grants, of somebody else.
     let other = stage.database.open("acme");
@@ -217,6 +236,49 @@ fn what_a_rule_said_of_a_lost_state_of_a_session_is_not_remembered(
         stage.check(&seen, &reach, "a"),
         Err(Error::OutsideGrant)
     ));
+    assert_eq!(stage.reached_sessions(&seen_by_discovery, &reach).0, []);
+}
+
+/// Only those Sessions are asked about that have changed since.
+#[rstest]
+fn a_discovery_decides_again_about_sessions_that_have_changed(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let stage = stage!(backend);
+    let seen = SeenGrants::default();
+    let add = |number: u128, name: &str, user: &str| {
+        let call = call(number).session(name).user(user).build();
+        let encoded = stage.store.encode(call, at(0));
+        stage.add([Append::InferenceCall(Box::new(encoded))]);
+    };
+    let sessions = |names: &[&str]| names.iter().map(|it| session_id(it)).collect::<Vec<_>>();
+    stage.grant(&GrantRequest {
+        user_id: UserId::new("ann").ok(),
+        ..ask()
+    });
+    stage.grant(&GrantRequest {
+        session_id: Some(session_id("named")),
+        ..ask()
+    });
+    let reach = stage.granted(&seen).unwrap();
+    for (number, name) in (1..).zip(["a", "b", "c"]) {
+        add(number, name, "ann");
+    }
+    let all = sessions(&["a", "b", "c", "named"]);
+    assert_eq!(stage.reached_sessions(&seen, &reach), (all.clone(), 2));
+    assert_eq!(stage.reached_sessions(&seen, &reach), (all, 1));
+    add(4, "b", "bob");
+    let without = sessions(&["a", "c", "named"]);
+    assert_eq!(stage.reached_sessions(&seen, &reach), (without.clone(), 2));
+    assert_eq!(stage.reached_sessions(&seen, &reach), (without, 1));
+    // A check of one Session uses what the discovery has decided.
+    assert_eq!(stage.statements(&seen, &reach, "c"), 1);
+    // Another Session of the user, and one of somebody else.
+    add(5, "d", "ann");
+    add(6, "e", "bob");
+    let more = sessions(&["a", "c", "d", "named"]);
+    assert_eq!(stage.reached_sessions(&seen, &reach), (more.clone(), 2));
+    assert_eq!(stage.reached_sessions(&seen, &reach), (more, 1));
 }
 
 #[rstest]

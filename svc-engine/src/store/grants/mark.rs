@@ -4,26 +4,41 @@
 //! it, also after the database was set back to an earlier state and has grown again.
 
 use svc_model::id::SessionId;
+use svc_model::limit::GRANT_RULE_ROWS_MAX;
 
-use crate::store::snapshot::revisions;
+use super::{GrantRule, reach};
+use crate::store::error::corrupt;
+use crate::store::snapshot::{Revisions, revisions};
+use crate::store::statement::Statement;
+use crate::store::value::Row;
 use crate::store::{Snapshot, StoreError};
 
 macro_rules! mark {
-    ($($of_session:literal)?) => {
+    ($($of_session:literal),*) => {
         revisions!(
             ", (SELECT grant_id FROM grant_log WHERE (org_id || '') = $1
                 ORDER BY grant_revision DESC LIMIT 1)"
-            $(, $of_session)?
+            $(, $of_session)*
+        )
+    };
+}
+
+macro_rules! mark_of_session {
+    ($session:literal) => {
+        mark!(
+            ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
+                ORDER BY quarantine_revision DESC LIMIT 1)",
+            $session
         )
     };
 }
 
 const OF_LOG: &str = mark!();
-const OF_SESSION: &str = mark!(
-    ", (SELECT quarantine_id FROM quarantine_log WHERE org_id = $1
-        ORDER BY quarantine_revision DESC LIMIT 1),
-    (SELECT mark FROM sessions WHERE session_id = $2 AND org_id = $1)"
-);
+const OF_SESSION: &str =
+    mark_of_session!(", (SELECT mark FROM sessions WHERE session_id = $2 AND org_id = $1)");
+/// Of each Session that rules may lead to. There is one row at least.
+const OF_CANDIDATES: &str =
+    mark_of_session!(", c.mark, c.session_id, c.rule FROM (SELECT 1) one LEFT JOIN");
 
 /// What decides whether the grants of a token reach a Session. As long as it is the same, so is the
 /// answer.
@@ -38,10 +53,30 @@ pub struct GrantMark {
 }
 
 impl GrantMark {
+    /// Reads it from a row of [`mark_of_session!`].
+    fn of(row: &Row<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            grants: row.optional_text(2)?,
+            quarantine: row.optional_text(3)?,
+            session: row.optional_integer(4)?,
+        })
+    }
+
     /// Returns whether any fact names the Session.
     pub const fn is_session_known(&self) -> bool {
         self.session.is_some()
     }
+}
+
+/// The Sessions that rules may reach, whether or not they do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrantCandidates {
+    /// The id of the last row of the log of grants.
+    pub grants: Option<String>,
+    /// The Sessions, sorted, and what decides of each whether it is reached.
+    pub sessions: Vec<(SessionId, GrantMark)>,
+    /// Whether a rule has more Sessions to look at than it may.
+    pub is_over: bool,
 }
 
 impl Snapshot<'_> {
@@ -55,12 +90,54 @@ impl Snapshot<'_> {
     /// Returns what decides whether grants reach a Session, in the same way.
     pub fn grant_mark(&mut self, session_id: &SessionId) -> Result<GrantMark, StoreError> {
         let keys = [self.org_id.as_str().into(), session_id.as_str().into()];
-        self.read_revisions(OF_SESSION, &keys, |row| {
-            Ok(GrantMark {
-                grants: row.optional_text(2)?,
-                quarantine: row.optional_text(3)?,
-                session: row.optional_integer(4)?,
-            })
-        })
+        self.read_revisions(OF_SESSION, &keys, GrantMark::of)
+    }
+
+    /// Returns the Sessions that rules may reach, in the same way.
+    pub fn grant_candidates(
+        &mut self,
+        rules: &[&GrantRule],
+    ) -> Result<GrantCandidates, StoreError> {
+        let mut found = GrantCandidates::default();
+        if rules.is_empty() {
+            found.grants = self.grant_log_end()?;
+            return Ok(found);
+        }
+        let mut it = Statement::default();
+        let org = it.value(self.org_id.as_str());
+        let runs = rules.iter().enumerate().map(|(number, rule)| {
+            let run = reach::run(&mut it, &org, rule, &[]);
+            format!(
+                "SELECT CAST({number} AS BIGINT) AS rule, k.session_id, \
+                (SELECT s.mark FROM sessions s WHERE s.session_id = k.session_id \
+                AND s.org_id = k.org_id) AS mark FROM ({run}) k"
+            )
+        });
+        let runs: Vec<String> = runs.collect();
+        it.text = format!("{OF_CANDIDATES} ({}) c ON 1 = 1", runs.join(" UNION ALL "));
+        let mut revisions = Revisions::default();
+        let mut looked_at = vec![0_u64; rules.len()];
+        self.connection()?.each(&it.text, &it.values, |row| {
+            revisions = Revisions::of(row)?;
+            let mark = GrantMark::of(row)?;
+            found.grants.clone_from(&mark.grants);
+            let Some(session_id) = row.optional_text(5)? else {
+                return Ok(());
+            };
+            let number = usize::try_from(row.integer(6)?).ok();
+            if let Some(rows) = number.and_then(|number| looked_at.get_mut(number)) {
+                *rows += 1;
+            }
+            let session_id = SessionId::new(&session_id);
+            let session_id = session_id.map_err(|_| corrupt("sessions", "session_id"))?;
+            found.sessions.push((session_id, mark));
+            Ok(())
+        })?;
+        self.learn_revisions(revisions);
+        // Several rules, or several names of a repository, may lead to one Session.
+        found.sessions.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        found.sessions.dedup_by(|(a, _), (b, _)| a == b);
+        found.is_over = looked_at.iter().any(|rows| *rows > GRANT_RULE_ROWS_MAX);
+        Ok(found)
     }
 }

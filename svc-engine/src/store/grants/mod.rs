@@ -16,7 +16,7 @@ use svc_model::time::Instant;
 use uuid::Uuid;
 
 pub(super) use self::log::{add, change_token, remove};
-pub use self::mark::GrantMark;
+pub use self::mark::{GrantCandidates, GrantMark};
 pub use self::reach::Reached;
 
 /// What a grant reaches.

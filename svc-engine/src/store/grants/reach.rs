@@ -140,9 +140,14 @@ fn obstacles(it: &mut Statement<'_>, row: &str, rule: &GrantRule) -> Vec<(u32, S
     found
 }
 
-/// Selects a bounded run of rows along what few Sessions share, and says of each whether the rule
-/// reaches it.
-fn candidates(it: &mut Statement<'_>, org: &str, number: usize, rule: &GrantRule) -> String {
+/// Selects a bounded run of rows along what few Sessions share: each Session that the rule can reach
+/// has one, of all Sessions or of some.
+pub(super) fn run(
+    it: &mut Statement<'_>,
+    org: &str,
+    rule: &GrantRule,
+    among: &[SessionId],
+) -> String {
     let along = |it: &mut Statement<'_>, kind: ClaimKind, values: String| {
         let kind = it.value(kind.as_str());
         format!("session_claims c WHERE c.value {values} AND c.kind = {kind} AND c.org_id = {org}")
@@ -170,16 +175,39 @@ fn candidates(it: &mut Statement<'_>, org: &str, number: usize, rule: &GrantRule
         format!("sessions c WHERE (c.org_id || '') = {org}")
     };
     let since = it.value(rule.since.map_or(i64::MIN, Instant::microseconds));
-    let found = obstacles(it, "candidates", rule);
-    let found: Vec<String> = found.into_iter().map(|(_, condition)| condition).collect();
-    let found = found.join(" OR ");
+    let among: Vec<String> = among
+        .iter()
+        .map(|session_id| it.own(session_id.as_str().to_owned()))
+        .collect();
+    let among = if among.is_empty() {
+        String::new()
+    } else {
+        format!(" AND c.session_id IN ({})", among.join(", "))
+    };
     // One more than may be looked at tells that there are more.
     let rows = GRANT_RULE_ROWS_MAX + 1;
     format!(
+        "SELECT c.org_id, c.session_id, c.captured_at_us FROM {run} \
+        AND c.captured_at_us >= {since}{among} LIMIT {rows}"
+    )
+}
+
+/// Says of each row of a run whether the rule reaches its Session.
+fn candidates(
+    it: &mut Statement<'_>,
+    org: &str,
+    number: usize,
+    rule: &GrantRule,
+    among: &[SessionId],
+) -> String {
+    let run = run(it, org, rule, among);
+    let found = obstacles(it, "candidates", rule);
+    let found: Vec<String> = found.into_iter().map(|(_, condition)| condition).collect();
+    let found = found.join(" OR ");
+    format!(
         "SELECT CAST({number} AS BIGINT), candidates.session_id, \
         CASE WHEN {found} THEN CAST(0 AS BIGINT) ELSE CAST(1 AS BIGINT) END \
-        FROM (SELECT c.org_id, c.session_id, c.captured_at_us FROM {run} \
-        AND c.captured_at_us >= {since} LIMIT {rows}) candidates"
+        FROM ({run}) candidates"
     )
 }
 
@@ -223,8 +251,12 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the Sessions that rules reach.
-    pub fn grant_reach(&mut self, rules: &[&GrantRule]) -> Result<Reached, StoreError> {
+    /// Returns the Sessions that rules reach, among all or among some.
+    pub fn grant_reach(
+        &mut self,
+        rules: &[&GrantRule],
+        among: &[SessionId],
+    ) -> Result<Reached, StoreError> {
         let mut reached = Reached::default();
         if rules.is_empty() {
             return Ok(reached);
@@ -234,7 +266,7 @@ impl Snapshot<'_> {
         let selects: Vec<String> = rules
             .iter()
             .enumerate()
-            .map(|(number, rule)| candidates(&mut it, &org, number, rule))
+            .map(|(number, rule)| candidates(&mut it, &org, number, rule, among))
             .collect();
         it.text = selects.join(" UNION ALL ");
         let mut looked_at = vec![0_u64; rules.len()];

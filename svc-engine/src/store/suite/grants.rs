@@ -68,7 +68,7 @@ fn in_force(store: &Store, name: &str) -> Vec<String> {
 /// other named Session that is so.
 fn reached(store: &Store, rule: &GrantRule) -> Vec<String> {
     let mut snapshot = store.snapshot_now();
-    let found = snapshot.grant_reach(&[rule]).unwrap();
+    let found = snapshot.grant_reach(&[rule], &[]).unwrap();
     assert!(!found.is_over);
     let names: Vec<String> = found.sessions.into_iter().map(Into::into).collect();
     for name in ["a", "b", "c", "d", "e", "nobody's"] {
@@ -506,17 +506,32 @@ fn a_rule_looks_at_a_bounded_number_of_sessions_and_says_so(
     }
     let mut snapshot = store.snapshot_now();
     let (ann, codex) = (user("ann"), harness(AgentHarness::Codex));
-    let all = snapshot.grant_reach(&[&codex, &ann]).unwrap();
+    let all = snapshot.grant_reach(&[&codex, &ann], &[]).unwrap();
     assert!(all.is_over);
     let none = GrantRule {
         agent_harness: Some(AgentHarness::Codex),
         ..ann
     };
-    let all = snapshot.grant_reach(&[&none]).unwrap();
+    let all = snapshot.grant_reach(&[&none], &[]).unwrap();
     assert!(all.is_over, "also when it reaches none of them");
     assert_eq!(all.sessions, []);
-    assert!(snapshot.grant_reach(&[&since(0)]).unwrap().is_over);
-    assert!(!snapshot.grant_reach(&[&since(9)]).unwrap().is_over);
+    for (rule, is_over) in [(since(0), true), (since(9), false)] {
+        assert_eq!(
+            snapshot.grant_reach(&[&rule], &[]).unwrap().is_over,
+            is_over
+        );
+        assert_eq!(
+            snapshot.grant_candidates(&[&rule]).unwrap().is_over,
+            is_over
+        );
+    }
+    // Some of them are few.
+    let some = [session("s0001"), session("s0900")];
+    let reached = snapshot.grant_reach(&[&user("ann")], &some).unwrap();
+    assert_eq!(
+        (reached.sessions.as_slice(), reached.is_over),
+        (&some[..], false)
+    );
 }
 
 /// A question costs by the Sessions of its rules, along an index.
@@ -534,20 +549,24 @@ fn the_cost_of_a_rule_is_in_its_sessions(
     ];
     let mut snapshot = store.snapshot_now();
     let rules: Vec<&GrantRule> = rules.iter().collect();
-    let reached = snapshot.grant_reach(&rules).unwrap();
+    let reached = snapshot.grant_reach(&rules, &[]).unwrap();
     assert_eq!(reached.sessions, []);
     let obstacles = snapshot.grant_obstacles(&rules, &session("s"));
     assert_eq!(obstacles.unwrap(), None);
-    let plans = plan_check::of(snapshot.connection().unwrap(), "AS BIGINT), candidates.");
-    assert!(!plans.is_empty());
-    let all = plans
-        .iter()
-        .map(|(_, plan)| &**plan)
-        .collect::<Vec<_>>()
-        .join("\n");
-    for index in ["sessions_by_capture", "repository_claims_by_identity"] {
-        assert!(all.contains(index), "{index} in {all}");
+    let candidates = snapshot.grant_candidates(&rules).unwrap();
+    assert_eq!(candidates.sessions, []);
+    for statement in ["AS BIGINT), candidates.", "AS BIGINT) AS rule"] {
+        let plans = plan_check::of(snapshot.connection().unwrap(), statement);
+        assert!(!plans.is_empty());
+        let all = plans
+            .iter()
+            .map(|(_, plan)| &**plan)
+            .collect::<Vec<_>>()
+            .join("\n");
+        for index in ["sessions_by_capture", "repository_claims_by_identity"] {
+            assert!(all.contains(index), "{index} in {all}");
+        }
+        let by_value = ["PRIMARY KEY (value=?", "session_claims_pkey"];
+        assert!(by_value.iter().any(|value| all.contains(value)), "{all}");
     }
-    let by_value = ["PRIMARY KEY (value=?", "session_claims_pkey"];
-    assert!(by_value.iter().any(|value| all.contains(value)), "{all}");
 }

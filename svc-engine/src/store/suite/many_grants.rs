@@ -75,10 +75,13 @@ fn a_question_takes_the_same_statements_whatever_other_tokens_have(
             let obstacles = snapshot.grant_obstacles(&rules, &session("a"));
             obstacles.unwrap()
         });
-        let (reached, third) = counting(|| snapshot.grant_reach(&rules).unwrap());
+        let (reached, third) = counting(|| snapshot.grant_reach(&rules, &[]).unwrap());
         let (mark, fourth) = counting(|| snapshot.grant_mark(&session("a")).unwrap());
         assert!(mark.is_session_known());
-        assert_eq!([first, second, third, fourth], [1; 4], "statements");
+        let (candidates, fifth) = counting(|| snapshot.grant_candidates(&rules).unwrap());
+        assert_eq!(candidates.grants, mark.grants);
+        assert_eq!(candidates.sessions, [(session("a"), mark)]);
+        assert_eq!([first, second, third, fourth, fifth], [1; 5], "statements");
         (rows, obstacles, reached)
     };
     let alone = ask();
@@ -141,8 +144,10 @@ fn as_many_rules_as_a_token_may_have_are_one_statement(
     rules.push(user("ann"));
     let rules: Vec<&GrantRule> = rules.iter().collect();
     let mut snapshot = store.snapshot_now();
-    let (reached, statements) = counting(|| snapshot.grant_reach(&rules).unwrap());
+    let (reached, statements) = counting(|| snapshot.grant_reach(&rules, &[]).unwrap());
     assert_eq!((reached.sessions, statements), (vec![session("a")], 1));
+    let (candidates, statements) = counting(|| snapshot.grant_candidates(&rules).unwrap());
+    assert_eq!((candidates.sessions.len(), statements), (1, 1));
     let (obstacles, statements) = counting(|| {
         let obstacles = snapshot.grant_obstacles(&rules, &session("a"));
         obstacles.unwrap().unwrap()
