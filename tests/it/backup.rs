@@ -254,7 +254,13 @@ fn what_is_not_empty_or_not_whole_is_refused(backend: Backend) {
         "{}",
         found.stdout_text()
     );
-    refused(&["restore", &folder, "--replace"], "damaged");
+    let restored = refused(&["restore", &folder, "--replace"], "damaged");
+    let hint = format!("svc verify {folder}");
+    assert!(
+        restored.stderr_text().contains(&hint),
+        "{}",
+        restored.stderr_text()
+    );
     fs::write(&file, whole).expect("it is there");
     done(&svc(&server, &["verify", &folder]));
     done(&svc(&server, &["verify"]));

@@ -86,7 +86,7 @@ fn a_login_is_asked_for_by_every_command_and_wins_over_nothing() {
 
     // A token goes to its own service only.
     let elsewhere = run(&["me", "--url", "http://127.0.0.1:1"], "");
-    assert!(refused(&elsewhere, 1).contains("svc login URL"));
+    assert!(refused(&elsewhere, 1).contains("svc login http://127.0.0.1:1\n"));
 
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     assert!(refused(&run(&["me"], ""), 1).contains("chmod 600"));

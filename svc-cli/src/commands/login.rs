@@ -130,7 +130,10 @@ impl Login {
                 "no_token",
                 "there is no terminal to prompt for the token",
             )
-            .hint("pass it on standard input: svc login URL --with-token"));
+            .hint(format!(
+                "pass it on standard input: {} --with-token",
+                service::login(url, self.role())
+            )));
         }
         let mut prompts = 0;
         loop {
@@ -193,7 +196,10 @@ fn probe(url: &str, role: Role, token: SecretString) -> Result<Proven, CommandEr
     );
     Err(match (probe.authority.known(), role) {
         (Some(Authority::Ingest), Role::Operator) => {
-            refused.hint("to store it for the commands that send evidence: svc login URL --capture")
+            let login = service::login(url, Role::Capture);
+            refused.hint(format!(
+                "to store it for the commands that send evidence: {login}"
+            ))
         }
         (Some(Authority::Operator), Role::Capture) => {
             refused.hint("use one of the service's SVC_INGEST_TOKENS")

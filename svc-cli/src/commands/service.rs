@@ -8,7 +8,7 @@ use svc_model::version::SERVICE_VERSION;
 use crate::credentials::{Credentials, Role};
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
-use crate::output::{Output, escape};
+use crate::output::{Output, escape, quote};
 
 /// Runs a future of a command to its end.
 pub(crate) fn block_on<T>(
@@ -60,7 +60,7 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
     }
     let error = CommandError::refused("no_token", "no token for the service")
         .hint("set SVC_TOKEN, or SVC_TOKEN_FILE to a file that contains it")
-        .hint("or store one: svc login URL");
+        .hint(format!("or store one: {}", login(&url, role)));
     Err(match local {
         Some(local) => error.hint(format!(
             "the tokens of the service on this machine are in {}",
@@ -69,6 +69,21 @@ fn stored(url: String, credentials: &Credentials, role: Role) -> Result<Client, 
         None => error
             .hint("to start a service on this machine, which generates its own tokens: svc serve"),
     })
+}
+
+/// Returns the command that stores a token for the service at this URL.
+pub(crate) fn login(url: &str, role: Role) -> String {
+    let option = match role {
+        Role::Operator => "",
+        Role::Capture => " --capture",
+    };
+    // What stands before an @ may be a password.
+    let url = if url.contains('@') {
+        "URL".into()
+    } else {
+        quote(url)
+    };
+    format!("svc login {url}{option}")
 }
 
 /// Returns the URL of the selected service, after checking that it is valid.

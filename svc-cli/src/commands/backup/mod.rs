@@ -74,9 +74,7 @@ impl From<BackupError> for CommandError {
             BackupError::Tables(CopyError::NotEmpty { .. }) => {
                 ("not_empty", Some("to replace everything in it: --replace"))
             }
-            BackupError::Tables(CopyError::Damaged { .. }) => {
-                ("damaged", Some("see what is damaged: svc verify DIR"))
-            }
+            BackupError::Tables(CopyError::Damaged { .. }) => ("damaged", None),
             BackupError::OtherFormat(_)
             | BackupError::OtherRevision { .. }
             | BackupError::Tables(CopyError::OtherTables { .. }) => (

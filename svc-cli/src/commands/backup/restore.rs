@@ -6,7 +6,7 @@ use svc_engine::store::DatabaseUrl;
 use super::{contents, folder, work};
 use crate::commands::mirror::MirrorOptions;
 use crate::error::CommandError;
-use crate::output::{Output, escape};
+use crate::output::{Output, escape, quote};
 
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
@@ -45,6 +45,13 @@ impl Restore {
         let url = &settings.store.url;
         let restored = work::run(output, "restoring", |watch| {
             restore(&folder, url, mirrors, self.replace, watch)
+        })
+        .map_err(|error| match error.code() {
+            "damaged" => {
+                let folder = quote(&self.folder);
+                error.hint(format!("see what is damaged: svc verify {folder}"))
+            }
+            _ => error,
         })?;
         let erased_again = restored.erased_again;
         let restored = Done {

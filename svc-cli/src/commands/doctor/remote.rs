@@ -14,6 +14,7 @@ use svc_model::version::SERVICE_VERSION;
 
 use super::Check;
 use crate::commands::service;
+use crate::credentials::Role;
 use crate::error::CommandError;
 use crate::options::ServiceOptions;
 use crate::output::relative;
@@ -29,10 +30,9 @@ pub(super) fn checks(options: &ServiceOptions) -> Vec<Check> {
     let client = match service::client(options) {
         Ok(client) => client,
         Err(error) => {
-            let mend = if service::given(options).is_some() {
-                "svc login URL"
-            } else {
-                "svc serve"
+            let mend = match service::given(options) {
+                Some(url) => service::login(&url, Role::Operator),
+                None => "svc serve".to_owned(),
             };
             return vec![Check::failed("service", error.message(), mend)];
         }
