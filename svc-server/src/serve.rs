@@ -6,7 +6,7 @@ use std::time::Duration;
 use svc_engine::clock::{Clock, Ids};
 use svc_engine::engine::Engine;
 use svc_engine::mirror::{AllowedHosts, MirrorConfig};
-use svc_engine::store::StoreError;
+use svc_engine::store::{MirrorStatus, StoreError};
 use svc_model::version::SERVICE_VERSION;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -72,6 +72,11 @@ impl Running {
     /// Returns the address of the Prometheus metrics.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics_address
+    }
+
+    /// Returns how far the mirror of each repository is; nothing if the store does not answer.
+    pub async fn mirrors(&self) -> Option<Vec<MirrorStatus>> {
+        self.engine.mirrors().await.ok()
     }
 
     /// Stops the server: stops accepting requests, finishes the accepted ones, and drains the

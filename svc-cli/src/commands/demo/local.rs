@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use secrecy::SecretString;
 use serde::Serialize;
 use svc_client::{Client, RetryPolicy};
+use svc_engine::store::JobState;
 use svc_server::env;
 use svc_server::{Grant, Overrides, Running, Settings};
 
@@ -41,6 +42,15 @@ impl Place {
 
     pub(super) fn is_embedded(&self) -> bool {
         self.embedded.is_some()
+    }
+
+    /// Returns whether the service that the demo started has read all pushes.
+    pub(super) async fn has_read_all_pushes(&self) -> bool {
+        let Some(running) = &self.embedded else {
+            return false;
+        };
+        let mirrors = running.mirrors().await.unwrap_or_default();
+        mirrors.iter().all(|mirror| mirror.state == JobState::Idle)
     }
 
     pub(super) fn webhook_secret(&self) -> Option<&SecretString> {

@@ -130,13 +130,17 @@ pub(super) async fn has_others(client: &Client) -> Result<bool, CommandError> {
     Ok(sessions > 1 && planted.tables.inference_calls.total == 0)
 }
 
-/// Waits until the mirror has read this many notes, and returns how many it has read.
+/// Waits until the mirror has read this many notes and all pushes, so that nothing is left to a service
+/// that may not fetch from a folder. Returns how many notes it has read.
 async fn observed(place: &Place, wanted: u64) -> Result<u64, CommandError> {
     let begun = Moment::now();
     loop {
         let facts = place.client().facts().await?;
         let observed = facts.tables.session_commit_observations.total;
-        if observed >= wanted || !place.is_embedded() || begun.elapsed() > MIRROR_MAX {
+        if !place.is_embedded() || begun.elapsed() > MIRROR_MAX {
+            return Ok(observed);
+        }
+        if observed >= wanted && place.has_read_all_pushes().await {
             return Ok(observed);
         }
         tokio::time::sleep(LOOK).await;
