@@ -181,6 +181,13 @@ fn a_dry_run_changes_nothing_and_a_reason_is_asked_for(backend: Backend) {
             || next.contains("svc erase --user dev-1 --apply --reason WHY"),
         "{said}{next}"
     );
+    let reason = "Ann's wish";
+    let seen = svc(&server, &["erase", "--user", "dev-1", "--reason", reason]);
+    let next = seen.stderr_text();
+    assert!(
+        next.contains(r"svc erase --user dev-1 --apply --reason 'Ann'\''s wish'"),
+        "{next}"
+    );
     assert!(
         read(&server, OPERATOR_TOKEN, "s", &call)
             .text()

@@ -89,7 +89,8 @@ impl How {
             let outcome = outcome(subject, &forecast, None);
             output.value(&outcome, |outcome| render(outcome, subject, &place))?;
             if forecast.facts.total() > 0 {
-                let apply = format!("{again} --apply --reason WHY{}", repeated(&self.store));
+                let reason = self.reason.as_ref().map_or("WHY".into(), |it| quote(it));
+                let apply = format!("{again} --apply --reason {reason}{}", repeated(&self.store));
                 output.next(&ServiceOptions::default(), &[apply]);
             }
             return Ok(());

@@ -29,7 +29,7 @@ struct Printed {
     place: &'static str,
     language: &'static str,
     snippet: String,
-    notes: &'static [&'static str],
+    notes: Vec<String>,
     /// The paragraph for AGENTS.md or CLAUDE.md, for an agent that reads evidence.
     #[serde(skip_serializing_if = "Option::is_none")]
     paragraph: Option<&'static str>,
@@ -70,16 +70,16 @@ impl Install {
             source,
             place,
             language,
-            notes,
             ..
         } = snippet;
         let paragraph = snippet.asks().then_some(snippet::PARAGRAPH);
+        let url = service::checked_url(&self.service)?;
         let printed = Printed {
             source,
             place,
             language,
-            snippet: snippet.text(&service::checked_url(&self.service)?),
-            notes,
+            snippet: snippet.text(&url),
+            notes: snippet.notes(&url),
             paragraph,
         };
         output.value(&printed, |printed| match printed.paragraph {
@@ -93,7 +93,7 @@ impl Install {
         } else {
             output.note(&format!("put it into {place}"));
         }
-        for note in notes {
+        for note in &printed.notes {
             output.note(note);
         }
         Ok(())

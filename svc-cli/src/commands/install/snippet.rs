@@ -13,7 +13,7 @@ pub(super) struct Snippet {
     /// The language it is written in, as Markdown names it.
     pub(super) language: &'static str,
     /// Notes for the person who adds it.
-    pub(super) notes: &'static [&'static str],
+    notes: &'static [&'static str],
     template: &'static str,
 }
 
@@ -95,11 +95,11 @@ snippets! {
     AGENTS;
     "mcp-claude-code", "mcp-claude-code.sh", "sh", "a shell with claude", [
         "SVC_RETRIEVAL_TOKEN is the service's setting of the same name; claude stores its value in its own file",
-        "the service needs SVC_ENABLE_MCP=true; without it: claude mcp add svc --env SVC_URL=URL --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
+        "the service needs SVC_ENABLE_MCP=true; without it: claude mcp add svc --env SVC_URL=https://svc.example --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
     ];
     "mcp-codex", "mcp-codex.sh", "sh", "a shell with codex", [
         "codex reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
-        "the service needs SVC_ENABLE_MCP=true; without it: codex mcp add svc --env SVC_URL=URL --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
+        "the service needs SVC_ENABLE_MCP=true; without it: codex mcp add svc --env SVC_URL=https://svc.example --env SVC_TOKEN=\"$SVC_RETRIEVAL_TOKEN\" -- svc mcp",
     ];
     "mcp-cursor", "mcp-cursor.json", "json", "~/.cursor/mcp.json, or .cursor/mcp.json of a project", [
         "Cursor reads SVC_RETRIEVAL_TOKEN, the service's setting of the same name, from its environment",
@@ -123,6 +123,12 @@ impl Snippet {
     /// Returns the text for the service at this URL.
     pub(super) fn text(&self, url: &str) -> String {
         self.template.replace(EXAMPLE_URL, url)
+    }
+
+    /// Returns what to know about it, for the service at this URL.
+    pub(super) fn notes(&self, url: &str) -> Vec<String> {
+        let notes = self.notes.iter();
+        notes.map(|note| note.replace(EXAMPLE_URL, url)).collect()
     }
 }
 
