@@ -291,6 +291,17 @@ fn a_name_that_was_taken_again_is_not_followed(backend: Backend) {
         let refused = dig(&status, "mirrors.2.last_failure");
         refused == Some(&Json::from("clone_url_refused"))
     });
+    // Nobody takes the refused ones for up to date.
+    let (_, status) = shell(&server, &["mirror", "status"]);
+    let states = [0, 1, 2].map(|mirror| text(&status, &format!("mirrors.{mirror}.state")));
+    assert_eq!(states, ["refused", "idle", "refused"]);
+    let (_, diagnosis) = shell(&server, &["doctor"]);
+    let checks = dig(&diagnosis, "checks").and_then(Json::as_array);
+    let mut checks = checks.expect("checks").iter();
+    let check = checks.find(|check| dig(check, "name") == Some(&Json::from("mirrors")));
+    let check = check.expect("a check of the mirrors");
+    let found = "not fetched: own/repo (name_ambiguous), own/refused (clone_url_refused)";
+    assert_eq!(text(check, "found"), found);
     assert!(
         !mirrors_of(&server)
             .join("repositories-v1/acme/github/github.com/9")

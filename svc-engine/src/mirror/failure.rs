@@ -29,6 +29,44 @@ pub enum MirrorFailure {
 }
 
 impl MirrorFailure {
+    /// Every failure.
+    const ALL: [Self; 8] = [
+        Self::FetchFailed,
+        Self::FetchTimeout,
+        Self::CloneUrlRefused,
+        Self::NameAmbiguous,
+        Self::NoteInvalid,
+        Self::DiskReserve,
+        Self::NotesGivenUp,
+        Self::StoreFailed,
+    ];
+
+    /// Returns the failure of a word; nothing if it is the word of a later version.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
+    /// Returns what an operator does about it.
+    pub const fn mend(self) -> &'static str {
+        match self {
+            Self::FetchFailed => "the service's log has what git said (mirror_refresh_failed)",
+            Self::FetchTimeout => {
+                "give the first fetch more time: svc mirror refresh --deadline 3600"
+            }
+            Self::CloneUrlRefused => {
+                "name the host of the clone URL in SVC_ALLOWED_CLONE_HOSTS of the service, and then: \
+                 svc mirror refresh"
+            }
+            Self::NameAmbiguous => {
+                "several repositories have had this name: have the forge send their numbers"
+            }
+            Self::NoteInvalid => "write notes with svc alone: the malformed ones were ignored",
+            Self::DiskReserve => "free some space on the disk of the mirrors",
+            Self::NotesGivenUp => "push the branches whose commits the notes name",
+            Self::StoreFailed => "look at the store: svc doctor",
+        }
+    }
+
     /// Returns the word.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -130,5 +168,18 @@ impl From<RemoteError> for Setback {
             }
             RemoteError::Stopped(stopped) => stopped.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_names_its_failure() {
+        for failure in MirrorFailure::ALL {
+            assert_eq!(MirrorFailure::of_word(failure.as_str()), Some(failure));
+        }
+        assert_eq!(MirrorFailure::of_word("fetch_postponed"), None);
     }
 }

@@ -1,8 +1,10 @@
 //! The store and the mirrors on this machine, if any.
 
 use svc_engine::clock::Clock;
-use svc_engine::mirror::free_space;
-use svc_engine::store::{self, DatabaseUrl, JobState, Ledger, Obstacle, SchemaState, StoreError};
+use svc_engine::mirror::{MirrorFailure, free_space};
+use svc_engine::store::{
+    self, DatabaseUrl, Ledger, MirrorStatus, Obstacle, SchemaState, StoreError,
+};
 use svc_server::{MirrorSettings, Origin};
 
 use super::Check;
@@ -29,17 +31,10 @@ pub(super) fn checks(options: &MirrorOptions) -> Vec<Check> {
     if let DatabaseUrl::Sqlite(path) = url {
         checks.push(disk("disk of the store", path));
     }
-    match &settings.mirror {
-        Some(mirror) => {
-            checks.push(disk("disk of the mirrors", &mirror.path));
-            checks.push(mirrors(&settings));
-        }
-        None => checks.push(Check::warning(
-            "mirrors",
-            "none here, so notes are not read and reports know no commits",
-            "SVC_MIRROR_PATH=FOLDER svc serve",
-        )),
+    if let Some(mirror) = &settings.mirror {
+        checks.push(disk("disk of the mirrors", &mirror.path));
     }
+    checks.push(mirrors(&settings));
     checks
 }
 
@@ -89,24 +84,50 @@ fn disk(name: &'static str, path: &std::path::Path) -> Check {
     }
 }
 
+/// Says how far the mirrors are, by what the store knows of them. Another process may keep them, in a
+/// folder that is not set here.
 fn mirrors(settings: &MirrorSettings) -> Check {
-    match failing(settings) {
-        Ok(failing) if failing.is_empty() => Check::ok("mirrors", "all up to date"),
-        Ok(failing) => Check::failed(
+    let mirrors = match kept(settings) {
+        Ok(mirrors) => mirrors,
+        Err(error) => return Check::failed("mirrors", error.to_string(), "svc mirror status"),
+    };
+    if settings.mirror.is_none() && mirrors.iter().all(is_new) {
+        return Check::warning(
             "mirrors",
-            format!("not fetched: {}", failing.join(", ")),
-            "svc mirror status",
-        ),
-        Err(error) => Check::failed("mirrors", error.to_string(), "svc mirror status"),
+            "none are kept, so notes are not read and reports know no commits",
+            "SVC_MIRROR_PATH=FOLDER svc serve",
+        );
     }
+    let failing: Vec<&MirrorStatus> = mirrors.iter().filter(|it| it.is_failing()).collect();
+    if let Some(first) = failing.first() {
+        let names = failing.iter().map(|mirror| match &mirror.last_failure {
+            Some(reason) => format!("{} ({reason})", mirror.repo),
+            None => mirror.repo.clone(),
+        });
+        let found = format!("not fetched: {}", names.collect::<Vec<_>>().join(", "));
+        let failure = first.last_failure.as_deref();
+        let mend = failure.and_then(MirrorFailure::of_word);
+        let mend = mend.map_or("svc mirror status", MirrorFailure::mend);
+        return Check::failed("mirrors", found, mend);
+    }
+    let waiting = mirrors.iter().filter(|it| it.waiting_pushes > 0).count();
+    let found = match waiting {
+        0 => "all up to date".to_owned(),
+        count => format!("{count} of {} wait for a refresh", mirrors.len()),
+    };
+    if settings.mirror.is_some() {
+        return Check::ok("mirrors", found);
+    }
+    let found = format!("{found}; kept by the service, in a folder that is not known here");
+    Check::ok("mirrors", found)
 }
 
-/// Returns the names of the repositories whose last fetch failed.
-fn failing(settings: &MirrorSettings) -> Result<Vec<String>, StoreError> {
+/// Returns whether nobody has tried to fetch a mirror yet.
+const fn is_new(mirror: &MirrorStatus) -> bool {
+    mirror.last_success_at.is_none() && mirror.last_failure_at.is_none()
+}
+
+fn kept(settings: &MirrorSettings) -> Result<Vec<MirrorStatus>, StoreError> {
     let ledger = Ledger::open(&settings.store.url, settings.store.org_id.clone())?;
-    let mirrors = ledger.snapshot()?.mirrors(Clock::system().now())?;
-    let failing = mirrors
-        .into_iter()
-        .filter(|mirror| matches!(mirror.state, JobState::Retrying(_) | JobState::GivenUp));
-    Ok(failing.map(|mirror| mirror.repo).collect())
+    ledger.snapshot()?.mirrors(Clock::system().now())
 }

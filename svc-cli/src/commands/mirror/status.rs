@@ -1,7 +1,7 @@
 use clap::Args;
 use serde::Serialize;
 use svc_engine::clock::Clock;
-use svc_engine::mirror::free_space;
+use svc_engine::mirror::{MirrorFailure, free_space};
 use svc_engine::store::{JobState, Ledger, MirrorStatus};
 use svc_model::time::Instant;
 
@@ -37,6 +37,8 @@ struct Row {
     last_success_at: Option<Instant>,
     last_failure_at: Option<Instant>,
     last_failure: Option<String>,
+    #[serde(skip)]
+    is_failing: bool,
 }
 
 impl Status {
@@ -52,6 +54,15 @@ impl Status {
             mirrors: mirrors.into_iter().map(Row::from).collect(),
         };
         output.value(&shown, |shown| render(shown, now))?;
+        let failing = shown.mirrors.iter().filter(|row| row.is_failing);
+        let mut words: Vec<&str> = failing
+            .filter_map(|row| row.last_failure.as_deref())
+            .collect();
+        words.sort_unstable();
+        words.dedup();
+        for failure in words.into_iter().filter_map(MirrorFailure::of_word) {
+            output.note(&format!("{failure}: {}", failure.mend()));
+        }
         if shown
             .free_bytes
             .zip(shown.reserve_bytes)
@@ -65,12 +76,14 @@ impl Status {
 
 impl From<MirrorStatus> for Row {
     fn from(status: MirrorStatus) -> Self {
+        let is_failing = status.is_failing();
         let (state, state_at) = match status.state {
             JobState::Idle => ("idle", None),
             JobState::Waiting => ("waiting", None),
             JobState::Retrying(at) => ("retrying", Some(at)),
             JobState::Running(since) => ("running", Some(since)),
             JobState::GivenUp => ("given_up", None),
+            JobState::Refused => ("refused", None),
         };
         Self {
             repo: status.repo,
@@ -82,6 +95,7 @@ impl From<MirrorStatus> for Row {
             last_success_at: status.last_success_at,
             last_failure_at: status.last_failure_at,
             last_failure: status.last_failure,
+            is_failing,
         }
     }
 }
@@ -157,6 +171,7 @@ mod tests {
             last_success_at: None,
             last_failure_at: Some(at(60)),
             last_failure: Some("fetch_failed".to_owned()),
+            is_failing: true,
         };
         let shown = Shown {
             free_bytes: None,

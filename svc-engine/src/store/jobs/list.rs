@@ -55,6 +55,18 @@ pub enum JobState {
     Running(Instant),
     /// Nothing, until something is delivered or an operator asks: it has failed too often.
     GivenUp,
+    /// Nothing, as after [`GivenUp`](Self::GivenUp): it may not be fetched for the last pushes.
+    Refused,
+}
+
+impl MirrorStatus {
+    /// Returns whether the last refresh failed or was refused, so that pushes may not have been read.
+    pub const fn is_failing(&self) -> bool {
+        matches!(
+            self.state,
+            JobState::Retrying(_) | JobState::GivenUp | JobState::Refused
+        )
+    }
 }
 
 /// Returns the jobs by repository.
@@ -71,11 +83,14 @@ pub(in super::super) fn list(
         let lifetime = Lifetime::parse(&row.text(0)?);
         let (due_at, lease_until, started_at) = (instant(2)?, instant(4)?, instant(5)?);
         let (attempts, waiting_pushes) = (row.count(3)?, row.count(9)?);
+        let (last_success_at, last_failure_at) = (instant(6)?, instant(7)?);
         let state = match (due_at, lease_until, started_at) {
             (_, Some(until), Some(started_at)) if until > now => JobState::Running(started_at),
             (Some(due_at), ..) if due_at > now => JobState::Retrying(due_at),
             (Some(_), ..) => JobState::Waiting,
             (None, ..) if attempts > 0 => JobState::GivenUp,
+            // What is remarked on a success has its moment.
+            (None, ..) if last_failure_at > last_success_at => JobState::Refused,
             (None, ..) => JobState::Idle,
         };
         Ok(MirrorStatus {
@@ -84,8 +99,8 @@ pub(in super::super) fn list(
             state,
             waiting_pushes,
             attempts,
-            last_success_at: instant(6)?,
-            last_failure_at: instant(7)?,
+            last_success_at,
+            last_failure_at,
             last_failure: row.optional_text(8)?,
         })
     })

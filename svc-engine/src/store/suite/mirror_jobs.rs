@@ -485,9 +485,29 @@ fn a_declined_push_is_forgotten_and_the_others_stay(
     decline(&job, &pushes, 3);
     assert_eq!(claim(&jobs, 1_000), None);
     let shown = status(&store, 4).remove(0);
-    assert_eq!(shown.state, JobState::Idle);
+    assert_eq!(shown.state, JobState::Refused);
+    assert!(shown.is_failing());
     assert_eq!(shown.last_failure.as_deref(), Some("clone_url_refused"));
     assert_eq!(shown.last_failure_at, Some(at(3)));
+    // The next one may be fetched for.
+    let allowed = Push {
+        after_sha: commit('d'),
+        captured_at: at(5),
+        ..push(3)
+    };
+    deliver(&store, allowed);
+    assert_eq!(status(&store, 6)[0].state, JobState::Waiting);
+    let job = claim(&jobs, 6).unwrap();
+    let end = JobEnd::Succeeded {
+        done: waiting(&jobs, "own/repo"),
+        notes: String::new(),
+        reached: Vec::new(),
+        remark: Some("note_invalid"),
+        more: false,
+    };
+    assert!(jobs.end(&job, end, at(7)).unwrap());
+    let shown = status(&store, 8).remove(0);
+    assert_eq!((shown.state, shown.is_failing()), (JobState::Idle, false));
 }
 
 #[rstest]

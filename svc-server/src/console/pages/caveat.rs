@@ -1,7 +1,7 @@
 //! Why reports may be incomplete.
 
 use maud::{Markup, html};
-use svc_engine::store::{JobState, MirrorStatus};
+use svc_engine::store::MirrorStatus;
 use svc_model::problem::Problem;
 
 use crate::console::text::whole;
@@ -48,7 +48,5 @@ pub(super) fn of_lost_mirrors(lost: Option<u64>) -> Markup {
 /// Returns whether there are pushes that the mirror has not read yet. A new mirror is behind for a
 /// moment too.
 fn is_behind(mirror: &MirrorStatus) -> bool {
-    mirror.last_success_at.is_none()
-        || mirror.waiting_pushes > 0
-        || matches!(mirror.state, JobState::Retrying(_) | JobState::GivenUp)
+    mirror.last_success_at.is_none() || mirror.waiting_pushes > 0 || mirror.is_failing()
 }

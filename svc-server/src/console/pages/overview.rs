@@ -204,6 +204,7 @@ fn shown_mirrors(mirrors: &[MirrorStatus], keeps: bool, now: Instant) -> Markup 
             JobState::Retrying(at) => html! { "tried again " (ago(at, now)) },
             JobState::Running(since) => html! { "started " (ago(since, now)) },
             JobState::GivenUp => html! { "given up" },
+            JobState::Refused => html! { "refused" },
         };
         vec![
             repository::shown(&mirror.repo, identity.as_ref()),

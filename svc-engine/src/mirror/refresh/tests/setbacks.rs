@@ -78,7 +78,7 @@ fn a_refused_url_is_final_and_an_earlier_one_serves() {
     assert_eq!(detail, "the scheme is not http, https, git or ssh");
     assert_eq!(service.refresh(), None);
     let status = service.status();
-    assert_eq!(status.state, JobState::Idle);
+    assert_eq!(status.state, JobState::Refused);
     assert_eq!(status.last_failure.as_deref(), Some("clone_url_refused"));
     assert!(!service.database.folder().join("mirrors").exists());
 }
